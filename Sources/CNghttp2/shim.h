@@ -1,0 +1,6 @@
+#ifndef CONNECT_CNGHTTP2_SHIM_H
+#define CONNECT_CNGHTTP2_SHIM_H
+
+#include <nghttp2/nghttp2.h>
+
+#endif

@@ -1,0 +1,170 @@
+public import HTTPTypes
+
+/// HTTP header or trailer fields: an ordered list of names and values.
+///
+/// Names are case-insensitive and kept in lower case, which is how HTTP/2 sends them. A name may occur more
+/// than once; its values keep their order and are never joined or split at commas. Any string is accepted
+/// here; what may not go on the wire is refused when the call starts (see ``ConnectError``).
+///
+/// ```swift
+/// var headers: Headers = ["Authorization": ["Bearer \(token)"]]
+/// headers["x-request-id"] = ["42"]
+/// ```
+public struct Headers: Sendable {
+  /// One field line. `name` is in lower case.
+  public struct Field: Sendable, Hashable {
+    public let name: String
+    public var value: String
+
+    public init(name: String, value: String) {
+      self.name = name.asciiLowercased
+      self.value = value
+    }
+  }
+
+  private var fields: [Field]
+
+  public init() {
+    self.fields = []
+  }
+
+  public init(_ fields: some Sequence<Field>) {
+    self.fields = Array(fields)
+  }
+
+  /// The values of `name` in order; empty if the name is absent. Setting replaces all of them, at the place
+  /// of the first; setting an empty array removes the name.
+  public subscript(name: String) -> [String] {
+    get {
+      let name = name.asciiLowercased
+      return self.fields.compactMap { $0.name == name ? $0.value : nil }
+    }
+    set {
+      let name = name.asciiLowercased
+      let replacement = newValue.map { Field(name: name, value: $0) }
+      guard let first = self.fields.firstIndex(where: { $0.name == name }) else {
+        self.fields.append(contentsOf: replacement)
+        return
+      }
+      self.fields.removeAll { $0.name == name }
+      self.fields.insert(contentsOf: replacement, at: first)
+    }
+  }
+
+  /// The first value of `name`, without building an array.
+  public func first(_ name: String) -> String? {
+    let name = name.asciiLowercased
+    for field in self.fields where field.name == name { return field.value }
+    return nil
+  }
+
+  public func contains(_ name: String) -> Bool {
+    self.first(name) != nil
+  }
+
+  /// Adds a value behind those that `name` already has.
+  public mutating func add(name: String, value: String) {
+    self.fields.append(Field(name: name, value: value))
+  }
+
+  public mutating func append(contentsOf other: some Sequence<Field>) {
+    self.fields.append(contentsOf: other)
+  }
+
+  public mutating func reserveCapacity(_ count: Int) {
+    self.fields.reserveCapacity(count)
+  }
+
+  public mutating func remove(name: String) {
+    let name = name.asciiLowercased
+    self.fields.removeAll { $0.name == name }
+  }
+}
+
+extension Headers: RandomAccessCollection {
+  public var startIndex: Int { self.fields.startIndex }
+  public var endIndex: Int { self.fields.endIndex }
+  public subscript(position: Int) -> Field { self.fields[position] }
+}
+
+/// Two lists are equal if each name has the same values in the same order; the order of different names does
+/// not count.
+extension Headers: Hashable {
+  public static func == (lhs: Headers, rhs: Headers) -> Bool {
+    guard lhs.count == rhs.count else { return false }
+    if lhs.fields == rhs.fields { return true }
+    return lhs.valuesByName == rhs.valuesByName
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(self.valuesByName)
+  }
+
+  private var valuesByName: [String: [String]] {
+    Dictionary(grouping: self.fields, by: \.name).mapValues { $0.map(\.value) }
+  }
+}
+
+extension Headers: ExpressibleByDictionaryLiteral {
+  public init(dictionaryLiteral elements: (String, [String])...) {
+    self.fields = elements.flatMap { name, values in values.map { Field(name: name, value: $0) } }
+  }
+}
+
+extension Headers: CustomStringConvertible {
+  public var description: String {
+    "[" + self.fields.map { "\($0.name): \($0.value)" }.joined(separator: ", ") + "]"
+  }
+}
+
+// MARK: - swift-http-types
+
+extension Headers {
+  /// The fields of `httpFields`, in order.
+  public init(_ httpFields: HTTPFields) {
+    self.fields = httpFields.map { Field(name: $0.name.canonicalName, value: $0.value) }
+  }
+}
+
+extension HTTPFields {
+  /// `HTTPFields` cannot hold more.
+  private static let maximumCount = 65_534
+
+  /// The same fields as `HTTPFields`.
+  ///
+  /// - Throws: ``ConnectError`` with `invalid_argument` if a name is not a valid field name, if a value holds
+  ///   bytes that HTTP forbids, or if there are too many fields for `HTTPFields`.
+  public init(_ headers: Headers) throws(ConnectError) {
+    guard headers.count <= Self.maximumCount else {
+      throw ConnectError(
+        code: .invalidArgument,
+        message: "\(headers.count) header fields are more than the \(Self.maximumCount) that HTTPFields holds"
+      )
+    }
+    self.init()
+    self.reserveCapacity(headers.count)
+    for field in headers {
+      guard let name = HTTPField.Name(field.name), HTTPField.isValidValue(field.value) else {
+        throw ConnectError(code: .invalidArgument, message: "invalid header field '\(field.name)'")
+      }
+      self.append(HTTPField(name: name, value: field.value))
+    }
+  }
+}
+
+extension String {
+  /// The string with the letters A to Z in lower case; the same storage if there are none.
+  var asciiLowercased: String {
+    var copy = self
+    let hasUppercase = copy.withUTF8 { bytes in
+      bytes.contains { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "Z") }
+    }
+    guard hasUppercase else { return self }
+    return String(
+      decoding: self.utf8.map { byte in
+        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
+      },
+      as: UTF8.self
+    )
+  }
+}

@@ -1,0 +1,31 @@
+/// Where a call lives: runs the call's work in order, one piece at a time, and tells the time.
+///
+/// A transport gives one to each call. For a network transport it is the event loop of the connection that
+/// serves the call, so that a call needs no lock; a test's executor runs on one thread in virtual time.
+public protocol CallExecutor: AnyObject, Sendable {
+  /// Time since some fixed point; never goes back.
+  var now: Duration { get }
+
+  /// Whether the caller is already running on this executor.
+  var isCurrent: Bool { get }
+
+  /// Runs `work` later, after everything that was given before it. May be called from any thread.
+  func execute(_ work: @escaping @Sendable () -> Void)
+
+  /// Runs `work` once `delay` has passed, unless it is cancelled before. To be called on the executor.
+  func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer
+}
+
+extension CallExecutor {
+  /// Runs `work` at once if the caller is on the executor, else later.
+  @inlinable
+  public func run(_ work: @escaping @Sendable () -> Void) {
+    if self.isCurrent { work() } else { self.execute(work) }
+  }
+}
+
+/// Work scheduled on a ``CallExecutor``.
+public protocol CallTimer: AnyObject, Sendable {
+  /// Ensures that the work does not run any more. To be called on the executor.
+  func cancel()
+}

@@ -1,0 +1,154 @@
+public import NIOCore
+
+/// An HTTP transport. `NIOHTTPClient` of the module `ConnectNIO` is one over sockets; tests bring their own.
+///
+/// A transport does one thing: it carries a stream, a request and its response, with demand in both
+/// directions. It knows nothing of RPC.
+public protocol HTTPClientInterface: Sendable {
+  /// The way to `origin`. Opens nothing: the first stream does.
+  ///
+  /// - Parameter executor: If given, the endpoint has to live on this executor, which came from another
+  ///   endpoint of the same transport.
+  /// - Throws: ``ConnectError`` with `invalid_argument` if the transport cannot serve such an origin.
+  func endpoint(
+    for origin: Origin,
+    on executor: (any CallExecutor)?
+  ) throws(ConnectError) -> any HTTPEndpoint
+}
+
+/// A transport's way to one origin, for any number of calls.
+public protocol HTTPEndpoint: AnyObject, Sendable {
+  /// Calls to this origin run here, and so do all functions of streams and handlers.
+  var executor: any CallExecutor { get }
+
+  /// Starts a stream. To be called on ``executor``. Never fails by itself: whatever goes wrong reaches the
+  /// handler through ``HTTPStreamHandler/streamDidFail(_:)``, and never before this function has returned.
+  ///
+  /// The handler is kept until the stream has ended, failed, or was cancelled.
+  func startStream(
+    _ request: HTTPStreamRequest,
+    handler: any HTTPStreamHandler
+  ) -> any HTTPStream
+}
+
+/// The head of a request, and its body where that is known as a whole.
+public struct HTTPStreamRequest: Sendable {
+  public enum Method: String, Sendable, Hashable {
+    case get = "GET"
+    case post = "POST"
+  }
+
+  public enum Body: Sendable {
+    /// The whole body; the request ends with it. An empty buffer means no body at all.
+    case complete(ByteBuffer)
+    /// The body follows through ``HTTPStream/write(_:)`` until ``HTTPStream/finish(trailers:)``.
+    case streamed
+  }
+
+  public var method: Method
+  /// Path and query, exactly as they go on the wire.
+  public var target: String
+  /// All fields but pseudo-headers, `host`, `content-length`, `transfer-encoding` and `connection`, which
+  /// are the transport's. They have been checked: no invalid name, no CR, LF or NUL.
+  public var headers: Headers
+  public var body: Body
+
+  public init(method: Method, target: String, headers: Headers, body: Body) {
+    self.method = method
+    self.target = target
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// The side of a stream that the call drives. All functions are called on the endpoint's executor; after
+/// ``cancel()``, and after the handler was told of the end or of a failure, they do nothing.
+public protocol HTTPStream: AnyObject {
+  /// Adds bytes to the request's body. They are sent as the peer's window and the socket allow; the handler
+  /// is told by ``HTTPStreamHandler/streamDidBecomeWritable()`` when they no longer wait in the transport.
+  func write(_ bytes: ByteBuffer)
+
+  /// Ends the request.
+  func finish(trailers: Headers)
+
+  /// Says that the call has taken `count` bytes of the response's body that it was given before. The
+  /// transport holds the peer back once the bytes given and not consumed reach the stream's window.
+  func consume(_ count: Int)
+
+  /// Gives up the stream on the wire (RST_STREAM with CANCEL, or the connection's end for HTTP/1.1). The
+  /// handler hears nothing more.
+  func cancel()
+}
+
+/// The side of a stream that the transport drives. All functions are called on the endpoint's executor, never
+/// from within a function of ``HTTPStream`` or ``HTTPEndpoint``: a transport that finds something out there
+/// tells it afterwards.
+///
+/// The order is: `streamDidStart` at most once, one head, any number of bytes, then exactly one of
+/// `streamDidEnd` and `streamDidFail`; the latter may come at any point.
+public protocol HTTPStreamHandler: AnyObject {
+  /// The request has got a connection.
+  func streamDidStart(on connection: HTTPConnectionInfo)
+
+  /// All that was written has gone to the socket, and more may be written. Not called for a body that was
+  /// given whole.
+  func streamDidBecomeWritable()
+
+  /// The response's head; informational (1xx) ones are left out.
+  func streamDidReceive(_ head: HTTPResponseHead)
+
+  /// A piece of the response's body, never empty.
+  func streamDidReceive(_ bytes: ByteBuffer)
+
+  /// The response is complete. If the request was not, the transport has ended it (HTTP/2: END_STREAM if
+  /// nothing else was due, else RST_STREAM).
+  func streamDidEnd(trailers: Headers)
+
+  /// There will be no (whole) response.
+  func streamDidFail(_ failure: HTTPStreamFailure)
+}
+
+/// The status and headers of a response. Pseudo-headers are left out.
+public struct HTTPResponseHead: Sendable {
+  public var status: Int
+  public var headers: Headers
+
+  public init(status: Int, headers: Headers) {
+    self.status = status
+    self.headers = headers
+  }
+}
+
+/// Why a stream has no (whole) response.
+public struct HTTPStreamFailure: Sendable {
+  /// What the caller should see, unless its own deadline or cancellation came first.
+  public var error: ConnectError
+  /// Whether the peer certainly did not process the request (refused stream, above GOAWAY's last stream id,
+  /// connection lost before a byte was written), so that it may be sent again whatever the method.
+  public var isUnprocessed: Bool
+
+  public init(error: ConnectError, isUnprocessed: Bool = false) {
+    self.error = error
+    self.isUnprocessed = isUnprocessed
+  }
+}
+
+/// Facts about the connection that serves a stream, for metrics.
+public struct HTTPConnectionInfo: Sendable, Hashable {
+  public enum Version: String, Sendable, Hashable {
+    case http1_1 = "HTTP/1.1"
+    case http2 = "HTTP/2"
+  }
+
+  public var version: Version
+  /// Whether an earlier stream used the connection.
+  public var isReused: Bool
+  /// The peer's address as text, if known.
+  public var remoteAddress: String?
+
+  public init(version: Version, isReused: Bool, remoteAddress: String? = nil) {
+    self.version = version
+    self.isReused = isReused
+    self.remoteAddress = remoteAddress
+  }
+}

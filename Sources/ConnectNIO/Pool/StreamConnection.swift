@@ -1,0 +1,33 @@
+internal import Connect
+
+/// One connection to an origin, over either version of HTTP. It is confined to its event loop.
+///
+/// The pool counts streams: it opens no more than the connection said it can take.
+protocol StreamConnection: AnyObject {
+  /// Starts a stream. Never fails by itself, and calls the handler only after it has returned.
+  func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream
+
+  /// Takes no more streams, lets the open ones finish, then closes.
+  func drain()
+
+  /// Closes now. Open streams fail with `error`.
+  func close(failing error: ConnectError)
+}
+
+/// What a connection tells the pool. Called on the connection's event loop, never from within a function of
+/// ``StreamConnection``.
+protocol StreamConnectionDelegate: AnyObject {
+  /// The connection takes streams, this many at the same time. First after the handshake, and again whenever
+  /// the number changes (HTTP/2 SETTINGS). HTTP/1.1 says 1.
+  func connection(_ connection: any StreamConnection, canServe concurrentStreams: Int)
+
+  /// A stream has ended, whichever way, and no longer counts.
+  func connectionDidCloseStream(_ connection: any StreamConnection)
+
+  /// The connection takes no more streams (GOAWAY, `connection: close`, spent stream ids); open ones may
+  /// still finish.
+  func connectionWillClose(_ connection: any StreamConnection)
+
+  /// The connection is gone; all its streams have been told. `error` is nil if it was closed in order.
+  func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?)
+}
