@@ -44,13 +44,14 @@ public struct BinaryCodingOptions: Sendable, Hashable {
 public struct JSONCodingOptions: Sendable, Hashable {
   /// Equal messages give equal bytes.
   public var deterministic: Bool
-  /// Write every field, also those that have their default value. Protobuf messages only.
+  /// Write every field, also those that have their default value. Protobuf messages only; SwiftProtobuf has no
+  /// such option and refuses to encode with it.
   public var alwaysPrintFieldsWithNoPresence: Bool
   /// Write enum values as numbers. Protobuf messages only.
   public var alwaysPrintEnumsAsInts: Bool
   /// Write field names as in the proto file, not in lowerCamelCase. Protobuf messages only.
   public var preserveProtoFieldNames: Bool
-  /// Skip fields that the type does not have, instead of failing.
+  /// Skip fields that the type does not have, instead of failing. Plain `Codable` types always do.
   public var ignoreUnknownFields: Bool
 
   public init(
