@@ -37,21 +37,37 @@ struct Exchange: Sendable {
   }
 
   func sendHead(status: Int, headers: HeaderFields) async throws {
-    let head = HTTPResponseHead(
-      version: .http1_1,
-      status: HTTPResponseStatus(statusCode: status),
-      headers: headers.asHTTPHeaders
-    )
-    try await self.write(.head(head))
+    try await self.write([Self.head(status, headers)])
   }
 
   /// Returns when the client takes more.
   func sendBody(_ bytes: ByteBuffer) async throws {
-    try await self.write(.body(.byteBuffer(bytes)))
+    try await self.write([.body(.byteBuffer(bytes))])
   }
 
-  func sendEnd(trailers: HeaderFields = [:]) async throws {
-    try await self.write(.end(trailers.fields.isEmpty ? nil : trailers.asHTTPHeaders))
+  /// Ends the response, with a last piece of the body if there is one.
+  func sendEnd(_ bytes: ByteBuffer = ByteBuffer(), trailers: HeaderFields = [:]) async throws {
+    try await self.write(Self.end(bytes, trailers))
+  }
+
+  /// Sends a whole response at once.
+  func respond(
+    status: Int,
+    headers: HeaderFields,
+    body: ByteBuffer = ByteBuffer(),
+    trailers: HeaderFields = [:]
+  ) async throws {
+    try await self.write([Self.head(status, headers)] + Self.end(body, trailers))
+  }
+
+  private static func head(_ status: Int, _ headers: HeaderFields) -> HTTPServerResponsePart {
+    let status = HTTPResponseStatus(statusCode: status)
+    return .head(HTTPResponseHead(version: .http1_1, status: status, headers: headers.asHTTPHeaders))
+  }
+
+  private static func end(_ bytes: ByteBuffer, _ trailers: HeaderFields) -> [HTTPServerResponsePart] {
+    let end = HTTPServerResponsePart.end(trailers.fields.isEmpty ? nil : trailers.asHTTPHeaders)
+    return bytes.readableBytes > 0 ? [.body(.byteBuffer(bytes)), end] : [end]
   }
 
   /// Waits, but no longer than the client does and the deadline allows.
@@ -78,7 +94,7 @@ struct Exchange: Sendable {
   func closeConnection() async {
     let connection = self.connectionChannel
     _ = try? await self.onLoop { handler in
-      handler.willCloseConnection(request.id)
+      handler.willAbort(request.id)
       return connection.close()
     }
   }
@@ -94,8 +110,16 @@ struct Exchange: Sendable {
     _ = try? await self.channel.closeFuture.get()
   }
 
-  private func write(_ part: HTTPServerResponsePart) async throws {
-    try await self.onLoop { $0.write(part, of: request.id, on: channel.eventLoop) }
+  /// Says that the stream will end without a response, because of what the server does.
+  func willAbort() async {
+    _ = try? await self.onLoop { handler in
+      handler.willAbort(request.id)
+      return channel.eventLoop.makeSucceededVoidFuture()
+    }
+  }
+
+  private func write(_ parts: [HTTPServerResponsePart]) async throws {
+    try await self.onLoop { $0.write(parts, of: request.id, on: channel.eventLoop) }
   }
 
   private func onLoop<Value: Sendable>(

@@ -18,6 +18,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
     var bufferedBytes = 0
     var isRequestComplete = false
     var isResponseComplete = false
+    /// Whether an error has hit the channel.
+    var isBroken = false
     /// Why reading and waiting are over.
     var interruption: (any Error)?
     var reader: EventLoopPromise<ByteBuffer?>?
@@ -143,17 +145,30 @@ extension ExchangeHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    if let code = error.resetCode, let id = self.running?.id {
-      self.journal.update(request: id) { $0.resetCode = code }
-      self.journal.requestEnded(id, .resetByClient(code))
-    }
+    self.running?.isBroken = true
     self.interrupt(error)
     context.close(promise: nil)
   }
 
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if let reset = event as? StreamResetHandler.Reset, let id = self.running?.id {
+      self.journal.update(request: id) { $0.resetCode = reset.code }
+      self.journal.requestEnded(id, .resetByClient(reset.code))
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
   func channelInactive(context: ChannelHandlerContext) {
     self.isClosing = true
-    if let id = self.running?.id { self.journal.requestEnded(id, .connectionClosed) }
+    if let running = self.running {
+      // An HTTP/2 stream closes by itself once its last frame has left for the connection.
+      let isStreamOver = self.version == .http2 && context.channel.parent?.isActive == true
+      switch (isStreamOver, running.isResponseComplete && !running.isBroken) {
+      case (true, true): self.journal.requestEnded(running.id, .completed)
+      case (true, false): self.journal.requestEnded(running.id, .endedByServer)
+      case (false, _): self.journal.requestEnded(running.id, .connectionClosed)
+      }
+    }
     self.interrupt(ChannelError.inputClosed)
     self.running?.task?.cancel()
     self.running = nil
@@ -188,39 +203,47 @@ extension ExchangeHandler {
     return promise.futureResult
   }
 
-  /// Writes a part of the response. The future succeeds when the channel wants more.
-  func write(_ part: HTTPServerResponsePart, of id: Int, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
-    guard let context = self.context, !self.isClosing, self.running?.id == id,
-      self.running?.isResponseComplete == false
-    else { return eventLoop.makeFailedFuture(ChannelError.alreadyClosed) }
-    let written = eventLoop.makePromise(of: Void.self)
+  /// Writes parts of the response. The future succeeds when the channel wants more.
+  func write(
+    _ parts: [HTTPServerResponsePart],
+    of id: Int,
+    on eventLoop: any EventLoop
+  ) -> EventLoopFuture<Void> {
+    for part in parts {
+      guard let context = self.context, !self.isClosing, self.running?.id == id,
+        self.running?.isResponseComplete == false
+      else { return eventLoop.makeFailedFuture(ChannelError.alreadyClosed) }
+      self.write(part, of: id, context)
+    }
+    self.context?.flush()
+    self.finishIfComplete()
+    let isOver = self.running.map { $0.id != id || $0.isResponseComplete || $0.interruption != nil } ?? true
+    if isOver || self.context?.channel.isWritable == true { return eventLoop.makeSucceededVoidFuture() }
+    return self.addWaiter(isWriter: true, on: eventLoop).future
+  }
+
+  private func write(_ part: HTTPServerResponsePart, of id: Int, _ context: ChannelHandlerContext) {
+    let written = context.eventLoop.makePromise(of: Void.self)
+    written.futureResult.assumeIsolated().whenFailure { self.interrupt($0, in: id) }
+    var part = part
     switch part {
     case .head(var head):
       if self.running?.isKeepAlive == false { head.headers.replaceOrAdd(name: "connection", value: "close") }
-      context.writeAndFlush(self.wrapOutboundOut(.head(head)), promise: written)
+      part = .head(head)
     case .body(let data):
-      if case .byteBuffer(let bytes) = data {
-        written.futureResult.whenSuccess { [journal] in
-          journal.update(request: id) { $0.bytesWritten += bytes.readableBytes }
-        }
+      let count = data.readableBytes
+      written.futureResult.whenSuccess { [journal] in
+        journal.update(request: id) { $0.bytesWritten += count }
       }
-      context.writeAndFlush(self.wrapOutboundOut(part), promise: written)
     case .end:
+      written.futureResult.whenSuccess { [journal] in journal.requestEnded(id, .completed) }
       self.running?.isResponseComplete = true
-      self.journal.requestEnded(id, .completed)
-      context.writeAndFlush(self.wrapOutboundOut(part), promise: written)
-      if self.running?.isKeepAlive == false { self.close(context, after: written.futureResult) }
       self.running?.chunks.removeAll()
       self.running?.bufferedBytes = 0
       self.releaseRead()
-      self.finishIfComplete()
-      return eventLoop.makeSucceededVoidFuture()
+      if self.running?.isKeepAlive == false { self.close(context, after: written.futureResult) }
     }
-    written.futureResult.assumeIsolated().whenFailure { self.interrupt($0) }
-    if context.channel.isWritable || self.running?.interruption != nil {
-      return eventLoop.makeSucceededVoidFuture()
-    }
-    return self.addWaiter(isWriter: true, on: eventLoop).future
+    context.write(self.wrapOutboundOut(part), promise: written)
   }
 
   /// A time that passes unless the exchange is interrupted.
@@ -258,8 +281,8 @@ extension ExchangeHandler {
     }
   }
 
-  /// Notes that the server is about to close the connection.
-  func willCloseConnection(_ id: Int) {
+  /// Notes that the server is about to end the exchange in another way.
+  func willAbort(_ id: Int) {
     self.journal.requestEnded(id, .endedByServer)
   }
 

@@ -1,5 +1,5 @@
-internal import NIOHTTP2
 public import NIOCore
+internal import NIOHTTP2
 
 /// A request as a raw handler gets it.
 public struct RawRequest: Sendable {
@@ -67,9 +67,11 @@ public struct RawResponder: Sendable {
     body: ByteBuffer = ByteBuffer(),
     trailers: HeaderFields = [:]
   ) async throws {
-    try await self.sendHead(status: status, headers: headers)
-    if body.readableBytes > 0 { try await self.sendBody(body) }
-    try await self.finish(trailers: trailers)
+    try await self.exchange.respond(status: status, headers: headers, body: body, trailers: trailers)
+  }
+
+  public func respond(status: Int = 200, headers: HeaderFields = [:], text: String) async throws {
+    try await self.exchange.respond(status: status, headers: headers, body: ByteBuffer(string: text))
   }
 
   /// Sends RST_STREAM with an HTTP/2 error code; closes the connection of an HTTP/1.1 request.
@@ -88,7 +90,10 @@ public struct RawResponder: Sendable {
   ///   - includesThisStream: Whether this request's stream is among those that the server still serves.
   ///   - code: An HTTP/2 error code.
   public func goAway(includesThisStream: Bool = true, code: UInt32 = 0) async throws {
-    guard self.exchange.request.version == .http2, let connection = self.exchange.channel.parent else { return }
+    guard self.exchange.request.version == .http2, let connection = self.exchange.channel.parent else {
+      return
+    }
+    if !includesThisStream { await self.exchange.willAbort() }
     let id = try await self.exchange.channel.getOption(HTTP2StreamChannelOptions.streamID).get()
     let last = includesThisStream ? id : HTTP2StreamID(max(0, Int(id) - 2))
     let code = HTTP2ErrorCode(networkCode: Int(code))

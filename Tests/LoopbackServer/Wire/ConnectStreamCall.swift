@@ -25,6 +25,9 @@ final class ConnectStreamCall: WireCall {
   func receive() async throws -> ByteBuffer? {
     while true {
       if let envelope = try self.received.readEnvelope(limit: ConnectUnaryCall.messageLimit) {
+        if envelope.flags & 0x01 != 0 {
+          throw RPCFailure(.unimplemented, "unknown compression: supported is identity")
+        }
         guard envelope.flags == 0 else {
           throw RPCFailure(.invalidArgument, "unexpected envelope flags \(envelope.flags)")
         }
@@ -65,7 +68,6 @@ final class ConnectStreamCall: WireCall {
     for field in self.trailers.fields { metadata[field.name, default: []].append(field.value) }
     let end = EndOfStream(error: failure?.body, metadata: metadata.isEmpty ? nil : metadata)
     let json = ByteBuffer(bytes: try JSONEncoder().encode(end))
-    try await self.exchange.sendBody(ByteBuffer(envelope: json, flags: 0x02))
-    try await self.exchange.sendEnd()
+    try await self.exchange.sendEnd(ByteBuffer(envelope: json, flags: 0x02))
   }
 }

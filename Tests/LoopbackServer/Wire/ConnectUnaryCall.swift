@@ -28,7 +28,7 @@ final class ConnectUnaryCall: WireCall {
     self.isReceived = true
     if let message = self.getMessage { return message }
     if let encoding = self.exchange.request.headers.first("content-encoding"), encoding != "identity" {
-      throw RPCFailure(.unimplemented, "unknown compression \"\(encoding)\": supported encodings are identity")
+      throw RPCFailure(.unimplemented, "unknown compression \"\(encoding)\": supported is identity")
     }
     return try await self.exchange.body(limit: Self.messageLimit)
   }
@@ -53,8 +53,7 @@ final class ConnectUnaryCall: WireCall {
     headers.add("accept-encoding", "identity")
     headers.add(contentsOf: self.headers)
     for trailer in self.trailers.fields { headers.add("trailer-" + trailer.name, trailer.value) }
-    try await self.exchange.sendHead(status: failure?.code.httpStatus ?? 200, headers: headers)
-    if body.readableBytes > 0 { try await self.exchange.sendBody(body) }
-    try await self.exchange.sendEnd()
+    let status = failure?.code.httpStatus ?? 200
+    try await self.exchange.respond(status: status, headers: headers, body: body)
   }
 }

@@ -26,8 +26,7 @@ enum Dispatcher {
     } catch let rejection as Rejection {
       var headers = rejection.headers
       headers.add("content-length", "0")
-      try? await exchange.sendHead(status: rejection.status, headers: headers)
-      try? await exchange.sendEnd()
+      try? await exchange.respond(status: rejection.status, headers: headers)
     } catch {
       // The stream is gone, which the journal knows.
     }
@@ -64,7 +63,8 @@ enum Dispatcher {
 
   /// <https://connectrpc.com/docs/protocol#unary-get-request>
   private static func makeGetCall(_ exchange: Exchange, _ timeout: Int64?) throws -> ConnectUnaryCall {
-    let items = URLComponents(string: "/?" + exchange.request.query)?.queryItems ?? []
+    let encoded = exchange.request.query.replacing("+", with: "%20")
+    let items = URLComponents(string: "/?" + encoded)?.queryItems ?? []
     let query = Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
     guard query["connect"] == "v1", query["compression", default: "identity"] == "identity",
       let codec = query["encoding"].flatMap(MessageCodec.init(rawValue:)), let message = query["message"]
