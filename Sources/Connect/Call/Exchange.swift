@@ -4,8 +4,8 @@ internal import NIOCore
 /// when they are asked for.
 ///
 /// Sends the request once more, unseen by anybody, if the server certainly did not process it.
-/// Confined to the call's executor.
-final class Exchange: HTTPStreamHandler {
+/// Confined to the call's executor, which makes it `Sendable`.
+final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   enum Body {
     /// The whole request: one message, then the end.
     case message(ByteBuffer)
@@ -88,7 +88,7 @@ final class Exchange: HTTPStreamHandler {
 
   private func framed(_ message: ByteBuffer) -> ByteBuffer {
     guard self.call.client.wire.envelopesMessages(of: self.call.method.streamType) else { return message }
-    return Envelope.frame(message, flags: 0)
+    return Envelope.encode(message)
   }
 
   private func makeHTTPRequest() throws(ConnectError) -> HTTPStreamRequest {

@@ -11,7 +11,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   private var messageChain: UnaryChain<Input, ResponseMessage<Output>>?
   private var byteChain: UnaryChain<ByteBuffer, HTTPResponse>?
-  private var response = UnaryResponseCollector()
+  private var collector: SingleMessageCollector<ByteBuffer>
   private var acceptsNotModified = false
 
   /// - Parameter completion: Called once, on the executor.
@@ -27,6 +27,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.input = input
     self.outerRunner = outerRunner
     self.completion = completion
+    self.collector = SingleMessageCollector(method: method.info)
     super.init(client: client, method: method.info, options: options)
   }
 
@@ -99,7 +100,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   }
 
   private func send(_ request: HTTPRequest<ByteBuffer>) {
-    self.response = UnaryResponseCollector()
+    self.collector = SingleMessageCollector(method: self.method)
     self.acceptsNotModified = request.headers.contains("if-none-match")
     self.startExchange(request.with(()), body: .message(request.message))
   }
@@ -109,21 +110,33 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   override func exchangeHasResults() {
     guard let exchange = self.exchange else { return }
     while let result = exchange.next() {
-      guard
-        var response = self.response.receive(
-          result,
-          head: exchange.head,
-          method: self.method
-        )
-      else { continue }
-      if response.httpStatus == 304, self.acceptsNotModified {
-        response.code = .ok
-        response.error = nil
-      }
+      guard let collected = self.collector.receive(result) else { continue }
+      let response = self.makeResponse(collected, head: exchange.head)
       self.dropExchange()
       if let chain = self.byteChain { chain.receive(response) } else { self.decode(response) }
       return
     }
+  }
+
+  private func makeResponse(
+    _ collected: ResponseMessage<ByteBuffer>,
+    head: HTTPResponseHead?
+  ) -> HTTPResponse {
+    var response = HTTPResponse(
+      code: collected.code,
+      headers: collected.headers,
+      message: collected.message ?? ByteBuffer(),
+      trailers: collected.trailers,
+      error: collected.error,
+      httpStatus: head?.status,
+      httpHeaders: head?.headers ?? Headers()
+    )
+    if response.error != nil, response.error?.httpStatus == nil { response.error?.httpStatus = head?.status }
+    if head?.status == 304, self.acceptsNotModified {
+      response.code = .ok
+      response.error = nil
+    }
+    return response
   }
 
   override func exchangeDidEnd(_ metrics: HTTPMetrics) {
@@ -185,60 +198,5 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.byteChain?.release()
     self.messageChain = nil
     self.byteChain = nil
-  }
-}
-
-/// Makes one unary response of a stream of results: exactly one message, or an error.
-struct UnaryResponseCollector {
-  private var headers = Headers()
-  private var message: ByteBuffer?
-
-  /// The response, once `result` decides it.
-  mutating func receive(
-    _ result: StreamResult<ByteBuffer>,
-    head: HTTPResponseHead?,
-    method: MethodInfo
-  ) -> HTTPResponse? {
-    switch result {
-    case .headers(let headers):
-      self.headers = headers
-      return nil
-    case .message(let message):
-      guard self.message == nil else {
-        return self.response(error: .wrongMessageCount("more than one message", method: method), head: head)
-      }
-      self.message = message
-      return nil
-    case .complete(_, let error?, let trailers):
-      return self.response(error: error, trailers: trailers, head: head)
-    case .complete(_, nil, let trailers):
-      guard let message = self.message else {
-        return self.response(error: .wrongMessageCount("no message", method: method), head: head)
-      }
-      return HTTPResponse(
-        headers: self.headers,
-        message: message,
-        trailers: trailers,
-        httpStatus: head?.status,
-        httpHeaders: head?.headers ?? Headers()
-      )
-    }
-  }
-
-  private func response(
-    error: ConnectError,
-    trailers: Headers = Headers(),
-    head: HTTPResponseHead?
-  ) -> HTTPResponse {
-    var error = error
-    error.httpStatus = error.httpStatus ?? head?.status
-    return HTTPResponse(
-      code: error.code,
-      headers: self.headers,
-      trailers: trailers,
-      error: error,
-      httpStatus: head?.status,
-      httpHeaders: head?.headers ?? Headers()
-    )
   }
 }

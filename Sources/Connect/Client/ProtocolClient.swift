@@ -33,19 +33,16 @@ public final class ProtocolClient: Sendable {
         (streamType, wire.contentType(codecName: codecName, streamType: streamType))
       }
     )
-    do throws(ConnectError) {
-      let host = try HostURL(config.host)
-      self.origin = host.origin
-      self.pathPrefix = host.pathPrefix
-      let endpoint = try httpClient.endpoint(for: host.origin, on: nil)
-      self.endpoint = .success(endpoint)
-      self.executor = endpoint.executor
-    } catch {
-      self.origin = Origin(scheme: .http, host: config.host, port: 0)
-      self.pathPrefix = ""
-      self.endpoint = .failure(error)
-      self.executor = TaskExecutor()
+    let host: Result<(origin: Origin, pathPrefix: String), ConnectError> = Result { () throws(ConnectError) in
+      try Origin.parse(host: config.host)
     }
+    self.endpoint = host.flatMap { host in
+      Result { () throws(ConnectError) in try httpClient.endpoint(for: host.origin, on: nil) }
+    }
+    let usable = try? host.get()
+    self.origin = usable?.origin ?? Origin(scheme: .http, host: config.host, port: 0)
+    self.pathPrefix = usable?.pathPrefix ?? ""
+    self.executor = (try? self.endpoint.get())?.executor ?? TaskExecutor()
   }
 
   // MARK: For calls
@@ -69,10 +66,8 @@ public final class ProtocolClient: Sendable {
   /// The way to `origin`, which is another than the client's if an interceptor has said so.
   func endpoint(for origin: Origin) -> Result<any HTTPEndpoint, ConnectError> {
     guard origin != self.origin else { return self.endpoint }
-    do throws(ConnectError) {
-      return .success(try self.httpClient.endpoint(for: origin, on: self.executor))
-    } catch {
-      return .failure(error)
+    return Result { () throws(ConnectError) in
+      try self.httpClient.endpoint(for: origin, on: self.executor)
     }
   }
 

@@ -23,7 +23,7 @@ extension ConnectError {
     )
   }
 
-  static func wrongMessageCount(_ what: String, method: MethodInfo) -> ConnectError {
+  static func wrongMessageCount(_ what: String, _ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .unimplemented,
       message: "\(method.path) answered with \(what), where exactly one was expected"

@@ -72,7 +72,7 @@ extension StreamAnswer {
 public struct PulledSequence<Element: Sendable>: AsyncSequence, Sendable {
   typealias Pull = () async throws -> Element?
 
-  private let makePull: @Sendable () -> Pull
+  let makePull: @Sendable () -> Pull
 
   init(makePull: @escaping @Sendable () -> Pull) {
     self.makePull = makePull
