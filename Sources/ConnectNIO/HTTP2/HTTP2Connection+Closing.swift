@@ -61,13 +61,18 @@ extension HTTP2Connection {
   /// Why the channel has become inactive.
   var lostConnectionError: ConnectError? {
     if let error = self.channelError {
-      return ConnectError(code: .unavailable, message: "the HTTP/2 connection broke: \(error)", exception: error)
+      return ConnectError(
+        code: .unavailable,
+        message: "the HTTP/2 connection broke: \(error)",
+        exception: error
+      )
     }
     if let goAway = self.session.goAway {
       if self.session.liveCount == 0 { return self.goAwayError }
       return ConnectError(
         code: .unavailable,
-        message: "the server closed the HTTP/2 connection before the response was complete (GOAWAY, \(goAway))"
+        message:
+          "the server closed the HTTP/2 connection before the response was complete (GOAWAY, \(goAway))"
       )
     }
     if self.servedStreams == nil {
