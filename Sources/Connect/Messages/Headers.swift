@@ -77,6 +77,7 @@ public struct Headers: Sendable {
 
   public mutating func remove(name: String) {
     let name = name.asciiLowercased
+    guard self.fields.contains(where: { $0.name == name }) else { return }
     self.fields.removeAll { $0.name == name }
   }
 }

@@ -1,0 +1,158 @@
+internal import NIOCore
+internal import NIOHTTP1
+internal import Synchronization
+
+/// Keeps what a server saw, and lets tests wait for it.
+public final class Journal: Sendable {
+  /// The state of things at one moment.
+  public struct Snapshot: Sendable {
+    /// Connections accepted so far.
+    public internal(set) var acceptedConnections = 0
+    /// Connections that are open now.
+    public internal(set) var openConnections = 0
+    /// All requests, in the order of their arrival.
+    public internal(set) var requests: [RequestRecord] = []
+
+    /// The requests to one path.
+    public func requests(to path: String) -> [RequestRecord] {
+      self.requests.filter { $0.path == path }
+    }
+  }
+
+  private struct State {
+    var snapshot = Snapshot()
+    var version = 0
+    var nextWaiter = 0
+    var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  init() {}
+
+  public var snapshot: Snapshot {
+    self.state.withLock { $0.snapshot }
+  }
+
+  /// Waits until what the server saw satisfies a condition.
+  ///
+  /// - Throws: ``LoopbackServerError`` if that takes longer than `timeout`.
+  @discardableResult
+  public func wait(
+    timeout: Duration = .seconds(10),
+    until condition: @escaping @Sendable (Snapshot) -> Bool
+  ) async throws -> Snapshot {
+    try await withThrowingTaskGroup(of: Snapshot.self) { group in
+      group.addTask {
+        while true {
+          let (snapshot, version) = self.state.withLock { ($0.snapshot, $0.version) }
+          if condition(snapshot) { return snapshot }
+          await self.change(after: version)
+          try Task.checkCancellation()
+        }
+      }
+      group.addTask {
+        try await Task.sleep(for: timeout)
+        throw LoopbackServerError("not seen within \(timeout); seen: \(self.snapshot.summary)")
+      }
+      defer { group.cancelAll() }
+      guard let snapshot = try await group.next() else { throw CancellationError() }
+      return snapshot
+    }
+  }
+
+  /// Returns once something has changed since `version`, or when the task is cancelled.
+  private func change(after version: Int) async {
+    let id = self.state.withLock { state in
+      state.nextWaiter += 1
+      return state.nextWaiter
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isLate = self.state.withLock { state in
+          if state.version != version || Task.isCancelled { return true }
+          state.waiters[id] = continuation
+          return false
+        }
+        if isLate { continuation.resume() }
+      }
+    } onCancel: {
+      self.state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+    }
+  }
+}
+
+// MARK: - Writing
+
+extension Journal {
+  private func update<Result: Sendable>(_ change: (inout Snapshot) -> Result) -> Result {
+    let (result, waiters) = self.state.withLock { state in
+      let result = change(&state.snapshot)
+      state.version += 1
+      let waiters = Array(state.waiters.values)
+      state.waiters = [:]
+      return (result, waiters)
+    }
+    for waiter in waiters { waiter.resume() }
+    return result
+  }
+
+  /// Notes a new connection and returns its number.
+  func connectionOpened() -> Int {
+    self.update { snapshot in
+      snapshot.acceptedConnections += 1
+      snapshot.openConnections += 1
+      return snapshot.acceptedConnections - 1
+    }
+  }
+
+  func connectionClosed() {
+    self.update { $0.openConnections -= 1 }
+  }
+
+  /// Notes a new request and returns its record, together with the number of earlier ones to its path.
+  func requestStarted(
+    _ head: HTTPRequestHead,
+    version: RequestRecord.Version,
+    connection: Int
+  ) -> (record: RequestRecord, attempt: Int) {
+    let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let path = parts.first.map(String.init) ?? ""
+    return self.update { snapshot in
+      let record = RequestRecord(
+        id: snapshot.requests.count,
+        connection: connection,
+        version: version,
+        method: head.method.rawValue,
+        path: path,
+        query: parts.count > 1 ? String(parts[1]) : "",
+        headers: HeaderFields(head.headers)
+      )
+      let attempt = snapshot.requests.count { $0.path == path }
+      snapshot.requests.append(record)
+      return (record, attempt)
+    }
+  }
+
+  func update(request id: Int, _ change: (inout RequestRecord) -> Void) {
+    self.update { snapshot in
+      guard snapshot.requests.indices.contains(id) else { return }
+      change(&snapshot.requests[id])
+    }
+  }
+
+  /// Notes how a request ended; the first to say so is right.
+  func requestEnded(_ id: Int, _ outcome: RequestRecord.Outcome) {
+    self.update(request: id) { $0.outcome = $0.outcome ?? outcome }
+  }
+}
+
+extension Journal.Snapshot {
+  fileprivate var summary: String {
+    let requests = self.requests.suffix(20).map { request in
+      "\(request.method) \(request.path) (\(request.outcome.map { "\($0)" } ?? "running"))"
+    }
+    return "\(self.acceptedConnections) connections, \(self.openConnections) open; "
+      + (requests.isEmpty ? "no requests" : requests.joined(separator: ", "))
+  }
+}

@@ -1,0 +1,63 @@
+extension LoopbackServer {
+  /// How a server listens.
+  public struct Configuration: Sendable {
+    public enum Address: Sendable {
+      /// A free port of 127.0.0.1.
+      case loopback
+      /// A unix domain socket at a path that does not exist yet.
+      case unixSocket(String)
+    }
+
+    public enum Versions: Sendable {
+      /// Both: by the client's preface, or by ALPN with TLS.
+      case all
+      case http1Only
+      case http2Only
+    }
+
+    public struct TLS: Sendable {
+      public var certificates: TestCertificates
+      /// Whether a client needs a certificate of the same authority.
+      public var requiresClientCertificate: Bool
+
+      public init(certificates: TestCertificates, requiresClientCertificate: Bool = false) {
+        self.certificates = certificates
+        self.requiresClientCertificate = requiresClientCertificate
+      }
+    }
+
+    /// What the server announces in its HTTP/2 settings.
+    public struct HTTP2: Sendable {
+      public var maxConcurrentStreams = 100
+      /// Of each stream and of the connection, for what the client sends.
+      public var windowSize = 65535
+      /// The longest header list that the server accepts, in bytes.
+      public var maxHeaderListSize = 1 << 20
+      /// Whether headers and content length are checked, the client's and the server's own.
+      public var isStrict = true
+
+      public init() {}
+    }
+
+    public var address: Address = .loopback
+    public var versions: Versions = .all
+    public var tls: TLS?
+    public var http2 = HTTP2()
+
+    public init() {}
+
+    public static var plaintext: Configuration { Configuration() }
+
+    public static func tls(_ certificates: TestCertificates) -> Configuration {
+      var configuration = Configuration()
+      configuration.tls = TLS(certificates: certificates)
+      return configuration
+    }
+
+    public static func unixSocket(_ path: String) -> Configuration {
+      var configuration = Configuration()
+      configuration.address = .unixSocket(path)
+      return configuration
+    }
+  }
+}
