@@ -12,7 +12,7 @@ if [[ -f .venv/installed && "$(cat .venv/installed)" == "$key" ]]; then exit 0; 
 echo "Installing the Python test servers into .venv"
 rm -rf .venv
 python3 -m venv .venv
-.venv/bin/pip install --quiet --disable-pip-version-check --requirement "$requirements"
+.venv/bin/pip install --quiet --root-user-action=ignore --disable-pip-version-check --requirement "$requirements"
 mkdir .venv/generated
 PATH="$PWD/.venv/bin:$PATH" .venv/bin/python -m grpc_tools.protoc -I Protos \
   --python_out=.venv/generated \

@@ -4,11 +4,12 @@ internal import NIOPosix
 
 /// A TCP connection without a client's help, to check that a server answers at all.
 enum PlainConnection {
-  /// Sends bytes and returns what has come back when the server closes, or when `isEnough` says so.
+  /// Sends bytes and returns what has come back when the server closes, or when `isEnough` says so. Nothing
+  /// is read while `isEnough` thinks.
   static func exchange(
     port: Int,
     _ request: ByteBuffer,
-    isEnough: @escaping @Sendable (ByteBuffer) -> Bool = { _ in false }
+    isEnough: @escaping @Sendable (ByteBuffer) async -> Bool = { _ in false }
   ) async throws -> ByteBuffer {
     let connection = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .connectTimeout(.seconds(5))
@@ -26,7 +27,7 @@ enum PlainConnection {
       var received = ByteBuffer()
       for try await var bytes in inbound {
         received.writeBuffer(&bytes)
-        if isEnough(received) { break }
+        if await isEnough(received) { break }
       }
       return received
     }

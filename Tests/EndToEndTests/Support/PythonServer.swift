@@ -15,7 +15,7 @@ final class PythonServer: Sendable {
     case misbehaving = "h2_misbehaving.py"
   }
 
-  private struct Announcement: Sendable {
+  fileprivate struct Announcement: Sendable {
     var ports: [String: Int] = [:]
     var texts: [String: String] = [:]
   }
