@@ -175,6 +175,8 @@ class Service:
             count = min(size, request.total_bytes - offset)
             yield pb.FloodResponse(offset=offset, data=data[:count])
             offset += count
+            # Sending does not yield by itself, and a client that is gone has to be noticed.
+            await asyncio.sleep(0)
 
     async def unimplemented(self, request, ctx):
         raise ConnectError(Code.UNIMPLEMENTED, "never implemented")
