@@ -122,7 +122,7 @@ extension NIOHTTPClient.Configuration {
     }
 
     public enum Version: Sendable, Hashable {
-      case tls1_2, tls1_3
+      case tls12, tls13
     }
 
     public var trustRoots: TrustRoots
@@ -139,7 +139,7 @@ extension NIOHTTPClient.Configuration {
       certificateVerification: CertificateVerification = .full,
       serverName: String? = nil,
       clientCertificate: ClientCertificate? = nil,
-      minimumVersion: Version = .tls1_2
+      minimumVersion: Version = .tls12
     ) {
       self.trustRoots = trustRoots
       self.certificateVerification = certificateVerification

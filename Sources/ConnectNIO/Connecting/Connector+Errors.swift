@@ -54,7 +54,10 @@ extension Connector {
     switch error {
     case let error as NIOSSLExtraError where error == .failedToValidateHostname:
       let name = self.configuration.tls.serverName ?? self.origin.host
-      return self.unavailable("TLS: hostname mismatch: the certificate of \(peer) is not for '\(name)'", error)
+      return self.unavailable(
+        "TLS: hostname mismatch: the certificate of \(peer) is not for '\(name)'",
+        error
+      )
     case NIOSSLError.unableToValidateCertificate, NIOSSLError.noCertificateToValidate:
       return self.unavailable("TLS: \(peer) has shown no certificate that can be checked", error)
     case ChannelError.eof:

@@ -56,7 +56,8 @@ struct Connector: Sendable {
         if let tls {
           self.startTLS(tls, on: channel, for: attempt, deadline: deadline)
         } else {
-          self.startHTTP(self.configuration.version == .http2Only ? .http2 : .http1_1, on: channel, for: attempt)
+          let version = self.configuration.version.known(for: self.origin.scheme) ?? .http1_1
+          self.startHTTP(version, on: channel, for: attempt, deadline: deadline)
         }
       }
     }
@@ -77,7 +78,8 @@ struct Connector: Sendable {
       completion: { result in
         switch result {
         case .failure(let error): attempt.closed(error)
-        case .success(let negotiated): self.startHTTP(negotiated: negotiated, on: channel, for: attempt)
+        case .success(let negotiated):
+          self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline)
         }
       }
     )
@@ -100,10 +102,15 @@ struct Connector: Sendable {
     return host.hasSuffix(".") ? String(host.dropLast()) : host
   }
 
-  private func startHTTP(negotiated: String?, on channel: any Channel, for attempt: PooledConnection) {
+  private func startHTTP(
+    negotiated: String?,
+    on channel: any Channel,
+    for attempt: PooledConnection,
+    deadline: NIODeadline
+  ) {
     switch (negotiated, self.configuration.version) {
     case ("h2", .automatic), ("h2", .http2Only):
-      self.startHTTP(.http2, on: channel, for: attempt)
+      self.startHTTP(.http2, on: channel, for: attempt, deadline: deadline)
     case (_, .http2Only):
       channel.close(promise: nil)
       attempt.closed(
@@ -113,7 +120,7 @@ struct Connector: Sendable {
         )
       )
     case (_, .automatic), (_, .http1Only):
-      self.startHTTP(.http1_1, on: channel, for: attempt)
+      self.startHTTP(.http1_1, on: channel, for: attempt, deadline: deadline)
     }
   }
 
@@ -122,7 +129,8 @@ struct Connector: Sendable {
   private func startHTTP(
     _ version: HTTPConnectionInfo.Version,
     on channel: any Channel,
-    for attempt: PooledConnection
+    for attempt: PooledConnection,
+    deadline: NIODeadline
   ) {
     guard attempt.isWanted else {
       channel.close(promise: nil)
@@ -131,7 +139,7 @@ struct Connector: Sendable {
     do {
       switch version {
       case .http1_1: try self.startHTTP1(on: channel, for: attempt)
-      case .http2: try self.startHTTP2(on: channel, for: attempt)
+      case .http2: try self.startHTTP2(on: channel, for: attempt, deadline: deadline)
       }
     } catch {
       channel.close(promise: nil)
@@ -152,7 +160,11 @@ struct Connector: Sendable {
     try channel.pipeline.syncOperations.addHandler(connection)
   }
 
-  private func startHTTP2(on channel: any Channel, for attempt: PooledConnection) throws {
+  private func startHTTP2(
+    on channel: any Channel,
+    for attempt: PooledConnection,
+    deadline: NIODeadline
+  ) throws {
     let connection = HTTP2Connection(
       channel: channel,
       scheme: self.origin.scheme == .https ? "https" : "http",
@@ -163,6 +175,10 @@ struct Connector: Sendable {
     )
     attempt.established(connection, version: .http2)
     try channel.pipeline.syncOperations.addHandler(connection)
+    // The connection can serve once the server has sent its settings.
+    attempt.timer = channel.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak attempt] in
+      attempt?.connection?.close(failing: self.timedOut("waiting for the HTTP/2 settings of"))
+    }
   }
 }
 

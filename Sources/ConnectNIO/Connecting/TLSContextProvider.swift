@@ -71,8 +71,8 @@ final class TLSContextProvider: Sendable {
     configuration.applicationProtocols = self.protocols
     configuration.shutdownTimeout = .seconds(1)
     switch self.tls.minimumVersion {
-    case .tls1_2: configuration.minimumTLSVersion = .tlsv12
-    case .tls1_3: configuration.minimumTLSVersion = .tlsv13
+    case .tls12: configuration.minimumTLSVersion = .tlsv12
+    case .tls13: configuration.minimumTLSVersion = .tlsv13
     }
     switch self.tls.certificateVerification {
     case .full: configuration.certificateVerification = .fullVerification
@@ -81,7 +81,8 @@ final class TLSContextProvider: Sendable {
     switch self.tls.trustRoots {
     case .systemDefault: configuration.trustRoots = .default
     case .pemFile(let path): configuration.trustRoots = .file(path)
-    case .pemBytes(let bytes): configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(bytes))
+    case .pemBytes(let bytes):
+      configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(bytes))
     }
     switch self.tls.clientCertificate {
     case nil:

@@ -19,8 +19,15 @@ extension HTTP2Session {
     nghttp2_option_set_no_closed_streams(option, 1)
 
     nghttp2_session_callbacks_set_on_header_callback(callbacks) {
-      _, frame, name, nameLength, value, valueLength, _, userData in
-      guard let frame, let session = HTTP2Session.from(userData) else { return HTTP2Session.callbackFailure }
+      _,
+      frame,
+      name,
+      nameLength,
+      value,
+      valueLength,
+      _,
+      userData in
+      guard let frame, let session = sessionPointed(to: userData) else { return callbackFailure }
       session.didReceiveField(
         streamID: HTTP2Session.header(of: frame).stream_id,
         name: UnsafeBufferPointer(start: name, count: nameLength),
@@ -29,36 +36,48 @@ extension HTTP2Session {
       return 0
     }
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
-      _, _, streamID, data, count, userData in
-      guard let data, let session = HTTP2Session.from(userData) else { return HTTP2Session.callbackFailure }
+      _,
+      _,
+      streamID,
+      data,
+      count,
+      userData in
+      guard let data, let session = sessionPointed(to: userData) else { return callbackFailure }
       session.didReceiveData(streamID: streamID, data: data, count: count)
       return 0
     }
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, userData in
-      guard let frame, let session = HTTP2Session.from(userData) else { return HTTP2Session.callbackFailure }
+      guard let frame, let session = sessionPointed(to: userData) else { return callbackFailure }
       session.didReceive(frame)
       return 0
     }
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, streamID, errorCode, userData in
-      guard let session = HTTP2Session.from(userData) else { return HTTP2Session.callbackFailure }
+      guard let session = sessionPointed(to: userData) else { return callbackFailure }
       session.didClose(streamID: streamID, errorCode: HTTP2ErrorCode(rawValue: errorCode))
       return 0
     }
     nghttp2_session_callbacks_set_before_frame_send_callback(callbacks) { _, frame, userData in
-      guard let frame, let session = HTTP2Session.from(userData) else { return HTTP2Session.callbackFailure }
+      guard let frame, let session = sessionPointed(to: userData) else { return callbackFailure }
       session.willSend(frame)
       return 0
     }
     nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, error, userData in
-      guard let frame, let session = HTTP2Session.from(userData) else { return HTTP2Session.callbackFailure }
+      guard let frame, let session = sessionPointed(to: userData) else { return callbackFailure }
       session.didNotSend(frame, libraryError: error)
       return 0
     }
     nghttp2_session_callbacks_set_send_data_callback(callbacks) {
-      _, _, frameHeader, count, source, userData in
-      guard
-        let frameHeader, let session = HTTP2Session.from(userData), let stream = HTTP2Session.stream(of: source)
-      else { return HTTP2Session.callbackFailure }
+      _,
+      _,
+      frameHeader,
+      count,
+      source,
+      userData in
+      guard let frameHeader, let session = sessionPointed(to: userData),
+        let stream = streamPointed(to: source)
+      else {
+        return callbackFailure
+      }
       return session.sendData(of: stream, frameHeader: frameHeader, count: count)
     }
 
@@ -68,19 +87,10 @@ extension HTTP2Session {
 
   /// Says how much of the request's body goes into the next DATA frame, and whether it is the last.
   static let readBody: nghttp2_data_source_read_callback = { _, _, _, limit, flags, source, userData in
-    guard let flags, let session = HTTP2Session.from(userData), let stream = HTTP2Session.stream(of: source)
-    else { return Int(HTTP2Session.callbackFailure) }
+    guard let flags, let session = sessionPointed(to: userData), let stream = streamPointed(to: source) else {
+      return Int(callbackFailure)
+    }
     return session.readBody(of: stream, limit: limit, flags: &flags.pointee)
-  }
-
-  private static var callbackFailure: Int32 { NGHTTP2_ERR_CALLBACK_FAILURE.rawValue }
-
-  private static func from(_ userData: UnsafeMutableRawPointer?) -> HTTP2Session? {
-    userData.map { Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
-  }
-
-  private static func stream(of source: UnsafeMutablePointer<nghttp2_data_source>?) -> HTTP2Stream? {
-    source?.pointee.ptr.map { Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue() }
   }
 
   /// All members of the union of frames begin with the header; this reads it without copying the union.
@@ -97,6 +107,16 @@ extension HTTP2Session {
     self.lastStream = reference
     return reference.takeUnretainedValue()
   }
+}
+
+private var callbackFailure: Int32 { NGHTTP2_ERR_CALLBACK_FAILURE.rawValue }
+
+private func sessionPointed(to userData: UnsafeMutableRawPointer?) -> HTTP2Session? {
+  userData.map { Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func streamPointed(to source: UnsafeMutablePointer<nghttp2_data_source>?) -> HTTP2Stream? {
+  source?.pointee.ptr.map { Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue() }
 }
 
 // MARK: - Reading
@@ -268,7 +288,7 @@ extension HTTP2Session {
     self.output.append(copying: UnsafeRawBufferPointer(start: frameHeader, count: 9))
     var remaining = count
     while remaining > 0 {
-      guard let piece = stream.outbound.next(limit: remaining) else { return Self.callbackFailure }
+      guard let piece = stream.outbound.next(limit: remaining) else { return callbackFailure }
       remaining -= piece.readableBytes
       self.output.append(piece)
     }

@@ -100,7 +100,9 @@ extension HTTP2Session {
   /// count against the peer's limit for ever. libnghttp2 sends no DATA, an empty one neither, while a window is
   /// used up; then END_STREAM could wait for ever, too.
   func settleRequest(of stream: HTTP2Stream) {
-    guard !stream.isClosed, !stream.isReset, stream.request != .ended, let handle = self.handle else { return }
+    guard !stream.isClosed, !stream.isReset, stream.request != .ended, let handle = self.handle else {
+      return
+    }
     let isWindowOpen =
       nghttp2_session_get_remote_window_size(handle) > 0
       && nghttp2_session_get_stream_remote_window_size(handle, stream.id) > 0

@@ -257,6 +257,8 @@ struct ConnectionPool<Connection, Waiter> {
     }
     // A busy connection may become idle at any time; the check is then due one timeout later at the earliest.
     if let next { self.requestIdleCheck(after: next, &actions) }
+    // A server may allow no streams at all, so that calls wait beside an idle connection.
+    self.openAsNeeded(&actions)
     return actions
   }
 
@@ -271,6 +273,7 @@ struct ConnectionPool<Connection, Waiter> {
       self.startDraining(index)
       actions.append(.drain(connection))
     }
+    self.openAsNeeded(&actions)
     return actions
   }
 

@@ -73,7 +73,7 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
     case .tooMany:
       let error = ConnectError(
         code: .resourceExhausted,
-        message: "\(self.waitingLimit) calls to \(self.origin) wait for a connection already, which is the limit"
+        message: "\(self.waitingLimit) calls wait for a connection to \(self.origin) already: the limit"
       )
       self.later { stream.fail(error) }
     case .shutDown:
@@ -141,7 +141,10 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
   private func forceShutDown() {
     self.run(
       self.pool.forceShutDown(
-        ConnectError(code: .unavailable, message: "the HTTP client was shut down before the call had finished")
+        ConnectError(
+          code: .unavailable,
+          message: "the HTTP client was shut down before the call had finished"
+        )
       )
     )
   }
@@ -197,7 +200,10 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
 
 extension ConnectError {
   static func connectionLost(_ peer: String) -> ConnectError {
-    ConnectError(code: .unavailable, message: "the connection to \(peer) was lost before the request was sent")
+    ConnectError(
+      code: .unavailable,
+      message: "the connection to \(peer) was lost before the request was sent"
+    )
   }
 
   static var clientShutDown: ConnectError {

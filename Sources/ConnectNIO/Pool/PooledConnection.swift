@@ -11,6 +11,8 @@ final class PooledConnection: StreamConnectionDelegate {
   let id: ID
   private var endpoint: NIOEndpoint?
   private(set) var connection: (any StreamConnection)?
+  /// Limits the time until the connection can serve.
+  var timer: Scheduled<Void>?
   /// Set when the pool gave up the attempt; what comes of it is closed at once.
   private var abandoned: ConnectError?
 
@@ -27,6 +29,7 @@ final class PooledConnection: StreamConnectionDelegate {
 
   /// The attempt failed, or the connection is gone.
   func closed(_ error: ConnectError) {
+    self.timer.take()?.cancel()
     guard let endpoint = self.endpoint else { return }
     self.endpoint = nil
     self.connection = nil
@@ -35,6 +38,7 @@ final class PooledConnection: StreamConnectionDelegate {
 
   /// The pool has forgotten the attempt.
   func abandon(_ error: ConnectError) {
+    self.timer.take()?.cancel()
     self.endpoint = nil
     self.abandoned = error
     self.connection?.close(failing: error)
@@ -47,6 +51,7 @@ final class PooledConnection: StreamConnectionDelegate {
   // MARK: StreamConnectionDelegate
 
   func connection(_ connection: any StreamConnection, canServe concurrentStreams: Int) {
+    self.timer.take()?.cancel()
     self.endpoint?.connection(self, canServe: concurrentStreams)
   }
 
@@ -59,9 +64,10 @@ final class PooledConnection: StreamConnectionDelegate {
   }
 
   func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
+    let peer = self.endpoint?.origin.description ?? "the peer"
     let fallback = ConnectError(
       code: .unavailable,
-      message: "\(self.endpoint?.origin.description ?? "the peer") closed the connection before it could serve"
+      message: "\(peer) closed the connection before it could serve"
     )
     self.closed(error ?? fallback)
   }

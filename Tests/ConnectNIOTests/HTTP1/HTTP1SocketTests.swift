@@ -11,7 +11,10 @@ final class HTTP1SocketTests: XCTestCase {
     let server = try await RawServer { connection in
       while let request = connection.takeRequest() {
         heads.withLock { $0.append(request.head) }
-        connection.respond("\(request.body) \(connection.index) \(connection.requests)", fields: "x-a: 1\r\nX-A: 2\r\n")
+        connection.respond(
+          "\(request.body) \(connection.index) \(connection.requests)",
+          fields: "x-a: 1\r\nX-A: 2\r\n"
+        )
       }
     }
     let client = try TestClient(server)
@@ -195,7 +198,11 @@ final class HTTP1SocketTests: XCTestCase {
   }
 
   func testGarbageIsAnInternalError() async throws {
-    for garbage in ["SSH-2.0-OpenSSH_9.2\r\n", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n"] {
+    let samples = [
+      "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/2.0 200 OK\r\n\r\n",
+      "HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n",
+    ]
+    for garbage in samples {
       let server = try await RawServer { connection in
         connection.send(garbage)
       }
@@ -315,7 +322,7 @@ final class HTTP1SocketTests: XCTestCase {
     let client = try TestClient(server)
     let call = client.call().start()
     try await call.hasStarted()
-    XCTAssertEqual(server.open, 1)
+    try await eventually("accepted") { server.open == 1 }
     call.cancel()
     try await eventually("closed") { server.open == 0 }
     await client.shutdown()
