@@ -61,8 +61,8 @@ struct ConnectProtocol: WireProtocol {
   private static func milliseconds(_ timeout: Duration) -> Int64 {
     let (seconds, attoseconds) = timeout.components
     guard seconds >= 0, attoseconds >= 0 else { return 1 }
-    guard seconds < self.maximumTimeout / 1000 else { return self.maximumTimeout }
+    guard seconds <= self.maximumTimeout / 1000 else { return self.maximumTimeout }
     let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-    return max(1, seconds * 1000 + fraction)
+    return min(max(1, seconds * 1000 + fraction), self.maximumTimeout)
   }
 }
