@@ -15,9 +15,11 @@ struct ConnectProtocol: WireProtocol {
 
   /// All of `connect-` is reserved; `grpc-` is too, since proxies translate between the protocols.
   func owns(headerName name: String) -> Bool {
-    switch name {
-    case "content-type", "content-encoding", "accept-encoding": true
-    default: name.hasPrefix("connect-") || name.hasPrefix("grpc-")
+    switch name.utf8.first {
+    case UInt8(ascii: "a"): name == "accept-encoding"
+    case UInt8(ascii: "c"): name == "content-type" || name == "content-encoding" || name.hasPrefix("connect-")
+    case UInt8(ascii: "g"): name.hasPrefix("grpc-")
+    default: false
     }
   }
 
