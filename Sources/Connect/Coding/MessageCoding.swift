@@ -42,7 +42,8 @@ public struct BinaryCodingOptions: Sendable, Hashable {
 
 /// What ``JSONCodec`` asks of a family's JSON encoding.
 public struct JSONCodingOptions: Sendable, Hashable {
-  /// Equal messages give equal bytes.
+  /// Equal messages give equal bytes. One exception: SwiftProtobuf writes the fields of a `google.protobuf.Struct`
+  /// in any order.
   public var deterministic: Bool
   /// Write every field, also those that have their default value. Protobuf messages only; SwiftProtobuf has no
   /// such option and refuses to encode with it.
