@@ -67,7 +67,7 @@ final class ConnectStreamCall: WireCall {
     var metadata: [String: [String]] = [:]
     for field in self.trailers.fields { metadata[field.name, default: []].append(field.value) }
     let end = EndOfStream(error: failure?.body, metadata: metadata.isEmpty ? nil : metadata)
-    let json = ByteBuffer(bytes: try JSONEncoder().encode(end))
+    let json = ByteBuffer(bytes: try JSONEncoder.sorted.encode(end))
     try await self.exchange.sendEnd(ByteBuffer(envelope: json, flags: 0x02))
   }
 }

@@ -44,7 +44,7 @@ final class ConnectUnaryCall: WireCall {
     let body: ByteBuffer
     if let failure {
       headers = ["content-type": "application/json"]
-      body = ByteBuffer(bytes: try JSONEncoder().encode(failure.body))
+      body = ByteBuffer(bytes: try JSONEncoder.sorted.encode(failure.body))
     } else {
       headers = ["content-type": "application/\(self.codec.rawValue)"]
       body = self.response ?? ByteBuffer()
