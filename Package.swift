@@ -116,6 +116,7 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
+      exclude: ["Servers"],
       swiftSettings: swiftSettings
     ),
   ],

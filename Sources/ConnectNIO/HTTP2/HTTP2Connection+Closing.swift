@@ -25,11 +25,10 @@ extension HTTP2Connection {
       return
     }
     // Events that wait may complete streams; what comes of them must not be lost to the failure below.
-    self.handleEvents()
-    guard self.state != .closed else { return }
-    if self.state == .active, let errorCode { self.sayGoodbye(errorCode) }
+    if !self.isFlushing { self.handleEvents() }
     guard self.state != .closed else { return }
 
+    let isChannelUsable = self.state == .active
     self.state = .closed
     self.isReading = false
     self.keepaliveTask?.cancel()
@@ -39,12 +38,14 @@ extension HTTP2Connection {
     self.delegate = nil
     if let error { self.logger.debug("HTTP/2 connection failed", metadata: ["error": "\(error)"]) }
 
+    let streams = self.session.liveStreams
+    if isChannelUsable, let errorCode { self.sayGoodbye(errorCode) }
     let reason = error ?? ConnectError(code: .unavailable, message: "the HTTP/2 connection was closed")
-    self.session.invalidate { stream in
-      let isUnprocessed = !stream.isHeaderSent
-      self.fail(stream, HTTPStreamFailure(error: reason, isUnprocessed: isUnprocessed))
+    for stream in streams.reversed() {
+      self.fail(stream, HTTPStreamFailure(error: reason, isUnprocessed: !stream.isHeaderSent))
       delegate?.connectionDidCloseStream(self)
     }
+    self.session.invalidate()
     self.handleEvents()
     self.channel.close(promise: nil)
     delegate?.connectionDidClose(self, error: error)

@@ -51,17 +51,14 @@ final class HTTP2Session {
   }
 
   deinit {
-    self.invalidate { _ in }
+    self.invalidate()
     self.scheme.deallocate()
     self.authority.deallocate()
   }
 
-  /// Deletes the C session. The streams that it knew are given to `abandon`, one by one, each being closed.
-  func invalidate(_ abandon: (HTTP2Stream) -> Void) {
-    while let first = self.firstLive?.takeUnretainedValue() {
-      self.remove(first)
-      abandon(first)
-    }
+  /// Deletes the C session, and gives up its references to the streams that are still live.
+  func invalidate() {
+    while let first = self.firstLive?.takeUnretainedValue() { self.remove(first) }
     guard let handle = self.handle else { return }
     self.handle = nil
     nghttp2_session_del(handle)

@@ -236,7 +236,7 @@ final class HTTP2ResetTests: XCTestCase {
     try peer.send(.headers(1, [(":status", "200"), ("content-length", "10")]), .data(1, "short", end: true))
     XCTAssertEqual(handler.failure?.error.code, .internalError)
     XCTAssertEqual(handler.events.count { if case .end = $0 { true } else { false } }, 0)
-    XCTAssertEqual(try peer.sent().map(\.kind), [])
+    XCTAssertEqual(try peer.sent(), [.reset(1, .protocolError)])
   }
 
   func testRequestHeadersTooLarge() throws {

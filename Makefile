@@ -1,0 +1,55 @@
+# The commands of this repository; `make` lists them.
+
+SHELL := /bin/bash
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+# All Swift files but those that a generator wrote; also new ones that git does not know yet.
+swift_files = $(filter-out %.pb.swift,$(wildcard \
+	$(shell git ls-files --cached --others --exclude-standard -- '*.swift')))
+
+.PHONY: help
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+
+.PHONY: demo
+demo: ## Run the demo against a server inside it
+	@echo "Building the demo (the first build takes some minutes)"
+	@swift build -q --product Demo
+	@swift run -q --skip-build Demo
+
+.PHONY: test
+test: setup venv lint check-generated ## Check everything: style, generated code, tests
+	@echo "Building the tests (the first build takes some minutes)"
+	@swift build -q --build-tests
+	@swift test --skip-build
+
+.PHONY: lint
+lint: ## Check the style of all Swift files
+	@echo "Checking the style"
+	@swift format lint --strict $(swift_files)
+
+.PHONY: format
+format: ## Format all Swift files
+	@swift format --in-place $(swift_files)
+
+.PHONY: generate
+generate: ## Generate the Swift messages of Protos/
+	@Codegen/generate-test-messages.sh
+
+.PHONY: check-generated
+check-generated: ## Check that the generated messages are up to date
+	@echo "Checking the generated messages"
+	@Codegen/check-generated.sh
+
+.PHONY: venv
+venv: ## Install the Python servers of the tests into .venv
+	@Tests/EndToEndTests/Servers/install.sh
+
+.PHONY: setup
+setup: ## Check the system packages; install what is missing if root on Debian
+	@.ci/setup
+
+.PHONY: clean
+clean: ## Remove everything that these targets made
+	@rm -rf .build .venv

@@ -1,0 +1,49 @@
+"""What the servers share: where they listen, how they say so, and when they end."""
+
+import json
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+
+
+def listen() -> socket.socket:
+    """A socket that already accepts connections on a free port of 127.0.0.1."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(256)
+    return listener
+
+
+def port_of(listener: socket.socket) -> int:
+    return listener.getsockname()[1]
+
+
+def temporary_folder() -> str:
+    """A folder that is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="connect-server-")
+    _folders.append(folder)
+    return folder
+
+
+def announce(**facts: object) -> None:
+    """Tells the test process, in one line of JSON, that the server is ready."""
+    print(json.dumps(facts), flush=True)
+
+
+def exit_with_parent() -> None:
+    """Ends this process as soon as its standard input is closed, which the parent's end does too."""
+
+    def wait() -> None:
+        while sys.stdin.buffer.read(4096):
+            pass
+        for folder in _folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+_folders: list[str] = []
