@@ -75,6 +75,15 @@ struct Connector: Sendable {
       timeout: Duration(deadline - .now()),
       timeoutError: { self.timedOut("the TLS handshake with") },
       describe: { self.describe(tlsFailure: $0, certificate: $1) },
+      verify: { certificate in
+        guard self.configuration.tls.certificateVerification == .full, let name = self.serverName,
+          CertificateNames.isDoubtful(certificate, for: name)
+        else { return nil }
+        return self.describe(
+          tlsFailure: NIOSSLExtraError.failedToValidateHostname,
+          certificate: certificate
+        )
+      },
       completion: { result in
         switch result {
         case .failure(let error): attempt.closed(error)
@@ -83,6 +92,7 @@ struct Connector: Sendable {
         }
       }
     )
+    attempt.channel = channel
     do {
       let handler = try NIOSSLClientHandler(context: tls, serverHostname: self.serverName)
       try channel.pipeline.syncOperations.addHandler(handshake)
