@@ -3,7 +3,7 @@
 public struct HTTP2Configuration: Sendable, Hashable {
   /// How to notice a connection that is dead without having been closed (RFC 9113, section 6.7).
   public struct Keepalive: Sendable, Hashable {
-    /// A ping is sent when nothing was received for this long.
+    /// How often to look. A ping is sent if nothing was received since the last look.
     public var interval: Duration
     /// The connection is given up when nothing at all was received for this long after a ping.
     public var timeout: Duration
