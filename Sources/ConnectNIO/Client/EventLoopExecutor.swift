@@ -52,10 +52,7 @@ final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
       guard time < current.time else { return }
       current.scheduled.cancel()
     }
-    // Weak: an executor that nobody has any more need not wait for its timers.
-    let scheduled = self.eventLoop.scheduleTask(deadline: time) { [weak self] in
-      self?.runDueTimers()
-    }
+    let scheduled = self.eventLoop.scheduleTask(deadline: time) { self.runDueTimers() }
     self.wakeUp = (scheduled, time)
   }
 
@@ -74,11 +71,11 @@ final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
   }
 }
 
-/// `@unchecked Sendable`: `work` is touched on the executor's event loop alone, where `cancel` is called by
+/// `@unchecked Sendable`: `work` and `executor` are touched on the executor's event loop alone, where `cancel` is called by
 /// contract and `fire` by the executor.
 private final class EventLoopTimer: CallTimer, @unchecked Sendable {
   private var work: (@Sendable () -> Void)?
-  private let executor: EventLoopExecutor
+  private var executor: EventLoopExecutor?
 
   init(_ work: @escaping @Sendable () -> Void, on executor: EventLoopExecutor) {
     self.work = work
@@ -88,11 +85,12 @@ private final class EventLoopTimer: CallTimer, @unchecked Sendable {
   var isCancelled: Bool { self.work == nil }
 
   func fire() {
+    self.executor = nil
     self.work.take()?()
   }
 
   func cancel() {
     guard self.work.take() != nil else { return }
-    self.executor.didCancelTimer()
+    self.executor.take()?.didCancelTimer()
   }
 }

@@ -2,7 +2,6 @@ import Connect
 import ConnectNIO
 import NIOCore
 import NIOPosix
-import Synchronization
 import XCTest
 
 final class NIOHTTPClientTests: XCTestCase {
@@ -14,7 +13,8 @@ final class NIOHTTPClientTests: XCTestCase {
     let first = try client.endpoint(for: origin, on: nil)
     let same = try client.endpoint(for: origin, on: first.executor)
     XCTAssertTrue(first === same)
-    let other = try client.endpoint(for: Origin(scheme: .http, host: "127.0.0.1", port: 2), on: first.executor)
+    let elsewhere = Origin(scheme: .http, host: "127.0.0.1", port: 2)
+    let other = try client.endpoint(for: elsewhere, on: first.executor)
     XCTAssertFalse(first === other)
     XCTAssertTrue(first.executor === other.executor)
     await client.shutdown()
@@ -194,16 +194,15 @@ final class NIOHTTPClientTests: XCTestCase {
   // MARK: The end
 
   func testShutdownLetsCallsFinish() async throws {
-    let open = Mutex<RawServer.Connection?>(nil)
     let server = try await RawServer { connection in
       guard connection.takeRequest() != nil else { return }
       let channel = connection.channel
-      // Answers once the client is shutting down, which the second call finds out.
+      // Answers when the client is shutting down already.
       channel.eventLoop.scheduleTask(in: .milliseconds(50)) {
-        channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"), promise: nil)
+        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+        channel.writeAndFlush(ByteBuffer(string: answer), promise: nil)
       }
     }
-    _ = open
     let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerOrigin: 1)))
     let running = client.call().start()
     try await running.hasStarted()
@@ -258,6 +257,7 @@ final class NIOHTTPClientTests: XCTestCase {
     await client.client.shutdown(within: .zero)
     let failure = try await call.failure()
     XCTAssertTrue(failure.error.message?.contains("shut down") == true, "\(failure.error)")
+    // At once, and not after the connect timeout of ten seconds.
     try await eventually("closed") { server.open == 0 }
     await server.close()
   }

@@ -38,18 +38,26 @@ final class TLSTests: XCTestCase {
   func testALPNChoosesTheVersion() async throws {
     let certificates = try await TestCertificates.make()
     let tls = Self.trusting(certificates)
-    let cases: [(LoopbackServer.Configuration.Versions, Configuration.HTTPVersion, HTTPConnectionInfo.Version)] = [
-      (.all, .automatic, .http2), (.all, .http1Only, .http1_1), (.all, .http2Only, .http2),
-      (.http1Only, .automatic, .http1_1), (.http2Only, .automatic, .http2),
+    struct Case {
+      var offered: LoopbackServer.Configuration.Versions
+      var wanted: Configuration.HTTPVersion
+      var expected: HTTPConnectionInfo.Version
+    }
+    let cases = [
+      Case(offered: .all, wanted: .automatic, expected: .http2),
+      Case(offered: .all, wanted: .http1Only, expected: .http1_1),
+      Case(offered: .all, wanted: .http2Only, expected: .http2),
+      Case(offered: .http1Only, wanted: .automatic, expected: .http1_1),
+      Case(offered: .http2Only, wanted: .automatic, expected: .http2),
     ]
-    for (offered, wanted, expected) in cases {
-      let server = try await self.server(certificates) { $0.versions = offered }
-      let client = try self.client(server.port, Configuration(version: wanted, tls: tls))
+    for item in cases {
+      let server = try await self.server(certificates) { $0.versions = item.offered }
+      let client = try self.client(server.port, Configuration(version: item.wanted, tls: tls))
       let call = client.call().start()
       let text = try await call.response().text
       XCTAssertEqual(text, "ping")
       let info = try await call.connectionInfo()
-      XCTAssertEqual(info?.version, expected)
+      XCTAssertEqual(info?.version, item.expected)
       XCTAssertNotNil(info?.remoteAddress)
       await client.shutdown()
       await server.stop()

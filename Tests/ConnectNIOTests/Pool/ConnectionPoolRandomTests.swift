@@ -78,8 +78,8 @@ private struct RandomWorld {
     case 64..<70:
       if !self.harness.attempts.isEmpty { self.harness.failAttempt() }
     case 70..<88:
-      guard let connection = self.live.filter({ self.streams[$0, default: 0] > 0 }).randomElement(using: &random)
-      else { return }
+      let busy = self.live.filter { self.streams[$0, default: 0] > 0 }
+      guard let connection = busy.randomElement(using: &random) else { return }
       self.streams[connection, default: 0] -= 1
       self.harness.streamCloses(on: connection)
     case 88..<91:
