@@ -236,7 +236,9 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   }
 
   /// Tells of the end of a response that is complete.
-  private func deliverEnd() {
+  ///
+  /// - Parameter isLast: Whether the connection is of no further use.
+  private func deliverEnd(isLast: Bool = false) {
     guard case .busy(let stream) = self.state, case .complete(let trailers) = stream.response else { return }
     if self.sawUncleanShutdown, stream.endsWithConnection {
       let reason = "TLS ended without a close_notify, so the response may be cut short"
@@ -244,7 +246,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
       return
     }
     let isReusable =
-      stream.request == .finished && stream.allowsReuse && !self.isDraining
+      !isLast && stream.request == .finished && stream.allowsReuse && !self.isDraining
       && self.context?.channel.isActive == true
     self.state = isReusable ? .idle : .closing
     // The pool first: a call that the handler starts finds the connection free.
@@ -356,7 +358,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
       self.sawUncleanShutdown = true
       return
     }
-    self.deliverEnd()
+    self.deliverEnd(isLast: true)
     guard case .busy(let stream) = self.state else {
       self.end(failing: .invalidHTTP1(self.peer, String(describing: error)))
       return
@@ -386,7 +388,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    self.deliverEnd()
+    self.deliverEnd(isLast: true)
     if case .busy(let stream) = self.state {
       self.end(failing: self.lost(stream, "the peer closed it"))
     }
@@ -394,19 +396,5 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     self.delegate?.connectionDidClose(self, error: nil)
     self.delegate = nil
     context.fireChannelInactive()
-  }
-}
-
-extension ConnectError {
-  fileprivate static func invalidHTTP1(
-    _ peer: String,
-    _ reason: String,
-    _ cause: (any Swift.Error)? = nil
-  ) -> ConnectError {
-    ConnectError(
-      code: .internalError,
-      message: "\(peer) sent something that is not valid HTTP/1.1: \(reason)",
-      exception: cause
-    )
   }
 }

@@ -13,15 +13,6 @@ internal import Connect
 ///
 /// Between events, nobody waits while an open connection has room for another stream.
 struct ConnectionPool<Connection, Waiter> {
-  struct Limits {
-    /// Connections while the origin speaks HTTP/1.1, and while it speaks HTTP/2.
-    var http1Connections: Int
-    var http2Connections: Int
-    var waitingCalls: Int
-    /// How long a connection without streams stays.
-    var idleTimeout: Duration
-  }
-
   /// Names a connection; never used again for another one.
   struct ConnectionID: Hashable, Sendable {
     fileprivate(set) var slot: Int
@@ -29,30 +20,6 @@ struct ConnectionPool<Connection, Waiter> {
   }
 
   typealias Ticket = WaitingQueue<Waiter>.Ticket
-
-  enum Action {
-    /// Connect; ends in `connectionClosed`, or in `connectionEstablished` and all that follows.
-    case open(ConnectionID)
-    /// Start the waiting stream; it is already counted.
-    case start(Waiter, on: Connection, ConnectionID)
-    case fail(Waiter, ConnectError)
-    case drain(Connection)
-    case close(Connection, ConnectError)
-    /// Give up an attempt to connect. The pool has forgotten it.
-    case abandon(ConnectionID, ConnectError)
-    /// Call `backoffDidElapse` after this time.
-    case backOff(Duration)
-    /// Call `checkIdle` after this time.
-    case checkIdle(after: Duration)
-    /// The pool was shut down and nothing is left. Comes once.
-    case finished
-  }
-
-  enum Enqueued {
-    case waiting(Ticket, [Action])
-    case tooMany
-    case shutDown
-  }
 
   enum Phase {
     case vacant, opening, open, draining
@@ -392,7 +359,7 @@ extension ConnectionPool {
     guard self.openingCount == 0 else { return }
     self.failures += 1
     // Nothing after the first failure, then 50 ms, 100 ms and so on to one second.
-    guard self.failures > 1, !self.isBackingOff, !self.isShutDown else { return }
+    guard self.failures > 1, !self.isBackingOff else { return }
     self.isBackingOff = true
     actions.append(.backOff(.milliseconds(min(50 << min(self.failures - 2, 5), 1_000))))
   }
