@@ -15,15 +15,14 @@ struct Connector: Sendable {
 
   /// Connects for `attempt`, which is told how that ended. To be called on `eventLoop`.
   func connect(_ attempt: PooledConnection, on eventLoop: any EventLoop) {
-    let deadline = NIODeadline.now() + TimeAmount(self.configuration.timeouts.connect)
     switch self.origin.scheme {
     case .http, .unix:
-      self.connect(attempt, on: eventLoop, deadline: deadline, tls: nil)
+      self.connect(attempt, on: eventLoop, tls: nil)
     case .https:
       self.tlsContexts.context(on: eventLoop).assumeIsolated().whenComplete { result in
         switch result {
         case .success(let context):
-          self.connect(attempt, on: eventLoop, deadline: deadline, tls: context)
+          self.connect(attempt, on: eventLoop, tls: context)
         case .failure(let error):
           attempt.closed(ConnectError(error, code: .failedPrecondition))
         }
@@ -34,11 +33,11 @@ struct Connector: Sendable {
   private func connect(
     _ attempt: PooledConnection,
     on eventLoop: any EventLoop,
-    deadline: NIODeadline,
     tls: NIOSSLContext?
   ) {
-    let bootstrap = ClientBootstrap(group: eventLoop)
-      .connectTimeout(max(deadline - .now(), .nanoseconds(1)))
+    let timeout = max(TimeAmount(self.configuration.timeouts.connect), .nanoseconds(1))
+    let deadline = NIODeadline.now() + timeout
+    let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout)
     let connected =
       switch self.origin.scheme {
       case .http, .https: bootstrap.connect(host: self.origin.host, port: self.origin.port)

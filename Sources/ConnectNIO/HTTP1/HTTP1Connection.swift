@@ -333,6 +333,8 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch self.state {
+    case .busy(let stream) where !stream.isFlushed:
+      self.end(failing: .invalidHTTP1(self.peer, "it answered before the request was sent"))
     case .busy(let stream):
       self.receive(self.unwrapInboundIn(data), for: stream)
     case .new, .idle:

@@ -194,12 +194,16 @@ final class TLSTests: XCTestCase {
   func testHandshakeTimeout() async throws {
     // Accepts TCP and never answers the handshake.
     let server = try await RawServer { _ in }
-    let client = try self.client(server.port, Configuration(timeouts: .init(connect: .milliseconds(50))))
+    let client = try self.client(
+      server.port,
+      host: "127.0.0.1",
+      Configuration(timeouts: .init(connect: .milliseconds(300)))
+    )
     let failure = try await client.call().start().failure()
     XCTAssertEqual(failure.error.code, .unavailable)
     let message = failure.error.message ?? ""
     XCTAssertTrue(message.contains("TLS handshake") && message.contains("timed out"), message)
-    XCTAssertTrue(message.contains("localhost:\(server.port)"), message)
+    XCTAssertTrue(message.contains("127.0.0.1:\(server.port)"), message)
     try await eventually("closed") { server.open == 0 }
     await client.shutdown()
     await server.close()
