@@ -13,7 +13,7 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 .PHONY: demo
-demo: ## Run the demo against a server inside it
+demo: setup ## Run the demo against a server inside it
 	@echo "Building the demo (the first build takes some minutes)"
 	@swift build -q --product Demo
 	@swift run -q --skip-build Demo
