@@ -16,7 +16,7 @@ help: ## List the targets
 # a kept plan holds all products of all dependencies, such as swift-protobuf's C++ protoc.
 
 .PHONY: demo
-demo: ## Run the demo against a server inside it
+demo: setup ## Run the demo against a server inside it
 	@echo "Building the demo (the first build takes some minutes)"
 	@swift build -q --disable-build-manifest-caching
 	@"$$(swift build --show-bin-path)/Demo"

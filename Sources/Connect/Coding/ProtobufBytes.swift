@@ -35,7 +35,9 @@ struct ContiguousByteBuffer: SwiftProtobufContiguousBytes {
   }
 
   init(_ sequence: some Sequence<UInt8>) {
-    self.init(repeating: 0, count: 0)
+    self.buffer = ByteBufferAllocator().buffer(capacity: Self.headroom + sequence.underestimatedCount)
+    self.buffer.moveWriterIndex(to: Self.headroom)
+    self.buffer.moveReaderIndex(to: Self.headroom)
     self.buffer.writeBytes(sequence)
   }
 

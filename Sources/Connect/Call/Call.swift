@@ -1,0 +1,196 @@
+internal import Logging
+
+/// One call, from its start to its end: it owns the deadline, cancellation, attempts, and the rule that a call
+/// completes exactly once. ``UnaryCall`` and ``StreamCall`` add what flows.
+///
+/// Confined to ``executor``, which makes it `Sendable`: state is touched only there; `start` and `cancel` may
+/// be called from anywhere and hop.
+class Call: @unchecked Sendable {
+  let client: ProtocolClient
+  let executor: any CallExecutor
+  let method: MethodInfo
+  let options: CallOptions
+  private let startTime: Duration
+
+  private(set) var isOver = false
+  /// Whether hooks are being told of the end, which they must not start again.
+  private var isEnding = false
+  /// The attempt that runs, counted from 1.
+  private(set) var attempt = 1
+  private var hasRetriedTransparently = false
+  private var deadlineTimer: (any CallTimer)?
+  private var retryTimer: (any CallTimer)?
+  private(set) var exchange: Exchange?
+
+  init(client: ProtocolClient, method: MethodInfo, options: CallOptions) {
+    self.client = client
+    self.executor = client.executor
+    self.method = method
+    self.options = options
+    self.startTime = client.executor.now
+  }
+
+  // MARK: For subclasses
+
+  /// Resolves the interceptors and sends the request down.
+  func begin() {}
+  /// Tells the hooks of `error`, which they cannot change, and completes the call with it.
+  func fail(with error: ConnectError) {}
+  /// The exchange may have results.
+  func exchangeHasResults() {}
+  /// The exchange has room for request messages.
+  func exchangeHasRoom() {}
+  /// The exchange is over on the wire.
+  func exchangeDidEnd(_ metrics: HTTPMetrics) {}
+  /// Lets go of interceptors and of whatever waits; called once the call is over.
+  func release() {}
+
+  // MARK: Start and end
+
+  /// Starts the call on its executor.
+  final func start() {
+    self.executor.run { self.startOnExecutor() }
+  }
+
+  final func startOnExecutor() {
+    guard !self.isOver else { return }
+    if let error = self.client.hostError {
+      self.fail(with: error)
+      return
+    }
+    if let remaining = self.remainingTime {
+      guard remaining > .zero else {
+        self.deadlineDidPass()
+        return
+      }
+      self.deadlineTimer = self.executor.schedule(after: remaining) { self.deadlineDidPass() }
+    }
+    self.begin()
+  }
+
+  /// Cancels the call, also on the wire. Does nothing once it is over. From any thread.
+  final func cancel() {
+    self.executor.run {
+      self.terminate(with: ConnectError(code: .canceled, message: "the call was cancelled"))
+    }
+  }
+
+  private func deadlineDidPass() {
+    let timeout = self.timeout ?? .zero
+    self.terminate(
+      with: ConnectError(
+        code: .deadlineExceeded,
+        message: "\(self.method.path) did not complete within \(timeout)"
+      )
+    )
+  }
+
+  /// Ends the call with an error of its own.
+  final func terminate(with error: ConnectError) {
+    guard !self.isOver, !self.isEnding else { return }
+    self.isEnding = true
+    self.dropExchange()
+    self.fail(with: error)
+  }
+
+  /// Marks the call as over. Returns false if it already was: then the caller must not complete it.
+  final func markOver() -> Bool {
+    guard !self.isOver else { return false }
+    self.isOver = true
+    self.deadlineTimer?.cancel()
+    self.deadlineTimer = nil
+    self.retryTimer?.cancel()
+    self.retryTimer = nil
+    self.dropExchange()
+    self.release()
+    return true
+  }
+
+  // MARK: Deadline
+
+  final var timeout: Duration? { self.options.timeout ?? self.client.config.timeout }
+
+  /// What is left until the deadline; nil if there is none. May be less than zero.
+  final var remainingTime: Duration? {
+    guard let timeout = self.timeout else { return nil }
+    return self.startTime + timeout - self.executor.now
+  }
+
+  // MARK: Attempts
+
+  /// Takes one retry from the cap. Returns false if the cap is reached or the delay would pass the deadline.
+  final func takeRetry(after delay: Duration = .zero) -> Bool {
+    guard !self.isOver, self.attempt <= self.client.config.retries.maximumRetries else { return false }
+    if let remaining = self.remainingTime, delay >= remaining { return false }
+    self.attempt += 1
+    self.dropExchange()
+    return true
+  }
+
+  /// Runs `work` after a delay, unless the call is over by then.
+  final func afterDelay(_ delay: Duration, _ work: @escaping @Sendable () -> Void) {
+    guard delay > .zero else {
+      work()
+      return
+    }
+    self.retryTimer = self.executor.schedule(after: delay) {
+      guard !self.isOver else { return }
+      self.retryTimer = nil
+      work()
+    }
+  }
+
+  /// Whether a request that the server certainly did not process may be sent again. True once per call.
+  final func takeTransparentRetry() -> Bool {
+    guard !self.isOver, !self.hasRetriedTransparently else { return false }
+    self.hasRetriedTransparently = true
+    return true
+  }
+
+  final func startExchange(_ request: HTTPRequest<Void>, body: Exchange.Body) {
+    let exchange = Exchange(call: self, request: request, body: body)
+    self.exchange = exchange
+    exchange.start()
+  }
+
+  /// Gives up what is on the wire, if anything is.
+  final func dropExchange() {
+    guard let exchange = self.exchange else { return }
+    self.exchange = nil
+    exchange.cancel()
+  }
+
+  // MARK: Interceptors
+
+  /// The interceptors of this call, outermost first.
+  final func makeInterceptors() -> [any Interceptor] {
+    let config = self.client.config
+    var interceptors: [any Interceptor] = []
+    for factory in config.interceptors { interceptors.append(factory(config)) }
+    if let provider = config.methodInterceptors {
+      for factory in provider(self.method) { interceptors.append(factory(config)) }
+    }
+    for factory in self.options.interceptors { interceptors.append(factory(config)) }
+    return interceptors
+  }
+
+  /// The request that the caller made, around `message`.
+  final func makeRequest<Message>(_ message: Message) -> HTTPRequest<Message> {
+    HTTPRequest(
+      url: self.client.url(for: self.method),
+      contentType: self.client.contentType(for: self.method.streamType),
+      headers: self.options.headers,
+      message: message,
+      context: self.options.context
+    )
+  }
+
+  final var logger: Logger { self.client.config.logger }
+
+  final func logIgnored(_ what: String) {
+    self.logger.debug(
+      "ignored: the call or the attempt is over, or the hook has proceeded before",
+      metadata: ["rpc.method": "\(self.method.path)", "hook": "\(what)"]
+    )
+  }
+}

@@ -1,0 +1,106 @@
+/// Brings what happens on a call's executor to the one task that waits for it, in order.
+///
+/// Besides values it brings jobs: async functions to run in a task made where the waiting task is, so that they
+/// see its task-local values.
+///
+/// Confined to the executor, which makes it `Sendable`: `state` is touched only there.
+final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
+  enum Event: Sendable {
+    case run(Job)
+    case value(Result<Value, any Error>)
+  }
+
+  let executor: any CallExecutor
+  private var waiting: CheckedContinuation<Event, Never>?
+  private var events: [Event] = []
+  /// Whether the waiting task was cancelled.
+  var isCancelled = false
+
+  init(executor: any CallExecutor) {
+    self.executor = executor
+  }
+
+  // MARK: On the executor
+
+  func post(_ result: Result<Value, any Error>) {
+    self.post(.value(result))
+  }
+
+  func run(_ job: Job) {
+    self.post(.run(job))
+  }
+
+  private func post(_ event: Event) {
+    if let waiting = self.waiting {
+      self.waiting = nil
+      waiting.resume(returning: event)
+    } else {
+      self.events.append(event)
+    }
+  }
+
+  private func receive(_ continuation: CheckedContinuation<Event, Never>) {
+    if self.events.isEmpty {
+      self.waiting = continuation
+    } else {
+      continuation.resume(returning: self.events.removeFirst())
+    }
+  }
+
+  // MARK: In the waiting task
+
+  /// Runs jobs until a value arrives. To be called by one task at a time.
+  ///
+  /// - Parameter start: Runs on the executor, before the waiting begins.
+  func value(after start: @escaping @Sendable () -> Void) async throws -> Value {
+    var start: (@Sendable () -> Void)? = start
+    while true {
+      let first = start
+      start = nil
+      let event = await withCheckedContinuation { continuation in
+        self.executor.run {
+          first?()
+          self.receive(continuation)
+        }
+      }
+      switch event {
+      case .run(let job): job.start()
+      case .value(let result): return try result.get()
+      }
+    }
+  }
+}
+
+/// Runs jobs in tasks that inherit the task-local values of where it stands.
+protocol JobRunner: AnyObject {
+  func run(_ job: Job)
+}
+
+/// An async function that a call wants to run, and can cancel.
+///
+/// Confined to the executor, but for `start`, which touches nothing that changes.
+final class Job: @unchecked Sendable {
+  private let executor: any CallExecutor
+  private let body: @Sendable () async -> Void
+  private var task: Task<Void, Never>?
+  private var isCancelled = false
+
+  init(executor: any CallExecutor, _ body: @escaping @Sendable () async -> Void) {
+    self.executor = executor
+    self.body = body
+  }
+
+  /// Starts the task, which inherits the task-local values of the caller.
+  func start() {
+    let task = Task { await self.body() }
+    self.executor.run {
+      if self.isCancelled { task.cancel() } else { self.task = task }
+    }
+  }
+
+  func cancel() {
+    self.isCancelled = true
+    self.task?.cancel()
+    self.task = nil
+  }
+}

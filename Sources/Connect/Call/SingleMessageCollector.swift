@@ -1,0 +1,39 @@
+/// Makes one response of a stream of results: exactly one message, or an error.
+///
+/// <https://connectrpc.com/docs/protocol#unary-response>: no message at all, or several, is `unimplemented`.
+struct SingleMessageCollector<Message: Sendable> {
+  private let method: MethodInfo
+  private var headers = Headers()
+  private var message: Message?
+
+  init(method: MethodInfo) {
+    self.method = method
+  }
+
+  /// The response, once `result` decides it.
+  mutating func receive(_ result: StreamResult<Message>) -> ResponseMessage<Message>? {
+    switch result {
+    case .headers(let headers):
+      self.headers = headers
+      return nil
+    case .message(let message):
+      guard self.message == nil else { return self.failure(.wrongMessageCount("several messages", self.method)) }
+      self.message = message
+      return nil
+    case .complete(let code, let error?, let trailers):
+      return ResponseMessage(
+        code: code,
+        headers: self.headers,
+        result: .failure(error),
+        trailers: trailers
+      )
+    case .complete(_, nil, let trailers):
+      guard let message = self.message else { return self.failure(.wrongMessageCount("no message", self.method)) }
+      return ResponseMessage(message: message, headers: self.headers, trailers: trailers)
+    }
+  }
+
+  private func failure(_ error: ConnectError) -> ResponseMessage<Message> {
+    ResponseMessage(error: error, headers: self.headers)
+  }
+}

@@ -1,0 +1,325 @@
+internal import DequeModule
+internal import NIOCore
+
+/// A call with a stream of messages in at least one direction.
+///
+/// The caller asks for results by number (``request(_:)``), and nothing is read beyond that; it may send while
+/// there is room. Confined to its executor like every ``Call``.
+final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Sendable {
+  typealias SendCompletion = @Sendable (ConnectError?) -> Void
+
+  /// What the caller wants to send next.
+  private enum Outgoing {
+    case message(Input, SendCompletion)
+    case end
+  }
+
+  private let spec: MethodSpec<Input, Output>
+  private let outerRunner: Mailbox<Void>?
+  private var onResult: ((StreamResult<Output>) -> Void)?
+
+  private var messageChain: StreamChain<Input, Output>?
+  private var byteChain: StreamChain<ByteBuffer, ByteBuffer>?
+
+  private var demand = 0
+  /// An end that was found here, while nobody has asked for a result.
+  private var pendingEnd: StreamResult<Output>?
+  private var outgoing: Deque<Outgoing> = []
+  private var isRequestFinished = false
+  private var isPumping = false
+  private var mustPumpAgain = false
+
+  /// - Parameter onResult: Called on the executor with each result, the last of which is `.complete`.
+  init(
+    client: ProtocolClient,
+    method: MethodSpec<Input, Output>,
+    options: CallOptions,
+    outerRunner: Mailbox<Void>?,
+    onResult: @escaping (StreamResult<Output>) -> Void
+  ) {
+    self.spec = method
+    self.outerRunner = outerRunner
+    self.onResult = onResult
+    super.init(client: client, method: method.info, options: options)
+  }
+
+  deinit {
+    self.onResult?(.failed(.abandoned(self.method)))
+  }
+
+  // MARK: The caller's side
+
+  /// Asks for so many more results. `Int.max` asks for all.
+  func request(_ count: Int) {
+    guard !self.isOver else { return }
+    self.demand = self.demand > Int.max - count ? Int.max : self.demand + count
+    self.pump()
+  }
+
+  /// Sends a message as soon as there is room.
+  ///
+  /// - Parameter completion: Called once, when the message was accepted or cannot be sent any more.
+  func send(_ message: Input, completion: @escaping SendCompletion) {
+    guard !self.isOver else {
+      completion(.streamEnded(self.method))
+      return
+    }
+    guard !self.isRequestFinished else {
+      completion(.requestFinished(self.method))
+      return
+    }
+    let maximum = self.client.config.limits.maximumQueuedMessages
+    guard self.outgoing.count < maximum else {
+      completion(.tooManyQueuedMessages(maximum, method: self.method))
+      return
+    }
+    self.outgoing.append(.message(message, completion))
+    self.pump()
+  }
+
+  /// Ends the request behind what was sent.
+  func finishRequest() {
+    guard !self.isOver, !self.isRequestFinished else { return }
+    self.isRequestFinished = true
+    self.outgoing.append(.end)
+    self.pump()
+  }
+
+  // MARK: Start
+
+  override func begin() {
+    self.resolveInterceptors()
+    let head = self.makeRequest(())
+    if let chain = self.messageChain { chain.start(head) } else { self.encode(.head(head)) }
+    self.pump()
+  }
+
+  private func resolveInterceptors() {
+    var messageParts: [StreamChain<Input, Output>.Part] = []
+    var byteParts: [StreamChain<ByteBuffer, ByteBuffer>.Part] = []
+    let spec = self.spec
+    for interceptor in self.makeInterceptors() {
+      if let form = interceptor.asyncStreamForm {
+        messageParts.append(
+          .async { request, next in
+            try await form.interceptStream(request, method: spec, next: StreamNext(next))
+          }
+        )
+      }
+      let messageHooks = interceptor.streamMessageFunction(spec)
+      if !messageHooks.isEmpty { messageParts.append(.hooks(messageHooks)) }
+      let byteHooks = interceptor.streamFunction()
+      if !byteHooks.isEmpty { byteParts.append(.hooks(byteHooks)) }
+    }
+    if !byteParts.isEmpty { self.byteChain = self.makeByteChain(byteParts) }
+    if !messageParts.isEmpty { self.messageChain = self.makeMessageChain(messageParts) }
+  }
+
+  private func makeMessageChain(_ parts: [StreamChain<Input, Output>.Part]) -> StreamChain<Input, Output> {
+    StreamChain(
+      call: self,
+      parts: parts,
+      outerRunner: self.outerRunner,
+      surroundings: StreamChain.Surroundings(
+        down: { [unowned self] in self.encode($0) },
+        downHasRoom: { [unowned self] in self.bytesHaveRoom },
+        up: { [unowned self] in self.deliver($0) },
+        upHasRoom: { [unowned self] in self.demand > 0 },
+        upWants: { [unowned self] in self.demand > 0 },
+        abandon: { [unowned self] in
+          self.byteChain?.reset()
+          self.dropExchange()
+        },
+        pump: { [unowned self] in self.pump() }
+      )
+    )
+  }
+
+  private func makeByteChain(
+    _ parts: [StreamChain<ByteBuffer, ByteBuffer>.Part]
+  ) -> StreamChain<ByteBuffer, ByteBuffer> {
+    StreamChain(
+      call: self,
+      parts: parts,
+      outerRunner: self.outerRunner,
+      surroundings: StreamChain.Surroundings(
+        down: { [unowned self] in self.transmit($0) },
+        downHasRoom: { [unowned self] in self.exchangeHasRoomNow },
+        up: { [unowned self] in self.decode($0) },
+        upHasRoom: { [unowned self] in self.canDecode },
+        upWants: { [unowned self] in self.wantsDecoded },
+        abandon: { [unowned self] in self.dropExchange() },
+        pump: { [unowned self] in self.pump() }
+      )
+    )
+  }
+
+  // MARK: Down
+
+  private func encode(_ part: RequestPart<Input>) {
+    switch part {
+    case .head(let head):
+      if let chain = self.byteChain { chain.start(head) } else { self.transmit(.head(head)) }
+    case .message(let message):
+      let bytes: ByteBuffer
+      do {
+        bytes = try self.client.config.codec.encode(message, as: self.spec.input, deterministic: false)
+      } catch {
+        self.failInside(.encodingFailed(error, method: self.method))
+        return
+      }
+      self.messageChain?.charge(bytes.readableBytes)
+      self.byteChain?.charge(bytes.readableBytes)
+      if let chain = self.byteChain { chain.send(bytes) } else { self.transmit(.message(bytes)) }
+    case .end:
+      if let chain = self.byteChain { chain.end() } else { self.transmit(.end) }
+    }
+  }
+
+  private func transmit(_ part: RequestPart<ByteBuffer>) {
+    switch part {
+    case .head(let head): self.startExchange(head, body: .messages)
+    case .message(let bytes): self.exchange?.send(bytes)
+    case .end: self.exchange?.finishRequest()
+    }
+  }
+
+  private var exchangeHasRoomNow: Bool { self.exchange?.hasRoom ?? true }
+
+  private var bytesHaveRoom: Bool { self.byteChain?.hasRoom ?? self.exchangeHasRoomNow }
+
+  /// Whether what the caller sends can go on.
+  private var hasRoom: Bool { self.messageChain?.hasRoom ?? self.bytesHaveRoom }
+
+  /// Whether sending is of no use: the response has ended, and nothing can start it anew.
+  private var isRequestObsolete: Bool {
+    guard self.exchange?.isOver == true else { return self.pendingEnd != nil }
+    return self.messageChain?.canRetry != true && self.byteChain?.canRetry != true
+  }
+
+  // MARK: Up
+
+  private var canDecode: Bool { self.messageChain?.canReceive ?? (self.demand > 0) }
+
+  private var wantsDecoded: Bool { self.messageChain?.wants ?? (self.demand > 0 && self.pendingEnd == nil) }
+
+  private func decode(_ result: StreamResult<ByteBuffer>) {
+    let decoded: StreamResult<Output>
+    do {
+      decoded = try result.mapMessage { try self.client.config.codec.decode($0, as: self.spec.output) }
+    } catch {
+      self.failInside(.decodingFailed(error, method: self.method))
+      return
+    }
+    if let chain = self.messageChain { chain.receive(decoded) } else { self.deliver(decoded) }
+  }
+
+  /// Ends the stream with an error found between the messages and their bytes.
+  private func failInside(_ error: ConnectError) {
+    self.byteChain?.reset()
+    self.dropExchange()
+    if let chain = self.messageChain {
+      chain.fail(error)
+    } else {
+      self.pendingEnd = .failed(error)
+      self.pump()
+    }
+  }
+
+  private func deliver(_ result: StreamResult<Output>) {
+    if case .complete = result {
+      self.complete(with: result)
+      return
+    }
+    if self.demand != Int.max { self.demand -= 1 }
+    self.onResult?(result)
+  }
+
+  override func exchangeHasResults() { self.pump() }
+
+  override func exchangeHasRoom() { self.pump() }
+
+  override func exchangeDidEnd(_ metrics: HTTPMetrics) {
+    self.byteChain?.receive(metrics)
+  }
+
+  // MARK: Movement
+
+  /// Moves everything that can move: results up, as far as they were asked for, and messages down, as far as
+  /// there is room.
+  private func pump() {
+    guard !self.isPumping else {
+      self.mustPumpAgain = true
+      return
+    }
+    self.isPumping = true
+    defer { self.isPumping = false }
+    repeat {
+      self.mustPumpAgain = false
+      if self.pumpUp() { self.mustPumpAgain = true }
+      if !self.isOver, self.pumpDown() { self.mustPumpAgain = true }
+    } while self.mustPumpAgain && !self.isOver
+  }
+
+  private func pumpUp() -> Bool {
+    var hasMoved = self.messageChain?.pumpUp() ?? false
+    if self.byteChain?.pumpUp() == true { hasMoved = true }
+    while !self.isOver, self.byteChain?.wants ?? self.wantsDecoded, let exchange = self.exchange,
+      let result = exchange.next()
+    {
+      hasMoved = true
+      if let chain = self.byteChain { chain.receive(result) } else { self.decode(result) }
+    }
+    if !self.isOver, self.demand > 0, let end = self.pendingEnd {
+      self.complete(with: end)
+    }
+    return hasMoved
+  }
+
+  private func pumpDown() -> Bool {
+    var hasMoved = self.byteChain?.pumpDown() ?? false
+    if self.messageChain?.pumpDown() == true { hasMoved = true }
+    while !self.isOver, self.hasRoom, let next = self.outgoing.popFirst() {
+      hasMoved = true
+      switch next {
+      case .message(let message, let completion):
+        guard !self.isRequestObsolete else {
+          completion(.streamEnded(self.method))
+          continue
+        }
+        if let chain = self.messageChain { chain.send(message) } else { self.encode(.message(message)) }
+        completion(nil)
+      case .end:
+        if let chain = self.messageChain { chain.end() } else { self.encode(.end) }
+      }
+    }
+    return hasMoved
+  }
+
+  // MARK: End
+
+  private func complete(with end: StreamResult<Output>) {
+    guard self.markOver() else { return }
+    let onResult = self.onResult
+    self.onResult = nil
+    onResult?(end)
+  }
+
+  override func fail(with error: ConnectError) {
+    self.byteChain?.terminate(with: error)
+    self.messageChain?.terminate(with: error)
+    self.complete(with: .failed(error))
+  }
+
+  override func release() {
+    self.messageChain?.release()
+    self.byteChain?.release()
+    self.messageChain = nil
+    self.byteChain = nil
+    self.pendingEnd = nil
+    self.outerRunner?.post(.success(()))
+    let outgoing = self.outgoing
+    self.outgoing = []
+    for case .message(_, let completion) in outgoing { completion(.streamEnded(self.method)) }
+  }
+}

@@ -1,0 +1,66 @@
+internal import Synchronization
+
+/// The executor of calls that no transport serves, since their host is not usable: runs work in order in tasks
+/// of the concurrency pool.
+final class TaskExecutor: CallExecutor {
+  private struct State {
+    var work: [@Sendable () -> Void] = []
+    var isRunning = false
+  }
+
+  @TaskLocal private static var current: ObjectIdentifier?
+
+  private let state = Mutex(State())
+  private let start = ContinuousClock.now
+
+  var now: Duration { ContinuousClock.now - self.start }
+
+  var isCurrent: Bool { Self.current == ObjectIdentifier(self) }
+
+  func execute(_ work: @escaping @Sendable () -> Void) {
+    let mustStart = self.state.withLock { state in
+      state.work.append(work)
+      defer { state.isRunning = true }
+      return !state.isRunning
+    }
+    guard mustStart else { return }
+    Task.detached {
+      Self.$current.withValue(ObjectIdentifier(self)) { self.drain() }
+    }
+  }
+
+  private func drain() {
+    while let work = self.takeNext() { work() }
+  }
+
+  private func takeNext() -> (@Sendable () -> Void)? {
+    self.state.withLock { state in
+      guard !state.work.isEmpty else {
+        state.isRunning = false
+        return nil
+      }
+      return state.work.removeFirst()
+    }
+  }
+
+  func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
+    TaskTimer(
+      Task.detached {
+        guard (try? await Task.sleep(for: delay)) != nil else { return }
+        self.execute(work)
+      }
+    )
+  }
+}
+
+private final class TaskTimer: CallTimer {
+  private let task: Task<Void, Never>
+
+  init(_ task: Task<Void, Never>) {
+    self.task = task
+  }
+
+  func cancel() {
+    self.task.cancel()
+  }
+}

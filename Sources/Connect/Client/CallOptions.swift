@@ -1,0 +1,23 @@
+/// What is particular to one call.
+public struct CallOptions: Sendable {
+  /// Metadata to send.
+  public var headers: Headers
+  /// The time that the call may take; nil for the client's. It is sent to the server and enforced here, too.
+  public var timeout: Duration?
+  /// Factories of interceptors for this call alone, inside those of the client and the method.
+  public var interceptors: [InterceptorFactory]
+  /// Values for interceptors, not sent.
+  public var context: CallContext
+
+  public init(
+    headers: Headers = Headers(),
+    timeout: Duration? = nil,
+    interceptors: [InterceptorFactory] = [],
+    context: CallContext = CallContext()
+  ) {
+    self.headers = headers
+    self.timeout = timeout
+    self.interceptors = interceptors
+    self.context = context
+  }
+}

@@ -1,0 +1,115 @@
+// MARK: - async
+
+extension ProtocolClient {
+  /// Starts a call that answers `request` with a stream.
+  public func serverStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    _ request: Input,
+    options: CallOptions = CallOptions()
+  ) -> ServerStream<Input, Output> {
+    let session = StreamSession(client: self, method: method, options: options)
+    session.start(sending: request)
+    return ServerStream(session: session)
+  }
+
+  /// Starts a call that answers a stream of messages with one.
+  public func clientStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    options: CallOptions = CallOptions()
+  ) -> ClientStream<Input, Output> {
+    let session = StreamSession(client: self, method: method, options: options)
+    session.start()
+    return ClientStream(session: session, method: method.info)
+  }
+
+  /// Starts a call with streams in both directions.
+  public func bidirectionalStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    options: CallOptions = CallOptions()
+  ) -> BidirectionalStream<Input, Output> {
+    let session = StreamSession(client: self, method: method, options: options)
+    session.start()
+    return BidirectionalStream(session: session)
+  }
+}
+
+// MARK: - Callbacks
+
+extension ProtocolClient {
+  /// Starts a call that answers `request` with a stream, and calls back with each result.
+  ///
+  /// - Parameters:
+  ///   - demand: How many results may come before ``StreamHandle/request(_:)`` asks for more.
+  ///   - onResult: Called on the call's executor, which for sockets is an event loop: it must not block. The
+  ///     last result is `.complete`, and comes exactly once.
+  /// - Returns: A handle on the call. Dropping it does not cancel.
+  @discardableResult
+  public func serverStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    _ request: Input,
+    options: CallOptions = CallOptions(),
+    demand: Int = .max,
+    onResult: @escaping @Sendable (StreamResult<Output>) -> Void
+  ) -> StreamHandle<Input, Output> {
+    let handle = self.bidirectionalStream(method, options: options, demand: demand, onResult: onResult)
+    handle.send(request)
+    handle.finish()
+    return handle
+  }
+
+  /// Starts a call that answers a stream of messages with one, and calls back once with that.
+  ///
+  /// - Parameter completion: Called on the call's executor, which for sockets is an event loop: it must not
+  ///   block.
+  /// - Returns: A handle to send with. Dropping it does not cancel.
+  public func clientStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    options: CallOptions = CallOptions(),
+    completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
+  ) -> StreamHandle<Input, Output> {
+    let receiver = SingleMessageReceiver(method: method.info, completion: completion)
+    let call = StreamCall(
+      client: self,
+      method: method,
+      options: options,
+      outerRunner: self.makeRunner(for: options),
+      onResult: { receiver.receive($0) }
+    )
+    receiver.call = call
+    return self.start(call, demand: .max)
+  }
+
+  /// Starts a call with streams in both directions, and calls back with each result.
+  ///
+  /// - Parameters:
+  ///   - demand: How many results may come before ``StreamHandle/request(_:)`` asks for more.
+  ///   - onResult: Called on the call's executor, which for sockets is an event loop: it must not block. The
+  ///     last result is `.complete`, and comes exactly once.
+  /// - Returns: A handle to send with. Dropping it does not cancel.
+  public func bidirectionalStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    options: CallOptions = CallOptions(),
+    demand: Int = .max,
+    onResult: @escaping @Sendable (StreamResult<Output>) -> Void
+  ) -> StreamHandle<Input, Output> {
+    let call = StreamCall(
+      client: self,
+      method: method,
+      options: options,
+      outerRunner: self.makeRunner(for: options),
+      onResult: onResult
+    )
+    return self.start(call, demand: demand)
+  }
+
+  private func start<Input, Output>(
+    _ call: StreamCall<Input, Output>,
+    demand: Int
+  ) -> StreamHandle<Input, Output> {
+    self.executor.run {
+      call.startOnExecutor()
+      call.request(demand)
+    }
+    return StreamHandle(call: call)
+  }
+}

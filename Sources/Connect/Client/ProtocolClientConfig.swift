@@ -1,0 +1,88 @@
+public import Logging
+
+/// How a ``ProtocolClient`` makes its calls.
+public struct ProtocolClientConfig: Sendable {
+  /// `http://host:port`, `https://host:port` or `unix:/path`, with an optional base path for the first two.
+  /// One that cannot be used makes each call fail with `invalid_argument`.
+  public var host: String
+  public var networkProtocol: NetworkProtocol
+  /// The encoding of messages.
+  public var codec: any Codec
+  /// Factories of the interceptors of all calls, outermost first.
+  public var interceptors: [InterceptorFactory]
+  /// Factories of further interceptors of a method's calls, inside those of the client.
+  public var methodInterceptors: (@Sendable (MethodInfo) -> [InterceptorFactory])?
+  /// The time that a call may take, from its start to its end, unless its options say otherwise; nil for no
+  /// limit.
+  public var timeout: Duration?
+  public var limits: Limits
+  public var retries: Retries
+  public var logger: Logger
+
+  public init(
+    host: String,
+    networkProtocol: NetworkProtocol = .connect,
+    codec: any Codec = ProtoCodec(),
+    interceptors: [InterceptorFactory] = [],
+    methodInterceptors: (@Sendable (MethodInfo) -> [InterceptorFactory])? = nil,
+    timeout: Duration? = nil,
+    limits: Limits = .defaults,
+    retries: Retries = .defaults,
+    logger: Logger = Logger(label: "connect", factory: { _ in SwiftLogNoOpLogHandler() })
+  ) {
+    self.host = host
+    self.networkProtocol = networkProtocol
+    self.codec = codec
+    self.interceptors = interceptors
+    self.methodInterceptors = methodInterceptors
+    self.timeout = timeout
+    self.limits = limits
+    self.retries = retries
+    self.logger = logger
+  }
+}
+
+extension ProtocolClientConfig {
+  /// Bounds on what one call may hold.
+  public struct Limits: Sendable, Hashable {
+    /// The largest message that is received, in bytes. A larger one fails the call with `resource_exhausted`
+    /// before it is buffered.
+    public var maximumReceivedMessageSize: Int
+    /// How many values of a stream wait at one hook that has not yet proceeded with an earlier one. Then the
+    /// stream is held back.
+    public var maximumWaitingValues: Int
+    /// How many messages the callback form of a stream may have sent that were not yet accepted. Beyond, a
+    /// send fails with `resource_exhausted`.
+    public var maximumQueuedMessages: Int
+
+    public init(
+      maximumReceivedMessageSize: Int = 4 * 1024 * 1024,
+      maximumWaitingValues: Int = 16,
+      maximumQueuedMessages: Int = 1024
+    ) {
+      self.maximumReceivedMessageSize = maximumReceivedMessageSize
+      self.maximumWaitingValues = maximumWaitingValues
+      self.maximumQueuedMessages = maximumQueuedMessages
+    }
+
+    /// 4 MiB for a received message, 16 waiting values, 1,024 queued messages.
+    public static var defaults: Limits { Limits() }
+  }
+
+  /// Bounds on attempts that interceptors start anew.
+  public struct Retries: Sendable, Hashable {
+    /// How many attempts a call may make beyond the first, by all interceptors together.
+    public var maximumRetries: Int
+    /// How many bytes of a stream's request messages are kept, so that a retry can send them again. A stream
+    /// that has sent more is not retried.
+    public var maximumReplayBytes: Int
+
+    public init(maximumRetries: Int = 3, maximumReplayBytes: Int = 256 * 1024) {
+      self.maximumRetries = maximumRetries
+      self.maximumReplayBytes = maximumReplayBytes
+    }
+
+    /// 3 retries, 256 KiB.
+    public static var defaults: Retries { Retries() }
+  }
+}

@@ -1,0 +1,94 @@
+/// A call that answers one request with a stream of messages.
+///
+/// ```swift
+/// for try await message in client.serverStream(count, request).messages { … }
+/// ```
+///
+/// Dropping it, cancelling the task that reads it, or ``cancel()`` cancels the call on the wire.
+public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
+  let session: StreamSession<Input, Output>
+
+  /// Headers, messages, and the end.
+  public var results: StreamResults<Output> {
+    let session = self.session
+    return StreamResults { await session.next() }
+  }
+
+  /// The messages alone.
+  public var messages: StreamMessages<Output> {
+    let session = self.session
+    return StreamMessages { await session.next() }
+  }
+
+  public func cancel() {
+    self.session.call.cancel()
+  }
+}
+
+/// A call that answers a stream of messages with one.
+///
+/// Dropping it, cancelling the task that sends or waits, or ``cancel()`` cancels the call on the wire.
+public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
+  let session: StreamSession<Input, Output>
+  let method: MethodInfo
+
+  /// Sends a message. Waits while the server does not take what was sent before.
+  ///
+  /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is what
+  ///   ``closeAndReceive()`` then gives.
+  public func send(_ message: Input) async throws(ConnectError) {
+    try await self.session.send(message)
+  }
+
+  /// Ends the request and waits for the response.
+  public func closeAndReceive() async -> ResponseMessage<Output> {
+    self.session.finish()
+    var collector = SingleMessageCollector<Output>(method: self.method)
+    while let result = await self.session.next() {
+      guard let response = collector.receive(result) else { continue }
+      self.session.call.cancel()
+      return response
+    }
+    return ResponseMessage(error: .streamEnded(self.method))
+  }
+
+  public func cancel() {
+    self.session.call.cancel()
+  }
+}
+
+/// A call with a stream of messages in both directions, which may overlap where HTTP/2 is spoken.
+///
+/// Dropping it, cancelling a task that sends or reads, or ``cancel()`` cancels the call on the wire.
+public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
+  let session: StreamSession<Input, Output>
+
+  /// Sends a message. Waits while the server does not take what was sent before.
+  ///
+  /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is at the end of
+  ///   ``results``.
+  public func send(_ message: Input) async throws(ConnectError) {
+    try await self.session.send(message)
+  }
+
+  /// Ends the request; the response goes on.
+  public func finish() {
+    self.session.finish()
+  }
+
+  /// Headers, messages, and the end.
+  public var results: StreamResults<Output> {
+    let session = self.session
+    return StreamResults { await session.next() }
+  }
+
+  /// The messages alone.
+  public var messages: StreamMessages<Output> {
+    let session = self.session
+    return StreamMessages { await session.next() }
+  }
+
+  public func cancel() {
+    self.session.call.cancel()
+  }
+}

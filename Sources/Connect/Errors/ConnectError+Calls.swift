@@ -1,0 +1,78 @@
+/// The errors that a call itself finds.
+extension ConnectError {
+  static func encodingFailed(_ error: any Swift.Error, method: MethodInfo) -> ConnectError {
+    if let error = error as? ConnectError { return error }
+    return ConnectError(
+      code: .internalError,
+      message: "the request of \(method.path) could not be encoded: \(error)",
+      exception: error
+    )
+  }
+
+  static func decodingFailed(
+    _ error: any Swift.Error,
+    method: MethodInfo,
+    metadata: Headers = Headers()
+  ) -> ConnectError {
+    if let error = error as? ConnectError { return error }
+    return ConnectError(
+      code: .internalError,
+      message: "the response of \(method.path) could not be decoded: \(error)",
+      exception: error,
+      metadata: metadata
+    )
+  }
+
+  static func wrongMessageCount(_ what: String, _ method: MethodInfo) -> ConnectError {
+    ConnectError(
+      code: .unimplemented,
+      message: "\(method.path) answered with \(what), where exactly one was expected"
+    )
+  }
+
+  static func tooMuchToReplay(_ method: MethodInfo) -> ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message: "\(method.path) has sent more request messages than are kept for another attempt"
+    )
+  }
+
+  /// The response has ended, so that what is sent reaches nobody.
+  static func streamEnded(_ method: MethodInfo) -> ConnectError {
+    ConnectError(
+      code: .failedPrecondition,
+      message: "\(method.path) has ended; the end of its results says how"
+    )
+  }
+
+  static func requestFinished(_ method: MethodInfo) -> ConnectError {
+    ConnectError(
+      code: .failedPrecondition,
+      message: "the request of \(method.path) was finished before this message was sent"
+    )
+  }
+
+  static func tooManyQueuedMessages(_ maximum: Int, method: MethodInfo) -> ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message: "\(method.path) has \(maximum) messages waiting to be sent, which is the limit"
+    )
+  }
+
+  /// Nobody is left who could go on with the call.
+  static func abandoned(_ method: MethodInfo) -> ConnectError {
+    ConnectError(
+      code: .internalError,
+      message: "an interceptor let go of \(method.path) without calling proceed"
+    )
+  }
+
+  static func unansweredNotModified(_ response: HTTPResponse) -> ConnectError {
+    ConnectError(
+      code: .unknown,
+      message: "HTTP status 304, and no interceptor had a response to give in its place",
+      metadata: response.headers,
+      httpStatus: 304
+    )
+  }
+}

@@ -1,0 +1,98 @@
+/// An interceptor of unary calls, written as one `async` function around `next`. It can stand in one chain
+/// with interceptors of the closure form; it works on messages, like message hooks.
+///
+/// ```swift
+/// func interceptUnary<Input, Output>(
+///   _ request: HTTPRequest<Input>,
+///   method: MethodSpec<Input, Output>,
+///   next: UnaryNext<Input, Output>
+/// ) async throws -> ResponseMessage<Output> {
+///   var request = request
+///   request.headers["authorization"] = ["Bearer \(try await token())"]
+///   let response = try await next(request)
+///   if response.code == .unauthenticated { return try await next(request) }  // a retry
+///   return response
+/// }
+/// ```
+///
+/// Task-local values that the caller, or an interceptor outside around its `next`, has bound are visible here.
+public protocol AsyncUnaryInterceptor: Interceptor, Sendable {
+  /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the hook
+  ///   after this one, and counts against the cap.
+  /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
+  func interceptUnary<Input: Sendable, Output: Sendable>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output>
+}
+
+extension AsyncUnaryInterceptor {
+  public var asyncUnaryForm: (any AsyncUnaryInterceptor)? { self }
+}
+
+/// What is inside an ``AsyncUnaryInterceptor``: called like a function.
+public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
+  private let body: @Sendable (HTTPRequest<Input>) async throws -> ResponseMessage<Output>
+
+  public init(_ body: @escaping @Sendable (HTTPRequest<Input>) async throws -> ResponseMessage<Output>) {
+    self.body = body
+  }
+
+  /// Sends `request` inwards and waits for the response; an error of the RPC is in the response.
+  ///
+  /// Once the cap on retries is reached it returns the last response again.
+  ///
+  /// - Throws: `CancellationError` if the task was cancelled or an interceptor inside started the attempt
+  ///   anew; then what the interceptor returns does not matter any more. ``ConnectError`` with `internal` if
+  ///   an earlier `next` is still pending.
+  public func callAsFunction(_ request: HTTPRequest<Input>) async throws -> ResponseMessage<Output> {
+    try await self.body(request)
+  }
+}
+
+/// An interceptor of streams, written as one `async` function around `next`.
+///
+/// It sees the request's messages and the response's results as asynchronous sequences and returns the latter,
+/// changed or not, at once: nothing is read until the caller asks for it.
+///
+/// ```swift
+/// func interceptStream<Input, Output>(
+///   _ request: StreamRequest<Input>,
+///   method: MethodSpec<Input, Output>,
+///   next: StreamNext<Input, Output>
+/// ) async throws -> StreamResponse<Output> {
+///   try await next(request).mapErrors { error in redacted(error) }
+/// }
+/// ```
+public protocol AsyncStreamInterceptor: Interceptor, Sendable {
+  /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the hook
+  ///   after this one, counts against the cap, and reads the request's messages from the first again.
+  /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
+  func interceptStream<Input: Sendable, Output: Sendable>(
+    _ request: StreamRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: StreamNext<Input, Output>
+  ) async throws -> StreamResponse<Output>
+}
+
+extension AsyncStreamInterceptor {
+  public var asyncStreamForm: (any AsyncStreamInterceptor)? { self }
+}
+
+/// What is inside an ``AsyncStreamInterceptor``: called like a function.
+public struct StreamNext<Input: Sendable, Output: Sendable>: Sendable {
+  private let body: @Sendable (StreamRequest<Input>) async throws -> StreamResponse<Output>
+
+  public init(_ body: @escaping @Sendable (StreamRequest<Input>) async throws -> StreamResponse<Output>) {
+    self.body = body
+  }
+
+  /// Sends `request` inwards. Returns at once; errors of the RPC are in the response's end.
+  ///
+  /// - Throws: ``ConnectError`` if the cap on retries is reached, more request messages were sent than are
+  ///   kept, or the results of an earlier `next` have not ended.
+  public func callAsFunction(_ request: StreamRequest<Input>) async throws -> StreamResponse<Output> {
+    try await self.body(request)
+  }
+}

@@ -1,0 +1,452 @@
+internal import DequeModule
+
+/// An interceptor of streams in its async form, as a stage of a ``StreamChain``.
+///
+/// Its body runs in a task of its own. Request messages that come from outside are kept here until the body,
+/// or what it gave to `next`, asks for them; results that come from inside go straight to whoever asks.
+/// Nothing is brought that was not asked for.
+///
+/// Confined to the call's executor, which makes it `Sendable`.
+final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable>: @unchecked Sendable {
+  typealias Chain = StreamChain<RequestMessage, ResponseMessage>
+  typealias Next = @Sendable (StreamRequest<RequestMessage>) async throws -> StreamResponse<ResponseMessage>
+  typealias Body = @Sendable (StreamRequest<RequestMessage>, @escaping Next) async throws -> StreamResponse<
+    ResponseMessage
+  >
+  typealias Result = StreamResult<ResponseMessage>
+
+  private static var maximumUnreadMessages: Int { 16 }
+
+  private let index: Int
+  private unowned let chain: Chain
+  private unowned let call: Call
+  private let outerRunner: (any JobRunner)?
+  private let body: Body
+
+  /// One run of the body. A new attempt that begins further out has another.
+  private var run: Run?
+
+  init(index: Int, chain: Chain, outerRunner: (any JobRunner)?, body: @escaping Body) {
+    self.index = index
+    self.chain = chain
+    self.call = chain.call
+    self.outerRunner = outerRunner
+    self.body = body
+  }
+
+  private final class Run: @unchecked Sendable {
+    /// Keeps the call alive while the body runs.
+    let call: Call
+    let head: HTTPRequest<Void>
+    var job: Job?
+
+    // Messages from outside, in order, from the first on while they are few enough to be kept.
+    var messages: Deque<RequestMessage> = []
+    var firstMessage = 0
+    var hasRequestEnded = false
+    /// What messages that have been encoded came to, for the bound on what is kept.
+    var replayBytes = 0
+    var reader: Reader?
+    var lastError: ConnectError?
+
+    var next: NextAttempt?
+    var nextCount = 0
+
+    // What goes on outwards.
+    var results: Deque<Result> = []
+    var isClosed = false
+    var demand: Mailbox<Void>?
+    /// Whether a result was asked for that has not come yet.
+    var isWanted = false
+
+    init(call: Call, head: HTTPRequest<Void>) {
+      self.call = call
+      self.head = head
+    }
+
+    /// Lets go of messages that were read, if they are too many to be kept for another `next`.
+    func trim() {
+      let maximumBytes = self.call.client.config.retries.maximumReplayBytes
+      guard self.firstMessage > 0 || self.messages.count > 1024 || self.replayBytes > maximumBytes else { return }
+      let read = min((self.reader?.position ?? 0) - self.firstMessage, self.messages.count)
+      guard read > 0 else { return }
+      self.messages.removeFirst(read)
+      self.firstMessage += read
+    }
+
+    func cancel() {
+      self.job?.cancel()
+      self.job = nil
+      self.reader?.end(throwing: CancellationError())
+      self.reader = nil
+      self.next?.cancel()
+      self.next = nil
+      self.demand?.post(.failure(CancellationError()))
+      self.demand = nil
+    }
+  }
+
+  /// One iteration over the request's messages.
+  private final class Reader: @unchecked Sendable {
+    var position = 0
+    var waiting: Mailbox<RequestMessage?>?
+
+    func end(throwing error: any Error) {
+      self.waiting?.post(.failure(error))
+      self.waiting = nil
+    }
+  }
+
+  /// What one `next` has started.
+  private final class NextAttempt: @unchecked Sendable {
+    /// Runs the jobs of async stages inside, where `next` was called.
+    let runner: Mailbox<Void>
+    var sender: Job?
+    /// Parts of the request to go on inwards.
+    var parts: Deque<RequestPart<RequestMessage>> = []
+    var room: Mailbox<Void>?
+    /// Waits for a result from inside.
+    var waiting: Mailbox<Result?>?
+    var hasEnded = false
+
+    init(runner: Mailbox<Void>) {
+      self.runner = runner
+    }
+
+    func cancel() {
+      self.hasEnded = true
+      self.sender?.cancel()
+      self.sender = nil
+      self.parts.removeAll()
+      self.room?.post(.failure(CancellationError()))
+      self.room = nil
+      self.waiting?.post(.failure(CancellationError()))
+      self.waiting = nil
+      self.runner.post(.success(()))
+    }
+  }
+
+  // MARK: For the chain
+
+  private(set) lazy var requestSide = RequestSide(self)
+  private(set) lazy var resultSide = ResultSide(self)
+
+  /// Runs jobs of stages inside, while a `next` is under way.
+  var innerRunner: (any JobRunner)? { self.run?.next?.runner }
+
+  func reset() {
+    self.run?.cancel()
+    self.run = nil
+  }
+
+  /// Lets the body see `error` as the end of what it waits for; the call is over.
+  func end(with error: ConnectError) {
+    if let waiting = self.run?.next?.waiting {
+      self.run?.next?.waiting = nil
+      waiting.post(.success(.failed(error)))
+    }
+    self.reset()
+  }
+
+  func charge(_ byteCount: Int) {
+    guard let run = self.run else { return }
+    run.replayBytes += byteCount
+  }
+
+  // MARK: The body
+
+  private func start(_ head: HTTPRequest<Void>) {
+    self.reset()
+    let call = self.call
+    let run = Run(call: call, head: head)
+    self.run = run
+    let body = self.body
+    let request = StreamRequest(
+      head: head,
+      messages: PulledSequence<RequestMessage> {
+        let reader = Reader()
+        return { try await self.pullMessage(reader, of: run) }
+      }
+    )
+    let job = Job(executor: call.executor) {
+      do {
+        let response = try await body(request) { try await self.next($0, of: run) }
+        let pull = response.results.makePull()
+        var isComplete = false
+        while !isComplete {
+          try await self.awaitDemand(of: run)
+          let result = try await pull() ?? .complete(code: .ok, error: nil, trailers: Headers())
+          if case .complete = result { isComplete = true }
+          call.executor.run { self.pass(result, of: run) }
+        }
+      } catch {
+        let error = ConnectError(error)
+        call.executor.run { self.pass(.failed(error), of: run) }
+      }
+    }
+    run.job = job
+    let runner = self.chain.runner(around: self.index) ?? self.outerRunner
+    if let runner { runner.run(job) } else { job.start() }
+  }
+
+  /// Gives a result of the body outwards.
+  private func pass(_ result: Result, of run: Run) {
+    guard self.run === run, !run.isClosed else { return }
+    run.isWanted = false
+    run.results.append(result)
+    if case .complete = result {
+      run.isClosed = true
+      run.next?.cancel()
+      run.next = nil
+      self.chain.closeInside(of: self.index)
+    }
+    self.chain.pump()
+  }
+
+  private func awaitDemand(of run: Run) async throws {
+    try await self.wait(in: run) { mailbox in
+      if run.isWanted { mailbox.post(.success(())) } else { run.demand = mailbox }
+    }
+  }
+
+  /// Waits, cancellably, for what `start` arranges to be posted. Throws if the run is over.
+  private func wait<Value: Sendable>(
+    in run: Run,
+    _ start: @escaping @Sendable (Mailbox<Value>) -> Void
+  ) async throws -> Value {
+    let executor = run.call.executor
+    let mailbox = Mailbox<Value>(executor: executor)
+    return try await withTaskCancellationHandler {
+      try await mailbox.value {
+        guard self.run === run else {
+          mailbox.post(.failure(CancellationError()))
+          return
+        }
+        start(mailbox)
+      }
+    } onCancel: {
+      executor.run { mailbox.post(.failure(CancellationError())) }
+    }
+  }
+}
+
+// MARK: - Request messages, as the body reads them
+
+extension AsyncStreamStage {
+  private func pullMessage(_ reader: Reader, of run: Run) async throws -> RequestMessage? {
+    try await self.wait(in: run) { mailbox in
+      if run.reader !== reader {
+        guard reader.position == run.firstMessage else {
+          mailbox.post(.failure(ConnectError.tooMuchToReplay(run.call.method)))
+          return
+        }
+        run.reader?.end(throwing: CancellationError())
+        run.reader = reader
+      }
+      reader.waiting = mailbox
+      self.feedReader(of: run)
+      self.chain.pump()
+    }
+  }
+
+  private func feedReader(of run: Run) {
+    guard let reader = run.reader, let waiting = reader.waiting else { return }
+    let index = reader.position - run.firstMessage
+    if index < run.messages.count {
+      reader.waiting = nil
+      reader.position += 1
+      waiting.post(.success(run.messages[index]))
+      run.trim()
+    } else if run.hasRequestEnded {
+      reader.waiting = nil
+      waiting.post(.success(nil))
+    }
+  }
+
+  fileprivate func accept(_ part: RequestPart<RequestMessage>) {
+    switch part {
+    case .head(let head):
+      self.start(head)
+    case .message(let message):
+      self.run?.messages.append(message)
+    case .end:
+      self.run?.hasRequestEnded = true
+    }
+    if let run = self.run { self.feedReader(of: run) }
+  }
+
+  fileprivate var hasRoomForMessages: Bool {
+    guard let run = self.run else { return true }
+    let read = (run.reader?.position ?? run.firstMessage) - run.firstMessage
+    return run.messages.count - read < Self.maximumUnreadMessages
+  }
+}
+
+// MARK: - next
+
+extension AsyncStreamStage {
+  private func next(
+    _ request: StreamRequest<RequestMessage>,
+    of run: Run
+  ) async throws -> StreamResponse<ResponseMessage> {
+    let executor = run.call.executor
+    let attempt: NextAttempt = try await self.wait(in: run) { self.beginNext(request.head, of: run, $0) }
+    // Both tasks begin here, where `next` was called, and so see the task-local values that are bound here.
+    Task { try? await attempt.runner.value {} }
+    let sender = Job(executor: executor) {
+      do {
+        let pull = request.messages.makePull()
+        while let message = try await pull() {
+          try await self.send(.message(message), attempt, of: run)
+        }
+        try await self.send(.end, attempt, of: run)
+      } catch {
+        let error = ConnectError(error)
+        executor.run {
+          guard self.isCurrent(attempt, of: run) else { return }
+          self.chain.answer(at: self.index + 1, with: [.failed(error)])
+        }
+      }
+    }
+    sender.start()
+    executor.run {
+      if self.isCurrent(attempt, of: run) { attempt.sender = sender } else { sender.cancel() }
+    }
+    return StreamResponse(
+      results: PulledSequence { { try await self.pullResult(attempt, of: run) } }
+    )
+  }
+
+  private func isCurrent(_ attempt: NextAttempt, of run: Run) -> Bool {
+    self.run === run && run.next === attempt && !attempt.hasEnded
+  }
+
+  private func beginNext(_ head: HTTPRequest<Void>, of run: Run, _ mailbox: Mailbox<NextAttempt>) {
+    if let earlier = run.next, !earlier.hasEnded {
+      mailbox.post(
+        .failure(
+          ConnectError(
+            code: .internalError,
+            message: "an interceptor called next while the results of an earlier next had not ended"
+          )
+        )
+      )
+      return
+    }
+    if run.nextCount > 0 {
+      guard run.firstMessage == 0, run.call.takeRetry() else {
+        mailbox.post(.failure(run.lastError ?? .tooMuchToReplay(run.call.method)))
+        return
+      }
+    }
+    run.nextCount += 1
+    let attempt = NextAttempt(runner: Mailbox<Void>(executor: run.call.executor))
+    run.next = attempt
+    self.chain.reopenInside(of: self.index)
+    var head = head
+    head.storedContext = head.storedContext ?? run.head.storedContext
+    attempt.parts = [.head(head)]
+    mailbox.post(.success(attempt))
+    self.chain.pump()
+  }
+
+  private func send(
+    _ part: RequestPart<RequestMessage>,
+    _ attempt: NextAttempt,
+    of run: Run
+  ) async throws {
+    try await self.wait(in: run) { (mailbox: Mailbox<Void>) in
+      guard self.isCurrent(attempt, of: run) else {
+        mailbox.post(.failure(CancellationError()))
+        return
+      }
+      attempt.parts.append(part)
+      attempt.room = mailbox
+      self.chain.pump()
+    }
+  }
+
+  fileprivate func takePart() -> RequestPart<RequestMessage>? {
+    guard let attempt = self.run?.next, let part = attempt.parts.popFirst() else { return nil }
+    if attempt.parts.isEmpty {
+      attempt.room?.post(.success(()))
+      attempt.room = nil
+    }
+    return part
+  }
+
+  private func pullResult(_ attempt: NextAttempt, of run: Run) async throws -> Result? {
+    try await self.wait(in: run) { mailbox in
+      guard run.next === attempt else {
+        mailbox.post(.failure(CancellationError()))
+        return
+      }
+      guard !attempt.hasEnded else {
+        mailbox.post(.success(nil))
+        return
+      }
+      attempt.waiting = mailbox
+      self.chain.pump()
+    }
+  }
+}
+
+// MARK: - Results
+
+extension AsyncStreamStage {
+  fileprivate var isAwaitingResult: Bool { self.run?.next?.waiting != nil }
+
+  fileprivate func accept(_ result: Result) {
+    guard let run = self.run, let attempt = run.next, let waiting = attempt.waiting else { return }
+    attempt.waiting = nil
+    if case .complete(_, let error, _) = result {
+      run.lastError = error
+      attempt.hasEnded = true
+      attempt.sender?.cancel()
+      attempt.sender = nil
+      attempt.runner.post(.success(()))
+    }
+    waiting.post(.success(result))
+  }
+
+  /// Lets the body go on to its next result.
+  fileprivate func demandResult() {
+    guard let run = self.run, run.results.isEmpty, !run.isClosed else { return }
+    run.isWanted = true
+    run.demand?.post(.success(()))
+    run.demand = nil
+  }
+
+  fileprivate func takeResult() -> Result? { self.run?.results.popFirst() }
+}
+
+extension AsyncStreamStage {
+  /// The stage's place in the lane down.
+  final class RequestSide: LaneStage {
+    private unowned let stage: AsyncStreamStage
+
+    init(_ stage: AsyncStreamStage) { self.stage = stage }
+
+    var hasRoom: Bool { self.stage.hasRoomForMessages }
+    func accept(_ part: RequestPart<RequestMessage>) { self.stage.accept(part) }
+    func takeReady() -> RequestPart<RequestMessage>? { self.stage.takePart() }
+    func wants(_ isWantedBehind: Bool) -> Bool { self.hasRoom }
+    func reset() {}
+  }
+
+  /// The stage's place in the lane up.
+  final class ResultSide: LaneStage {
+    private unowned let stage: AsyncStreamStage
+
+    init(_ stage: AsyncStreamStage) { self.stage = stage }
+
+    var hasRoom: Bool { self.stage.isAwaitingResult }
+    func accept(_ result: StreamResult<ResponseMessage>) { self.stage.accept(result) }
+    func takeReady() -> StreamResult<ResponseMessage>? { self.stage.takeResult() }
+    func wants(_ isWantedBehind: Bool) -> Bool {
+      if isWantedBehind { self.stage.demandResult() }
+      return self.hasRoom
+    }
+    func reset() {}
+  }
+}

@@ -1,0 +1,81 @@
+internal import DequeModule
+
+/// The values that wait at one hook, in order, each until the hook has proceeded with it.
+struct HookWindow<Element> {
+  private enum State {
+    case waiting(Element)
+    case ready(Element)
+    case dropped
+  }
+
+  private struct Slot {
+    let id: Int
+    var state: State
+  }
+
+  private var slots: Deque<Slot> = []
+  /// Numbers are never used again, so a late `proceed` finds nothing.
+  private var nextID = 0
+
+  var count: Int { self.slots.count }
+
+  /// Adds a value that need not wait for the hook.
+  mutating func appendReady(_ element: Element) {
+    self.append(.ready(element))
+  }
+
+  /// Adds a value that the hook is given, and returns its number.
+  mutating func appendWaiting(_ element: Element) -> Int {
+    self.append(.waiting(element))
+    return self.nextID - 1
+  }
+
+  private mutating func append(_ state: State) {
+    self.slots.append(Slot(id: self.nextID, state: state))
+    self.nextID += 1
+  }
+
+  /// The value with this number, if the hook has not yet proceeded with it.
+  func waiting(_ id: Int) -> Element? {
+    guard let index = self.index(of: id), case .waiting(let element) = self.slots[index].state else {
+      return nil
+    }
+    return element
+  }
+
+  /// Sets what goes on in place of the value with this number; nil for nothing.
+  mutating func resolve(_ id: Int, with element: Element?) {
+    guard let index = self.index(of: id) else { return }
+    self.slots[index].state = element.map(State.ready) ?? .dropped
+  }
+
+  /// Throws away all values behind the one with this number.
+  mutating func removeAll(behind id: Int) {
+    guard let index = self.index(of: id) else { return }
+    self.slots.removeLast(self.slots.count - index - 1)
+  }
+
+  /// The first value, if it is ready.
+  mutating func takeReady() -> Element? {
+    while let first = self.slots.first {
+      switch first.state {
+      case .waiting:
+        return nil
+      case .dropped:
+        self.slots.removeFirst()
+      case .ready(let element):
+        self.slots.removeFirst()
+        return element
+      }
+    }
+    return nil
+  }
+
+  mutating func removeAll() {
+    self.slots.removeAll()
+  }
+
+  private func index(of id: Int) -> Int? {
+    self.slots.firstIndex { $0.id == id }
+  }
+}

@@ -1,0 +1,58 @@
+/// Wraps calls: sees, changes, answers, fails or repeats them.
+///
+/// An interceptor is made by an ``InterceptorFactory``, anew for each call, so it may keep the call's state in
+/// itself, also across retries. Its hooks run one at a time on the call's executor.
+///
+/// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are two levels: *message
+/// hooks* see the method's own types, *byte hooks* the encoded message and the HTTP request. On the way down,
+/// all message hooks come before all byte hooks; on the way up after them.
+///
+/// All hooks are absent by default. An interceptor can also be written with `async` functions, see
+/// ``AsyncUnaryInterceptor`` and ``AsyncStreamInterceptor``.
+public protocol Interceptor {
+  /// Byte hooks for unary calls. Asked once per call.
+  func unaryFunction() -> UnaryFunction
+
+  /// Byte hooks for streams. Asked once per call.
+  func streamFunction() -> StreamFunction
+
+  /// Message hooks for unary calls. Asked once per call.
+  func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output>
+
+  /// Message hooks for streams. Asked once per call.
+  func streamMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamMessageFunction<Input, Output>
+
+  /// The interceptor in its async form, if it has one. Implemented by ``AsyncUnaryInterceptor``.
+  var asyncUnaryForm: (any AsyncUnaryInterceptor)? { get }
+
+  /// The interceptor in its async form, if it has one. Implemented by ``AsyncStreamInterceptor``.
+  var asyncStreamForm: (any AsyncStreamInterceptor)? { get }
+}
+
+/// Makes an interceptor for one call. Runs on the call's executor.
+public typealias InterceptorFactory = @Sendable (ProtocolClientConfig) -> any Interceptor
+
+extension Interceptor {
+  public func unaryFunction() -> UnaryFunction { UnaryFunction() }
+
+  public func streamFunction() -> StreamFunction { StreamFunction() }
+
+  public func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    UnaryMessageFunction()
+  }
+
+  public func streamMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamMessageFunction<Input, Output> {
+    StreamMessageFunction()
+  }
+
+  public var asyncUnaryForm: (any AsyncUnaryInterceptor)? { nil }
+  public var asyncStreamForm: (any AsyncStreamInterceptor)? { nil }
+}

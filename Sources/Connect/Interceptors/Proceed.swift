@@ -1,0 +1,142 @@
+/// What a hook calls, once, to say how the call goes on. It may be called later and from any thread.
+///
+/// It is called like a function with the value to pass on; the other verbs are methods. Which there are
+/// depends on the hook. A second call, or one after the call is over, does nothing.
+///
+/// Tests make one from a closure:
+///
+/// ```swift
+/// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
+/// ```
+public struct Proceed<Verb: Sendable>: Sendable {
+  private let body: @Sendable (Verb) -> Void
+
+  public init(_ body: @escaping @Sendable (Verb) -> Void) {
+    self.body = body
+  }
+
+  func send(_ verb: Verb) {
+    self.body(verb)
+  }
+}
+
+/// What a request hook can do.
+public enum RequestVerb<Request: Sendable, Response: Sendable>: Sendable {
+  /// Pass a request on, or fail the call.
+  case proceed(Result<Request, ConnectError>)
+  /// Answer the call without the network.
+  case answer(Response)
+}
+
+extension Proceed {
+  /// Passes the request on to what is inside, or fails the call: then nothing inside is touched, and the error
+  /// goes up through the hooks outside.
+  public func callAsFunction<Request, Response>(
+    _ result: Result<Request, ConnectError>
+  ) where Verb == RequestVerb<Request, Response> {
+    self.send(.proceed(result))
+  }
+
+  /// Answers the call: nothing inside is touched, and the response goes up through the hooks outside.
+  public func answer<Request, Response>(
+    _ response: Response
+  ) where Verb == RequestVerb<Request, Response> {
+    self.send(.answer(response))
+  }
+}
+
+/// What a response hook of a unary call can do.
+public enum ResponseVerb<Request: Sendable, Response: Sendable>: Sendable {
+  case proceed(Response)
+  /// Start a new attempt at the first hook of this level, with a request or with that of the caller.
+  case retry(Request?, after: Duration)
+}
+
+extension Proceed {
+  /// Passes a response on to what is outside: the one given, or another in its place.
+  public func callAsFunction<Request, Response>(
+    _ response: Response
+  ) where Verb == ResponseVerb<Request, Response> {
+    self.send(.proceed(response))
+  }
+
+  /// Starts a new attempt at the first hook of this level (message or byte hooks); hooks outside do not see
+  /// this response.
+  ///
+  /// Refused, so that this response passes on, when the cap on retries is reached or the delay would pass the
+  /// call's deadline.
+  ///
+  /// - Parameters:
+  ///   - request: What to start with; nil for what the level was first started with.
+  ///   - delay: How long to wait before.
+  public func retry<Request, Response>(
+    _ request: Request? = nil,
+    after delay: Duration = .zero
+  ) where Verb == ResponseVerb<Request, Response> {
+    self.send(.retry(request, after: delay))
+  }
+}
+
+/// What a hook for a stream's request messages can do.
+public enum StreamDataVerb<Message: Sendable>: Sendable {
+  case proceed(Message)
+  /// Pass nothing on.
+  case drop
+}
+
+extension Proceed {
+  /// Passes a message on: the one given, or another in its place.
+  public func callAsFunction<Message>(_ message: Message) where Verb == StreamDataVerb<Message> {
+    self.send(.proceed(message))
+  }
+
+  /// Passes nothing on, and releases what waits behind.
+  public func drop<Message>() where Verb == StreamDataVerb<Message> {
+    self.send(.drop)
+  }
+}
+
+/// What a hook for a stream's results can do.
+public enum StreamResultVerb<Message: Sendable>: Sendable {
+  case proceed(StreamResult<Message>)
+  /// Start a new attempt at the first hook of this level, with a request or with that of the caller.
+  case retry(HTTPRequest<Void>?, after: Duration)
+  /// Pass nothing on.
+  case drop
+}
+
+extension Proceed {
+  /// Passes a result on: the one given, or another in its place.
+  ///
+  /// A message in place of the end is followed by a successful end; an end in place of anything else ends the
+  /// stream, and what follows inside is cancelled.
+  public func callAsFunction<Message>(
+    _ result: StreamResult<Message>
+  ) where Verb == StreamResultVerb<Message> {
+    self.send(.proceed(result))
+  }
+
+  /// Starts a new attempt at the first hook of this level, with the request messages sent so far.
+  ///
+  /// Refused, so that this result passes on, when the cap on retries is reached, the delay would pass the
+  /// deadline, a result of this attempt has already gone out from this hook, or more request messages were
+  /// sent than are kept.
+  public func retry<Message>(
+    _ request: HTTPRequest<Void>? = nil,
+    after delay: Duration = .zero
+  ) where Verb == StreamResultVerb<Message> {
+    self.send(.retry(request, after: delay))
+  }
+
+  /// Passes nothing on, and releases what waits behind. Headers and the end cannot be dropped; they pass.
+  public func drop<Message>() where Verb == StreamResultVerb<Message> {
+    self.send(.drop)
+  }
+}
+
+extension Proceed where Verb == HTTPMetrics {
+  /// Passes metrics on.
+  public func callAsFunction(_ metrics: HTTPMetrics) {
+    self.send(metrics)
+  }
+}

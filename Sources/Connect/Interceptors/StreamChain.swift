@@ -1,0 +1,331 @@
+internal import DequeModule
+
+/// The hooks of one level (messages or bytes) of a stream: a lane down, a lane up, and what concerns both,
+/// which is failing, answering and repeating.
+///
+/// Confined to the call's executor, which makes it `Sendable`.
+final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: StreamStageOwner,
+  @unchecked Sendable
+{
+  typealias Hooks = StreamHooks<RequestMessage, ResponseMessage>
+  typealias AsyncBody = AsyncStreamStage<RequestMessage, ResponseMessage>.Body
+
+  /// An interceptor's part in this level.
+  enum Part {
+    case hooks(Hooks)
+    case async(AsyncBody)
+  }
+
+  private enum Stage {
+    case hooks(RequestHookStage<StreamChain>, ResultHookStage<StreamChain>)
+    case async(AsyncStreamStage<RequestMessage, ResponseMessage>)
+
+    func reset() {
+      switch self {
+      case .hooks(let request, let result):
+        request.reset()
+        result.reset()
+      case .async(let stage):
+        stage.reset()
+      }
+    }
+
+    func release() {
+      switch self {
+      case .hooks(let request, let result):
+        request.release()
+        result.release()
+      case .async(let stage):
+        stage.reset()
+      }
+    }
+  }
+
+  /// What is around the chain. All of it is dropped when the call is over.
+  struct Surroundings {
+    /// Takes a part of the request that has passed all stages.
+    var down: (RequestPart<RequestMessage>) -> Void
+    var downHasRoom: () -> Bool
+    /// Takes a result that has passed all stages.
+    var up: (StreamResult<ResponseMessage>) -> Void
+    var upHasRoom: () -> Bool
+    var upWants: () -> Bool
+    /// Gives up whatever goes on below.
+    var abandon: () -> Void
+    var pump: () -> Void
+  }
+
+  /// Not retained, since the call owns the chain; see ``UnaryChain``.
+  unowned let call: Call
+  private var surroundings: Surroundings?
+  private var hooks: [Hooks?]
+  private var stages: [Stage] = []
+  private var downLane: Lane<RequestPart<RequestMessage>>
+  private var upLane: Lane<StreamResult<ResponseMessage>>
+
+  private var head: HTTPRequest<Void>?
+  private var log: ReplayLog<RequestMessage>
+  private var hasEnded = false
+  /// Parts to send again before new ones.
+  private var replay: Deque<RequestPart<RequestMessage>> = []
+  /// Results that a stage gives in place of what is inside, and where they enter the lane up.
+  private var answer: (entry: Int, results: Deque<StreamResult<ResponseMessage>>)?
+  /// Whether what comes from inside, and goes there, is of no interest any more.
+  private var isInsideClosed = false
+  private var isWaitingToRetry = false
+  /// Grows with each attempt that is started here.
+  private var epoch = 0
+
+  init(
+    call: Call,
+    parts: [Part],
+    outerRunner: (any JobRunner)?,
+    surroundings: Surroundings
+  ) {
+    self.call = call
+    self.surroundings = surroundings
+    self.log = ReplayLog(maximumBytes: 0)
+    self.hooks = parts.map { if case .hooks(let hooks) = $0 { hooks } else { nil } }
+    self.downLane = Lane(stages: [], sink: surroundings.down, sinkHasRoom: surroundings.downHasRoom)
+    self.upLane = Lane(stages: [], sink: surroundings.up, sinkHasRoom: surroundings.upHasRoom)
+    let maximumWaiting = call.client.config.limits.maximumWaitingValues
+    for (index, part) in parts.enumerated() {
+      switch part {
+      case .hooks(let hooks):
+        self.stages.append(
+          .hooks(
+            RequestHookStage(index: index, hooks: hooks, owner: self, maximumWaiting: maximumWaiting),
+            ResultHookStage(index: index, hooks: hooks, owner: self, maximumWaiting: maximumWaiting)
+          )
+        )
+      case .async(let body):
+        self.stages.append(
+          .async(AsyncStreamStage(index: index, chain: self, outerRunner: outerRunner, body: body))
+        )
+      }
+    }
+    self.downLane = Lane(
+      stages: self.stages.map { stage -> any LaneStage<RequestPart<RequestMessage>> in
+        switch stage {
+        case .hooks(let request, _): request
+        case .async(let stage): stage.requestSide
+        }
+      },
+      sink: surroundings.down,
+      sinkHasRoom: surroundings.downHasRoom
+    )
+    self.upLane = Lane(
+      stages: self.stages.reversed().map { stage -> any LaneStage<StreamResult<ResponseMessage>> in
+        switch stage {
+        case .hooks(_, let result): result
+        case .async(let stage): stage.resultSide
+        }
+      },
+      sink: surroundings.up,
+      sinkHasRoom: surroundings.upHasRoom
+    )
+  }
+
+  // MARK: Down
+
+  /// Starts the first attempt.
+  func start(_ head: HTTPRequest<Void>) {
+    self.reset()
+    self.head = head
+    self.log = ReplayLog(maximumBytes: self.call.client.config.retries.maximumReplayBytes)
+    // Without a hook that could ask for a retry nothing is kept.
+    if !self.hooks.contains(where: { $0?.streamResultFunction != nil }) { self.log.drop() }
+    self.hasEnded = false
+    self.downLane.accept(.head(head))
+  }
+
+  /// Whether a message, or the end, can be sent down now.
+  var hasRoom: Bool {
+    if self.isInsideClosed { return true }
+    return !self.isWaitingToRetry && self.replay.isEmpty && self.downLane.hasRoom()
+  }
+
+  func send(_ message: RequestMessage) {
+    self.log.append(message)
+    guard !self.isInsideClosed else { return }
+    self.downLane.accept(.message(message))
+  }
+
+  func end() {
+    self.hasEnded = true
+    guard !self.isInsideClosed else { return }
+    self.downLane.accept(.end)
+  }
+
+  /// Counts the bytes that messages turned out to have against what may be kept of them.
+  func charge(_ byteCount: Int) {
+    self.log.charge(byteCount)
+    for case .async(let stage) in self.stages { stage.charge(byteCount) }
+  }
+
+  // MARK: Up
+
+  /// Whether results should be brought from inside.
+  var wants: Bool {
+    guard let surroundings = self.surroundings, !self.isInsideClosed, !self.isWaitingToRetry else {
+      return false
+    }
+    return self.upLane.wants(isWantedBehind: surroundings.upWants())
+  }
+
+  /// Whether a result from inside can be taken.
+  var canReceive: Bool { self.isInsideClosed || self.upLane.hasRoom() }
+
+  /// Takes a result from inside.
+  func receive(_ result: StreamResult<ResponseMessage>) {
+    guard !self.isInsideClosed, !self.isWaitingToRetry else { return }
+    self.upLane.accept(result)
+  }
+
+  /// Takes an end that what is below has found, out of order.
+  func fail(_ error: ConnectError) {
+    self.answer(at: self.stages.count, with: [.failed(error)])
+  }
+
+  func receive(_ metrics: HTTPMetrics) {
+    self.passMetrics(metrics, from: self.hooks.count - 1)
+  }
+
+  private func passMetrics(_ metrics: HTTPMetrics, from last: Int) {
+    for index in stride(from: last, through: 0, by: -1) where index < self.hooks.count {
+      guard let function = self.hooks[index]?.responseMetricsFunction else { continue }
+      function(
+        metrics,
+        Proceed { [call] metrics in
+          call.executor.run { self.passMetrics(metrics, from: index - 1) }
+        }
+      )
+      return
+    }
+  }
+
+  // MARK: Movement
+
+  func pump() {
+    self.surroundings?.pump()
+  }
+
+  /// Moves what can move up.
+  func pumpUp() -> Bool {
+    guard let surroundings = self.surroundings else { return false }
+    var hasMoved = self.upLane.pump(isWantedBehind: surroundings.upWants())
+    while let answer = self.answer, self.upLane.hasRoom(at: answer.entry), let result = answer.results.first {
+      self.answer?.results.removeFirst()
+      self.upLane.accept(result, at: answer.entry)
+      hasMoved = true
+    }
+    return hasMoved
+  }
+
+  /// Moves what can move down.
+  func pumpDown() -> Bool {
+    guard !self.isInsideClosed, !self.isWaitingToRetry else { return false }
+    var hasMoved = self.downLane.pump(isWantedBehind: true)
+    while !self.replay.isEmpty, self.downLane.hasRoom() {
+      self.downLane.accept(self.replay.removeFirst())
+      hasMoved = true
+    }
+    return hasMoved
+  }
+
+  // MARK: For stages
+
+  func answer(at stage: Int, with results: [StreamResult<ResponseMessage>]) {
+    self.closeInside(of: stage)
+    self.answer = (entry: self.stages.count - stage, results: Deque(results))
+    self.pump()
+  }
+
+  func closeInside(of stage: Int) {
+    self.isInsideClosed = true
+    self.replay.removeAll()
+    self.resetStages(inside: stage)
+    self.surroundings?.abandon()
+  }
+
+  /// Opens the inside again for a stage that starts a new attempt there.
+  func reopenInside(of stage: Int) {
+    self.answer = nil
+    self.isInsideClosed = false
+    self.resetStages(inside: stage)
+    self.surroundings?.abandon()
+  }
+
+  private func resetStages(inside stage: Int) {
+    for index in self.stages.indices where index > stage { self.stages[index].reset() }
+  }
+
+  func retry(_ request: HTTPRequest<Void>?, after delay: Duration) -> Bool {
+    guard var head = request ?? self.head, self.log.isComplete, self.call.takeRetry(after: delay) else {
+      return false
+    }
+    head.storedContext = head.storedContext ?? self.head?.storedContext
+    let restarted = head
+    self.reset()
+    self.surroundings?.abandon()
+    self.isWaitingToRetry = true
+    let epoch = self.epoch
+    self.call.afterDelay(delay) {
+      guard epoch == self.epoch else { return }
+      self.isWaitingToRetry = false
+      self.replay = [.head(restarted)]
+      self.replay.append(contentsOf: self.log.elements.map { .message($0) })
+      if self.hasEnded { self.replay.append(.end) }
+      self.pump()
+    }
+    return true
+  }
+
+  /// Whether a retry could still send all messages again.
+  var canRetry: Bool { self.log.isComplete || self.stages.contains { if case .async = $0 { true } else { false } } }
+
+  /// The nearest async stage outside of `stage` that can run jobs.
+  func runner(around stage: Int) -> (any JobRunner)? {
+    for outer in stride(from: stage - 1, through: 0, by: -1) {
+      if case .async(let stage) = self.stages[outer], let runner = stage.innerRunner { return runner }
+    }
+    return nil
+  }
+
+  // MARK: End
+
+  /// Gives up what goes on in this level.
+  func reset() {
+    self.epoch += 1
+    self.answer = nil
+    self.replay.removeAll()
+    self.isInsideClosed = false
+    self.isWaitingToRetry = false
+    for stage in self.stages { stage.reset() }
+  }
+
+  /// Tells the stages that wait for results that `error` ends the call. They cannot change that.
+  func terminate(with error: ConnectError) {
+    self.epoch += 1
+    self.answer = nil
+    self.replay.removeAll()
+    self.isInsideClosed = true
+    for stage in self.stages.reversed() {
+      switch stage {
+      case .hooks(let request, let result):
+        if request.hasPassedHead { result.observe(error) }
+      case .async(let stage):
+        stage.end(with: error)
+      }
+    }
+  }
+
+  /// Lets go of the surroundings and of what async interceptors run.
+  func release() {
+    self.reset()
+    self.isInsideClosed = true
+    self.surroundings = nil
+    self.hooks = []
+    for stage in self.stages { stage.release() }
+  }
+}

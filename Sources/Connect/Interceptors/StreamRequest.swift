@@ -1,0 +1,122 @@
+/// A stream's request as an ``AsyncStreamInterceptor`` sees it: the head, and the messages as a sequence.
+public struct StreamRequest<Input: Sendable>: Sendable {
+  public var head: HTTPRequest<Void>
+  public var messages: PulledSequence<Input>
+
+  public init(head: HTTPRequest<Void>, messages: PulledSequence<Input>) {
+    self.head = head
+    self.messages = messages
+  }
+
+  /// The same request with each message transformed.
+  public func map(
+    _ transform: @escaping @Sendable (Input) async throws -> Input
+  ) -> StreamRequest<Input> {
+    StreamRequest(head: self.head, messages: self.messages.mapped(transform))
+  }
+}
+
+/// A stream's response as an ``AsyncStreamInterceptor`` sees it: headers, messages and the end as a sequence
+/// that is pulled.
+public struct StreamResponse<Output: Sendable>: Sendable {
+  /// Headers, messages, and the end. Throws only if the attempt was given up; errors of the RPC are in the
+  /// end.
+  public var results: PulledSequence<StreamResult<Output>>
+
+  /// A response of any results. One that ends without `.complete` ends well.
+  public init(results: PulledSequence<StreamResult<Output>>) {
+    self.results = results
+  }
+
+  /// A response that needs no network.
+  public init(_ answer: StreamAnswer<Output>) {
+    self.init(results: PulledSequence(answer.results))
+  }
+
+  /// The same response with each message transformed. What `transform` throws ends the stream.
+  public func map(
+    _ transform: @escaping @Sendable (Output) async throws -> Output
+  ) -> StreamResponse<Output> {
+    StreamResponse(
+      results: self.results.mapped { result in
+        guard case .message(let message) = result else { return result }
+        return .message(try await transform(message))
+      }
+    )
+  }
+
+  /// The same response with the error at its end, if it has one, transformed.
+  public func mapErrors(
+    _ transform: @escaping @Sendable (ConnectError) async -> ConnectError
+  ) -> StreamResponse<Output> {
+    StreamResponse(
+      results: self.results.mapped { result in
+        guard case .complete(_, let error?, let trailers) = result else { return result }
+        let mapped = await transform(error)
+        return .complete(code: mapped.code, error: mapped, trailers: trailers)
+      }
+    )
+  }
+}
+
+extension StreamAnswer {
+  /// The answer as a stream brings it.
+  var results: [StreamResult<Message>] {
+    [.headers(self.headers)] + self.messages.map { .message($0) } + [
+      .complete(code: self.error?.code ?? .ok, error: self.error, trailers: self.trailers)
+    ]
+  }
+}
+
+/// An asynchronous sequence of one static type that produces an element only when it is asked for one.
+public struct PulledSequence<Element: Sendable>: AsyncSequence, Sendable {
+  typealias Pull = () async throws -> Element?
+
+  let makePull: @Sendable () -> Pull
+
+  init(makePull: @escaping @Sendable () -> Pull) {
+    self.makePull = makePull
+  }
+
+  /// A sequence of the elements of another one.
+  public init<Base: AsyncSequence & Sendable>(_ base: Base) where Base.Element == Element {
+    self.init {
+      var iterator = base.makeAsyncIterator()
+      return { try await iterator.next() }
+    }
+  }
+
+  /// A sequence of known elements.
+  public init(_ elements: [Element]) {
+    self.init {
+      var iterator = elements.makeIterator()
+      return { iterator.next() }
+    }
+  }
+
+  /// A sequence that transforms each element when it is asked for it.
+  public func mapped<Other: Sendable>(
+    _ transform: @escaping @Sendable (Element) async throws -> Other
+  ) -> PulledSequence<Other> {
+    let makePull = self.makePull
+    return PulledSequence<Other> {
+      let pull = makePull()
+      return {
+        guard let element = try await pull() else { return nil }
+        return try await transform(element)
+      }
+    }
+  }
+
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    let pull: Pull
+
+    public mutating func next() async throws -> Element? {
+      try await self.pull()
+    }
+  }
+
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(pull: self.makePull())
+  }
+}

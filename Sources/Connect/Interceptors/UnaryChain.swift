@@ -1,0 +1,409 @@
+/// What goes up through a chain: can be made from an error.
+protocol UnaryOutcome: Sendable {
+  init(failure: ConnectError)
+}
+
+extension HTTPResponse: UnaryOutcome {
+  init(failure: ConnectError) { self.init(error: failure) }
+}
+
+extension ResponseMessage: UnaryOutcome {
+  init(failure: ConnectError) { self.init(error: failure) }
+}
+
+/// The hooks of one level (messages or bytes) of a unary call, run one after the other: requests down, the
+/// response up.
+///
+/// At any time it is at one place, ``Position``. Each visit of a hook has a number, and only a `proceed` with
+/// the number of the present visit counts; that is how late and repeated ones are told apart.
+///
+/// Confined to the call's executor, which makes it `Sendable`.
+final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable {
+  typealias Hooks = UnaryHooks<Message, Response>
+  typealias Next = @Sendable (HTTPRequest<Message>) async throws -> Response
+
+  enum Stage {
+    case hooks(Hooks)
+    /// An interceptor in its async form.
+    case async(@Sendable (HTTPRequest<Message>, @escaping Next) async throws -> Response)
+  }
+
+  private enum Position {
+    case idle
+    case requestHook(Int, given: HTTPRequest<Message>)
+    /// Inside all stages.
+    case below
+    case responseHook(Int, given: Response)
+    /// The body of an async stage is running and no `next` of it is pending.
+    case asyncStage(Int)
+    case waitingToRetry
+  }
+
+  /// Not retained, since the call owns the chain: each `proceed` that is handed out retains the call, so that
+  /// it ends when the last one is thrown away uncalled.
+  private unowned let call: Call
+  private let level: String
+  private var stages: [Stage]
+  /// Runs the jobs of async stages that no other async stage is around.
+  private let outerRunner: (any JobRunner)?
+  /// Takes the request that has passed all stages.
+  private var down: ((HTTPRequest<Message>) -> Void)?
+  /// Takes the response that has passed all stages.
+  private var up: ((Response) -> Void)?
+  /// Gives up whatever goes on below.
+  private var abandon: (() -> Void)?
+
+  private var position = Position.idle
+  private var visit = 0
+  private var initialRequest: HTTPRequest<Message>?
+  private var runs: [Int: AsyncUnaryRun<Response>] = [:]
+
+  init(
+    call: Call,
+    level: String,
+    stages: [Stage],
+    outerRunner: (any JobRunner)?,
+    down: @escaping (HTTPRequest<Message>) -> Void,
+    up: @escaping (Response) -> Void,
+    abandon: @escaping () -> Void
+  ) {
+    self.call = call
+    self.level = level
+    self.stages = stages
+    self.outerRunner = outerRunner
+    self.down = down
+    self.up = up
+    self.abandon = abandon
+  }
+
+  // MARK: Down
+
+  /// Starts an attempt at the first stage. An earlier one is given up.
+  func start(_ request: HTTPRequest<Message>) {
+    self.reset()
+    self.initialRequest = request
+    self.descend(from: 0, request)
+  }
+
+  private func descend(from first: Int, _ request: HTTPRequest<Message>) {
+    for index in self.stages.indices.dropFirst(first) {
+      switch self.stages[index] {
+      case .hooks(let hooks):
+        guard let function = hooks.requestFunction else { continue }
+        self.visit += 1
+        let visit = self.visit
+        self.position = .requestHook(index, given: request)
+        function(
+          request,
+          Proceed { [call] verb in
+            call.executor.run { self.requestHook(index, visit, did: verb) }
+          }
+        )
+        return
+      case .async(let body):
+        self.startRun(index, request, body)
+        return
+      }
+    }
+    self.position = .below
+    self.down?(request)
+  }
+
+  private func requestHook(
+    _ index: Int,
+    _ visit: Int,
+    did verb: RequestVerb<HTTPRequest<Message>, Response>
+  ) {
+    guard visit == self.visit, case .requestHook(_, let given) = self.position else {
+      self.call.logIgnored("\(self.level) request hook \(index)")
+      return
+    }
+    self.visit += 1
+    switch verb {
+    case .proceed(.success(var request)):
+      request.storedContext = request.storedContext ?? given.storedContext
+      self.descend(from: index + 1, request)
+    case .proceed(.failure(let error)):
+      self.ascend(from: index - 1, Response(failure: error))
+    case .answer(let response):
+      self.ascend(from: index - 1, response)
+    }
+  }
+
+  // MARK: Up
+
+  /// Takes the response from inside.
+  func receive(_ response: Response) {
+    guard case .below = self.position else { return }
+    self.ascend(from: self.stages.count - 1, response)
+  }
+
+  private func ascend(from last: Int, _ response: Response) {
+    for index in stride(from: last, through: 0, by: -1) {
+      switch self.stages[index] {
+      case .hooks(let hooks):
+        guard let function = hooks.responseFunction else { continue }
+        self.visit += 1
+        let visit = self.visit
+        self.position = .responseHook(index, given: response)
+        function(
+          response,
+          Proceed { [call] verb in
+            call.executor.run { self.responseHook(index, visit, did: verb) }
+          }
+        )
+        return
+      case .async:
+        self.visit += 1
+        self.position = .asyncStage(index)
+        self.runs[index]?.finishNext(with: response)
+        return
+      }
+    }
+    self.position = .idle
+    self.up?(response)
+  }
+
+  private func responseHook(
+    _ index: Int,
+    _ visit: Int,
+    did verb: ResponseVerb<HTTPRequest<Message>, Response>
+  ) {
+    guard visit == self.visit, case .responseHook(_, let given) = self.position else {
+      self.call.logIgnored("\(self.level) response hook \(index)")
+      return
+    }
+    self.visit += 1
+    switch verb {
+    case .proceed(let response):
+      self.ascend(from: index - 1, response)
+    case .retry(let request, let delay):
+      guard var request = request ?? self.initialRequest, self.call.takeRetry(after: delay) else {
+        self.ascend(from: index - 1, given)
+        return
+      }
+      request.storedContext = request.storedContext ?? self.initialRequest?.storedContext
+      self.endRuns(inside: -1)
+      self.position = .waitingToRetry
+      let restarted = request
+      let visit = self.visit
+      self.call.afterDelay(delay) {
+        guard visit == self.visit, case .waitingToRetry = self.position else { return }
+        self.descend(from: 0, restarted)
+      }
+    }
+  }
+
+  // MARK: Metrics
+
+  /// Passes metrics up through the hooks for them; nothing waits for that.
+  func receive(_ metrics: HTTPMetrics) {
+    self.passMetrics(metrics, from: self.stages.count - 1)
+  }
+
+  private func passMetrics(_ metrics: HTTPMetrics, from last: Int) {
+    for index in stride(from: last, through: 0, by: -1) {
+      guard index < self.stages.count, case .hooks(let hooks) = self.stages[index],
+        let function = hooks.responseMetricsFunction
+      else { continue }
+      function(
+        metrics,
+        Proceed { [call] metrics in
+          call.executor.run { self.passMetrics(metrics, from: index - 1) }
+        }
+      )
+      return
+    }
+  }
+
+  // MARK: End
+
+  /// Gives up what is going on in this level.
+  func reset() {
+    self.visit += 1
+    self.endRuns(inside: -1)
+    self.position = .idle
+  }
+
+  /// Tells the stages that wait for a response that `error` ends the call. They cannot change that.
+  func terminate(with error: ConnectError) {
+    let last: Int
+    switch self.position {
+    case .idle, .waitingToRetry: last = -1
+    case .requestHook(let index, _), .responseHook(let index, _): last = index - 1
+    case .asyncStage(let index): last = index
+    case .below: last = self.stages.count - 1
+    }
+    self.visit += 1
+    self.position = .idle
+    for index in stride(from: last, through: 0, by: -1) {
+      switch self.stages[index] {
+      case .hooks(let hooks):
+        hooks.responseFunction?(Response(failure: error), Proceed { _ in })
+      case .async:
+        self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
+      }
+    }
+    self.endRuns(inside: -1)
+  }
+
+  /// Lets go of the interceptors, which may hold on to a `proceed` and thereby to this chain.
+  func release() {
+    self.reset()
+    self.stages = []
+    self.down = nil
+    self.up = nil
+    self.abandon = nil
+    self.initialRequest = nil
+  }
+
+  // MARK: Async stages
+
+  private func startRun(
+    _ index: Int,
+    _ request: HTTPRequest<Message>,
+    _ body: @escaping @Sendable (HTTPRequest<Message>, @escaping Next) async throws -> Response
+  ) {
+    let executor = self.call.executor
+    let run = AsyncUnaryRun<Response>(call: self.call)
+    self.visit += 1
+    self.position = .asyncStage(index)
+    self.runs[index]?.end(with: nil)
+    self.runs[index] = run
+    let next: Next = { request in
+      let mailbox = Mailbox<Response>(executor: executor)
+      return try await withTaskCancellationHandler {
+        try await mailbox.value { self.next(of: run, index, request, mailbox) }
+      } onCancel: {
+        executor.run { self.cancelNext(of: run, index, mailbox) }
+      }
+    }
+    let job = Job(executor: executor) {
+      let response: Response
+      do {
+        response = try await body(request, next)
+      } catch {
+        response = Response(failure: ConnectError(error))
+      }
+      executor.run { self.finish(run, index, with: response) }
+    }
+    run.job = job
+    self.runner(around: index).run(job)
+  }
+
+  /// The pending `next` of the nearest async stage outside, else the caller's task.
+  private func runner(around index: Int) -> any JobRunner {
+    for outer in stride(from: index - 1, through: 0, by: -1) {
+      if let runner = self.runs[outer]?.pendingNext { return runner }
+    }
+    return self.outerRunner ?? DetachedRunner.shared
+  }
+
+  private func next(
+    of run: AsyncUnaryRun<Response>,
+    _ index: Int,
+    _ request: HTTPRequest<Message>,
+    _ mailbox: Mailbox<Response>
+  ) {
+    guard self.runs[index] === run, !mailbox.isCancelled else {
+      mailbox.post(.failure(CancellationError()))
+      return
+    }
+    guard run.pendingNext == nil else {
+      mailbox.post(
+        .failure(
+          ConnectError(
+            code: .internalError,
+            message: "an interceptor called next while an earlier next was pending"
+          )
+        )
+      )
+      return
+    }
+    if let last = run.lastResponse, !self.call.takeRetry() {
+      mailbox.post(.success(last))
+      return
+    }
+    run.pendingNext = mailbox
+    var request = request
+    request.storedContext = request.storedContext ?? self.initialRequest?.storedContext
+    self.descend(from: index + 1, request)
+  }
+
+  private func cancelNext(of run: AsyncUnaryRun<Response>, _ index: Int, _ mailbox: Mailbox<Response>) {
+    mailbox.isCancelled = true
+    guard self.runs[index] === run, run.pendingNext === mailbox else { return }
+    run.pendingNext = nil
+    self.giveUp(inside: index)
+    mailbox.post(.failure(CancellationError()))
+  }
+
+  private func finish(_ run: AsyncUnaryRun<Response>, _ index: Int, with response: Response) {
+    guard self.runs[index] === run else { return }
+    if run.pendingNext != nil { self.giveUp(inside: index) }
+    self.runs[index] = nil
+    run.job = nil
+    run.end(with: nil)
+    self.ascend(from: index - 1, response)
+  }
+
+  /// Gives up what goes on inside the stage at `index`, which lives on.
+  private func giveUp(inside index: Int) {
+    self.visit += 1
+    self.endRuns(inside: index)
+    self.position = .asyncStage(index)
+    self.abandon?()
+  }
+
+  private func endRuns(inside index: Int) {
+    guard !self.runs.isEmpty else { return }
+    for (stage, run) in self.runs where stage > index {
+      self.runs[stage] = nil
+      run.end(with: nil)
+    }
+  }
+}
+
+/// One run of the body of an async stage.
+///
+/// Confined to the call's executor.
+final class AsyncUnaryRun<Response: Sendable>: @unchecked Sendable {
+  /// Keeps the call alive while the body runs.
+  private let call: Call
+  var job: Job?
+  var pendingNext: Mailbox<Response>?
+  private(set) var lastResponse: Response?
+
+  init(call: Call) {
+    self.call = call
+  }
+
+  func finishNext(with response: Response) {
+    self.lastResponse = response
+    let mailbox = self.pendingNext
+    self.pendingNext = nil
+    mailbox?.post(.success(response))
+  }
+
+  /// Cancels the body's task. A pending `next` returns `response`, or throws if there is none.
+  func end(with response: Response?) {
+    self.job?.cancel()
+    self.job = nil
+    let mailbox = self.pendingNext
+    self.pendingNext = nil
+    if let response {
+      mailbox?.post(.success(response))
+    } else {
+      mailbox?.post(.failure(CancellationError()))
+    }
+  }
+}
+
+/// Runs jobs in tasks of their own, for calls that no task waits for.
+final class DetachedRunner: JobRunner, Sendable {
+  static let shared = DetachedRunner()
+
+  func run(_ job: Job) {
+    job.start()
+  }
+}

@@ -1,0 +1,28 @@
+/// Where a request goes: the client's host and the method's path. A value that is cheap to make and to copy:
+/// nothing is parsed per call.
+public struct RequestURL: Sendable, Hashable {
+  /// Scheme, host and port.
+  public var origin: Origin
+  /// Begins with `/`; used on the wire as it is, neither decoded nor encoded.
+  public var path: String
+  /// Without the `?`; used on the wire as it is.
+  public var query: String?
+
+  public init(origin: Origin, path: String, query: String? = nil) {
+    self.origin = origin
+    self.path = path
+    self.query = query
+  }
+
+  /// `http`, `https` or `unix`.
+  public var scheme: String { self.origin.scheme.rawValue }
+  /// The host's name or address; the socket's path for `unix`.
+  public var host: String { self.origin.host }
+  public var port: Int { self.origin.port }
+}
+
+extension RequestURL: CustomStringConvertible {
+  public var description: String {
+    "\(self.origin)\(self.path)" + (self.query.map { "?\($0)" } ?? "")
+  }
+}

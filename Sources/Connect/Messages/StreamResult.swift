@@ -1,0 +1,28 @@
+/// One thing that a response stream brings: headers once, then messages, then its end.
+public enum StreamResult<Message: Sendable>: Sendable {
+  case headers(Headers)
+  case message(Message)
+  /// The end; nothing follows. `error` is set if and only if `code` is not ``Code/ok``.
+  case complete(code: Code, error: ConnectError?, trailers: Headers)
+
+  /// The message, if this is one.
+  public var message: Message? {
+    if case .message(let message) = self { message } else { nil }
+  }
+
+  /// The end of a stream that failed.
+  public static func failed(_ error: ConnectError) -> Self {
+    .complete(code: error.code, error: error, trailers: error.metadata)
+  }
+}
+
+extension StreamResult {
+  /// The same result with its message, if it is one, turned into another.
+  func mapMessage<Other: Sendable>(_ transform: (Message) throws -> Other) rethrows -> StreamResult<Other> {
+    switch self {
+    case .headers(let headers): .headers(headers)
+    case .message(let message): .message(try transform(message))
+    case .complete(let code, let error, let trailers): .complete(code: code, error: error, trailers: trailers)
+    }
+  }
+}

@@ -1,0 +1,193 @@
+internal import NIOCore
+
+/// Decodes the response of a stream, <https://connectrpc.com/docs/protocol#streaming-response>: enveloped
+/// messages, and an end-of-stream message that says how it went.
+///
+/// The end comes out when the body has ended, so that the connection is left in order and bytes behind the
+/// end-of-stream message are noticed: they are an error, `internal`, as in connect-go. A status other than 200
+/// comes from something between client and server; an error in JSON is honoured, else the status counts.
+struct ConnectStreamDecoder: ResponseDecoder {
+  private let contentType: String
+
+  private(set) var head: HTTPResponseHead?
+  private var isHeadDelivered = false
+
+  private var envelopes: EnvelopeDecoder
+  private var endStream: ConnectEndStream?
+  /// The body of a response with another status than 200.
+  private var errorBody = BodyBuffer(limit: ConnectErrorJSON.maximumSize)
+
+  private var input = Input.open
+  private var output = Output.open
+
+  private enum Input {
+    case open
+    case ended
+    case failed(ConnectError)
+  }
+
+  private enum Output {
+    case open
+    case failing(ConnectError)
+    case done
+  }
+
+  init(contentType: String, maximumMessageSize: Int) {
+    self.contentType = contentType
+    self.envelopes = EnvelopeDecoder(
+      maximumMessageSize: maximumMessageSize,
+      endFlag: ConnectEndStream.flag,
+      maximumEndSize: ConnectErrorJSON.maximumSize
+    )
+  }
+
+  var bufferedByteCount: Int { self.envelopes.bufferedByteCount + self.errorBody.bytes.readableBytes }
+
+  mutating func receive(_ head: HTTPResponseHead) {
+    guard case .open = self.output, case .open = self.input, self.head == nil else { return }
+    self.head = head
+    guard head.status == 200 else { return }
+    if let error = ConnectResponseRules.contentTypeError(
+      of: head.headers,
+      expected: self.contentType,
+      streamType: .bidirectionalStream
+    ) {
+      self.fail(with: error)
+    } else if let error = ConnectResponseRules.encodingError(
+      of: head.headers,
+      header: "connect-content-encoding"
+    ) {
+      self.fail(with: error)
+    }
+  }
+
+  mutating func receive(_ bytes: ByteBuffer) {
+    guard case .open = self.output, case .open = self.input, let head = self.head else { return }
+    if head.status == 200 {
+      self.envelopes.receive(bytes)
+    } else if !self.errorBody.append(bytes) {
+      self.fail(with: ConnectResponseRules.statusError(head.status))
+    }
+  }
+
+  mutating func receiveEnd(trailers: Headers) {
+    guard case .open = self.input else { return }
+    self.input = .ended
+  }
+
+  mutating func fail(_ error: ConnectError) {
+    guard case .open = self.input else { return }
+    self.input = .failed(error)
+  }
+
+  mutating func next() -> StreamResult<ByteBuffer>? {
+    if case .done = self.output { return nil }
+    if let head = self.head, !self.isHeadDelivered {
+      self.isHeadDelivered = true
+      return .headers(head.headers)
+    }
+    if case .failing(let error) = self.output { return self.complete(error) }
+    guard let head = self.head else { return self.completeWithoutHead() }
+    guard head.status == 200 else { return self.completeErrorStatus(head) }
+    do throws(ConnectError) {
+      if self.endStream == nil, let message = try self.nextMessage() { return .message(message) }
+      return try self.completeStream()
+    } catch {
+      return self.complete(error)
+    }
+  }
+
+  // MARK: Messages
+
+  /// The next message; nil if there is none yet, or if the end of the stream was reached.
+  private mutating func nextMessage() throws(ConnectError) -> ByteBuffer? {
+    guard let envelope = try self.envelopes.next() else { return nil }
+    guard envelope.flags & ~(Envelope.compressedFlag | ConnectEndStream.flag) == 0 else {
+      throw ConnectError(
+        code: .internalError,
+        message: "received envelope with unknown flags \(envelope.flags)"
+      )
+    }
+    guard envelope.flags & Envelope.compressedFlag == 0 else {
+      throw ConnectError(
+        code: .internalError,
+        message: "received compressed message, but the response has no connect-content-encoding"
+      )
+    }
+    guard envelope.flags & ConnectEndStream.flag != 0 else { return envelope.message }
+    self.endStream = try ConnectEndStream(envelope.message)
+    return nil
+  }
+
+  // MARK: Ends
+
+  private mutating func fail(with error: ConnectError) {
+    self.envelopes.discard()
+    _ = self.errorBody.take()
+    self.output = .failing(error)
+  }
+
+  private mutating func complete(
+    _ error: ConnectError,
+    trailers: Headers = Headers()
+  ) -> StreamResult<ByteBuffer> {
+    self.envelopes.discard()
+    _ = self.errorBody.take()
+    self.output = .done
+    let error = error.inResponse(self.head, trailers: trailers)
+    return .complete(code: error.code, error: error, trailers: trailers)
+  }
+
+  private mutating func completeStream() throws(ConnectError) -> StreamResult<ByteBuffer>? {
+    guard let endStream = self.endStream else {
+      switch self.input {
+      case .open:
+        return nil
+      case .failed(let error):
+        throw error
+      case .ended:
+        throw ConnectError(
+          code: .internalError,
+          message: self.envelopes.bufferedByteCount > 0
+            ? "response ended in the middle of a message"
+            : "response ended without an end-of-stream message"
+        )
+      }
+    }
+    let excess = self.envelopes.bufferedByteCount
+    guard excess == 0 else {
+      throw ConnectError(
+        code: .internalError,
+        message: "received \(excess) bytes behind the end-of-stream message"
+      )
+    }
+    if case .open = self.input { return nil }
+    if let error = endStream.error { return self.complete(error, trailers: endStream.trailers) }
+    self.output = .done
+    return .complete(code: .ok, error: nil, trailers: endStream.trailers)
+  }
+
+  private mutating func completeWithoutHead() -> StreamResult<ByteBuffer>? {
+    switch self.input {
+    case .open:
+      return nil
+    case .ended:
+      return self.complete(ConnectError(code: .internalError, message: "response ended without a head"))
+    case .failed(let error):
+      return self.complete(error)
+    }
+  }
+
+  private mutating func completeErrorStatus(_ head: HTTPResponseHead) -> StreamResult<ByteBuffer>? {
+    switch self.input {
+    case .open:
+      return nil
+    case .ended:
+      return self.complete(
+        ConnectResponseRules.responseError(head, body: self.errorBody.bytes)
+      )
+    case .failed(let error):
+      return self.complete(ConnectResponseRules.brokenOff(error, status: head.status))
+    }
+  }
+}

@@ -1,0 +1,143 @@
+internal import NIOCore
+
+/// Decodes the response of a unary call, <https://connectrpc.com/docs/protocol#unary-response>.
+///
+/// With status 200 the body is the message; with any other it is an error in JSON, or something that a proxy
+/// said, of which only the status counts. Trailers are headers that begin with `trailer-`. HTTP trailers are
+/// ignored.
+struct ConnectUnaryDecoder: ResponseDecoder {
+  private static let trailerPrefix = "trailer-"
+
+  private let contentType: String
+  private let maximumMessageSize: Int
+
+  private(set) var head: HTTPResponseHead?
+  /// The head's fields, sorted into metadata and trailers.
+  private var headers = Headers()
+  private var trailers = Headers()
+
+  private var body: BodyBuffer
+  private var progress = Progress.headers
+  private var outcome: Outcome?
+
+  /// What comes out next.
+  private enum Progress {
+    case headers, message, complete, done
+  }
+
+  private enum Outcome {
+    case success
+    case failure(ConnectError)
+  }
+
+  init(contentType: String, maximumMessageSize: Int) {
+    self.contentType = contentType
+    self.maximumMessageSize = maximumMessageSize
+    self.body = BodyBuffer(limit: maximumMessageSize)
+  }
+
+  var bufferedByteCount: Int { self.body.bytes.readableBytes }
+
+  mutating func receive(_ head: HTTPResponseHead) {
+    guard self.head == nil, self.outcome == nil else { return }
+    self.head = head
+    self.sortHeaders(head.headers)
+    guard head.status == 200 else {
+      self.body = BodyBuffer(limit: ConnectErrorJSON.maximumSize)
+      return
+    }
+    if let error = ConnectResponseRules.contentTypeError(
+      of: head.headers,
+      expected: self.contentType,
+      streamType: .unary
+    ) {
+      self.fail(with: error)
+    } else if let error = ConnectResponseRules.encodingError(of: head.headers, header: "content-encoding") {
+      self.fail(with: error)
+    } else if let length = head.headers.first("content-length").flatMap(Int.init), !self.body.expect(length) {
+      self.fail(with: self.sizeError("\(length)"))
+    }
+  }
+
+  mutating func receive(_ bytes: ByteBuffer) {
+    guard let head = self.head, self.outcome == nil else { return }
+    if self.body.append(bytes) { return }
+    self.fail(
+      with: head.status == 200
+        ? self.sizeError("at least \(self.body.bytes.readableBytes + bytes.readableBytes)")
+        : ConnectResponseRules.statusError(head.status)
+    )
+  }
+
+  mutating func receiveEnd(trailers: Headers) {
+    guard self.outcome == nil else { return }
+    guard let head = self.head else {
+      self.fail(with: ConnectError(code: .internalError, message: "response ended without a head"))
+      return
+    }
+    if head.status == 200 {
+      self.outcome = .success
+    } else {
+      self.fail(with: ConnectResponseRules.responseError(head, body: self.body.bytes))
+    }
+  }
+
+  mutating func fail(_ error: ConnectError) {
+    guard self.outcome == nil else { return }
+    if let head = self.head, head.status != 200 {
+      self.fail(with: ConnectResponseRules.brokenOff(error, status: head.status))
+    } else {
+      self.fail(with: error)
+    }
+  }
+
+  mutating func next() -> StreamResult<ByteBuffer>? {
+    switch (self.progress, self.outcome) {
+    case (.headers, nil) where self.head == nil:
+      return nil
+    case (.headers, _) where self.head != nil:
+      self.progress = .message
+      return .headers(self.headers)
+    case (.headers, .failure(let error)), (.message, .failure(let error)), (.complete, .failure(let error)):
+      self.progress = .done
+      return .complete(code: error.code, error: error, trailers: self.trailers)
+    case (.headers, .success), (.message, .success):
+      self.progress = .complete
+      return .message(self.body.take())
+    case (.complete, .success):
+      self.progress = .done
+      return .complete(code: .ok, error: nil, trailers: self.trailers)
+    case (.headers, nil), (.message, nil), (.complete, nil), (.done, _):
+      return nil
+    }
+  }
+
+  private mutating func fail(with error: ConnectError) {
+    _ = self.body.take()
+    self.outcome = .failure(error.inResponse(self.head, headers: self.headers, trailers: self.trailers))
+  }
+
+  private mutating func sortHeaders(_ fields: Headers) {
+    let prefix = Self.trailerPrefix
+    guard fields.contains(where: { $0.name.hasPrefix(prefix) }) else {
+      self.headers = fields
+      return
+    }
+    for field in fields {
+      let name = field.name.utf8.dropFirst(prefix.utf8.count)
+      if field.name.hasPrefix(prefix), !name.isEmpty {
+        self.trailers.add(name: String(Substring(name)), value: field.value)
+      } else {
+        self.headers.add(name: field.name, value: field.value)
+      }
+    }
+  }
+
+  private func sizeError(_ size: String) -> ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message: "received message of \(size) bytes,"
+        + " which is over the limit of \(self.maximumMessageSize) bytes"
+    )
+  }
+}

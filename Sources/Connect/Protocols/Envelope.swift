@@ -1,0 +1,36 @@
+internal import NIOCore
+
+/// A message in a body of many: one byte of flags, four bytes of length (big-endian), the message.
+///
+/// Connect's streams, gRPC and gRPC-Web share it and give the flags different meanings.
+/// <https://connectrpc.com/docs/protocol#streaming-request>
+struct Envelope: Equatable {
+  /// The size of flags and length, in bytes.
+  static let prefixLength = 5
+  /// The message is compressed. The one flag that all protocols share.
+  static let compressedFlag: UInt8 = 0b0000_0001
+
+  var flags: UInt8
+  var message: ByteBuffer
+
+  /// `message` with its prefix in front.
+  ///
+  /// Costs no copy if the buffer has room in front of its readable bytes (``ContiguousByteBuffer/headroom``)
+  /// and nobody else holds its storage; otherwise one.
+  static func encode(_ message: consuming ByteBuffer, flags: UInt8 = 0) -> ByteBuffer {
+    let length = UInt32(clamping: message.readableBytes)
+    let start = message.readerIndex - self.prefixLength
+    guard start >= 0 else {
+      var enveloped = ByteBuffer()
+      enveloped.reserveCapacity(self.prefixLength + message.readableBytes)
+      enveloped.writeInteger(flags)
+      enveloped.writeInteger(length)
+      enveloped.writeBuffer(&message)
+      return enveloped
+    }
+    message.setInteger(flags, at: start)
+    message.setInteger(length, at: start + 1)
+    message.moveReaderIndex(to: start)
+    return message
+  }
+}

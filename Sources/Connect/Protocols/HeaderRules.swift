@@ -1,0 +1,143 @@
+internal import NIOCore
+
+/// What a request must satisfy before any of it is sent. No transport below checks it again.
+///
+/// Names are tokens and values have no control characters but the tab (RFC 9110, sections 5.1 and 5.5), nor
+/// spaces at either end, which HTTP/2 forbids (RFC 9113, section 8.2.1) and HTTP/1.1 would drop in silence.
+/// Bytes from 0x80 on, UTF-8 that is, pass. Fields that steer the connection (RFC 9113, section 8.2.2) or
+/// belong to the wire protocol are refused.
+enum HeaderRules {
+  /// The size up to which metadata that arrives in a body is accepted, counted like a header list: 32 bytes for
+  /// each field besides name and value (RFC 9113, section 6.5.2).
+  static let maximumMetadataSize = 64 << 10
+
+  /// Checks everything in `request` that a user or an interceptor may have set.
+  ///
+  /// - Throws: ``ConnectError`` with `invalid_argument`, which names what is wrong.
+  static func check<Message>(
+    _ request: HTTPRequest<Message>,
+    for wireProtocol: any WireProtocol
+  ) throws(ConnectError) {
+    try self.check(path: request.url.path, query: request.url.query)
+    try self.check(contentType: request.contentType)
+    try self.check(request.headers, trailers: request.trailers, for: wireProtocol)
+  }
+
+  static func check(
+    _ headers: Headers,
+    trailers: Headers,
+    for wireProtocol: any WireProtocol
+  ) throws(ConnectError) {
+    for field in headers { try self.check(field, as: "header", for: wireProtocol) }
+    for field in trailers { try self.check(field, as: "trailer", for: wireProtocol) }
+  }
+
+  static func check(contentType: String) throws(ConnectError) {
+    guard !contentType.isEmpty else { throw self.error("the content-type is empty") }
+    if let problem = self.problem(inValue: contentType) { throw self.error("the content-type \(problem)") }
+  }
+
+  /// The path begins with `/`; both consist of visible ASCII, without `#`.
+  static func check(path: String, query: String?) throws(ConnectError) {
+    guard path.utf8.first == UInt8(ascii: "/") else {
+      throw self.error("the path '\(self.printable(path))' does not begin with '/'")
+    }
+    guard path.utf8.allSatisfy(self.isTargetByte) else {
+      throw self.error("the path '\(self.printable(path))' has a character that must not be in a URL")
+    }
+    if let query, !query.utf8.allSatisfy(self.isTargetByte) {
+      throw self.error("the query '\(self.printable(query))' has a character that must not be in a URL")
+    }
+  }
+
+  /// The size of `headers` as a header list, in bytes.
+  static func listSize(of headers: Headers) -> Int {
+    headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
+  }
+
+  private static func check(
+    _ field: Headers.Field,
+    as kind: StaticString,
+    for wireProtocol: any WireProtocol
+  ) throws(ConnectError) {
+    if let problem = self.problem(inName: field.name) {
+      throw self.error("\(kind) name '\(self.printable(field.name))' \(problem)")
+    }
+    if self.isConnectionSpecific(field.name) {
+      throw self.error("\(kind) '\(field.name)' belongs to the HTTP connection and cannot be set")
+    }
+    if wireProtocol.owns(headerName: field.name) {
+      throw self.error("\(kind) '\(field.name)' belongs to the \(wireProtocol.name) protocol")
+    }
+    if let problem = self.problem(inValue: field.value) {
+      throw self.error("the value of \(kind) '\(field.name)' \(problem)")
+    }
+  }
+
+  private static func problem(inName name: String) -> StaticString? {
+    guard let first = name.utf8.first else { return "is empty" }
+    if first == UInt8(ascii: ":") { return "is a pseudo-header" }
+    return name.utf8.allSatisfy(self.isTokenByte) ? nil : "has a character that must not be in a field name"
+  }
+
+  private static func problem(inValue value: String) -> StaticString? {
+    var previous: UInt8 = 0
+    for byte in value.utf8 {
+      switch byte {
+      case UInt8(ascii: "\t"), UInt8(ascii: " "):
+        if previous == 0 { return "begins with a space" }
+      case 0..<0x20, 0x7f:
+        return "has a control character"
+      default:
+        break
+      }
+      previous = byte
+    }
+    return previous == UInt8(ascii: " ") || previous == UInt8(ascii: "\t") ? "ends with a space" : nil
+  }
+
+  private static func isConnectionSpecific(_ name: String) -> Bool {
+    // By length first: this runs for each header of each call.
+    switch name.utf8.count {
+    case 2: name == "te"
+    case 4: name == "host"
+    case 7: name == "trailer" || name == "upgrade"
+    case 10: name == "connection" || name == "keep-alive"
+    case 14: name == "content-length"
+    case 16: name == "proxy-connection"
+    case 17: name == "transfer-encoding"
+    default: false
+    }
+  }
+
+  private static func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "#"),
+      UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"),
+      UInt8(ascii: "+"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+      true
+    default:
+      false
+    }
+  }
+
+  private static func isTargetByte(_ byte: UInt8) -> Bool {
+    byte > 0x20 && byte < 0x7f && byte != UInt8(ascii: "#")
+  }
+
+  private static func error(_ message: String) -> ConnectError {
+    ConnectError(code: .invalidArgument, message: message)
+  }
+
+  /// `text` for an error message: short, and with nothing that would break a log line.
+  private static func printable(_ text: String) -> String {
+    String(
+      text.unicodeScalars.prefix(100).reduce(into: "") { result, scalar in
+        result.append(scalar.value < 0x20 || scalar.value == 0x7f ? "?" : Character(scalar))
+      }
+    )
+  }
+}

@@ -1,0 +1,63 @@
+internal import NIOCore
+
+/// A protocol on the wire: how an RPC becomes an HTTP request, and an HTTP response an RPC's results.
+///
+/// It sits below the interceptors and holds no state; each attempt of a call has a ``ResponseDecoder``.
+protocol WireProtocol: Sendable {
+  /// The name that users know: `connect`.
+  var name: String { get }
+
+  /// Whether header or trailer `name` (in lower case) is this protocol's own, so that a user must not set it.
+  func owns(headerName name: String) -> Bool
+
+  /// The content-type of a request.
+  func contentType(codecName: String, isUnary: Bool) -> String
+
+  /// Whether the messages of such a call are enveloped, so that any number can be sent in a body.
+  func envelopesMessages(of streamType: StreamType) -> Bool
+
+  /// The headers that go on the wire: `headers`, which were checked, and the protocol's own.
+  ///
+  /// - Parameter timeout: What is left until the deadline; more than zero.
+  func requestHeaders(
+    _ headers: Headers,
+    contentType: String,
+    streamType: StreamType,
+    timeout: Duration?
+  ) -> Headers
+
+  /// A decoder for one response.
+  ///
+  /// - Parameters:
+  ///   - contentType: The content-type of the request, which the response's has to match.
+  ///   - maximumMessageSize: The limit for one received message, in bytes.
+  func makeDecoder(
+    contentType: String,
+    streamType: StreamType,
+    maximumMessageSize: Int
+  ) -> any ResponseDecoder
+}
+
+/// Decodes one response: what arrives goes in, results come out when they are asked for.
+///
+/// It ends with exactly one `.complete`. Every way in which a response can be wrong becomes the error in it,
+/// after the messages that arrived whole before. Once `.complete` came out, input is ignored and ``next()``
+/// returns nil.
+protocol ResponseDecoder {
+  mutating func receive(_ head: HTTPResponseHead)
+  mutating func receive(_ bytes: ByteBuffer)
+  /// The response's body ended in order.
+  mutating func receiveEnd(trailers: Headers)
+  /// The response broke off; `error` is the end if the decoder does not know better (a complete one arrived).
+  mutating func fail(_ error: ConnectError)
+
+  /// The next result; nil if more has to arrive for that. A unary response is `.headers`, `.message`,
+  /// `.complete`, or `.headers` and `.complete` with an error.
+  mutating func next() -> StreamResult<ByteBuffer>?
+
+  /// How many of the received bytes it still holds: partial messages, and whole ones not yet asked for.
+  var bufferedByteCount: Int { get }
+
+  /// The HTTP status and headers as they arrived, for byte hooks.
+  var head: HTTPResponseHead? { get }
+}

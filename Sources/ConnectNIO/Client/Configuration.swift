@@ -1,0 +1,153 @@
+extension NIOHTTPClient {
+  /// What a client does and how much it takes. The defaults suit most services.
+  public struct Configuration: Sendable {
+    /// Which version of HTTP connections speak. ``HTTPVersion/automatic`` by default.
+    public var version: HTTPVersion
+    public var limits: Limits
+    public var timeouts: Timeouts
+    /// For `https` origins.
+    public var tls: TLS
+    public var http1: HTTP1
+    public var http2: HTTP2Configuration
+
+    public init(
+      version: HTTPVersion = .automatic,
+      limits: Limits = .defaults,
+      timeouts: Timeouts = .defaults,
+      tls: TLS = .defaults,
+      http1: HTTP1 = .defaults,
+      http2: HTTP2Configuration = HTTP2Configuration()
+    ) {
+      self.version = version
+      self.limits = limits
+      self.timeouts = timeouts
+      self.tls = tls
+      self.http1 = http1
+      self.http2 = http2
+    }
+
+    public static let defaults = Configuration()
+  }
+}
+
+extension NIOHTTPClient.Configuration {
+  /// How the version of HTTP is chosen.
+  public enum HTTPVersion: Sendable, Hashable {
+    /// Over TLS the server chooses HTTP/2 or HTTP/1.1 (ALPN); cleartext is HTTP/1.1.
+    case automatic
+    case http1Only
+    /// HTTP/2 alone: over TLS by ALPN, in cleartext by prior knowledge. gRPC needs it.
+    case http2Only
+  }
+
+  /// Bounds for each origin. Connections that only finish their last streams are not counted.
+  public struct Limits: Sendable, Hashable {
+    /// Connections to an origin that speaks HTTP/1.1, each of which carries one call at a time. 100 by default.
+    public var http1ConnectionsPerOrigin: Int
+    /// Connections to an origin that speaks HTTP/2. A second one is opened when the first has as many streams
+    /// as the server allows. 4 by default.
+    public var http2ConnectionsPerOrigin: Int
+    /// Calls that may wait for a connection; more fail with `resource_exhausted`. 100,000 by default.
+    public var waitingCalls: Int
+
+    public init(
+      http1ConnectionsPerOrigin: Int = 100,
+      http2ConnectionsPerOrigin: Int = 4,
+      waitingCalls: Int = 100_000
+    ) {
+      self.http1ConnectionsPerOrigin = http1ConnectionsPerOrigin
+      self.http2ConnectionsPerOrigin = http2ConnectionsPerOrigin
+      self.waitingCalls = waitingCalls
+    }
+
+    public static let defaults = Limits()
+  }
+
+  public struct Timeouts: Sendable, Hashable {
+    /// How long it may take to have a connection: name resolution, TCP and TLS. The calls that wait for it then
+    /// fail with `unavailable`. 10 seconds by default.
+    public var connect: Duration
+    /// How long a connection without calls is kept. 60 seconds by default.
+    public var idle: Duration
+
+    public init(connect: Duration = .seconds(10), idle: Duration = .seconds(60)) {
+      self.connect = connect
+      self.idle = idle
+    }
+
+    public static let defaults = Timeouts()
+  }
+
+  /// HTTP/1.1 connections.
+  public struct HTTP1: Sendable, Hashable {
+    /// How many bytes of a response a call may have been given before it has taken them; the connection is
+    /// not read meanwhile. One read more (at most 256 KiB) may come on top. 1 MiB by default.
+    public var responseWindow: Int
+    /// The largest header or trailer list of a response, counted as in RFC 9113, section 6.5.2: the bytes of
+    /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`. 64 KiB
+    /// by default.
+    public var maxHeaderListSize: Int
+
+    public init(responseWindow: Int = 1 << 20, maxHeaderListSize: Int = 64 << 10) {
+      self.responseWindow = responseWindow
+      self.maxHeaderListSize = maxHeaderListSize
+    }
+
+    public static let defaults = HTTP1()
+  }
+
+  /// TLS, for `https` origins. Files are read when the first connection is opened.
+  public struct TLS: Sendable, Hashable {
+    public enum TrustRoots: Sendable, Hashable {
+      /// The certificate authorities that the system trusts.
+      case systemDefault
+      /// The certificates in this PEM file, and no others.
+      case pemFile(String)
+      /// The certificates in these bytes, in PEM, and no others.
+      case pemBytes([UInt8])
+    }
+
+    public enum CertificateVerification: Sendable, Hashable {
+      /// The server's certificate has to be valid, trusted, and for this host.
+      case full
+      /// Any certificate is accepted: anybody in between can read and change everything.
+      case none
+    }
+
+    /// A certificate chain and its private key, in PEM: what the client shows to servers that ask for it.
+    public enum ClientCertificate: Sendable, Hashable {
+      /// Paths of files. The chain begins with the client's own certificate.
+      case pemFiles(chain: String, privateKey: String)
+      case pemBytes(chain: [UInt8], privateKey: [UInt8])
+    }
+
+    public enum Version: Sendable, Hashable {
+      case tls12, tls13
+    }
+
+    public var trustRoots: TrustRoots
+    public var certificateVerification: CertificateVerification
+    /// The name that the server's certificate must have and that is sent to the server (SNI), instead of the
+    /// origin's host.
+    public var serverName: String?
+    public var clientCertificate: ClientCertificate?
+    /// TLS 1.2 by default.
+    public var minimumVersion: Version
+
+    public init(
+      trustRoots: TrustRoots = .systemDefault,
+      certificateVerification: CertificateVerification = .full,
+      serverName: String? = nil,
+      clientCertificate: ClientCertificate? = nil,
+      minimumVersion: Version = .tls12
+    ) {
+      self.trustRoots = trustRoots
+      self.certificateVerification = certificateVerification
+      self.serverName = serverName
+      self.clientCertificate = clientCertificate
+      self.minimumVersion = minimumVersion
+    }
+
+    public static let defaults = TLS()
+  }
+}

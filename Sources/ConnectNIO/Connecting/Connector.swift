@@ -1,0 +1,208 @@
+internal import Connect
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import NIOSSL
+
+/// Opens connections to one origin: name resolution and TCP, or a Unix domain socket, then TLS, then the
+/// handlers of the version of HTTP.
+struct Connector: Sendable {
+  let origin: Origin
+  let configuration: NIOHTTPClient.Configuration
+  let tlsContexts: TLSContextProvider
+  let logger: Logger
+
+  /// Connects for `attempt`, which is told how that ended. To be called on `eventLoop`.
+  func connect(_ attempt: PooledConnection, on eventLoop: any EventLoop) {
+    switch self.origin.scheme {
+    case .http, .unix:
+      self.connect(attempt, on: eventLoop, tls: nil)
+    case .https:
+      self.tlsContexts.context(on: eventLoop).assumeIsolated().whenComplete { result in
+        switch result {
+        case .success(let context):
+          self.connect(attempt, on: eventLoop, tls: context)
+        case .failure(let error):
+          attempt.closed(ConnectError(error, code: .failedPrecondition))
+        }
+      }
+    }
+  }
+
+  private func connect(
+    _ attempt: PooledConnection,
+    on eventLoop: any EventLoop,
+    tls: NIOSSLContext?
+  ) {
+    let timeout = max(TimeAmount(self.configuration.timeouts.connect), .nanoseconds(1))
+    let deadline = NIODeadline.now() + timeout
+    let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout)
+    let connected =
+      switch self.origin.scheme {
+      case .http, .https: bootstrap.connect(host: self.origin.host, port: self.origin.port)
+      case .unix: bootstrap.connect(unixDomainSocketPath: self.origin.host)
+      }
+    connected.assumeIsolated().whenComplete { result in
+      switch result {
+      case .failure(let error):
+        attempt.closed(self.describe(connectFailure: error))
+      case .success(let channel):
+        guard attempt.isWanted else {
+          channel.close(promise: nil)
+          return
+        }
+        if let tls {
+          self.startTLS(tls, on: channel, for: attempt, deadline: deadline)
+        } else {
+          let version = self.configuration.version.known(for: self.origin.scheme) ?? .http1_1
+          self.startHTTP(version, on: channel, for: attempt, deadline: deadline)
+        }
+      }
+    }
+  }
+
+  // MARK: - TLS
+
+  private func startTLS(
+    _ tls: NIOSSLContext,
+    on channel: any Channel,
+    for attempt: PooledConnection,
+    deadline: NIODeadline
+  ) {
+    let handshake = TLSHandshakeHandler(
+      timeout: Duration(deadline - .now()),
+      timeoutError: { self.timedOut("the TLS handshake with") },
+      describe: { self.describe(tlsFailure: $0, certificate: $1) },
+      verify: { certificate in
+        guard self.configuration.tls.certificateVerification == .full, let name = self.serverName,
+          CertificateNames.isDoubtful(certificate, for: name)
+        else { return nil }
+        return self.describe(
+          tlsFailure: NIOSSLExtraError.failedToValidateHostname,
+          certificate: certificate
+        )
+      },
+      completion: { result in
+        switch result {
+        case .failure(let error): attempt.closed(error)
+        case .success(let negotiated):
+          self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline)
+        }
+      }
+    )
+    attempt.channel = channel
+    do {
+      let handler = try NIOSSLClientHandler(context: tls, serverHostname: self.serverName)
+      try channel.pipeline.syncOperations.addHandler(handshake)
+      try channel.pipeline.syncOperations.addHandler(handler, position: .first)
+    } catch {
+      channel.close(promise: nil)
+      attempt.closed(self.describe(tlsFailure: error, certificate: nil))
+    }
+  }
+
+  /// The name to ask for and to find in the certificate; nil for an IP address, which TLS compares with the
+  /// peer's own.
+  private var serverName: String? {
+    if let name = self.configuration.tls.serverName { return name }
+    let host = self.origin.host
+    if (try? SocketAddress(ipAddress: host, port: 0)) != nil { return nil }
+    return host.hasSuffix(".") ? String(host.dropLast()) : host
+  }
+
+  private func startHTTP(
+    negotiated: String?,
+    on channel: any Channel,
+    for attempt: PooledConnection,
+    deadline: NIODeadline
+  ) {
+    switch (negotiated, self.configuration.version) {
+    case ("h2", .automatic), ("h2", .http2Only):
+      self.startHTTP(.http2, on: channel, for: attempt, deadline: deadline)
+    case (_, .http2Only):
+      channel.close(promise: nil)
+      attempt.closed(
+        ConnectError(
+          code: .unavailable,
+          message: "\(self.origin) does not offer HTTP/2 in the TLS handshake (ALPN)"
+        )
+      )
+    case (_, .automatic), (_, .http1Only):
+      self.startHTTP(.http1_1, on: channel, for: attempt, deadline: deadline)
+    }
+  }
+
+  // MARK: - HTTP
+
+  private func startHTTP(
+    _ version: HTTPConnectionInfo.Version,
+    on channel: any Channel,
+    for attempt: PooledConnection,
+    deadline: NIODeadline
+  ) {
+    guard attempt.isWanted else {
+      channel.close(promise: nil)
+      return
+    }
+    do {
+      switch version {
+      case .http1_1: try self.startHTTP1(on: channel, for: attempt)
+      case .http2: try self.startHTTP2(on: channel, for: attempt, deadline: deadline)
+      }
+    } catch {
+      channel.close(promise: nil)
+      attempt.closed(self.describe(connectFailure: error))
+    }
+  }
+
+  private func startHTTP1(on channel: any Channel, for attempt: PooledConnection) throws {
+    let connection = HTTP1Connection(
+      channel: channel,
+      origin: self.origin,
+      configuration: self.configuration.http1,
+      delegate: attempt,
+      logger: self.logger
+    )
+    try channel.pipeline.syncOperations.addHTTP1Codec(self.configuration.http1)
+    attempt.established(connection, version: .http1_1)
+    try channel.pipeline.syncOperations.addHandler(connection)
+  }
+
+  private func startHTTP2(
+    on channel: any Channel,
+    for attempt: PooledConnection,
+    deadline: NIODeadline
+  ) throws {
+    let connection = HTTP2Connection(
+      channel: channel,
+      scheme: self.origin.scheme == .https ? "https" : "http",
+      authority: self.origin.authority,
+      configuration: self.configuration.http2,
+      delegate: attempt,
+      logger: self.logger
+    )
+    attempt.established(connection, version: .http2)
+    try channel.pipeline.syncOperations.addHandler(connection)
+    // The connection can serve once the server has sent its settings.
+    attempt.timer = channel.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak attempt] in
+      attempt?.connection?.close(failing: self.timedOut("waiting for the HTTP/2 settings of"))
+    }
+  }
+}
+
+extension ChannelPipeline.SynchronousOperations {
+  /// NIOHTTP1's client codec, with our limits.
+  func addHTTP1Codec(_ configuration: NIOHTTPClient.Configuration.HTTP1) throws {
+    var limits = NIOHTTPDecoderLimitConfiguration()
+    limits.maxHeaderListSize = HTTP1Messages.parserLimit(configuration.maxHeaderListSize)
+    limits.maxHeaderFieldSize = limits.maxHeaderListSize
+    limits.maxHeaderFieldCount = limits.maxHeaderListSize / 32
+    let decoder = HTTPResponseDecoder(
+      leftOverBytesStrategy: .dropBytes,
+      informationalResponseStrategy: .drop,
+      limitConfiguration: limits
+    )
+    try self.addHandlers([HTTPRequestEncoder(), ByteToMessageHandler(decoder)])
+  }
+}

@@ -1,0 +1,18 @@
+internal import NIOCore
+
+/// A peer's address as text.
+enum RemoteAddress {
+  /// `address:port`, `[address]:port`, or the path of a Unix domain socket.
+  static func text(_ address: SocketAddress) -> String? {
+    switch address {
+    case .v4:
+      guard let ip = address.ipAddress, let port = address.port else { return nil }
+      return "\(ip):\(port)"
+    case .v6:
+      guard let ip = address.ipAddress, let port = address.port else { return nil }
+      return "[\(ip)]:\(port)"
+    case .unixDomainSocket:
+      return address.pathname
+    }
+  }
+}

@@ -1,0 +1,402 @@
+internal import Connect
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOSSL
+
+/// An HTTP/1.1 connection: one request and its response at a time.
+///
+/// It is the last handler of the channel, behind NIOHTTP1's encoder and decoder, and confined to the channel's
+/// event loop. Functions that the call or the pool calls only write; they flush, close and tell others
+/// afterwards, from the event loop, so that nobody is called back from within a function he called.
+///
+/// The response's body is held back by not reading: `read` is passed on only while the call has fewer than
+/// `responseWindow` bytes that it has not consumed.
+final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
+  typealias InboundIn = HTTPClientResponsePart
+  typealias OutboundIn = HTTPClientRequestPart
+  typealias OutboundOut = HTTPClientRequestPart
+
+  private enum State {
+    /// Before the handler was added.
+    case new
+    case idle
+    case busy(HTTP1Stream)
+    /// Takes no streams; the channel is about to be closed, or being closed.
+    case closing
+    case closed
+  }
+
+  private let eventLoop: any EventLoop
+  private let authority: String
+  private let peer: String
+  private let remoteAddress: String?
+  private let configuration: NIOHTTPClient.Configuration.HTTP1
+  private let logger: Logger
+  private var delegate: (any StreamConnectionDelegate)?
+  private var context: ChannelHandlerContext?
+
+  private var state = State.new
+  private var isDraining = false
+  private var streamsServed = 0
+  private var isFlushScheduled = false
+  private var isReadWithheld = false
+  /// TLS ended without its close_notify: the end of the connection proves nothing.
+  private var sawUncleanShutdown = false
+
+  init(
+    channel: any Channel,
+    origin: Origin,
+    configuration: NIOHTTPClient.Configuration.HTTP1,
+    delegate: any StreamConnectionDelegate,
+    logger: Logger
+  ) {
+    self.eventLoop = channel.eventLoop
+    self.authority = origin.authority
+    self.peer = origin.description
+    self.remoteAddress = channel.remoteAddress.flatMap { RemoteAddress.text($0) }
+    self.configuration = configuration
+    self.delegate = delegate
+    self.logger = logger
+  }
+
+  // MARK: - StreamConnection
+
+  func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
+    let stream = HTTP1Stream(request, handler: handler, connection: self)
+    guard case .idle = self.state, let context = self.context else {
+      self.refuse(stream, .connectionLost(self.peer), isUnprocessed: true)
+      return stream
+    }
+    let head: HTTPRequestHead
+    do {
+      head = try HTTP1Messages.head(of: request, authority: self.authority)
+    } catch {
+      self.refuse(stream, error, isUnprocessed: false)
+      return stream
+    }
+    self.state = .busy(stream)
+    context.write(self.wrapOutboundOut(.head(head)), promise: nil)
+    if case .complete(let bytes) = request.body {
+      if bytes.readableBytes > 0 {
+        context.write(self.wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
+      }
+      context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
+    }
+    self.scheduleFlush()
+    return stream
+  }
+
+  func drain() {
+    self.isDraining = true
+    guard case .idle = self.state else { return }
+    self.state = .closing
+    self.later { self.context?.close(promise: nil) }
+  }
+
+  func close(failing error: ConnectError) {
+    self.isDraining = true
+    self.later { self.end(failing: error) }
+  }
+
+  /// Fails a stream that was not started. The connection stays as it is.
+  private func refuse(_ stream: HTTP1Stream, _ error: ConnectError, isUnprocessed: Bool) {
+    self.later {
+      self.delegate?.connectionDidCloseStream(self)
+      stream.takeHandler()?.streamDidFail(HTTPStreamFailure(error: error, isUnprocessed: isUnprocessed))
+    }
+  }
+
+  private func later(_ work: @escaping () -> Void) {
+    self.eventLoop.assumeIsolated().execute(work)
+  }
+
+  // MARK: - Called by the stream
+
+  func write(_ bytes: ByteBuffer, for stream: HTTP1Stream) {
+    guard self.isServing(stream), let context = self.context else { return }
+    if bytes.readableBytes > 0 {
+      context.write(self.wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
+    }
+    stream.awaitsWritability = true
+    self.scheduleFlush()
+  }
+
+  func finish(trailers: Headers, for stream: HTTP1Stream) {
+    guard self.isServing(stream), let context = self.context else { return }
+    stream.request = .finished
+    stream.awaitsWritability = false
+    context.write(self.wrapOutboundOut(.end(HTTP1Messages.trailers(trailers))), promise: nil)
+    self.scheduleFlush()
+  }
+
+  func didConsume(_ stream: HTTP1Stream) {
+    guard self.isReadWithheld, self.isServing(stream),
+      stream.unconsumed < self.configuration.responseWindow
+    else { return }
+    self.isReadWithheld = false
+    self.later { self.context?.read() }
+  }
+
+  /// HTTP/1.1 has no other way to give up a request than to give up the connection.
+  func cancelled(_ stream: HTTP1Stream) {
+    guard self.isServing(stream) else { return }
+    self.state = .closing
+    self.later {
+      self.delegate?.connectionWillClose(self)
+      self.delegate?.connectionDidCloseStream(self)
+      self.context?.close(promise: nil)
+    }
+  }
+
+  private func isServing(_ stream: HTTP1Stream) -> Bool {
+    if case .busy(let current) = self.state { current === stream } else { false }
+  }
+
+  // MARK: - Writing
+
+  private func scheduleFlush() {
+    guard !self.isFlushScheduled else { return }
+    self.isFlushScheduled = true
+    self.later { self.flush() }
+  }
+
+  private func flush() {
+    self.isFlushScheduled = false
+    guard case .busy(let stream) = self.state else { return }
+    if !stream.hasStarted {
+      stream.hasStarted = true
+      let info = HTTPConnectionInfo(
+        version: .http1_1,
+        isReused: self.streamsServed > 0,
+        remoteAddress: self.remoteAddress
+      )
+      self.streamsServed += 1
+      stream.handler?.streamDidStart(on: info)
+      guard self.isServing(stream) else { return }
+    }
+    stream.isFlushed = true
+    self.context?.flush()
+    self.tellIfWritable()
+  }
+
+  private func tellIfWritable() {
+    guard case .busy(let stream) = self.state, stream.awaitsWritability, !self.isFlushScheduled,
+      self.context?.channel.isWritable == true
+    else { return }
+    stream.awaitsWritability = false
+    stream.handler?.streamDidBecomeWritable()
+  }
+
+  // MARK: - Reading
+
+  /// Delivers one part of a response. What comes after the call has lost interest is dropped.
+  private func receive(_ part: HTTPClientResponsePart, for stream: HTTP1Stream) {
+    switch (part, stream.response) {
+    case (.head(let head), .awaitingHead):
+      guard head.status.code != 101 else {
+        self.end(failing: .invalidHTTP1(self.peer, "it switched protocols without being asked"))
+        return
+      }
+      guard self.accept(head.headers) else { return }
+      stream.response = .receivingBody
+      stream.endsWithConnection = HTTP1Messages.endsWithConnection(head)
+      stream.allowsReuse = head.isKeepAlive && !stream.endsWithConnection
+      stream.handler?.streamDidReceive(
+        Connect.HTTPResponseHead(
+          status: Int(head.status.code),
+          headers: HTTP1Messages.headers(head.headers)
+        )
+      )
+    case (.body(let bytes), .receivingBody):
+      guard bytes.readableBytes > 0 else { return }
+      stream.unconsumed += bytes.readableBytes
+      stream.handler?.streamDidReceive(bytes)
+    case (.end(let trailers), .receivingBody):
+      guard self.accept(trailers) else { return }
+      stream.response = .complete(trailers: HTTP1Messages.headers(trailers))
+    default:
+      // More than was asked for. The response that is complete still counts.
+      stream.allowsReuse = false
+    }
+  }
+
+  /// Holds a list of fields against the limit; false if the stream has failed for it.
+  private func accept(_ headers: HTTPHeaders?) -> Bool {
+    let size = HTTP1Messages.size(of: headers)
+    let limit = self.configuration.maxHeaderListSize
+    guard size > limit else { return true }
+    self.end(
+      failing: ConnectError(
+        code: .resourceExhausted,
+        message: "the response's header list has \(size) bytes, the limit is \(limit)"
+      )
+    )
+    return false
+  }
+
+  /// Tells of the end of a response that is complete.
+  ///
+  /// - Parameter isLast: Whether the connection is of no further use.
+  private func deliverEnd(isLast: Bool = false) {
+    guard case .busy(let stream) = self.state, case .complete(let trailers) = stream.response else { return }
+    if self.sawUncleanShutdown, stream.endsWithConnection {
+      let reason = "TLS ended without a close_notify, so the response may be cut short"
+      self.end(failing: self.lost(stream, reason))
+      return
+    }
+    let isReusable =
+      !isLast && stream.request == .finished && stream.allowsReuse && !self.isDraining
+      && self.context?.channel.isActive == true
+    self.state = isReusable ? .idle : .closing
+    // The pool first: a call that the handler starts finds the connection free.
+    if !isReusable { self.delegate?.connectionWillClose(self) }
+    self.delegate?.connectionDidCloseStream(self)
+    stream.takeHandler()?.streamDidEnd(trailers: trailers)
+    if isReusable {
+      self.resumeReading()
+    } else {
+      self.context?.close(promise: nil)
+    }
+  }
+
+  private func resumeReading() {
+    guard self.isReadWithheld else { return }
+    self.isReadWithheld = false
+    self.context?.read()
+  }
+
+  // MARK: - Failing
+
+  /// Fails the stream, if there is one, and closes the channel.
+  private func end(failing error: ConnectError) {
+    switch self.state {
+    case .closed:
+      return
+    case .busy(let stream):
+      self.state = .closing
+      self.delegate?.connectionWillClose(self)
+      self.delegate?.connectionDidCloseStream(self)
+      stream.takeHandler()?.streamDidFail(
+        HTTPStreamFailure(error: error, isUnprocessed: !stream.isFlushed)
+      )
+    case .new, .idle:
+      self.state = .closing
+      self.delegate?.connectionWillClose(self)
+    case .closing:
+      break
+    }
+    self.context?.close(promise: nil)
+  }
+
+  private func lost(_ stream: HTTP1Stream, _ reason: String) -> ConnectError {
+    let moment: String
+    switch stream.response {
+    case .awaitingHead: moment = stream.isFlushed ? "before the response" : "before the request was sent"
+    case .receivingBody, .complete: moment = "in the middle of the response"
+    }
+    return ConnectError(
+      code: .unavailable,
+      message: "the connection to \(self.peer) was lost \(moment): \(reason)"
+    )
+  }
+
+  // MARK: - ChannelHandler
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    if context.channel.isActive { self.becomeReady() }
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    self.becomeReady()
+    context.fireChannelActive()
+  }
+
+  private func becomeReady() {
+    guard case .new = self.state else { return }
+    self.state = .idle
+    self.delegate?.connection(self, canServe: 1)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if case .busy(let stream) = self.state, stream.unconsumed >= self.configuration.responseWindow {
+      self.isReadWithheld = true
+    } else {
+      context.read()
+    }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch self.state {
+    case .busy(let stream) where !stream.isFlushed:
+      self.end(failing: .invalidHTTP1(self.peer, "it answered before the request was sent"))
+    case .busy(let stream):
+      self.receive(self.unwrapInboundIn(data), for: stream)
+    case .new, .idle:
+      self.end(failing: .invalidHTTP1(self.peer, "it answered without a request"))
+    case .closing, .closed:
+      break
+    }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    self.deliverEnd()
+    context.fireChannelReadComplete()
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    self.tellIfWritable()
+    context.fireChannelWritabilityChanged()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if case NIOSSLError.uncleanShutdown = error {
+      // What it means depends on what has arrived: see `deliverEnd` and `channelInactive`.
+      self.sawUncleanShutdown = true
+      return
+    }
+    self.deliverEnd(isLast: true)
+    guard case .busy(let stream) = self.state else {
+      self.end(failing: .invalidHTTP1(self.peer, String(describing: error)))
+      return
+    }
+    switch error {
+    case HTTPParserError.invalidEOFState:
+      self.end(failing: self.lost(stream, "the peer closed it"))
+    case HTTPParserError.headerOverflow:
+      let limit = self.configuration.maxHeaderListSize
+      self.end(
+        failing: ConnectError(
+          code: .resourceExhausted,
+          message: """
+            the response's header list has more than \(HTTP1Messages.parserLimit(limit)) bytes, \
+            the limit is \(limit)
+            """,
+          exception: error
+        )
+      )
+    case is HTTPParserError, is NIOHTTPDecoderError:
+      self.end(failing: .invalidHTTP1(self.peer, String(describing: error), error))
+    default:
+      var failure = self.lost(stream, String(describing: error))
+      failure.exception = error
+      self.end(failing: failure)
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    self.deliverEnd(isLast: true)
+    if case .busy(let stream) = self.state {
+      self.end(failing: self.lost(stream, "the peer closed it"))
+    }
+    self.state = .closed
+    self.delegate?.connectionDidClose(self, error: nil)
+    self.delegate = nil
+    context.fireChannelInactive()
+  }
+}

@@ -1,0 +1,63 @@
+/// How an HTTP/2 connection behaves: what it allows the server to send, and how it finds out that the server
+/// is gone. The defaults suit most services.
+public struct HTTP2Configuration: Sendable, Hashable {
+  /// How to notice a connection that is dead without having been closed (RFC 9113, section 6.7).
+  public struct Keepalive: Sendable, Hashable {
+    /// How often to look. A ping is sent if nothing was received since the last look.
+    public var interval: Duration
+    /// The connection is given up when nothing at all was received for this long after a ping.
+    public var timeout: Duration
+    /// Whether to ping while no call is open, too. Many servers answer such pings with GOAWAY
+    /// (`too_many_pings`), hence off by default.
+    public var pingsWithoutStreams: Bool
+
+    public init(
+      interval: Duration,
+      timeout: Duration = .seconds(20),
+      pingsWithoutStreams: Bool = false
+    ) {
+      self.interval = interval
+      self.timeout = timeout
+      self.pingsWithoutStreams = pingsWithoutStreams
+    }
+  }
+
+  /// How many bytes of a response the server may send before the call has taken them: the bound on what one
+  /// stream holds in memory (SETTINGS_INITIAL_WINDOW_SIZE). 1 MiB by default; 1 byte to 2^31 - 1.
+  public var initialStreamWindow: Int
+  /// The same for all streams of a connection together. 16 MiB by default; 65,535 bytes to 2^31 - 1.
+  public var connectionWindow: Int
+  /// The largest frame that the server may send, in bytes (SETTINGS_MAX_FRAME_SIZE). 16 KiB by default; 16 KiB to
+  /// 2^24 - 1.
+  public var maxFrameSize: Int
+  /// The largest header or trailer list of a response, counted as in RFC 9113, section 6.5.2: the bytes of
+  /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`. 64 KiB by
+  /// default. Much more is of little use: libnghttp2 gives up a connection on which a header block comes in more
+  /// than nine frames.
+  public var maxHeaderListSize: Int
+  /// Off by default.
+  public var keepalive: Keepalive?
+
+  public init(
+    initialStreamWindow: Int = 1 << 20,
+    connectionWindow: Int = 16 << 20,
+    maxFrameSize: Int = 1 << 14,
+    maxHeaderListSize: Int = 64 << 10,
+    keepalive: Keepalive? = nil
+  ) {
+    self.initialStreamWindow = initialStreamWindow
+    self.connectionWindow = connectionWindow
+    self.maxFrameSize = maxFrameSize
+    self.maxHeaderListSize = maxHeaderListSize
+    self.keepalive = keepalive
+  }
+
+  public static let defaults = HTTP2Configuration()
+}
+
+extension Int {
+  /// The value, or the nearer end of `range` if it lies outside.
+  func clamped(to range: ClosedRange<Int>) -> Int {
+    Swift.min(Swift.max(self, range.lowerBound), range.upperBound)
+  }
+}

@@ -1,0 +1,115 @@
+internal import Connect
+internal import Logging
+internal import NIOCore
+
+extension HTTP2Connection {
+  /// Closes the connection if nothing is left for it to do.
+  func closeIfFinished() {
+    guard self.state != .closed, !self.isHandlingEvents else { return }
+    if self.isDraining, self.session.liveCount == 0 {
+      self.shutDown(self.goAwayError, sending: .noError)
+    } else if self.state == .active, !self.session.wantsRead, !self.session.wantsWrite {
+      self.shutDown(self.finishedSessionError, sending: nil)
+    }
+  }
+
+  /// Ends the connection: says goodbye with `errorCode`, if the channel still works, fails the open streams, and
+  /// tells the delegate.
+  ///
+  /// - Parameter error: Nil if everything was in order.
+  func shutDown(_ error: ConnectError?, sending errorCode: HTTP2ErrorCode?) {
+    guard !self.isHandlingEvents else {
+      if self.postponedShutDown == nil {
+        self.postponedShutDown = { self.shutDown(error, sending: errorCode) }
+      }
+      return
+    }
+    // Events that wait may complete streams; what comes of them must not be lost to the failure below.
+    if !self.isFlushing { self.handleEvents() }
+    guard self.state != .closed else { return }
+
+    let isChannelUsable = self.state == .active
+    self.state = .closed
+    self.isReading = false
+    self.keepaliveTask?.cancel()
+    self.keepaliveTask = nil
+    self.blockedWriters = []
+    let delegate = self.delegate
+    self.delegate = nil
+    if let error { self.logger.debug("HTTP/2 connection failed", metadata: ["error": "\(error)"]) }
+
+    let streams = self.session.liveStreams
+    if isChannelUsable, let errorCode { self.sayGoodbye(errorCode) }
+    let reason = error ?? ConnectError(code: .unavailable, message: "the HTTP/2 connection was closed")
+    for stream in streams.reversed() {
+      self.fail(stream, HTTPStreamFailure(error: reason, isUnprocessed: !stream.isHeaderSent))
+      delegate?.connectionDidCloseStream(self)
+    }
+    self.session.invalidate()
+    self.handleEvents()
+    self.channel.close(promise: nil)
+    delegate?.connectionDidClose(self, error: error)
+  }
+
+  private func sayGoodbye(_ errorCode: HTTP2ErrorCode) {
+    self.isFlushing = true
+    defer { self.isFlushing = false }
+    self.session.terminate(errorCode)
+    // Nothing but the GOAWAY and what precedes it is left, so the channel may take it writable or not.
+    if self.session.fillOutput(limit: Self.writeSize) { self.passOutputToChannel() }
+  }
+
+  /// Why the channel has become inactive.
+  var lostConnectionError: ConnectError? {
+    if let error = self.channelError {
+      return ConnectError(
+        code: .unavailable,
+        message: "the HTTP/2 connection broke: \(error)",
+        exception: error
+      )
+    }
+    if let goAway = self.session.goAway {
+      if self.session.liveCount == 0 { return self.goAwayError }
+      return ConnectError(
+        code: .unavailable,
+        message:
+          "the server closed the HTTP/2 connection before the response was complete (GOAWAY, \(goAway))"
+      )
+    }
+    if self.servedStreams == nil {
+      return ConnectError(
+        code: .unavailable,
+        message: "the server closed the connection before it had sent its HTTP/2 settings"
+      )
+    }
+    guard self.session.liveCount > 0 else { return nil }
+    return ConnectError(
+      code: .unavailable,
+      message: "the server closed the HTTP/2 connection before the response was complete"
+    )
+  }
+
+  /// The error of a connection that the server has ended by GOAWAY; nil if it did so in order.
+  private var goAwayError: ConnectError? {
+    guard let goAway = self.session.goAway, goAway.errorCode != .noError else { return nil }
+    let code = Code(http2ErrorCode: goAway.errorCode.rawValue)
+    return ConnectError(code: code, message: "the server ended the HTTP/2 connection: \(goAway)")
+  }
+
+  /// Why the session has nothing more to do; nil if everything was in order.
+  private var finishedSessionError: ConnectError? {
+    if self.session.sentGoAway?.errorCode ?? .noError == .noError, self.session.goAway != nil {
+      return self.goAwayError
+    }
+    return self.brokenSessionError
+  }
+
+  /// Why the session cannot go on.
+  var brokenSessionError: ConnectError {
+    if let sent = self.session.sentGoAway, sent.errorCode != .noError {
+      return ConnectError(code: .internalError, message: "the server broke the HTTP/2 protocol: \(sent)")
+    }
+    let reason = self.session.fatalError ?? "unknown reason"
+    return ConnectError(code: .internalError, message: "the HTTP/2 session failed: \(reason)")
+  }
+}

@@ -1,0 +1,294 @@
+internal import Connect
+internal import Logging
+internal import NIOCore
+
+/// One HTTP/2 connection to an origin: a channel handler around an ``HTTP2Session``.
+///
+/// It is put at the end of a pipeline that carries the bytes of HTTP/2: after TLS has agreed on `h2`, or straight
+/// on a socket to a server that is known to speak HTTP/2 in cleartext. From then on it closes the channel by
+/// itself.
+///
+/// ```
+/// read:   channelRead -> session.receive -> events -> handlers, delegate
+/// write:  calls change the session's queues -> one flush per tick -> channel -> events
+/// ```
+///
+/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:sending:)` only, which run as the event
+/// loop's own work and never below a function that a call or the pool has called.
+///
+/// Confined to the channel's event loop.
+final class HTTP2Connection: StreamConnection {
+  enum State {
+    /// In no pipeline, or the channel is not connected yet.
+    case idle
+    case active
+    case closed
+  }
+
+  /// A flush writes to the channel whenever it has gathered about so many bytes.
+  static let writeSize = 128 << 10
+  /// With so many answers waiting for a channel that is not writable, nothing more is read. libnghttp2 gives
+  /// up the connection at 1,000.
+  static let heldAnswerLimit = 256
+
+  let session: HTTP2Session
+  let configuration: HTTP2Configuration
+  let eventLoop: any EventLoop
+  let channel: any Channel
+  let logger: Logger
+
+  weak var delegate: (any StreamConnectionDelegate)?
+  var context: ChannelHandlerContext?
+  var state = State.idle
+
+  /// Between `channelRead` and `channelReadComplete`, which flushes.
+  var isReading = false
+  var isFlushScheduled = false
+  var isFlushing = false
+  var isHandlingEvents = false
+  var handledEvents: ContiguousArray<HTTP2Event> = []
+  /// Streams whose handlers may write more as soon as the channel is writable.
+  var blockedWriters: [HTTP2Stream] = []
+  /// Whether a read was asked for and held back.
+  var isReadHeld = false
+
+  /// The number last reported with `canServe`.
+  var servedStreams: Int?
+  /// No more streams: the pool has said so, or it was told so.
+  var isDraining = false
+  /// What to end the connection with in the next flush.
+  var requestedClose: ConnectError?
+  /// A shutdown that was asked for while events were being handled, and waits until they all have been.
+  var postponedShutDown: (() -> Void)?
+  /// The last error of the channel, which explains why it is closed afterwards.
+  var channelError: (any Error)?
+  var hasServedStream = false
+  lazy var remoteAddress: String? = self.channel.remoteAddress.map(Self.text(of:))
+
+  var keepaliveTask: Scheduled<Void>?
+  /// Whether anything was received since the keepalive timer was set.
+  var hasReceived = false
+
+  /// - Parameters:
+  ///   - channel: The channel that the handler is going to be added to.
+  ///   - scheme: The value of `:scheme`, `http` or `https`.
+  ///   - authority: The value of `:authority`.
+  init(
+    channel: any Channel,
+    scheme: String,
+    authority: String,
+    configuration: HTTP2Configuration = .defaults,
+    delegate: (any StreamConnectionDelegate)?,
+    logger: Logger
+  ) {
+    self.channel = channel
+    self.eventLoop = channel.eventLoop
+    self.configuration = configuration
+    self.delegate = delegate
+    self.logger = logger
+    self.session = HTTP2Session(configuration: configuration, scheme: scheme, authority: authority)
+  }
+
+  private static func text(of address: SocketAddress) -> String {
+    guard let host = address.ipAddress else { return address.pathname ?? address.description }
+    return host.utf8.contains(UInt8(ascii: ":"))
+      ? "[\(host)]:\(address.port ?? 0)" : "\(host):\(address.port ?? 0)"
+  }
+
+  // MARK: StreamConnection
+
+  func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
+    self.eventLoop.assertInEventLoop()
+    let stream = HTTP2Stream(handler: handler, connection: self)
+    if self.state != .closed, self.requestedClose == nil, !self.isDraining {
+      self.session.submit(request, for: stream)
+    } else {
+      self.session.events.append(.failed(stream, .noConnection))
+    }
+    self.scheduleFlush()
+    return stream
+  }
+
+  func drain() {
+    self.isDraining = true
+    self.scheduleFlush()
+  }
+
+  func close(failing error: ConnectError) {
+    guard self.requestedClose == nil else { return }
+    self.requestedClose = error
+    self.scheduleFlush()
+  }
+}
+
+// MARK: - Writing
+
+extension HTTP2Connection {
+  /// Has everything that was submitted written in this tick: at the end of the read that is going on, or else
+  /// once the event loop gets to it.
+  func scheduleFlush() {
+    guard !self.isReading, !self.isFlushScheduled else { return }
+    self.isFlushScheduled = true
+    self.eventLoop.assumeIsolated().execute {
+      self.isFlushScheduled = false
+      self.flush()
+    }
+  }
+
+  /// Writes what the session wants to send as far as the channel takes it, then acts on what came of it.
+  func flush() {
+    guard !self.isFlushing else { return }
+    if let error = self.requestedClose {
+      self.shutDown(error, sending: .noError)
+      return
+    }
+    if self.state == .active { self.writeOutput() }
+    self.handleEvents()
+    self.closeIfFinished()
+    if self.state == .active, self.channel.isWritable, self.session.wantsWrite { self.scheduleFlush() }
+  }
+
+  private func writeOutput() {
+    self.isFlushing = true
+    defer { self.isFlushing = false }
+    while self.state == .active, self.channel.isWritable {
+      guard self.session.fillOutput(limit: Self.writeSize) else {
+        self.requestedClose = self.brokenSessionError
+        self.scheduleFlush()
+        return
+      }
+      let isMoreWaiting = self.session.output.byteCount >= Self.writeSize
+      self.passOutputToChannel()
+      guard isMoreWaiting else { break }
+    }
+    if self.isReadHeld, self.state == .active, !self.isReadToBeHeld {
+      self.isReadHeld = false
+      self.context?.read()
+    }
+  }
+
+  func passOutputToChannel() {
+    guard self.session.output.byteCount > 0, let context = self.context else { return }
+    let (pieces, last) = self.session.output.takeAll()
+    for piece in pieces { context.write(self.wrapOutboundOut(piece), promise: nil) }
+    if last.readableBytes > 0 { context.write(self.wrapOutboundOut(last), promise: nil) }
+    context.flush()
+  }
+
+  /// Whether the peer makes us queue answers (to PING and SETTINGS) that it does not read.
+  ///
+  /// What the streams themselves may queue, up to HEADERS, WINDOW_UPDATE and RST_STREAM each, does not count:
+  /// were reading to stop for that, a peer that is blocked writing could never read it.
+  var isReadToBeHeld: Bool {
+    !self.channel.isWritable
+      && self.session.queuedFrames > Self.heldAnswerLimit + 3 * self.session.liveCount
+  }
+}
+
+// MARK: - Events
+
+extension HTTP2Connection {
+  /// Acts on the session's events, those included that this causes.
+  func handleEvents() {
+    guard !self.isHandlingEvents else { return }
+    self.isHandlingEvents = true
+    while !self.session.events.isEmpty {
+      swap(&self.handledEvents, &self.session.events)
+      for index in self.handledEvents.indices { self.handle(self.handledEvents[index]) }
+      self.handledEvents.removeAll(keepingCapacity: true)
+    }
+    self.isHandlingEvents = false
+    if let shutDown = self.postponedShutDown {
+      self.postponedShutDown = nil
+      shutDown()
+    }
+  }
+
+  private func handle(_ event: HTTP2Event) {
+    switch event {
+    case .started(let stream):
+      guard let handler = stream.handler else { return }
+      let info = HTTPConnectionInfo(
+        version: .http2,
+        isReused: self.hasServedStream,
+        remoteAddress: self.remoteAddress
+      )
+      self.hasServedStream = true
+      handler.streamDidStart(on: info)
+      if !self.session.takesRequests { self.reportWillClose() }
+    case .head(let stream, let head):
+      stream.handler?.streamDidReceive(head)
+    case .bytes(let stream, let bytes):
+      stream.handler?.streamDidReceive(bytes)
+    case .end(let stream, let trailers):
+      guard let handler = stream.detach() else { return }
+      self.session.release(stream)
+      self.session.settleRequest(of: stream)
+      handler.streamDidEnd(trailers: trailers)
+    case .failed(let stream, let failure):
+      self.fail(stream, failure)
+      self.session.reset(stream, errorCode: .cancel)
+      if stream.id == 0 { self.reportClosedStream() }
+    case .closed(let stream, let errorCode):
+      if stream.handler != nil {
+        self.fail(stream, .init(closing: stream, errorCode: errorCode, goAway: self.session.goAway))
+      }
+      self.reportClosedStream()
+    case .drained(let stream):
+      self.didDrain(stream)
+    case .settings:
+      self.didReceiveSettings()
+    case .goAway:
+      self.didReceiveGoAway()
+    }
+  }
+
+  func fail(_ stream: HTTP2Stream, _ failure: HTTPStreamFailure) {
+    guard let handler = stream.detach() else { return }
+    self.session.release(stream)
+    handler.streamDidFail(failure)
+  }
+
+  private func reportClosedStream() {
+    guard self.state != .closed else { return }
+    self.delegate?.connectionDidCloseStream(self)
+  }
+
+  private func reportWillClose() {
+    guard !self.isDraining, self.state != .closed else { return }
+    self.isDraining = true
+    self.delegate?.connectionWillClose(self)
+  }
+
+  private func didDrain(_ stream: HTTP2Stream) {
+    guard let handler = stream.handler, stream.request == .open, stream.outbound.isEmpty else { return }
+    if self.channel.isWritable {
+      handler.streamDidBecomeWritable()
+    } else {
+      self.blockedWriters.append(stream)
+    }
+  }
+
+  func didBecomeWritable() {
+    for stream in self.blockedWriters { self.session.events.append(.drained(stream)) }
+    self.blockedWriters.removeAll(keepingCapacity: true)
+  }
+
+  private func didReceiveSettings() {
+    let count = self.session.maxConcurrentStreams
+    guard count != self.servedStreams, !self.isDraining, self.state == .active else { return }
+    self.servedStreams = count
+    self.delegate?.connection(self, canServe: count)
+  }
+
+  private func didReceiveGoAway() {
+    guard let goAway = self.session.goAway else { return }
+    self.logger.debug("HTTP/2 server is going away", metadata: ["reason": "\(goAway)"])
+    // libnghttp2 has closed the streams that were sent and are too late, and keeps those that wait.
+    for stream in self.session.liveStreams where !stream.isHeaderSent {
+      self.fail(stream, .noConnection)
+      self.session.reset(stream, errorCode: .cancel)
+    }
+    self.reportWillClose()
+  }
+}

@@ -1,0 +1,106 @@
+internal import CNghttp2
+internal import Connect
+
+/// The header fields of one request or trailer, as libnghttp2 wants them. One is kept by a session and used for
+/// every request, so that a call allocates nothing here.
+///
+/// Names and values of most fields are copied one behind the other into one block of memory, which libnghttp2
+/// copies on submission; only then are the pointers set, since the block may move while it grows.
+struct HTTP2FieldArray: ~Copyable {
+  private var fields: UnsafeMutableBufferPointer<nghttp2_nv>
+  private var count = 0
+  /// The fields in front of this one point to memory of their own.
+  private var firstCopied = 0
+  private var bytes: UnsafeMutableRawBufferPointer
+  private var byteCount = 0
+
+  init() {
+    self.fields = .allocate(capacity: 32)
+    self.bytes = .allocate(byteCount: 2 << 10, alignment: 1)
+  }
+
+  deinit {
+    self.fields.deallocate()
+    self.bytes.deallocate()
+  }
+
+  mutating func removeAll() {
+    self.count = 0
+    self.firstCopied = 0
+    self.byteCount = 0
+  }
+
+  /// Adds a field whose memory stays where it is until the frame was sent. Only to be used before the first
+  /// field that is copied.
+  mutating func append(name: StaticString, unmovedValue value: UnsafeBufferPointer<UInt8>) {
+    self.makeRoomForField()
+    self.fields[self.count] = nghttp2_nv(
+      name: UnsafeMutablePointer(mutating: name.utf8Start),
+      value: UnsafeMutablePointer(mutating: value.baseAddress),
+      namelen: name.utf8CodeUnitCount,
+      valuelen: value.count,
+      flags: UInt8(NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue)
+    )
+    self.count += 1
+    self.firstCopied = self.count
+  }
+
+  mutating func append(name: String, value: String) {
+    self.makeRoomForField()
+    let nameLength = self.copy(name)
+    let valueLength = self.copy(value)
+    self.fields[self.count] = nghttp2_nv(
+      name: nil,
+      value: nil,
+      namelen: nameLength,
+      valuelen: valueLength,
+      flags: 0
+    )
+    self.count += 1
+  }
+
+  mutating func append(_ headers: Headers) {
+    for field in headers { self.append(name: field.name, value: field.value) }
+  }
+
+  /// Gives the finished array to `body`; it holds until `body` returns.
+  mutating func withFields<R>(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> R) -> R {
+    var next = self.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    for index in self.firstCopied..<self.count {
+      self.fields[index].name = next
+      next = next?.advanced(by: self.fields[index].namelen)
+      self.fields[index].value = next
+      next = next?.advanced(by: self.fields[index].valuelen)
+    }
+    return body(self.fields.baseAddress.map { UnsafePointer($0) }, self.count)
+  }
+
+  private mutating func copy(_ string: String) -> Int {
+    var string = string
+    return string.withUTF8 { utf8 in
+      if self.byteCount + utf8.count > self.bytes.count { self.growBytes(by: utf8.count) }
+      let target = UnsafeMutableRawBufferPointer(rebasing: self.bytes[self.byteCount...])
+      target.copyMemory(from: UnsafeRawBufferPointer(utf8))
+      self.byteCount += utf8.count
+      return utf8.count
+    }
+  }
+
+  private mutating func growBytes(by count: Int) {
+    let larger = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: 2 * self.bytes.count + count,
+      alignment: 1
+    )
+    larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: self.bytes[..<self.byteCount]))
+    self.bytes.deallocate()
+    self.bytes = larger
+  }
+
+  private mutating func makeRoomForField() {
+    guard self.count == self.fields.count else { return }
+    let larger = UnsafeMutableBufferPointer<nghttp2_nv>.allocate(capacity: 2 * self.count)
+    _ = larger.initialize(from: self.fields)
+    self.fields.deallocate()
+    self.fields = larger
+  }
+}

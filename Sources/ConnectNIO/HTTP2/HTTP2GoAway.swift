@@ -1,0 +1,31 @@
+internal import CNghttp2
+
+/// The content of a GOAWAY frame (RFC 9113, section 6.8), received or sent.
+struct HTTP2GoAway {
+  /// At most so many bytes of the debug data are kept.
+  private static let debugDataLimit = 256
+
+  /// Streams with larger identifiers were not processed.
+  var lastStreamID: Int32
+  var errorCode: HTTP2ErrorCode
+  /// What the sender had to say, for people.
+  var debugData: String
+
+  init(_ frame: nghttp2_goaway) {
+    self.lastStreamID = frame.last_stream_id
+    self.errorCode = HTTP2ErrorCode(rawValue: frame.error_code)
+    self.debugData = String(
+      decoding: UnsafeBufferPointer(
+        start: UnsafePointer(frame.opaque_data),
+        count: frame.opaque_data == nil ? 0 : min(frame.opaque_data_len, Self.debugDataLimit)
+      ),
+      as: UTF8.self
+    )
+  }
+}
+
+extension HTTP2GoAway: CustomStringConvertible {
+  var description: String {
+    self.debugData.isEmpty ? "\(self.errorCode)" : "\(self.errorCode): \(self.debugData)"
+  }
+}

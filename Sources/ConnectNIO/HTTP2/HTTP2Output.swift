@@ -1,0 +1,68 @@
+internal import NIOCore
+
+/// What a session wants to send: frames in one buffer, which is used again for the next tick, and large pieces
+/// of bodies as buffers of their own between them.
+struct HTTP2Output {
+  /// A piece of a body of this size or more, in bytes, is passed on as it is instead of being copied.
+  static let copyLimit = 8 << 10
+  /// A buffer is not filled beyond this many bytes, nor kept for reuse if it has become larger.
+  private static let bufferLimit = 64 << 10
+  private static let initialCapacity = 2 << 10
+
+  /// Full buffers and pieces of bodies, in order, in front of `buffer`.
+  private var pieces: [ByteBuffer] = []
+  private var buffer: ByteBuffer
+  /// All bytes that wait here.
+  private(set) var byteCount = 0
+
+  init() {
+    self.buffer = ByteBufferAllocator().buffer(capacity: Self.initialCapacity)
+  }
+
+  mutating func append(copying bytes: UnsafeRawBufferPointer) {
+    self.makeRoom(for: bytes.count)
+    self.buffer.writeBytes(bytes)
+    self.byteCount += bytes.count
+  }
+
+  mutating func append(_ bytes: ByteBuffer) {
+    var bytes = bytes
+    self.byteCount += bytes.readableBytes
+    if bytes.readableBytes < Self.copyLimit {
+      self.makeRoom(for: bytes.readableBytes)
+      self.buffer.writeBuffer(&bytes)
+    } else {
+      self.closeBuffer()
+      self.pieces.append(bytes)
+    }
+  }
+
+  /// Takes everything: full buffers and pieces, then the last buffer, which may be empty.
+  mutating func takeAll() -> (pieces: [ByteBuffer], last: ByteBuffer) {
+    let pieces = self.pieces
+    self.pieces = []
+    self.byteCount = 0
+    return (pieces, self.buffer)
+  }
+
+  /// Makes ready for the next round if everything was taken. The buffer's storage is used again if the channel
+  /// has let go of it.
+  mutating func recycle() {
+    guard self.byteCount == 0 else { return }
+    if self.buffer.capacity > Self.bufferLimit {
+      self.buffer = ByteBufferAllocator().buffer(capacity: Self.initialCapacity)
+    } else {
+      self.buffer.clear()
+    }
+  }
+
+  private mutating func makeRoom(for count: Int) {
+    if self.buffer.readableBytes + count > Self.bufferLimit { self.closeBuffer() }
+  }
+
+  private mutating func closeBuffer() {
+    guard self.buffer.readableBytes > 0 else { return }
+    self.pieces.append(self.buffer)
+    self.buffer = ByteBufferAllocator().buffer(capacity: Self.initialCapacity)
+  }
+}

@@ -1,0 +1,69 @@
+internal import CNghttp2
+internal import Connect
+
+extension HTTPStreamFailure {
+  /// The connection was gone, or going, when the stream was to start.
+  static var noConnection: HTTPStreamFailure {
+    HTTPStreamFailure(
+      error: ConnectError(code: .unavailable, message: "the HTTP/2 connection takes no more streams"),
+      isUnprocessed: true
+    )
+  }
+
+  /// The response's header or trailer list has `size` bytes, where `limit` are allowed.
+  static func headerListTooLarge(size: Int, limit: Int) -> HTTPStreamFailure {
+    HTTPStreamFailure(
+      error: ConnectError(
+        code: .resourceExhausted,
+        message: "the response's header list of \(size) bytes is larger than the limit of \(limit) bytes"
+      )
+    )
+  }
+
+  /// libnghttp2 could not send the request's HEADERS. The peer has not seen the request, but one that is too
+  /// large would not get through elsewhere.
+  static func notSent(libraryError: Int32) -> HTTPStreamFailure {
+    switch libraryError {
+    case NGHTTP2_ERR_FRAME_SIZE_ERROR.rawValue:
+      return HTTPStreamFailure(
+        error: ConnectError(
+          code: .resourceExhausted,
+          message: "the request's header list is too large for an HTTP/2 header block"
+        )
+      )
+    case NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue, NGHTTP2_ERR_SESSION_CLOSING.rawValue,
+      NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE.rawValue:
+      return .noConnection
+    default:
+      let reason = nghttp2_strerror(libraryError).map { String(cString: $0) } ?? "error \(libraryError)"
+      return HTTPStreamFailure(
+        error: ConnectError(code: .internalError, message: "the request could not be sent: \(reason)")
+      )
+    }
+  }
+
+  /// The stream was closed with `errorCode` before its response was complete.
+  init(closing stream: HTTP2Stream, errorCode: HTTP2ErrorCode, goAway: HTTP2GoAway?) {
+    if stream.notSentError != 0 {
+      self = .notSent(libraryError: stream.notSentError)
+      return
+    }
+    let isRefused = errorCode == .refusedStream
+    let message: String
+    if stream.isResetByPeer {
+      message = "the server reset the stream: \(errorCode)"
+    } else if isRefused, let goAway, stream.id > goAway.lastStreamID {
+      message = "the server is going away and did not process the request (GOAWAY, \(goAway))"
+    } else {
+      message = "the response breaks HTTP/2: \(errorCode)"
+    }
+    self.init(
+      error: ConnectError(
+        code: Code(http2ErrorCode: errorCode.rawValue),
+        message: message,
+        httpStatus: stream.response == .head ? nil : stream.status
+      ),
+      isUnprocessed: isRefused && stream.response == .head
+    )
+  }
+}

@@ -1,0 +1,80 @@
+/// A first-in, first-out queue whose elements can also leave from the middle, all in constant time.
+///
+/// It is a doubly linked list in an array; vacant nodes are used again, so that memory follows the longest
+/// queue there was and cancelled elements leave nothing behind.
+struct WaitingQueue<Element> {
+  /// The ticket of one element. It is never valid again once the element has left.
+  struct Ticket: Hashable, Sendable {
+    fileprivate var index: Int
+    fileprivate var generation: UInt64
+  }
+
+  private struct Node {
+    var element: Element?
+    var generation: UInt64
+    var previous: Int
+    var next: Int
+  }
+
+  private static var none: Int { -1 }
+
+  private var nodes: [Node] = []
+  private var vacant: [Int] = []
+  private var head = Self.none
+  private var tail = Self.none
+  private var nextGeneration: UInt64 = 0
+
+  private(set) var count = 0
+
+  var isEmpty: Bool { self.count == 0 }
+
+  mutating func append(_ element: Element) -> Ticket {
+    let generation = self.nextGeneration
+    self.nextGeneration += 1
+    let node = Node(element: element, generation: generation, previous: self.tail, next: Self.none)
+    let index: Int
+    if let reused = self.vacant.popLast() {
+      index = reused
+      self.nodes[index] = node
+    } else {
+      index = self.nodes.count
+      self.nodes.append(node)
+    }
+    if self.tail == Self.none { self.head = index } else { self.nodes[self.tail].next = index }
+    self.tail = index
+    self.count += 1
+    return Ticket(index: index, generation: generation)
+  }
+
+  /// The oldest element, which leaves.
+  mutating func popFirst() -> Element? {
+    self.head == Self.none ? nil : self.unlink(self.head)
+  }
+
+  /// The element with this ticket, which leaves; nil if it has left before.
+  mutating func remove(_ ticket: Ticket) -> Element? {
+    guard self.nodes.indices.contains(ticket.index),
+      self.nodes[ticket.index].generation == ticket.generation,
+      self.nodes[ticket.index].element != nil
+    else { return nil }
+    return self.unlink(ticket.index)
+  }
+
+  private mutating func unlink(_ index: Int) -> Element? {
+    let element = self.nodes[index].element
+    let (previous, next) = (self.nodes[index].previous, self.nodes[index].next)
+    if previous == Self.none { self.head = next } else { self.nodes[previous].next = next }
+    if next == Self.none { self.tail = previous } else { self.nodes[next].previous = previous }
+    self.nodes[index].element = nil
+    self.count -= 1
+    if self.count == 0 {
+      // Gives back the memory of a long queue, once it is empty.
+      let isSmall = self.nodes.count <= 64
+      self.nodes.removeAll(keepingCapacity: isSmall)
+      self.vacant.removeAll(keepingCapacity: isSmall)
+    } else {
+      self.vacant.append(index)
+    }
+    return element
+  }
+}

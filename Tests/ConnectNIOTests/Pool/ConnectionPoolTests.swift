@@ -1,0 +1,360 @@
+import Connect
+import XCTest
+
+@testable import ConnectNIO
+
+final class ConnectionPoolTests: XCTestCase {
+  // MARK: Opening
+
+  func testFirstCallOpensAndIsStarted() {
+    var harness = PoolHarness(version: .http1_1)
+    XCTAssertNil(harness.pool.leaseConnection())
+    harness.wait(1)
+    XCTAssertEqual(harness.attempts.count, 1)
+    let connection = harness.succeed(.http1_1)
+    XCTAssertEqual(harness.started.map(\.waiter), [1])
+    XCTAssertEqual(harness.started.map(\.connection), [connection])
+    XCTAssertNil(harness.pool.leaseConnection())
+    harness.streamCloses(on: connection)
+    XCTAssertEqual(harness.pool.leaseConnection(), connection)
+  }
+
+  func testNothingStartsBeforeTheConnectionCanServe() {
+    var harness = PoolHarness(version: .http2)
+    harness.wait(1)
+    let connection = harness.establish(.http2)
+    XCTAssertTrue(harness.started.isEmpty)
+    XCTAssertNil(harness.pool.leaseConnection())
+    harness.canServe(connection, 3)
+    XCTAssertEqual(harness.started.map(\.waiter), [1])
+    XCTAssertEqual(harness.pool.leaseConnection(), connection)
+    XCTAssertEqual(harness.pool.leaseConnection(), connection)
+    XCTAssertNil(harness.pool.leaseConnection())
+  }
+
+  func testHTTP1OpensOnePerCallUpToTheLimit() {
+    var harness = PoolHarness(http1: 2, version: .http1_1)
+    for call in 1...4 { harness.wait(call) }
+    XCTAssertEqual(harness.attempts.count, 2)
+    let first = harness.succeed(.http1_1)
+    let second = harness.succeed(.http1_1)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2])
+    harness.streamCloses(on: second)
+    harness.streamCloses(on: first)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2, 3, 4])
+    XCTAssertEqual(harness.started.map(\.connection), [first, second, second, first])
+  }
+
+  func testHTTP1PrefersTheConnectionUsedLast() {
+    var harness = PoolHarness(version: .http1_1)
+    harness.wait(1)
+    harness.wait(2)
+    let first = harness.succeed(.http1_1)
+    let second = harness.succeed(.http1_1)
+    harness.streamCloses(on: second)
+    harness.streamCloses(on: first)
+    XCTAssertEqual(harness.pool.leaseConnection(), first)
+    XCTAssertEqual(harness.pool.leaseConnection(), second)
+  }
+
+  func testHTTP2OpensOneAtATimeAndPrefersTheFullest() {
+    var harness = PoolHarness(http2: 2, version: .http2)
+    for call in 1...6 { harness.wait(call) }
+    XCTAssertEqual(harness.attempts.count, 1)
+    let first = harness.succeed(.http2, streams: 2)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2])
+    XCTAssertEqual(harness.attempts.count, 1)
+    let second = harness.succeed(.http2, streams: 3)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2, 3, 4, 5])
+    // The limit; call 6 waits for a stream.
+    XCTAssertEqual(harness.attempts.count, 0)
+    harness.streamCloses(on: first)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2, 3, 4, 5, 6])
+    harness.streamCloses(on: first)
+    harness.streamCloses(on: second)
+    // 1 of 2 and 2 of 3.
+    XCTAssertEqual(harness.pool.leaseConnection(), second)
+    XCTAssertEqual(harness.pool.leaseConnection(), first)
+    XCTAssertNil(harness.pool.leaseConnection())
+  }
+
+  func testUnknownVersionOpensOneThenLearns() {
+    for version in [HTTPConnectionInfo.Version.http1_1, .http2] {
+      var harness = PoolHarness(http1: 3, version: nil)
+      for call in 1...4 { harness.wait(call) }
+      XCTAssertEqual(harness.attempts.count, 1)
+      harness.succeed(version, streams: version == .http2 ? 2 : 1)
+      XCTAssertEqual(harness.attempts.count, version == .http2 ? 1 : 2)
+    }
+  }
+
+  func testOriginThatTurnsToHTTP2KeepsFewConnections() {
+    var harness = PoolHarness(http1: 5, http2: 1, version: .http1_1)
+    for call in 1...5 { harness.wait(call) }
+    XCTAssertEqual(harness.attempts.count, 5)
+    let connections = (0..<5).map { _ in harness.succeed(.http2, streams: 100) }
+    XCTAssertEqual(harness.started.map(\.connection), Array(repeating: connections[0], count: 5))
+    XCTAssertEqual(harness.drained, Array(connections[1...]))
+  }
+
+  func testSettingsRaiseAndLowerTheLimit() {
+    var harness = PoolHarness(http2: 1, version: .http2)
+    for call in 1...4 { harness.wait(call) }
+    let connection = harness.succeed(.http2, streams: 1)
+    harness.canServe(connection, 3)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2, 3])
+    harness.canServe(connection, 1)
+    harness.streamCloses(on: connection)
+    harness.streamCloses(on: connection)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2, 3])
+    harness.streamCloses(on: connection)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2, 3, 4])
+  }
+
+  // MARK: Waiting
+
+  func testQueueLimit() {
+    var harness = PoolHarness(waiting: 2, version: .http1_1)
+    let ticket = harness.wait(1)
+    harness.wait(2)
+    guard case .tooMany = harness.pool.enqueue(3) else { return XCTFail("accepted") }
+    if let ticket { harness.run(harness.pool.cancel(ticket)) }
+    harness.wait(4)
+    harness.succeed(.http1_1)
+    harness.succeed(.http1_1)
+    XCTAssertEqual(harness.started.map(\.waiter), [2, 4])
+  }
+
+  func testCancelledCallLeavesTheConnectionIdle() {
+    var harness = PoolHarness(version: .http1_1)
+    guard let ticket = harness.wait(1) else { return }
+    harness.run(harness.pool.cancel(ticket))
+    harness.run(harness.pool.cancel(ticket))
+    let connection = harness.succeed(.http1_1)
+    XCTAssertTrue(harness.started.isEmpty)
+    XCTAssertEqual(harness.idleChecks, [.seconds(60)])
+    XCTAssertEqual(harness.pool.leaseConnection(), connection)
+  }
+
+  // MARK: Failing
+
+  func testFailedAttemptFailsAllThatWait() {
+    for version in [HTTPConnectionInfo.Version.http2, nil] {
+      var harness = PoolHarness(version: version)
+      for call in 1...3 { harness.wait(call) }
+      harness.failAttempt("refused")
+      XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3])
+      XCTAssertEqual(harness.failed.map(\.error.message), ["refused", "refused", "refused"])
+      XCTAssertTrue(harness.attempts.isEmpty)
+    }
+  }
+
+  func testOneOfSeveralAttemptsFailsTheOldestAlone() {
+    var harness = PoolHarness(http1: 3, version: .http1_1)
+    for call in 1...5 { harness.wait(call) }
+    harness.failAttempt()
+    // Two attempts are left, for two calls.
+    XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3])
+    harness.succeed(.http1_1)
+    harness.failAttempt()
+    // The open connection will serve call 5; another attempt is made meanwhile.
+    XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3])
+    XCTAssertEqual(harness.started.map(\.waiter), [4])
+    XCTAssertEqual(harness.attempts.count, 1)
+  }
+
+  func testBackOffBeginsWithTheSecondFailureAndGrows() {
+    var harness = PoolHarness(version: .http2)
+    harness.wait(1)
+    harness.failAttempt()
+    XCTAssertEqual(harness.backOffs, [])
+    harness.wait(2)
+    XCTAssertEqual(harness.attempts.count, 1)
+    harness.failAttempt()
+    XCTAssertEqual(harness.backOffs, [.milliseconds(50)])
+    harness.wait(3)
+    XCTAssertEqual(harness.attempts.count, 0)
+    harness.run(harness.pool.backoffDidElapse())
+    XCTAssertEqual(harness.attempts.count, 1)
+    harness.failAttempt()
+    XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3])
+    XCTAssertEqual(harness.backOffs, [.milliseconds(50), .milliseconds(100)])
+    for call in 4..<20 {
+      harness.run(harness.pool.backoffDidElapse())
+      harness.wait(call)
+      harness.failAttempt()
+    }
+    XCTAssertEqual(harness.backOffs.last, .seconds(1))
+    // Success forgets it all.
+    harness.run(harness.pool.backoffDidElapse())
+    harness.wait(20)
+    let connection = harness.succeed(.http2, streams: 1)
+    harness.closes(connection)
+    let count = harness.backOffs.count
+    harness.wait(21)
+    harness.failAttempt()
+    XCTAssertEqual(harness.backOffs.count, count)
+  }
+
+  func testConnectionThatNeverServesIsAFailedAttempt() {
+    var harness = PoolHarness(version: .http2)
+    harness.wait(1)
+    let connection = harness.establish(.http2)
+    harness.willClose(connection)
+    XCTAssertTrue(harness.attempts.isEmpty)
+    harness.closes(connection)
+    XCTAssertEqual(harness.failed.map(\.waiter), [1])
+    XCTAssertEqual(harness.pool.openingCount, 0)
+  }
+
+  // MARK: Closing
+
+  func testDrainingConnectionIsReplacedForThoseWhoWait() {
+    var harness = PoolHarness(http2: 1, version: .http2)
+    harness.wait(1)
+    harness.wait(2)
+    let first = harness.succeed(.http2, streams: 1)
+    XCTAssertTrue(harness.attempts.isEmpty)
+    harness.willClose(first)
+    XCTAssertEqual(harness.attempts.count, 1)
+    XCTAssertNil(harness.pool.leaseConnection())
+    harness.streamCloses(on: first)
+    XCTAssertEqual(harness.started.map(\.waiter), [1])
+    let second = harness.succeed(.http2, streams: 1)
+    XCTAssertEqual(harness.started.map(\.connection), [first, second])
+    harness.closes(first)
+    harness.closes(second)
+    XCTAssertEqual(harness.pool.openCount, 0)
+  }
+
+  func testLostConnectionIsReplacedForThoseWhoWait() {
+    var harness = PoolHarness(http1: 1, version: .http1_1)
+    harness.wait(1)
+    harness.wait(2)
+    let first = harness.succeed(.http1_1)
+    harness.closes(first)
+    XCTAssertEqual(harness.attempts.count, 1)
+    XCTAssertTrue(harness.failed.isEmpty)
+    harness.succeed(.http1_1)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2])
+  }
+
+  func testLateEventsOfAGoneConnectionAreIgnored() {
+    var harness = PoolHarness(version: .http1_1)
+    harness.wait(1)
+    let id = harness.attempts[0]
+    let first = harness.succeed(.http1_1)
+    harness.closes(first)
+    harness.wait(2)
+    let second = harness.succeed(.http1_1)
+    harness.run(harness.pool.streamClosed(id, now: .zero))
+    harness.run(harness.pool.connectionWillClose(id))
+    harness.run(harness.pool.connection(id, canServe: 9, now: .zero))
+    harness.run(harness.pool.connectionClosed(id, error: ConnectError(code: .unavailable)))
+    XCTAssertNil(harness.pool.leaseConnection())
+    harness.streamCloses(on: second)
+    XCTAssertEqual(harness.pool.leaseConnection(), second)
+  }
+
+  // MARK: Idleness
+
+  func testIdleConnectionsAreClosed() {
+    var harness = PoolHarness(idle: .seconds(60), version: .http1_1)
+    harness.wait(1)
+    harness.wait(2)
+    let first = harness.succeed(.http1_1)
+    let second = harness.succeed(.http1_1)
+    XCTAssertEqual(harness.idleChecks, [.seconds(60)])
+    harness.now = .seconds(10)
+    harness.streamCloses(on: first)
+    harness.now = .seconds(20)
+    harness.streamCloses(on: second)
+    harness.checkIdle(at: .seconds(60))
+    XCTAssertEqual(harness.drained, [])
+    XCTAssertEqual(harness.idleChecks, [.seconds(60), .seconds(10)])
+    harness.checkIdle(at: .seconds(70))
+    XCTAssertEqual(harness.drained, [first])
+    XCTAssertEqual(harness.idleChecks, [.seconds(60), .seconds(10), .seconds(10)])
+    XCTAssertEqual(harness.pool.leaseConnection(), second)
+    XCTAssertNil(harness.pool.leaseConnection())
+    harness.checkIdle(at: .seconds(80))
+    XCTAssertEqual(harness.drained, [first])
+    // Nothing is idle, so nothing is checked until something is.
+    XCTAssertEqual(harness.idleChecks.count, 3)
+    harness.now = .seconds(90)
+    harness.streamCloses(on: second)
+    XCTAssertEqual(harness.idleChecks.last, .seconds(60))
+  }
+
+  func testCloseWhenIdleStillServes() {
+    var harness = PoolHarness(version: .http2)
+    harness.wait(1)
+    let first = harness.succeed(.http2, streams: 5)
+    harness.run(harness.pool.closeWhenIdle())
+    XCTAssertEqual(harness.drained, [])
+    XCTAssertEqual(harness.pool.leaseConnection(), first)
+    harness.streamCloses(on: first)
+    XCTAssertEqual(harness.drained, [])
+    harness.streamCloses(on: first)
+    XCTAssertEqual(harness.drained, [first])
+    harness.wait(2)
+    let second = harness.succeed(.http2, streams: 5)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2])
+    harness.streamCloses(on: second)
+    XCTAssertEqual(harness.drained, [first, second])
+  }
+
+  // MARK: Shutdown
+
+  func testShutdownOfAnEmptyPoolFinishesOnce() {
+    var harness = PoolHarness(version: .http2)
+    harness.run(harness.pool.shutDown())
+    harness.run(harness.pool.shutDown())
+    harness.run(harness.pool.forceShutDown(ConnectError(code: .unavailable)))
+    XCTAssertEqual(harness.finishedCount, 1)
+    guard case .shutDown = harness.pool.enqueue(1) else { return XCTFail("accepted") }
+  }
+
+  func testShutdownServesThoseWhoWaitThenDrains() {
+    var harness = PoolHarness(http1: 1, version: .http1_1)
+    harness.wait(1)
+    harness.wait(2)
+    let connection = harness.succeed(.http1_1)
+    harness.run(harness.pool.shutDown())
+    XCTAssertEqual(harness.drained, [])
+    harness.streamCloses(on: connection)
+    XCTAssertEqual(harness.started.map(\.waiter), [1, 2])
+    XCTAssertNil(harness.pool.leaseConnection())
+    harness.streamCloses(on: connection)
+    XCTAssertEqual(harness.drained, [connection])
+    XCTAssertEqual(harness.finishedCount, 0)
+    harness.closes(connection)
+    XCTAssertEqual(harness.finishedCount, 1)
+  }
+
+  func testShutdownGivesUpAttemptsThatNobodyWaitsFor() {
+    var harness = PoolHarness(version: .http1_1)
+    guard let ticket = harness.wait(1) else { return }
+    harness.run(harness.pool.shutDown())
+    XCTAssertEqual(harness.abandoned.count, 0)
+    harness.run(harness.pool.cancel(ticket))
+    XCTAssertEqual(harness.abandoned.count, 1)
+    XCTAssertEqual(harness.finishedCount, 1)
+  }
+
+  func testForcedShutdownFailsAndClosesEverything() {
+    var harness = PoolHarness(http1: 2, version: .http1_1)
+    harness.wait(1)
+    harness.wait(2)
+    let connection = harness.succeed(.http1_1)
+    harness.run(harness.pool.shutDown())
+    harness.run(harness.pool.forceShutDown(ConnectError(code: .unavailable, message: "time is up")))
+    XCTAssertEqual(harness.failed.map(\.waiter), [2])
+    XCTAssertEqual(harness.failed.map(\.error.message), ["time is up"])
+    XCTAssertEqual(harness.closed, [connection])
+    XCTAssertEqual(harness.abandoned.count, 1)
+    XCTAssertEqual(harness.finishedCount, 0)
+    harness.closes(connection)
+    XCTAssertEqual(harness.finishedCount, 1)
+  }
+}

@@ -1,0 +1,67 @@
+import XCTest
+
+@testable import ConnectNIO
+
+final class WaitingQueueTests: XCTestCase {
+  func testFirstInFirstOut() {
+    var queue = WaitingQueue<Int>()
+    XCTAssertNil(queue.popFirst())
+    for value in 1...3 { _ = queue.append(value) }
+    XCTAssertEqual(queue.popFirst(), 1)
+    _ = queue.append(4)
+    XCTAssertEqual([queue.popFirst(), queue.popFirst(), queue.popFirst(), queue.popFirst()], [2, 3, 4, nil])
+  }
+
+  func testRemovalAnywhereAndOnce() {
+    var queue = WaitingQueue<Int>()
+    let tickets = (0..<5).map { queue.append($0) }
+    XCTAssertEqual(queue.remove(tickets[2]), 2)
+    XCTAssertNil(queue.remove(tickets[2]))
+    XCTAssertEqual(queue.remove(tickets[0]), 0)
+    XCTAssertEqual(queue.remove(tickets[4]), 4)
+    XCTAssertEqual(queue.count, 2)
+    // A place that is used again does not answer to the old ticket.
+    _ = queue.append(5)
+    XCTAssertNil(queue.remove(tickets[4]))
+    XCTAssertEqual([queue.popFirst(), queue.popFirst(), queue.popFirst(), queue.popFirst()], [1, 3, 5, nil])
+    XCTAssertNil(queue.remove(tickets[1]))
+  }
+
+  func testRandomOperationsAgainstAnArray() {
+    let seed = UInt64.random(in: 0 ... .max)
+    var random = SeededRandom(seed)
+    var queue = WaitingQueue<Int>()
+    var model: [(WaitingQueue<Int>.Ticket, Int)] = []
+    for step in 0..<20_000 {
+      switch Int.random(in: 0..<5, using: &random) {
+      case 0, 1:
+        model.append((queue.append(step), step))
+      case 2:
+        XCTAssertEqual(queue.popFirst(), model.isEmpty ? nil : model.removeFirst().1, "seed \(seed)")
+      default:
+        guard let index = model.indices.randomElement(using: &random) else { continue }
+        let (ticket, value) = model.remove(at: index)
+        XCTAssertEqual(queue.remove(ticket), value, "seed \(seed)")
+        XCTAssertNil(queue.remove(ticket), "seed \(seed)")
+      }
+      XCTAssertEqual(queue.count, model.count, "seed \(seed)")
+    }
+  }
+}
+
+/// SplitMix64, so that a failure can be repeated from its seed.
+struct SeededRandom: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(_ seed: UInt64) {
+    self.state = seed
+  }
+
+  mutating func next() -> UInt64 {
+    self.state &+= 0x9e37_79b9_7f4a_7c15
+    var z = self.state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+}

@@ -1,0 +1,123 @@
+import NIOCore
+import XCTest
+
+@testable import Connect
+
+/// Valid responses, cut and damaged at random. The seed is printed, so that a failure can be repeated.
+final class ConnectDecoderFuzzTests: XCTestCase {
+  private struct Case {
+    var script: ResponseScript
+    var decoder: any ResponseDecoder
+  }
+
+  private var cases: [Case] {
+    let unary = ConnectUnaryDecoder(contentType: "application/proto", maximumMessageSize: 5000)
+    let stream = ConnectStreamDecoder(contentType: "application/connect+proto", maximumMessageSize: 5000)
+    let streamHeaders: Headers = ["content-type": ["application/connect+proto"], "x-a": ["1"]]
+    let errorJSON =
+      #"{"code":"aborted","message":"ü\u00e4","details":[{"type":"a.B","value":"AAEC"}],"x":[1.5e3]}"#
+    let endJSON = #"{"error":\#(errorJSON),"metadata":{"a":["1","2"],"B":["3"]}}"#
+    func body(_ envelopes: (UInt8, [UInt8])...) -> [UInt8] {
+      envelopes.flatMap { Array(Envelope.encode(ByteBuffer(bytes: $1), flags: $0).readableBytesView) }
+    }
+    return [
+      Case(
+        script: ResponseScript(
+          headers: ["content-type": ["application/proto"], "content-length": ["300"], "trailer-a": ["b"]],
+          body: Array(repeating: 7, count: 300)
+        ),
+        decoder: unary
+      ),
+      Case(
+        script: ResponseScript(
+          status: 503,
+          headers: ["content-type": ["application/json"], "trailer-a": ["b"]],
+          body: errorJSON.utf8
+        ),
+        decoder: unary
+      ),
+      Case(
+        script: ResponseScript(
+          headers: streamHeaders,
+          body: body((0, [1, 2, 3]), (0, []), (0, Array(repeating: 9, count: 500)), (2, Array("{}".utf8)))
+        ),
+        decoder: stream
+      ),
+      Case(
+        script: ResponseScript(headers: streamHeaders, body: body((0, [1]), (2, Array(endJSON.utf8)))),
+        decoder: stream
+      ),
+      Case(
+        script: ResponseScript(
+          status: 500,
+          headers: ["content-type": ["application/json"]],
+          body: errorJSON.utf8
+        ),
+        decoder: stream
+      ),
+    ]
+  }
+
+  private func randomChunks(_ count: Int, _ random: inout SeededGenerator) -> [Int] {
+    let largest = [1, 8, 200, 2000].randomElement(using: &random) ?? 1
+    var chunks: [Int] = []
+    var rest = count
+    while rest > 0 {
+      chunks.append(min(rest, Int.random(in: 1...largest, using: &random)))
+      rest -= chunks.last ?? rest
+    }
+    return chunks
+  }
+
+  func testChunkingMakesNoDifference() {
+    var random = SeededGenerator()
+    for (index, item) in self.cases.enumerated() {
+      let expected = item.script.run(item.decoder)
+      XCTAssertEqual(expected.completionCount, 1)
+      for _ in 0..<400 {
+        let chunks = self.randomChunks(item.script.body.readableBytes, &random)
+        let asksEachTime = Bool.random(using: &random)
+        let results = item.script.run(item.decoder, chunks: chunks, asksEachTime: asksEachTime)
+        XCTAssertEqual(results, expected, "case \(index), chunks \(chunks)")
+      }
+    }
+  }
+
+  func testDamagedResponsesEndOnce() {
+    var random = SeededGenerator()
+    let cases = self.cases
+    for round in 0..<20_000 {
+      let item = cases[round % cases.count]
+      var script = item.script
+      var body = Array(script.body.readableBytesView)
+      for _ in 0..<Int.random(in: 0...4, using: &random) { self.damage(&body, &random) }
+      script.body = ByteBuffer(bytes: body)
+      if Int.random(in: 0..<4, using: &random) == 0 {
+        script.ending = .failure(ConnectError(code: .unavailable, message: "reset"))
+      }
+      if Int.random(in: 0..<8, using: &random) == 0 {
+        script.head?.status = [200, 304, 404, 500, 999].randomElement(using: &random) ?? 200
+      }
+      if Int.random(in: 0..<20, using: &random) == 0 { script.head = nil }
+      let chunks = self.randomChunks(body.count, &random)
+      let results = script.run(item.decoder, chunks: chunks, asksEachTime: Bool.random(using: &random))
+      guard results.completionCount == 1, results.isInOrder, results.bufferedByteCount == 0 else {
+        XCTFail("round \(round): \(results)")
+        return
+      }
+    }
+  }
+
+  private func damage(_ body: inout [UInt8], _ random: inout SeededGenerator) {
+    guard !body.isEmpty else { return }
+    let index = Int.random(in: 0..<body.count, using: &random)
+    switch Int.random(in: 0..<6, using: &random) {
+    case 0: body[index] = UInt8.random(in: 0...255, using: &random)
+    case 1: body[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+    case 2: body.removeSubrange(index...)
+    case 3: body.remove(at: index)
+    case 4: body.insert(Array(#"{}[]",:0"\"#.utf8).randomElement(using: &random) ?? 0, at: index)
+    default: body.insert(contentsOf: body[index...].prefix(50), at: index)
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import NIOCore
+import XCTest
+
+@testable import Connect
+
+/// A response, and the results that a decoder makes of it.
+struct ResponseScript {
+  enum Ending {
+    case end
+    case failure(ConnectError)
+    case none
+  }
+
+  var head: HTTPResponseHead?
+  var body = ByteBuffer()
+  var ending = Ending.end
+
+  init(
+    status: Int? = 200,
+    headers: Headers = ["content-type": ["application/proto"]],
+    body: some Sequence<UInt8> = [],
+    ending: Ending = .end
+  ) {
+    self.head = status.map { HTTPResponseHead(status: $0, headers: headers) }
+    self.body = ByteBuffer(bytes: body)
+    self.ending = ending
+  }
+
+  /// Feeds the response to `decoder` in chunks of the given sizes (the rest in one) and gives what comes out,
+  /// asked for after each step or at the end only.
+  func run(
+    _ decoder: any ResponseDecoder,
+    chunks: [Int] = [],
+    asksEachTime: Bool = true
+  ) -> ResponseResults {
+    var decoder = decoder
+    var results = ResponseResults()
+    func ask() {
+      while let result = decoder.next() { results.add(result) }
+    }
+    if let head = self.head { decoder.receive(head) }
+    if asksEachTime { ask() }
+    var rest = self.body
+    for size in chunks {
+      guard let chunk = rest.readSlice(length: min(size, rest.readableBytes)), chunk.readableBytes > 0 else {
+        break
+      }
+      decoder.receive(chunk)
+      if asksEachTime { ask() }
+    }
+    if rest.readableBytes > 0 { decoder.receive(rest) }
+    if asksEachTime { ask() }
+    switch self.ending {
+    case .end: decoder.receiveEnd(trailers: ["http-trailer": ["ignored"]])
+    case .failure(let error): decoder.fail(error)
+    case .none: break
+    }
+    ask()
+    results.bufferedByteCount = decoder.bufferedByteCount
+    // Whatever comes behind the end changes nothing.
+    decoder.receive(ByteBuffer(bytes: [0, 0, 0, 0, 0]))
+    decoder.receiveEnd(trailers: [:])
+    decoder.fail(ConnectError(code: .dataLoss))
+    if results.completionCount > 0 { ask() }
+    return results
+  }
+}
+
+/// What came out of a decoder.
+struct ResponseResults: Equatable {
+  var headers: [Headers] = []
+  var messages: [ByteBuffer] = []
+  var completionCount = 0
+  var code: Code?
+  var error: ConnectError?
+  var trailers: Headers?
+  var bufferedByteCount = 0
+  /// Whether headers came first and the completion last.
+  var isInOrder = true
+
+  mutating func add(_ result: StreamResult<ByteBuffer>) {
+    if self.completionCount > 0 { self.isInOrder = false }
+    switch result {
+    case .headers(let headers):
+      if !self.headers.isEmpty || !self.messages.isEmpty { self.isInOrder = false }
+      self.headers.append(headers)
+    case .message(let message):
+      if self.headers.isEmpty { self.isInOrder = false }
+      self.messages.append(message)
+    case .complete(let code, let error, let trailers):
+      if error?.code != (code == .ok ? nil : code) { self.isInOrder = false }
+      self.completionCount += 1
+      self.code = code
+      self.error = error
+      self.trailers = trailers
+    }
+  }
+
+  static func == (lhs: Self, rhs: Self) -> Bool {
+    lhs.headers == rhs.headers && lhs.messages == rhs.messages && lhs.completionCount == rhs.completionCount
+      && lhs.code == rhs.code && lhs.error?.message == rhs.error?.message
+      && lhs.error?.details == rhs.error?.details && lhs.error?.metadata == rhs.error?.metadata
+      && lhs.error?.httpStatus == rhs.error?.httpStatus && lhs.trailers == rhs.trailers
+      && lhs.isInOrder == rhs.isInOrder && lhs.bufferedByteCount == rhs.bufferedByteCount
+  }
+}
+
+extension XCTestCase {
+  /// Checks that `script` gives the same however it is fed, and that it ends once; returns what it gives.
+  func checkedRun(
+    _ script: ResponseScript,
+    _ decoder: any ResponseDecoder,
+    file: StaticString = #filePath,
+    line: UInt = #line
+  ) -> ResponseResults {
+    let results = script.run(decoder)
+    XCTAssertEqual(results.completionCount, 1, file: file, line: line)
+    XCTAssertTrue(results.isInOrder, file: file, line: line)
+    XCTAssertEqual(results.headers.count, script.head == nil ? 0 : 1, file: file, line: line)
+    XCTAssertEqual(results.bufferedByteCount, 0, file: file, line: line)
+    let bytewise = Array(repeating: 1, count: script.body.readableBytes)
+    for chunks in [[], bytewise] {
+      for asksEachTime in [true, false] {
+        let other = script.run(decoder, chunks: chunks, asksEachTime: asksEachTime)
+        XCTAssertEqual(other.code, results.code, file: file, line: line)
+        XCTAssertEqual(other.messages, results.messages, file: file, line: line)
+        XCTAssertEqual(other.trailers, results.trailers, file: file, line: line)
+        XCTAssertEqual(other.completionCount, 1, file: file, line: line)
+        XCTAssertTrue(other.isInOrder, file: file, line: line)
+      }
+    }
+    return results
+  }
+}

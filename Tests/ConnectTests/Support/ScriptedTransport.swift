@@ -1,0 +1,193 @@
+import Connect
+import NIOCore
+import Synchronization
+
+/// A transport without sockets: a test's closure answers each stream.
+///
+/// Everything happens on a ``VirtualExecutor``.
+final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
+  typealias Script = @Sendable (ScriptedStream) -> Void
+
+  let virtualExecutor = VirtualExecutor()
+  private let script: Script
+  private let started = Mutex<[ScriptedStream]>([])
+
+  /// - Parameter script: Called on the executor when a stream has started.
+  init(_ script: @escaping Script) {
+    self.script = script
+  }
+
+  var executor: any CallExecutor { self.virtualExecutor }
+
+  /// All streams so far, oldest first.
+  var streams: [ScriptedStream] { self.started.withLock { $0 } }
+
+  func endpoint(
+    for origin: Origin,
+    on executor: (any CallExecutor)?
+  ) throws(ConnectError) -> any HTTPEndpoint {
+    self
+  }
+
+  func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
+    let stream = ScriptedStream(request: request, handler: handler, executor: self.virtualExecutor)
+    self.started.withLock { $0.append(stream) }
+    self.virtualExecutor.execute { [script] in
+      stream.begin()
+      script(stream)
+    }
+    return stream
+  }
+}
+
+/// A stream of a ``ScriptedTransport``: the call's side, and the functions with which a script answers.
+///
+/// Confined to the executor, but for reading from a test after `settle()`.
+final class ScriptedStream: HTTPStream, @unchecked Sendable {
+  let request: HTTPStreamRequest
+  private let executor: VirtualExecutor
+  private var handler: (any HTTPStreamHandler)?
+
+  /// The body so far.
+  private(set) var body = ByteBuffer()
+  private(set) var isFinished = false
+  private(set) var isCancelled = false
+  /// Bytes given to the call that it has not consumed.
+  private(set) var unconsumed = 0
+  /// Whether what is written is reported as gone at once.
+  var isWritable = true
+  /// Called when the request has ended.
+  var onFinish: (@Sendable (ScriptedStream) -> Void)?
+  /// Called with each piece of the body.
+  var onWrite: (@Sendable (ScriptedStream, ByteBuffer) -> Void)?
+
+  init(request: HTTPStreamRequest, handler: any HTTPStreamHandler, executor: VirtualExecutor) {
+    self.request = request
+    self.handler = handler
+    self.executor = executor
+    if case .complete(let body) = request.body {
+      self.body = body
+      self.isFinished = true
+    }
+  }
+
+  func begin() {
+    self.handler?.streamDidStart(on: HTTPConnectionInfo(version: .http2, isReused: false))
+  }
+
+  // MARK: HTTPStream
+
+  func write(_ bytes: ByteBuffer) {
+    var bytes = bytes
+    let copy = bytes
+    self.body.writeBuffer(&bytes)
+    self.executor.execute {
+      if self.isWritable { self.handler?.streamDidBecomeWritable() }
+      self.onWrite?(self, copy)
+    }
+  }
+
+  func finish(trailers: Headers) {
+    self.isFinished = true
+    self.executor.execute { self.onFinish?(self) }
+  }
+
+  func consume(_ count: Int) {
+    self.unconsumed -= count
+  }
+
+  func cancel() {
+    self.isCancelled = true
+    self.handler = nil
+  }
+
+  // MARK: For scripts
+
+  func becomeWritable() {
+    self.isWritable = true
+    self.handler?.streamDidBecomeWritable()
+  }
+
+  func respond(status: Int = 200, headers: Headers) {
+    self.handler?.streamDidReceive(HTTPResponseHead(status: status, headers: headers))
+  }
+
+  func send(_ bytes: ByteBuffer) {
+    guard self.handler != nil else { return }
+    self.unconsumed += bytes.readableBytes
+    self.handler?.streamDidReceive(bytes)
+  }
+
+  func end(trailers: Headers = Headers()) {
+    let handler = self.handler
+    self.handler = nil
+    handler?.streamDidEnd(trailers: trailers)
+  }
+
+  func fail(_ error: ConnectError, isUnprocessed: Bool = false) {
+    let handler = self.handler
+    self.handler = nil
+    handler?.streamDidFail(HTTPStreamFailure(error: error, isUnprocessed: isUnprocessed))
+  }
+}
+
+// MARK: - The Connect protocol, as a server speaks it
+
+extension ScriptedStream {
+  /// A whole unary response.
+  func reply(_ message: String, headers: Headers = Headers()) {
+    var all: Headers = ["content-type": ["application/json"]]
+    all.append(contentsOf: headers)
+    self.respond(headers: all)
+    self.send(ByteBuffer(string: message))
+    self.end()
+  }
+
+  /// A whole unary error.
+  func reply(_ code: Code, _ message: String = "scripted", status: Int = 500) {
+    self.respond(status: status, headers: ["content-type": ["application/json"]])
+    self.send(ByteBuffer(string: #"{"code":"\#(code.name)","message":"\#(message)"}"#))
+    self.end()
+  }
+
+  /// The head of a stream's response.
+  func respondStream(headers: Headers = Headers()) {
+    var all: Headers = ["content-type": ["application/connect+json"]]
+    all.append(contentsOf: headers)
+    self.respond(headers: all)
+  }
+
+  /// A message of a stream.
+  func sendMessage(_ message: String) {
+    self.sendEnvelope(flags: 0, message)
+  }
+
+  /// The end of a stream.
+  func endStream(_ code: Code? = nil, metadata: String = "{}") {
+    let error = code.map { #""error":{"code":"\#($0.name)","message":"scripted"},"# } ?? ""
+    self.sendEnvelope(flags: 2, "{\(error)\"metadata\":\(metadata)}")
+    self.end()
+  }
+
+  private func sendEnvelope(flags: UInt8, _ message: String) {
+    var buffer = ByteBuffer()
+    buffer.writeInteger(flags)
+    buffer.writeInteger(UInt32(message.utf8.count))
+    buffer.writeString(message)
+    self.send(buffer)
+  }
+
+  /// The messages of a stream's request so far.
+  var sentMessages: [String] {
+    var body = self.body
+    var messages: [String] = []
+    while let prefix = body.readBytes(length: 5) {
+      let length = prefix[1...].reduce(0) { $0 << 8 | Int($1) }
+      messages.append(body.readString(length: length) ?? "")
+    }
+    return messages
+  }
+
+  /// The message of a unary request.
+  var sentMessage: String { String(buffer: self.body) }
+}
