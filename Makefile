@@ -25,7 +25,7 @@ demo: setup ## Run the demo against a server inside it
 test: setup venv lint check-generated ## Check everything: style, generated code, tests
 	@echo "Building the tests (the first build takes some minutes)"
 	@swift build -q --build-tests --disable-build-manifest-caching
-	@swift test --skip-build
+	@swift test --skip-build --disable-swift-testing
 
 .PHONY: lint
 lint: ## Check the style of all Swift files

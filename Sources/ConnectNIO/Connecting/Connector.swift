@@ -55,7 +55,7 @@ struct Connector: Sendable {
         if let tls {
           self.startTLS(tls, on: channel, for: attempt, deadline: deadline)
         } else {
-          let version = self.configuration.version.known(for: self.origin.scheme) ?? .http1_1
+          let version = self.configuration.version.known(for: self.origin.scheme) ?? .http1
           self.startHTTP(version, on: channel, for: attempt, deadline: deadline)
         }
       }
@@ -129,7 +129,7 @@ struct Connector: Sendable {
         )
       )
     case (_, .automatic), (_, .http1Only):
-      self.startHTTP(.http1_1, on: channel, for: attempt, deadline: deadline)
+      self.startHTTP(.http1, on: channel, for: attempt, deadline: deadline)
     }
   }
 
@@ -147,7 +147,7 @@ struct Connector: Sendable {
     }
     do {
       switch version {
-      case .http1_1: try self.startHTTP1(on: channel, for: attempt)
+      case .http1: try self.startHTTP1(on: channel, for: attempt)
       case .http2: try self.startHTTP2(on: channel, for: attempt, deadline: deadline)
       }
     } catch {
@@ -165,7 +165,7 @@ struct Connector: Sendable {
       logger: self.logger
     )
     try channel.pipeline.syncOperations.addHTTP1Codec(self.configuration.http1)
-    attempt.established(connection, version: .http1_1)
+    attempt.established(connection, version: .http1)
     try channel.pipeline.syncOperations.addHandler(connection)
   }
 

@@ -167,7 +167,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     if !stream.hasStarted {
       stream.hasStarted = true
       let info = HTTPConnectionInfo(
-        version: .http1_1,
+        version: .http1,
         isReused: self.streamsServed > 0,
         remoteAddress: self.remoteAddress
       )

@@ -29,7 +29,7 @@ struct ConnectionPool<Connection, Waiter> {
     var phase = Phase.vacant
     var generation: UInt64 = 0
     var connection: Connection?
-    var version = HTTPConnectionInfo.Version.http1_1
+    var version = HTTPConnectionInfo.Version.http1
     var streamLimit = 0
     var streams = 0
     var idleSince = Duration.zero
@@ -294,7 +294,7 @@ extension ConnectionPool {
         return
       }
       self.slots[index].idleSince = now
-      if self.slots[index].version == .http1_1 { self.idleHTTP1.append(index) }
+      if self.slots[index].version == .http1 { self.idleHTTP1.append(index) }
       self.requestIdleCheck(after: self.limits.idleTimeout, &actions)
     }
   }
@@ -304,7 +304,7 @@ extension ConnectionPool {
     let wanted: Int
     let limit: Int
     switch self.version {
-    case .http1_1:
+    case .http1:
       (wanted, limit) = (self.waiting.count - self.openingCount, self.limits.http1Connections)
     case .http2:
       // One at a time: it brings room for many.
@@ -342,7 +342,7 @@ extension ConnectionPool {
     self.slots[index].phase = .draining
     self.openCount -= 1
     switch self.slots[index].version {
-    case .http1_1: self.idleHTTP1.removeAll { $0 == index }
+    case .http1: self.idleHTTP1.removeAll { $0 == index }
     case .http2: self.http2.removeAll { $0 == index }
     }
   }

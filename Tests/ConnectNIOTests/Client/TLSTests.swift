@@ -45,9 +45,9 @@ final class TLSTests: XCTestCase {
     }
     let cases = [
       Case(offered: .all, wanted: .automatic, expected: .http2),
-      Case(offered: .all, wanted: .http1Only, expected: .http1_1),
+      Case(offered: .all, wanted: .http1Only, expected: .http1),
       Case(offered: .all, wanted: .http2Only, expected: .http2),
-      Case(offered: .http1Only, wanted: .automatic, expected: .http1_1),
+      Case(offered: .http1Only, wanted: .automatic, expected: .http1),
       Case(offered: .http2Only, wanted: .automatic, expected: .http2),
     ]
     for item in cases {
