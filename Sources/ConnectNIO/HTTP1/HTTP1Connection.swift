@@ -32,6 +32,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   private let peer: String
   private let remoteAddress: String?
   private let configuration: NIOHTTPClient.Configuration.HTTP1
+  private let responseWindow: Int
   private let logger: Logger
   private var delegate: (any StreamConnectionDelegate)?
   private var context: ChannelHandlerContext?
@@ -56,6 +57,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     self.peer = origin.description
     self.remoteAddress = channel.remoteAddress.flatMap { RemoteAddress.text($0) }
     self.configuration = configuration
+    self.responseWindow = max(configuration.responseWindow, 1)
     self.delegate = delegate
     self.logger = logger
   }
@@ -132,7 +134,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
 
   func didConsume(_ stream: HTTP1Stream) {
     guard self.isReadWithheld, self.isServing(stream),
-      stream.unconsumed < self.configuration.responseWindow
+      stream.unconsumed < self.responseWindow
     else { return }
     self.isReadWithheld = false
     self.later { self.context?.read() }
@@ -324,7 +326,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   }
 
   func read(context: ChannelHandlerContext) {
-    if case .busy(let stream) = self.state, stream.unconsumed >= self.configuration.responseWindow {
+    if case .busy(let stream) = self.state, stream.unconsumed >= self.responseWindow {
       self.isReadWithheld = true
     } else {
       context.read()
