@@ -101,10 +101,9 @@ final class NIOHTTPClientTests: XCTestCase {
   }
 
   func testIPv6Literal() async throws {
+    // Nobody listens on it, with IPv6 or without.
     let group = MultiThreadedEventLoopGroup.singleton
-    guard let channel = try? await ServerBootstrap(group: group).bind(host: "::1", port: 0).get() else {
-      throw XCTSkip("no IPv6 here")
-    }
+    let channel = try await ServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0).get()
     let port = channel.localAddress?.port ?? 0
     try await channel.close().get()
     let client = try TestClient(Origin(scheme: .http, host: "::1", port: port))

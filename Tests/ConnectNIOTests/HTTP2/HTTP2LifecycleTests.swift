@@ -135,7 +135,7 @@ final class HTTP2LifecycleTests: XCTestCase {
         // Once the connection has closed itself, the embedded channel refuses the rest.
         try? peer.send(Array(garbage.utf8))
         XCTAssertEqual(handler.events, [.started, .failed(.internalError, isUnprocessed: false)])
-        XCTAssertEqual(peer.delegate.events, [.closedStream, .closed(.internalError)])
+        XCTAssertEqual(peer.delegate.events, [.willClose, .closedStream, .closed(.internalError)])
         XCTAssertEqual(try peer.sent().map(\.kind), [.goAway])
         XCTAssertFalse(peer.channel.isActive)
       }
