@@ -94,6 +94,7 @@ let package = Package(
         "Connect",
         "LoopbackServer",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings

@@ -17,17 +17,42 @@ protocol LaneStage<Element>: AnyObject {
 ///
 /// Values move only when there is room behind, so whoever is slow, a hook, the wire or the caller, holds back
 /// the source.
-struct Lane<Element> {
+///
+/// Confined to the call's executor.
+final class Lane<Element> {
   /// In the direction of the flow.
-  let stages: [any LaneStage<Element>]
-  let sink: (Element) -> Void
-  let sinkHasRoom: () -> Bool
+  private let stages: [any LaneStage<Element>]
+  private let sink: (Element) -> Void
+  private let sinkHasRoom: () -> Bool
+
+  /// From this stage on, or from the sink on, what flows is thrown away; nil if nothing is.
+  private(set) var cut: Int?
+
+  init(
+    stages: [any LaneStage<Element>],
+    sink: @escaping (Element) -> Void,
+    sinkHasRoom: @escaping () -> Bool
+  ) {
+    self.stages = stages
+    self.sink = sink
+    self.sinkHasRoom = sinkHasRoom
+  }
+
+  func cut(at index: Int) {
+    self.cut = min(self.cut ?? index, index)
+  }
+
+  func mend() {
+    self.cut = nil
+  }
 
   func hasRoom(at index: Int = 0) -> Bool {
-    index < self.stages.count ? self.stages[index].hasRoom : self.sinkHasRoom()
+    if let cut = self.cut, index >= cut { return true }
+    return index < self.stages.count ? self.stages[index].hasRoom : self.sinkHasRoom()
   }
 
   func accept(_ element: Element, at index: Int = 0) {
+    if let cut = self.cut, index >= cut { return }
     if index < self.stages.count { self.stages[index].accept(element) } else { self.sink(element) }
   }
 
@@ -49,10 +74,10 @@ struct Lane<Element> {
     return hasMoved
   }
 
-  /// Whether values should be brought to the first stage.
-  func wants(isWantedBehind: Bool) -> Bool {
+  /// Whether values should be brought to the stage at `index`.
+  func wants(at index: Int = 0, isWantedBehind: Bool) -> Bool {
     var isWanted = isWantedBehind
-    for stage in self.stages.reversed() { isWanted = stage.wants(isWanted) }
-    return isWanted && self.hasRoom()
+    for stage in self.stages[index...].reversed() { isWanted = stage.wants(isWanted) }
+    return isWanted && self.hasRoom(at: index)
   }
 }

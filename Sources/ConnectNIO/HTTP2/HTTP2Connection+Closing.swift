@@ -39,6 +39,9 @@ extension HTTP2Connection {
     if let error { self.logger.debug("HTTP/2 connection failed", metadata: ["error": "\(error)"]) }
 
     let streams = self.session.liveStreams
+    // A handler that starts a new stream when it hears of its end must not be given this connection again.
+    if !streams.isEmpty, !self.isDraining { delegate?.connectionWillClose(self) }
+    self.isDraining = true
     if isChannelUsable, let errorCode { self.sayGoodbye(errorCode) }
     let reason = error ?? ConnectError(code: .unavailable, message: "the HTTP/2 connection was closed")
     for stream in streams.reversed() {

@@ -37,7 +37,8 @@ final class HTTP2Connection: StreamConnection {
   let channel: any Channel
   let logger: Logger
 
-  weak var delegate: (any StreamConnectionDelegate)?
+  /// Held until the connection is closed.
+  var delegate: (any StreamConnectionDelegate)?
   var context: ChannelHandlerContext?
   var state = State.idle
 

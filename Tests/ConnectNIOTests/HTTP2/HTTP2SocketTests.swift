@@ -1,21 +1,22 @@
 internal import Connect
 internal import Foundation
 internal import Logging
+internal import LoopbackServer
 internal import NIOCore
 internal import NIOPosix
 internal import XCTest
 
 @testable internal import ConnectNIO
 
-/// Calls over real sockets to another implementation, nghttp2's server, which sends back what it gets. Skipped
-/// where the server is not installed (Debian: `nghttp2-server`).
+/// Calls over real sockets to another implementation, nghttp2's server, which sends back what it gets
+/// (Debian: `nghttp2-server`).
 final class HTTP2SocketTests: XCTestCase {
   private static let serverPath = "/usr/sbin/nghttpd"
 
   /// Starts the server on a free port; it runs until the returned process is terminated.
   private func startServer() throws -> (Process, port: Int) {
     guard FileManager.default.isExecutableFile(atPath: Self.serverPath) else {
-      throw XCTSkip("\(Self.serverPath) is not installed")
+      throw LoopbackServerError("\(Self.serverPath) is not installed: run `make setup`")
     }
     let probe = try ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .bind(host: "127.0.0.1", port: 0).wait()

@@ -105,13 +105,6 @@ final class CodecTests: XCTestCase {
     }
   }
 
-  func testAnOptionThatSwiftProtobufLacksIsRefused() {
-    let codec = JSONCodec(alwaysPrintFieldsWithNoPresence: true)
-    XCTAssertThrowsError(try codec.encode(self.field(), as: self.coding, deterministic: false)) { error in
-      XCTAssertEqual((error as? ConnectError)?.code, .unimplemented)
-    }
-  }
-
   func testMalformedProtobuf() {
     XCTAssertThrowsError(try ProtoCodec().decode(ByteBuffer(bytes: [0xff]), as: self.coding))
     XCTAssertThrowsError(try JSONCodec().decode(ByteBuffer(string: "{"), as: self.coding))

@@ -23,8 +23,8 @@ struct ConnectProtocol: WireProtocol {
     }
   }
 
-  func contentType(codecName: String, streamType: StreamType) -> String {
-    (streamType == .unary ? Self.unaryContentTypePrefix : Self.streamContentTypePrefix) + codecName
+  func contentType(codecName: String, isUnary: Bool) -> String {
+    (isUnary ? Self.unaryContentTypePrefix : Self.streamContentTypePrefix) + codecName
   }
 
   func envelopesMessages(of streamType: StreamType) -> Bool {
