@@ -314,8 +314,8 @@ extension AsyncStreamStage {
       }
       attempt.waiting = mailbox
       self.chain.pump()
-    } onCancel: { mailbox in
-      guard attempt.waiting === mailbox, self.isCurrent(attempt, of: run) else { return }
+    } onCancel: { _ in
+      guard self.isCurrent(attempt, of: run) else { return }
       attempt.cancel()
       self.chain.giveUpInside(of: self.index)
     }
