@@ -78,7 +78,10 @@ final class DesignExampleTests: XCTestCase {
     let server = try await LoopbackServer.start()
     let transport = NIOHTTPClient()
     let redirected = ProtocolClient(
-      httpClient: Redirection(base: transport, target: Origin(scheme: .http, host: "127.0.0.1", port: server.port)),
+      httpClient: Redirection(
+        base: transport,
+        target: Origin(scheme: .http, host: "127.0.0.1", port: server.port)
+      ),
       config: client.config
     )
     let path = "/connect.test.v1.TestService/Echo"
@@ -90,7 +93,10 @@ final class DesignExampleTests: XCTestCase {
     let record = try await server.endedRequest(to: path)
     XCTAssertEqual(record.headers["authorization"], ["Bearer token for \(path)"])
 
-    let refused = await redirected.unary(Echo(path: "/connect.test.v1.TestService/Other", streamType: .unary), request)
+    let refused = await redirected.unary(
+      Echo(path: "/connect.test.v1.TestService/Other", streamType: .unary),
+      request
+    )
     XCTAssertEqual(refused.error?.code, .unknown)
     XCTAssertEqual(refused.error?.message, "auth token fetch failed")
 

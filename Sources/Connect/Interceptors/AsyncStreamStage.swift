@@ -10,9 +10,10 @@ internal import DequeModule
 final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable>: @unchecked Sendable {
   typealias Chain = StreamChain<RequestMessage, ResponseMessage>
   typealias Next = @Sendable (StreamRequest<RequestMessage>) async throws -> StreamResponse<ResponseMessage>
-  typealias Body = @Sendable (StreamRequest<RequestMessage>, @escaping Next) async throws -> StreamResponse<
-    ResponseMessage
-  >
+  typealias Body =
+    @Sendable (StreamRequest<RequestMessage>, @escaping Next) async throws -> StreamResponse<
+      ResponseMessage
+    >
   typealias Result = StreamResult<ResponseMessage>
   typealias Run = AsyncStreamRun<RequestMessage, ResponseMessage>
   typealias NextAttempt = AsyncStreamAttempt<RequestMessage, ResponseMessage>

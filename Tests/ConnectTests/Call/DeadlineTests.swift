@@ -274,7 +274,9 @@ final class DeadlineTests: XCTestCase {
         return (error as? ConnectError)?.code
       }
     }
-    while transport.virtualExecutor.sync({ transport.streams[0].body.readableBytes }) == 0 { await Task.yield() }
+    while transport.virtualExecutor.sync({ transport.streams[0].body.readableBytes }) == 0 {
+      await Task.yield()
+    }
     task.cancel()
     let code = await task.value
     XCTAssertEqual(code, .failedPrecondition)

@@ -11,7 +11,10 @@ final class TransparentRetryTests: XCTestCase {
   func testUnaryOnceUnseenByHooks() async {
     let events = Events()
     let transport = ScriptedTransport.replying([Self.refused, { $0.reply($0.sentMessage) }])
-    let client = ProtocolClient.scripted(transport, interceptors: [TestInterceptor.recording("A", to: events)])
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [TestInterceptor.recording("A", to: events)]
+    )
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.message, "x")
     XCTAssertEqual(transport.streams.count, 2)
@@ -60,7 +63,8 @@ final class TransparentRetryTests: XCTestCase {
 
   func testARequestStreamIsSentAgain() async {
     let transport = ScriptedTransport.replying([
-      { $0.onFinish = { $0.fail(ConnectError(code: .unavailable), isUnprocessed: true) } }, StreamChainTests.echo,
+      { $0.onFinish = { $0.fail(ConnectError(code: .unavailable), isUnprocessed: true) } },
+      StreamChainTests.echo,
     ])
     let stream = ProtocolClient.scripted(transport).bidirectionalStream(.bidirectional)
     try? await stream.send("a")
@@ -74,7 +78,8 @@ final class TransparentRetryTests: XCTestCase {
 
   func testNotWhenMoreWasSentThanIsKept() async {
     let transport = ScriptedTransport.replying([
-      { $0.onFinish = { $0.fail(ConnectError(code: .unavailable), isUnprocessed: true) } }, StreamChainTests.echo,
+      { $0.onFinish = { $0.fail(ConnectError(code: .unavailable), isUnprocessed: true) } },
+      StreamChainTests.echo,
     ])
     let stream = ProtocolClient.scripted(transport).bidirectionalStream(.bidirectional)
     for _ in 0..<3 { try? await stream.send(Text(String(repeating: "x", count: 40_000))) }

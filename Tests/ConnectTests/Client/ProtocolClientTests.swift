@@ -83,7 +83,8 @@ final class ProtocolClientTests: XCTestCase {
       struct Failure: Error {}
       let failsToEncode: Bool
       var name: String { "json" }
-      func encode<M: Sendable>(_ m: M, as coding: MessageCoding<M>, deterministic: Bool) throws -> ByteBuffer {
+      func encode<M: Sendable>(_ m: M, as coding: MessageCoding<M>, deterministic: Bool) throws -> ByteBuffer
+      {
         if self.failsToEncode { throw Failure() }
         return try JSONCodec().encode(m, as: coding, deterministic: deterministic)
       }
@@ -99,7 +100,9 @@ final class ProtocolClientTests: XCTestCase {
           StreamChainTests.echo(stream)
         }
       }
-      let client = ProtocolClient.scripted(transport) { $0.codec = FailingCodec(failsToEncode: failsToEncode) }
+      let client = ProtocolClient.scripted(transport) {
+        $0.codec = FailingCodec(failsToEncode: failsToEncode)
+      }
       let unary = await client.unary(.unary, "x")
       XCTAssertEqual(unary.error?.code, .internalError)
       XCTAssertTrue(unary.error?.exception is FailingCodec.Failure)

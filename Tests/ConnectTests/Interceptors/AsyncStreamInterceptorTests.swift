@@ -180,7 +180,9 @@ final class AsyncStreamInterceptorTests: XCTestCase {
 
   func testTheCapReportsTheLastError() async {
     let count = Box(0)
-    let transport = ScriptedTransport { $0.fail(ConnectError(code: .unavailable, message: "\(count.increment())")) }
+    let transport = ScriptedTransport {
+      $0.fail(ConnectError(code: .unavailable, message: "\(count.increment())"))
+    }
     let client = ProtocolClient.scripted(transport, interceptors: [Self.retrying])
     do {
       for try await _ in client.serverStream(.serverStream, "x").messages {}

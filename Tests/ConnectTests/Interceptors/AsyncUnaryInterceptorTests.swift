@@ -284,7 +284,11 @@ final class AsyncUnaryInterceptorTests: XCTestCase {
         return ResponseMessage(message: "ignored")
       }
     }
-    let client = ProtocolClient.scripted(transport, interceptors: [body("A"), body("B")], timeout: .seconds(1))
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [body("A"), body("B")],
+      timeout: .seconds(1)
+    )
     let outcome = client.outcome(of: "x").outcome
     await started.wait()
     transport.virtualExecutor.advance(by: .seconds(1))

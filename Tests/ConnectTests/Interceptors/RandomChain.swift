@@ -76,7 +76,8 @@ struct RandomChain {
           ? .pass : RequestAction.allCases.randomElement(using: &generator) ?? .pass
       },
       responses: (0..<3).map { _ in
-        Bool.random(using: &generator) ? .pass : ResponseAction.allCases.randomElement(using: &generator) ?? .pass
+        Bool.random(using: &generator)
+          ? .pass : ResponseAction.allCases.randomElement(using: &generator) ?? .pass
       },
       timing: Timing.allCases.randomElement(using: &generator) ?? .atOnce
     )

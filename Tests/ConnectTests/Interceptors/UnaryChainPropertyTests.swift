@@ -54,7 +54,9 @@ extension ResponseMessage where Output == Text {
     if parts[0] == "ok" {
       self.init(message: Text(parts[1]))
     } else {
-      self.init(error: ConnectError(code: parts[0] == "internal" ? .internalError : .dataLoss, message: parts[1]))
+      self.init(
+        error: ConnectError(code: parts[0] == "internal" ? .internalError : .dataLoss, message: parts[1])
+      )
     }
   }
 }
@@ -142,7 +144,8 @@ private struct Both: AsyncUnaryInterceptor, @unchecked Sendable {
     await Task.yield()
     switch self.script {
     case .fail: throw ConnectError(code: .internalError, message: self.name)
-    case .answer: return try XCTUnwrap(ResponseMessage<Text>(outcome: "ok \(self.name)") as? ResponseMessage<Output>)
+    case .answer:
+      return try XCTUnwrap(ResponseMessage<Text>(outcome: "ok \(self.name)") as? ResponseMessage<Output>)
     case .pass, .replace, .retry: break
     }
     var response = try await next(request)
@@ -151,7 +154,9 @@ private struct Both: AsyncUnaryInterceptor, @unchecked Sendable {
     }
     let outcome = try XCTUnwrap(response as? ResponseMessage<Text>).outcome
     self.events.add("\(self.name) response \(outcome)")
-    if case .replace = self.script { return ResponseMessage(error: ConnectError(code: .dataLoss, message: self.name)) }
+    if case .replace = self.script {
+      return ResponseMessage(error: ConnectError(code: .dataLoss, message: self.name))
+    }
     return response
   }
 }
