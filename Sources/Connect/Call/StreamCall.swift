@@ -280,7 +280,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   private func pumpUp() -> Bool {
     var hasMoved = false
     // Each result goes as far as it can before the next is brought, so that none is brought in vain.
-    while !self.isOver, self.messageChain?.pumpUp() == true || self.byteChain?.pumpUp() == true || self.takeArrived() {
+    while !self.isOver,
+      self.messageChain?.pumpUp() == true || self.byteChain?.pumpUp() == true || self.takeArrived()
+    {
       hasMoved = true
     }
     if !self.isOver, self.demand > 0, let end = self.pendingEnd {
@@ -291,7 +293,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   /// Brings the next result from the wire, if it is wanted and there.
   private func takeArrived() -> Bool {
-    guard !self.isOver, self.byteChain?.wants ?? self.wantsDecoded, let result = self.exchange?.next() else { return false }
+    guard !self.isOver, self.byteChain?.wants ?? self.wantsDecoded, let result = self.exchange?.next() else {
+      return false
+    }
     if let chain = self.byteChain { chain.receive(result) } else { self.decode(result) }
     return true
   }
