@@ -329,7 +329,9 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       return
     }
     guard !run.hasCalledNext || self.call.takeRetry() else {
-      mailbox.post(run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(self.call.method)))
+      mailbox.post(
+        run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(self.call.method))
+      )
       return
     }
     run.hasCalledNext = true
