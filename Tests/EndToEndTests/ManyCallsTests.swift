@@ -123,7 +123,7 @@ final class ManyCallsTests: XCTestCase {
     }
   }
 
-  /// Streams, which have more state: 10,000 of them.
+  /// Streams, which have more state.
   func testMemoryAfterManyStreams() async throws {
     try await EmbeddedServer.run(.http2, server: self.uncounted) { embedded in
       var before = 0
