@@ -12,17 +12,20 @@ swift_files = $(filter-out %.pb.swift,$(wildcard \
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
+# Without the option --product, and without a kept build plan: after `swift build --product` or `swift run`,
+# a kept plan holds all products of all dependencies, such as swift-protobuf's C++ protoc.
+
 .PHONY: demo
-demo: ## Run the demo against a server inside it
+demo: setup ## Run the demo against a server inside it
 	@echo "Building the demo (the first build takes some minutes)"
-	@swift build -q --product Demo
-	@swift run -q --skip-build Demo
+	@swift build -q --disable-build-manifest-caching
+	@"$$(swift build --show-bin-path)/Demo"
 
 .PHONY: test
 test: setup venv lint check-generated ## Check everything: style, generated code, tests
 	@echo "Building the tests (the first build takes some minutes)"
-	@swift build -q --build-tests
-	@swift test --skip-build
+	@swift build -q --build-tests --disable-build-manifest-caching
+	@swift test --skip-build --disable-swift-testing
 
 .PHONY: lint
 lint: ## Check the style of all Swift files
@@ -52,4 +55,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .venv
+	@rm -rf .build .build-protoc-gen .venv

@@ -62,7 +62,13 @@ let package = Package(
     // MARK: Demo
     .executableTarget(
       name: "Demo",
-      dependencies: ["Connect", "ConnectNIO", "LoopbackServer"],
+      dependencies: [
+        "Connect",
+        "ConnectNIO",
+        "LoopbackServer",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
       swiftSettings: swiftSettings
     ),
 
@@ -70,6 +76,7 @@ let package = Package(
     .target(
       name: "LoopbackServer",
       dependencies: [
+        "Connect",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -87,6 +94,7 @@ let package = Package(
         "Connect",
         "LoopbackServer",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings

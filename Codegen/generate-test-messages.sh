@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
 # Generates the Swift messages of Protos/connect/test/v1 into the folder given (default: where they are
-# committed). Needs protoc and the protoc-gen-swift that `swift build --product protoc-gen-swift` makes.
+# committed). Needs protoc; builds protoc-gen-swift of the swift-protobuf that the package resolved.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out="${1:-Tests/LoopbackServer/Generated}"
 
-swift build -q --product protoc-gen-swift
-plugin="$(swift build --show-bin-path)/protoc-gen-swift"
+# In a scratch folder of its own: after `--product` of a dependency, SwiftPM keeps a build plan with all
+# products of all dependencies, and the next plain build would compile swift-protobuf's C++ protoc.
+if [[ ! -d .build/checkouts/swift-protobuf ]]; then swift package resolve >/dev/null; fi
+build=(
+  swift build -q --package-path .build/checkouts/swift-protobuf --scratch-path .build-protoc-gen
+  --product protoc-gen-swift
+)
+"${build[@]}"
+plugin="$("${build[@]}" --show-bin-path)/protoc-gen-swift"
+
 mkdir -p "$out"
 protoc -I Protos \
   --plugin=protoc-gen-swift="$plugin" \

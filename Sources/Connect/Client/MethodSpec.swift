@@ -10,7 +10,7 @@ public enum IdempotencyLevel: Sendable, Hashable {
 }
 
 /// How many messages flow in each direction.
-public enum StreamType: Sendable, Hashable, CaseIterable {
+public enum StreamType: Sendable, Hashable {
   case unary
   case clientStream
   case serverStream

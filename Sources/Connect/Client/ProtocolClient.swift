@@ -16,7 +16,9 @@ public final class ProtocolClient: Sendable {
   private let origin: Origin
   private let pathPrefix: String
   private let endpoint: Result<any HTTPEndpoint, ConnectError>
-  private let contentTypes: [StreamType: String]
+  private let unaryContentType: String
+  /// Of all calls that are not unary.
+  private let streamContentType: String
   let wire: any WireProtocol
   /// Where this client's calls live.
   let executor: any CallExecutor
@@ -27,12 +29,8 @@ public final class ProtocolClient: Sendable {
     self.config = config
     let wire = config.networkProtocol.wire
     self.wire = wire
-    let codecName = config.codec.name
-    self.contentTypes = Dictionary(
-      uniqueKeysWithValues: StreamType.allCases.map { streamType in
-        (streamType, wire.contentType(codecName: codecName, streamType: streamType))
-      }
-    )
+    self.unaryContentType = wire.contentType(codecName: config.codec.name, isUnary: true)
+    self.streamContentType = wire.contentType(codecName: config.codec.name, isUnary: false)
     let host: Result<(origin: Origin, pathPrefix: String), ConnectError> = Result { () throws(ConnectError) in
       try Origin.parse(host: config.host)
     }
@@ -60,7 +58,7 @@ public final class ProtocolClient: Sendable {
   }
 
   func contentType(for streamType: StreamType) -> String {
-    self.contentTypes[streamType] ?? ""
+    streamType == .unary ? self.unaryContentType : self.streamContentType
   }
 
   /// The way to `origin`, which is another than the client's if an interceptor has said so.

@@ -4,6 +4,9 @@ public import NIOCore
 ///
 /// A codec of one's own may encode on its own (casting the message to a protocol of its own), or wrap another
 /// codec, say to encrypt what ``ProtoCodec`` makes.
+///
+/// Bodies are `ByteBuffer`. Where another library wants Foundation's `Data`, `Data(bytes.readableBytesView)` and
+/// `ByteBuffer(bytes: data)` convert, at the price of a copy.
 public protocol Codec: Sendable {
   /// The subtype in the content-type: `proto`, `json`, or a name that the server knows.
   var name: String { get }

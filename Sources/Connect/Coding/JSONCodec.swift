@@ -13,14 +13,12 @@ public struct JSONCodec: Codec {
   /// See ``JSONCodingOptions`` for the parameters.
   public init(
     deterministic: Bool = false,
-    alwaysPrintFieldsWithNoPresence: Bool = false,
     alwaysPrintEnumsAsInts: Bool = false,
     preserveProtoFieldNames: Bool = false,
     ignoreUnknownFields: Bool = true
   ) {
     self.options = JSONCodingOptions(
       deterministic: deterministic,
-      alwaysPrintFieldsWithNoPresence: alwaysPrintFieldsWithNoPresence,
       alwaysPrintEnumsAsInts: alwaysPrintEnumsAsInts,
       preserveProtoFieldNames: preserveProtoFieldNames,
       ignoreUnknownFields: ignoreUnknownFields

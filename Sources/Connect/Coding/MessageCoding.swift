@@ -42,11 +42,9 @@ public struct BinaryCodingOptions: Sendable, Hashable {
 
 /// What ``JSONCodec`` asks of a family's JSON encoding.
 public struct JSONCodingOptions: Sendable, Hashable {
-  /// Equal messages give equal bytes.
+  /// Equal messages give equal bytes. One exception: SwiftProtobuf writes the fields of a `google.protobuf.Struct`
+  /// in any order.
   public var deterministic: Bool
-  /// Write every field, also those that have their default value. Protobuf messages only; SwiftProtobuf has no
-  /// such option and refuses to encode with it.
-  public var alwaysPrintFieldsWithNoPresence: Bool
   /// Write enum values as numbers. Protobuf messages only.
   public var alwaysPrintEnumsAsInts: Bool
   /// Write field names as in the proto file, not in lowerCamelCase. Protobuf messages only.
@@ -56,13 +54,11 @@ public struct JSONCodingOptions: Sendable, Hashable {
 
   public init(
     deterministic: Bool = false,
-    alwaysPrintFieldsWithNoPresence: Bool = false,
     alwaysPrintEnumsAsInts: Bool = false,
     preserveProtoFieldNames: Bool = false,
     ignoreUnknownFields: Bool = true
   ) {
     self.deterministic = deterministic
-    self.alwaysPrintFieldsWithNoPresence = alwaysPrintFieldsWithNoPresence
     self.alwaysPrintEnumsAsInts = alwaysPrintEnumsAsInts
     self.preserveProtoFieldNames = preserveProtoFieldNames
     self.ignoreUnknownFields = ignoreUnknownFields

@@ -3,15 +3,7 @@ internal import SwiftProtobuf
 
 /// Protobuf's canonical JSON mapping by SwiftProtobuf, from and to `ByteBuffer`.
 enum ProtobufJSON {
-  /// - Throws: ``ConnectError`` with `unimplemented` for an option that SwiftProtobuf does not offer.
   static func encode(_ message: some SwiftProtobuf.Message, options: JSONCodingOptions) throws -> ByteBuffer {
-    guard !options.alwaysPrintFieldsWithNoPresence else {
-      throw ConnectError(
-        code: .unimplemented,
-        message: "SwiftProtobuf's JSON cannot print fields that have their default value"
-          + " (alwaysPrintFieldsWithNoPresence)"
-      )
-    }
     var encoding = JSONEncodingOptions()
     encoding.alwaysPrintEnumsAsInts = options.alwaysPrintEnumsAsInts
     encoding.preserveProtoFieldNames = options.preserveProtoFieldNames

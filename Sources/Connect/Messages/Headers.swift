@@ -161,11 +161,14 @@ extension String {
       bytes.contains { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "Z") }
     }
     guard hasUppercase else { return self }
-    return String(
-      decoding: self.utf8.map { byte in
-        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
-      },
-      as: UTF8.self
-    )
+    // Writes in place, so that a name of up to 15 bytes costs no allocation.
+    return String(unsafeUninitializedCapacity: copy.utf8.count) { buffer in
+      var count = 0
+      for byte in self.utf8 where count < buffer.count {
+        buffer[count] = byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
+        count += 1
+      }
+      return count
+    }
   }
 }

@@ -10,9 +10,9 @@ struct BodyBuffer {
   private var expectedLength = 0
   private var isOwned = false
 
-  /// - Parameter limit: In bytes.
+  /// - Parameter limit: In bytes; a `ByteBuffer` cannot hold 4 GiB, whatever the limit.
   init(limit: Int) {
-    self.limit = limit
+    self.limit = min(limit, Int(UInt32.max))
   }
 
   /// Takes note of a `content-length`. False if it is over the limit.

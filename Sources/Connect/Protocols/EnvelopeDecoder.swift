@@ -143,7 +143,10 @@ struct EnvelopeDecoder {
   /// Ensures that there is something to read in `current`, if there is anything at all.
   private mutating func advance() -> Bool {
     while self.current.readableBytes == 0 {
-      guard let next = self.rest.popFirst() else { return false }
+      guard let next = self.rest.popFirst() else {
+        self.releaseIfDrained()
+        return false
+      }
       self.current = next
     }
     return true

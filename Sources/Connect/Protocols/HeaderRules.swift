@@ -97,12 +97,16 @@ enum HeaderRules {
   }
 
   private static func isConnectionSpecific(_ name: String) -> Bool {
-    switch name {
-    case "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer",
-      "transfer-encoding", "upgrade":
-      true
-    default:
-      false
+    // By length first: this runs for each header of each call.
+    switch name.utf8.count {
+    case 2: name == "te"
+    case 4: name == "host"
+    case 7: name == "trailer" || name == "upgrade"
+    case 10: name == "connection" || name == "keep-alive"
+    case 14: name == "content-length"
+    case 16: name == "proxy-connection"
+    case 17: name == "transfer-encoding"
+    default: false
     }
   }
 

@@ -11,7 +11,7 @@ protocol WireProtocol: Sendable {
   func owns(headerName name: String) -> Bool
 
   /// The content-type of a request.
-  func contentType(codecName: String, streamType: StreamType) -> String
+  func contentType(codecName: String, isUnary: Bool) -> String
 
   /// Whether the messages of such a call are enveloped, so that any number can be sent in a body.
   func envelopesMessages(of streamType: StreamType) -> Bool

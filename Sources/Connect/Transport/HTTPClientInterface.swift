@@ -136,7 +136,7 @@ public struct HTTPStreamFailure: Sendable {
 /// Facts about the connection that serves a stream, for metrics.
 public struct HTTPConnectionInfo: Sendable, Hashable {
   public enum Version: String, Sendable, Hashable {
-    case http1_1 = "HTTP/1.1"
+    case http1 = "HTTP/1.1"
     case http2 = "HTTP/2"
   }
 

@@ -23,6 +23,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   private struct State {
     var isShutDown = false
     var endpoints: [EndpointKey: NIOEndpoint] = [:]
+    /// The first endpoint of each origin, which all get who ask for no particular event loop.
+    var sharedEndpoints: [Origin: NIOEndpoint] = [:]
     var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
   }
 
@@ -52,7 +54,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     for endpoint in endpoints { endpoint.closeWhenIdle() }
   }
 
-  /// One endpoint for each origin and event loop. Without `executor`, the loops of the group take turns.
+  /// The endpoint of `origin`, which all `ProtocolClient`s share. The loops of the group take turns with origins;
+  /// with `executor`, the endpoint is one on that executor's loop.
   ///
   /// - Throws: ``ConnectError`` with `invalid_argument` if `origin` is no possible address, or `executor` did
   ///   not come from an endpoint of a `NIOHTTPClient`.
@@ -61,7 +64,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     on executor: (any CallExecutor)?
   ) throws(ConnectError) -> any HTTPEndpoint {
     try origin.checkAddress()
-    let eventLoop: any EventLoop
+    let eventLoop: (any EventLoop)?
     if let executor {
       guard let executor = executor as? EventLoopExecutor else {
         throw ConnectError(
@@ -71,9 +74,11 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       }
       eventLoop = executor.eventLoop
     } else {
-      eventLoop = self.eventLoopGroup.next()
+      eventLoop = nil
     }
     let (endpoint, isShutDown) = self.state.withLock { state in
+      if eventLoop == nil, let endpoint = state.sharedEndpoints[origin] { return (endpoint, false) }
+      let eventLoop = eventLoop ?? self.eventLoopGroup.next()
       let loopID = ObjectIdentifier(eventLoop)
       let key = EndpointKey(origin: origin, eventLoop: loopID)
       if let endpoint = state.endpoints[key] { return (endpoint, false) }
@@ -92,6 +97,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       )
       state.executors[loopID] = executor
       state.endpoints[key] = endpoint
+      if state.sharedEndpoints[origin] == nil { state.sharedEndpoints[origin] = endpoint }
       return (endpoint, state.isShutDown)
     }
     if isShutDown { _ = endpoint.shutDown(within: .zero) }

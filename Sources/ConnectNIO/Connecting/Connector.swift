@@ -15,15 +15,14 @@ struct Connector: Sendable {
 
   /// Connects for `attempt`, which is told how that ended. To be called on `eventLoop`.
   func connect(_ attempt: PooledConnection, on eventLoop: any EventLoop) {
-    let deadline = NIODeadline.now() + TimeAmount(self.configuration.timeouts.connect)
     switch self.origin.scheme {
     case .http, .unix:
-      self.connect(attempt, on: eventLoop, deadline: deadline, tls: nil)
+      self.connect(attempt, on: eventLoop, tls: nil)
     case .https:
       self.tlsContexts.context(on: eventLoop).assumeIsolated().whenComplete { result in
         switch result {
         case .success(let context):
-          self.connect(attempt, on: eventLoop, deadline: deadline, tls: context)
+          self.connect(attempt, on: eventLoop, tls: context)
         case .failure(let error):
           attempt.closed(ConnectError(error, code: .failedPrecondition))
         }
@@ -34,11 +33,11 @@ struct Connector: Sendable {
   private func connect(
     _ attempt: PooledConnection,
     on eventLoop: any EventLoop,
-    deadline: NIODeadline,
     tls: NIOSSLContext?
   ) {
-    let bootstrap = ClientBootstrap(group: eventLoop)
-      .connectTimeout(max(deadline - .now(), .nanoseconds(1)))
+    let timeout = max(TimeAmount(self.configuration.timeouts.connect), .nanoseconds(1))
+    let deadline = NIODeadline.now() + timeout
+    let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout)
     let connected =
       switch self.origin.scheme {
       case .http, .https: bootstrap.connect(host: self.origin.host, port: self.origin.port)
@@ -56,7 +55,7 @@ struct Connector: Sendable {
         if let tls {
           self.startTLS(tls, on: channel, for: attempt, deadline: deadline)
         } else {
-          let version = self.configuration.version.known(for: self.origin.scheme) ?? .http1_1
+          let version = self.configuration.version.known(for: self.origin.scheme) ?? .http1
           self.startHTTP(version, on: channel, for: attempt, deadline: deadline)
         }
       }
@@ -75,6 +74,15 @@ struct Connector: Sendable {
       timeout: Duration(deadline - .now()),
       timeoutError: { self.timedOut("the TLS handshake with") },
       describe: { self.describe(tlsFailure: $0, certificate: $1) },
+      verify: { certificate in
+        guard self.configuration.tls.certificateVerification == .full, let name = self.serverName,
+          CertificateNames.isDoubtful(certificate, for: name)
+        else { return nil }
+        return self.describe(
+          tlsFailure: NIOSSLExtraError.failedToValidateHostname,
+          certificate: certificate
+        )
+      },
       completion: { result in
         switch result {
         case .failure(let error): attempt.closed(error)
@@ -83,6 +91,7 @@ struct Connector: Sendable {
         }
       }
     )
+    attempt.channel = channel
     do {
       let handler = try NIOSSLClientHandler(context: tls, serverHostname: self.serverName)
       try channel.pipeline.syncOperations.addHandler(handshake)
@@ -120,7 +129,7 @@ struct Connector: Sendable {
         )
       )
     case (_, .automatic), (_, .http1Only):
-      self.startHTTP(.http1_1, on: channel, for: attempt, deadline: deadline)
+      self.startHTTP(.http1, on: channel, for: attempt, deadline: deadline)
     }
   }
 
@@ -138,7 +147,7 @@ struct Connector: Sendable {
     }
     do {
       switch version {
-      case .http1_1: try self.startHTTP1(on: channel, for: attempt)
+      case .http1: try self.startHTTP1(on: channel, for: attempt)
       case .http2: try self.startHTTP2(on: channel, for: attempt, deadline: deadline)
       }
     } catch {
@@ -156,7 +165,7 @@ struct Connector: Sendable {
       logger: self.logger
     )
     try channel.pipeline.syncOperations.addHTTP1Codec(self.configuration.http1)
-    attempt.established(connection, version: .http1_1)
+    attempt.established(connection, version: .http1)
     try channel.pipeline.syncOperations.addHandler(connection)
   }
 

@@ -111,10 +111,10 @@ extension NIOHTTPClient.Configuration.HTTPVersion {
   /// The version that connections will have, where that does not depend on the server.
   func known(for scheme: Origin.Scheme) -> HTTPConnectionInfo.Version? {
     switch (self, scheme) {
-    case (.http1Only, _): .http1_1
+    case (.http1Only, _): .http1
     case (.http2Only, _): .http2
     case (.automatic, .https): nil
-    case (.automatic, .http), (.automatic, .unix): .http1_1
+    case (.automatic, .http), (.automatic, .unix): .http1
     }
   }
 }

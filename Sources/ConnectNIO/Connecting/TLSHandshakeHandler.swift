@@ -10,22 +10,26 @@ final class TLSHandshakeHandler: ChannelInboundHandler, RemovableChannelHandler 
   private let timeout: Duration
   private let describeTimeout: () -> ConnectError
   private let describe: (any Error, NIOSSLCertificate?) -> ConnectError
+  private let verify: (NIOSSLCertificate) -> ConnectError?
   private var completion: ((Result<String?, ConnectError>) -> Void)?
   private var timer: Scheduled<Void>?
 
   /// - Parameters:
   ///   - timeoutError: What to fail with after `timeout`.
   ///   - describe: Turns an error, with the server's certificate as far as it is known, into ours.
+  ///   - verify: Looks at the certificate of a server that NIOSSL has accepted; an error refuses it.
   ///   - completion: Gets the protocol that was negotiated by ALPN, if one was.
   init(
     timeout: Duration,
     timeoutError: @escaping () -> ConnectError,
     describe: @escaping (any Error, NIOSSLCertificate?) -> ConnectError,
+    verify: @escaping (NIOSSLCertificate) -> ConnectError?,
     completion: @escaping (Result<String?, ConnectError>) -> Void
   ) {
     self.timeout = timeout
     self.describeTimeout = timeoutError
     self.describe = describe
+    self.verify = verify
     self.completion = completion
   }
 
@@ -46,6 +50,10 @@ final class TLSHandshakeHandler: ChannelInboundHandler, RemovableChannelHandler 
       context.fireUserInboundEventTriggered(event)
       return
     }
+    if let certificate = self.certificate(context), let error = self.verify(certificate) {
+      self.fail(error, context: context)
+      return
+    }
     self.timer?.cancel()
     self.completion.take()?(.success(negotiated))
     context.pipeline.syncOperations.removeHandler(self, promise: nil)
@@ -56,8 +64,11 @@ final class TLSHandshakeHandler: ChannelInboundHandler, RemovableChannelHandler 
       context.fireErrorCaught(error)
       return
     }
-    let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
-    self.fail(self.describe(error, certificate), context: context)
+    self.fail(self.describe(error, self.certificate(context)), context: context)
+  }
+
+  private func certificate(_ context: ChannelHandlerContext) -> NIOSSLCertificate? {
+    try? context.pipeline.syncOperations.nioSSL_peerCertificate()
   }
 
   func channelInactive(context: ChannelHandlerContext) {

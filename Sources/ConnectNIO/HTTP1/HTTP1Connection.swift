@@ -32,6 +32,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   private let peer: String
   private let remoteAddress: String?
   private let configuration: NIOHTTPClient.Configuration.HTTP1
+  private let responseWindow: Int
   private let logger: Logger
   private var delegate: (any StreamConnectionDelegate)?
   private var context: ChannelHandlerContext?
@@ -56,6 +57,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     self.peer = origin.description
     self.remoteAddress = channel.remoteAddress.flatMap { RemoteAddress.text($0) }
     self.configuration = configuration
+    self.responseWindow = max(configuration.responseWindow, 1)
     self.delegate = delegate
     self.logger = logger
   }
@@ -132,7 +134,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
 
   func didConsume(_ stream: HTTP1Stream) {
     guard self.isReadWithheld, self.isServing(stream),
-      stream.unconsumed < self.configuration.responseWindow
+      stream.unconsumed < self.responseWindow
     else { return }
     self.isReadWithheld = false
     self.later { self.context?.read() }
@@ -167,7 +169,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     if !stream.hasStarted {
       stream.hasStarted = true
       let info = HTTPConnectionInfo(
-        version: .http1_1,
+        version: .http1,
         isReused: self.streamsServed > 0,
         remoteAddress: self.remoteAddress
       )
@@ -236,7 +238,9 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   }
 
   /// Tells of the end of a response that is complete.
-  private func deliverEnd() {
+  ///
+  /// - Parameter isLast: Whether the connection is of no further use.
+  private func deliverEnd(isLast: Bool = false) {
     guard case .busy(let stream) = self.state, case .complete(let trailers) = stream.response else { return }
     if self.sawUncleanShutdown, stream.endsWithConnection {
       let reason = "TLS ended without a close_notify, so the response may be cut short"
@@ -244,7 +248,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
       return
     }
     let isReusable =
-      stream.request == .finished && stream.allowsReuse && !self.isDraining
+      !isLast && stream.request == .finished && stream.allowsReuse && !self.isDraining
       && self.context?.channel.isActive == true
     self.state = isReusable ? .idle : .closing
     // The pool first: a call that the handler starts finds the connection free.
@@ -322,7 +326,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   }
 
   func read(context: ChannelHandlerContext) {
-    if case .busy(let stream) = self.state, stream.unconsumed >= self.configuration.responseWindow {
+    if case .busy(let stream) = self.state, stream.unconsumed >= self.responseWindow {
       self.isReadWithheld = true
     } else {
       context.read()
@@ -331,6 +335,8 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch self.state {
+    case .busy(let stream) where !stream.isFlushed:
+      self.end(failing: .invalidHTTP1(self.peer, "it answered before the request was sent"))
     case .busy(let stream):
       self.receive(self.unwrapInboundIn(data), for: stream)
     case .new, .idle:
@@ -356,7 +362,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
       self.sawUncleanShutdown = true
       return
     }
-    self.deliverEnd()
+    self.deliverEnd(isLast: true)
     guard case .busy(let stream) = self.state else {
       self.end(failing: .invalidHTTP1(self.peer, String(describing: error)))
       return
@@ -386,7 +392,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    self.deliverEnd()
+    self.deliverEnd(isLast: true)
     if case .busy(let stream) = self.state {
       self.end(failing: self.lost(stream, "the peer closed it"))
     }
@@ -394,19 +400,5 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     self.delegate?.connectionDidClose(self, error: nil)
     self.delegate = nil
     context.fireChannelInactive()
-  }
-}
-
-extension ConnectError {
-  fileprivate static func invalidHTTP1(
-    _ peer: String,
-    _ reason: String,
-    _ cause: (any Swift.Error)? = nil
-  ) -> ConnectError {
-    ConnectError(
-      code: .internalError,
-      message: "\(peer) sent something that is not valid HTTP/1.1: \(reason)",
-      exception: cause
-    )
   }
 }

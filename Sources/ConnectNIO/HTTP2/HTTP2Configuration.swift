@@ -3,7 +3,7 @@
 public struct HTTP2Configuration: Sendable, Hashable {
   /// How to notice a connection that is dead without having been closed (RFC 9113, section 6.7).
   public struct Keepalive: Sendable, Hashable {
-    /// A ping is sent when nothing was received for this long.
+    /// How often to look. A ping is sent if nothing was received since the last look.
     public var interval: Duration
     /// The connection is given up when nothing at all was received for this long after a ping.
     public var timeout: Duration
@@ -32,7 +32,8 @@ public struct HTTP2Configuration: Sendable, Hashable {
   public var maxFrameSize: Int
   /// The largest header or trailer list of a response, counted as in RFC 9113, section 6.5.2: the bytes of
   /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`. 64 KiB by
-  /// default.
+  /// default. Much more is of little use: libnghttp2 gives up a connection on which a header block comes in more
+  /// than nine frames.
   public var maxHeaderListSize: Int
   /// Off by default.
   public var keepalive: Keepalive?

@@ -31,12 +31,9 @@ extension HTTP2Connection: ChannelDuplexHandler {
     guard self.state == .active else { return }
     self.isReading = true
     self.hasReceived = true
-    if self.session.receive(self.unwrapInboundIn(data)) {
-      self.handleEvents()
-    } else {
-      self.handleEvents()
-      self.shutDown(self.brokenSessionError, sending: .protocolError)
-    }
+    let isIntact = self.session.receive(self.unwrapInboundIn(data))
+    self.handleEvents()
+    if !isIntact { self.shutDown(self.brokenSessionError, sending: nil) }
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {

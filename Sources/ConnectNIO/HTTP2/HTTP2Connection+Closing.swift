@@ -9,7 +9,7 @@ extension HTTP2Connection {
     if self.isDraining, self.session.liveCount == 0 {
       self.shutDown(self.goAwayError, sending: .noError)
     } else if self.state == .active, !self.session.wantsRead, !self.session.wantsWrite {
-      self.shutDown(self.brokenSessionError, sending: nil)
+      self.shutDown(self.finishedSessionError, sending: nil)
     }
   }
 
@@ -39,6 +39,9 @@ extension HTTP2Connection {
     if let error { self.logger.debug("HTTP/2 connection failed", metadata: ["error": "\(error)"]) }
 
     let streams = self.session.liveStreams
+    // A handler that starts a new stream when it hears of its end must not be given this connection again.
+    if !streams.isEmpty, !self.isDraining { delegate?.connectionWillClose(self) }
+    self.isDraining = true
     if isChannelUsable, let errorCode { self.sayGoodbye(errorCode) }
     let reason = error ?? ConnectError(code: .unavailable, message: "the HTTP/2 connection was closed")
     for stream in streams.reversed() {
@@ -96,12 +99,20 @@ extension HTTP2Connection {
     return ConnectError(code: code, message: "the server ended the HTTP/2 connection: \(goAway)")
   }
 
+  /// Why the session has nothing more to do; nil if everything was in order.
+  private var finishedSessionError: ConnectError? {
+    if self.session.sentGoAway?.errorCode ?? .noError == .noError, self.session.goAway != nil {
+      return self.goAwayError
+    }
+    return self.brokenSessionError
+  }
+
   /// Why the session cannot go on.
-  var brokenSessionError: ConnectError? {
+  var brokenSessionError: ConnectError {
     if let sent = self.session.sentGoAway, sent.errorCode != .noError {
       return ConnectError(code: .internalError, message: "the server broke the HTTP/2 protocol: \(sent)")
     }
-    if self.session.goAway != nil { return self.goAwayError }
-    return ConnectError(code: .internalError, message: "the HTTP/2 session failed")
+    let reason = self.session.fatalError ?? "unknown reason"
+    return ConnectError(code: .internalError, message: "the HTTP/2 session failed: \(reason)")
   }
 }

@@ -13,7 +13,7 @@ internal import NIOCore
 /// write:  calls change the session's queues -> one flush per tick -> channel -> events
 /// ```
 ///
-/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:)` only, which run as the event
+/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:sending:)` only, which run as the event
 /// loop's own work and never below a function that a call or the pool has called.
 ///
 /// Confined to the channel's event loop.
@@ -27,8 +27,9 @@ final class HTTP2Connection: StreamConnection {
 
   /// A flush writes to the channel whenever it has gathered about so many bytes.
   static let writeSize = 128 << 10
-  /// With so many control frames waiting for a channel that is not writable, nothing more is read.
-  static let controlFrameLimit = 256
+  /// With so many answers waiting for a channel that is not writable, nothing more is read. libnghttp2 gives
+  /// up the connection at 1,000.
+  static let heldAnswerLimit = 256
 
   let session: HTTP2Session
   let configuration: HTTP2Configuration
@@ -36,7 +37,8 @@ final class HTTP2Connection: StreamConnection {
   let channel: any Channel
   let logger: Logger
 
-  weak var delegate: (any StreamConnectionDelegate)?
+  /// Held until the connection is closed.
+  var delegate: (any StreamConnectionDelegate)?
   var context: ChannelHandlerContext?
   var state = State.idle
 
@@ -174,9 +176,13 @@ extension HTTP2Connection {
     context.flush()
   }
 
-  /// Whether the peer makes us queue answers that it does not read.
+  /// Whether the peer makes us queue answers (to PING and SETTINGS) that it does not read.
+  ///
+  /// What the streams themselves may queue, up to HEADERS, WINDOW_UPDATE and RST_STREAM each, does not count:
+  /// were reading to stop for that, a peer that is blocked writing could never read it.
   var isReadToBeHeld: Bool {
-    !self.channel.isWritable && self.session.queuedFrames > Self.controlFrameLimit
+    !self.channel.isWritable
+      && self.session.queuedFrames > Self.heldAnswerLimit + 3 * self.session.liveCount
   }
 }
 

@@ -35,8 +35,8 @@ final class HTTP2Session {
   var goAway: HTTP2GoAway?
   /// The GOAWAY that we sent, which libnghttp2 does of itself if the peer breaks the protocol.
   var sentGoAway: HTTP2GoAway?
-  /// Counts the answers to our pings.
-  var pingAnswers = 0
+  /// What libnghttp2 said when it could not go on; nil while it can.
+  private(set) var fatalError: String?
 
   /// The streams that the C session knows, newest first; see `insert(_:)` and `remove(_:)`.
   var firstLive: Unmanaged<HTTP2Stream>?
@@ -78,7 +78,7 @@ final class HTTP2Session {
     }
     self.inputStart = nil
     self.input = ByteBuffer()
-    return result >= 0
+    return self.check(result)
   }
 
   // MARK: Writing
@@ -112,11 +112,18 @@ final class HTTP2Session {
     while self.output.byteCount < limit {
       var frame: UnsafePointer<UInt8>?
       let count = nghttp2_session_mem_send(handle, &frame)
-      guard count >= 0 else { return false }
+      guard self.check(count) else { return false }
       guard count > 0 else { break }
       self.output.append(copying: UnsafeRawBufferPointer(start: frame, count: count))
     }
     return true
+  }
+
+  private func check(_ result: Int) -> Bool {
+    guard result < 0 else { return true }
+    let code = Int32(truncatingIfNeeded: result)
+    self.fatalError = nghttp2_strerror(code).map { String(cString: $0) } ?? "error \(code)"
+    return false
   }
 
   // MARK: Connection

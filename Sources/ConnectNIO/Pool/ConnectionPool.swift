@@ -13,15 +13,6 @@ internal import Connect
 ///
 /// Between events, nobody waits while an open connection has room for another stream.
 struct ConnectionPool<Connection, Waiter> {
-  struct Limits {
-    /// Connections while the origin speaks HTTP/1.1, and while it speaks HTTP/2.
-    var http1Connections: Int
-    var http2Connections: Int
-    var waitingCalls: Int
-    /// How long a connection without streams stays.
-    var idleTimeout: Duration
-  }
-
   /// Names a connection; never used again for another one.
   struct ConnectionID: Hashable, Sendable {
     fileprivate(set) var slot: Int
@@ -29,30 +20,6 @@ struct ConnectionPool<Connection, Waiter> {
   }
 
   typealias Ticket = WaitingQueue<Waiter>.Ticket
-
-  enum Action {
-    /// Connect; ends in `connectionClosed`, or in `connectionEstablished` and all that follows.
-    case open(ConnectionID)
-    /// Start the waiting stream; it is already counted.
-    case start(Waiter, on: Connection, ConnectionID)
-    case fail(Waiter, ConnectError)
-    case drain(Connection)
-    case close(Connection, ConnectError)
-    /// Give up an attempt to connect. The pool has forgotten it.
-    case abandon(ConnectionID, ConnectError)
-    /// Call `backoffDidElapse` after this time.
-    case backOff(Duration)
-    /// Call `checkIdle` after this time.
-    case checkIdle(after: Duration)
-    /// The pool was shut down and nothing is left. Comes once.
-    case finished
-  }
-
-  enum Enqueued {
-    case waiting(Ticket, [Action])
-    case tooMany
-    case shutDown
-  }
 
   enum Phase {
     case vacant, opening, open, draining
@@ -62,7 +29,7 @@ struct ConnectionPool<Connection, Waiter> {
     var phase = Phase.vacant
     var generation: UInt64 = 0
     var connection: Connection?
-    var version = HTTPConnectionInfo.Version.http1_1
+    var version = HTTPConnectionInfo.Version.http1
     var streamLimit = 0
     var streams = 0
     var idleSince = Duration.zero
@@ -327,7 +294,7 @@ extension ConnectionPool {
         return
       }
       self.slots[index].idleSince = now
-      if self.slots[index].version == .http1_1 { self.idleHTTP1.append(index) }
+      if self.slots[index].version == .http1 { self.idleHTTP1.append(index) }
       self.requestIdleCheck(after: self.limits.idleTimeout, &actions)
     }
   }
@@ -337,7 +304,7 @@ extension ConnectionPool {
     let wanted: Int
     let limit: Int
     switch self.version {
-    case .http1_1:
+    case .http1:
       (wanted, limit) = (self.waiting.count - self.openingCount, self.limits.http1Connections)
     case .http2:
       // One at a time: it brings room for many.
@@ -375,7 +342,7 @@ extension ConnectionPool {
     self.slots[index].phase = .draining
     self.openCount -= 1
     switch self.slots[index].version {
-    case .http1_1: self.idleHTTP1.removeAll { $0 == index }
+    case .http1: self.idleHTTP1.removeAll { $0 == index }
     case .http2: self.http2.removeAll { $0 == index }
     }
   }
@@ -392,7 +359,7 @@ extension ConnectionPool {
     guard self.openingCount == 0 else { return }
     self.failures += 1
     // Nothing after the first failure, then 50 ms, 100 ms and so on to one second.
-    guard self.failures > 1, !self.isBackingOff, !self.isShutDown else { return }
+    guard self.failures > 1, !self.isBackingOff else { return }
     self.isBackingOff = true
     actions.append(.backOff(.milliseconds(min(50 << min(self.failures - 2, 5), 1_000))))
   }

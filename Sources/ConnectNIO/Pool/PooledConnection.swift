@@ -11,6 +11,8 @@ final class PooledConnection: StreamConnectionDelegate {
   let id: ID
   private var endpoint: NIOEndpoint?
   private(set) var connection: (any StreamConnection)?
+  /// The channel of the TLS handshake, to be closed if the attempt is given up.
+  var channel: (any Channel)?
   /// Limits the time until the connection can serve.
   var timer: Scheduled<Void>?
   /// Set when the pool gave up the attempt; what comes of it is closed at once.
@@ -23,6 +25,7 @@ final class PooledConnection: StreamConnectionDelegate {
 
   /// The attempt brought a connection of this version. To be called before the connection can say anything.
   func established(_ connection: any StreamConnection, version: HTTPConnectionInfo.Version) {
+    self.channel = nil
     self.connection = connection
     self.endpoint?.connectionEstablished(self, version: version)
   }
@@ -32,6 +35,7 @@ final class PooledConnection: StreamConnectionDelegate {
     self.timer.take()?.cancel()
     guard let endpoint = self.endpoint else { return }
     self.endpoint = nil
+    self.channel = nil
     self.connection = nil
     endpoint.connectionClosed(self, error: error)
   }
@@ -41,6 +45,7 @@ final class PooledConnection: StreamConnectionDelegate {
     self.timer.take()?.cancel()
     self.endpoint = nil
     self.abandoned = error
+    self.channel.take()?.close(promise: nil)
     self.connection?.close(failing: error)
     self.connection = nil
   }

@@ -15,7 +15,7 @@ protocol StreamConnection: AnyObject {
 }
 
 /// What a connection tells the pool. Called on the connection's event loop, never from within a function of
-/// ``StreamConnection``.
+/// ``StreamConnection``. The connection holds it until it has told of its end.
 protocol StreamConnectionDelegate: AnyObject {
   /// The connection takes streams, this many at the same time. First after the handshake, and again whenever
   /// the number changes (HTTP/2 SETTINGS). HTTP/1.1 says 1.
@@ -25,7 +25,7 @@ protocol StreamConnectionDelegate: AnyObject {
   func connectionDidCloseStream(_ connection: any StreamConnection)
 
   /// The connection takes no more streams (GOAWAY, `connection: close`, spent stream ids); open ones may
-  /// still finish.
+  /// still finish. Also comes before the end of a stream that the connection takes with it.
   func connectionWillClose(_ connection: any StreamConnection)
 
   /// The connection is gone; all its streams have been told. `error` is nil if it was closed in order.

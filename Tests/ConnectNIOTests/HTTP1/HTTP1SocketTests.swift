@@ -30,7 +30,7 @@ final class HTTP1SocketTests: XCTestCase {
     let secondInfo = try await second.connectionInfo()
     XCTAssertEqual(firstInfo?.isReused, false)
     XCTAssertEqual(secondInfo?.isReused, true)
-    XCTAssertEqual(firstInfo?.version, .http1_1)
+    XCTAssertEqual(firstInfo?.version, .http1)
     XCTAssertEqual(firstInfo?.remoteAddress, "127.0.0.1:\(server.port)")
     XCTAssertEqual(server.accepted, 1)
     XCTAssertEqual(

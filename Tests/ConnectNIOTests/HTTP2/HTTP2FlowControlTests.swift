@@ -189,14 +189,14 @@ final class HTTP2FlowControlTests: XCTestCase {
     let counter = ReadCounter()
     try peer.channel.pipeline.syncOperations.addHandler(counter, position: .first)
     peer.setWritable(false)
-    for _ in 0...HTTP2Connection.controlFrameLimit { try peer.send(.ping()) }
+    for _ in 0...HTTP2Connection.heldAnswerLimit { try peer.send(.ping()) }
     let count = counter.reads
     peer.channel.pipeline.read()
     XCTAssertEqual(counter.reads, count)
     peer.setWritable(true)
     XCTAssertEqual(
       try peer.sent().filter { $0.kind == .ping && $0.isAck }.count,
-      HTTP2Connection.controlFrameLimit + 1
+      HTTP2Connection.heldAnswerLimit + 1
     )
     XCTAssertEqual(counter.reads, count + 1)
   }

@@ -39,6 +39,11 @@ final class HTTP2TestPeer {
     }
   }
 
+  deinit {
+    self.channel.close(promise: nil)
+    self.channel.embeddedEventLoop.run()
+  }
+
   func run() { self.channel.embeddedEventLoop.run() }
 
   func send(_ frames: HTTP2Frame...) throws { try self.send(frames.flatMap(\.bytes)) }

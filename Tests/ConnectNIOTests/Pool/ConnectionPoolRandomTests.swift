@@ -51,7 +51,7 @@ private struct RandomWorld {
       http2: self.http2Limit,
       waiting: self.waitingLimit,
       idle: .seconds(5),
-      version: [nil, .http1_1, .http2].randomElement(using: &random) ?? nil
+      version: [nil, .http1, .http2].randomElement(using: &random) ?? nil
     )
   }
 
@@ -68,7 +68,7 @@ private struct RandomWorld {
       self.harness.run(self.harness.pool.cancel(ticket))
     case 42..<54:
       guard !self.harness.attempts.isEmpty else { return }
-      let version: HTTPConnectionInfo.Version = Bool.random(using: &random) ? .http1_1 : .http2
+      let version: HTTPConnectionInfo.Version = Bool.random(using: &random) ? .http1 : .http2
       let connection = self.harness.establish(version)
       self.versions[connection] = version
       self.pendingIDs.append(connection)
@@ -78,8 +78,8 @@ private struct RandomWorld {
     case 64..<70:
       if !self.harness.attempts.isEmpty { self.harness.failAttempt() }
     case 70..<88:
-      guard let connection = self.live.filter({ self.streams[$0, default: 0] > 0 }).randomElement(using: &random)
-      else { return }
+      let busy = self.live.filter { self.streams[$0, default: 0] > 0 }
+      guard let connection = busy.randomElement(using: &random) else { return }
       self.streams[connection, default: 0] -= 1
       self.harness.streamCloses(on: connection)
     case 88..<91:

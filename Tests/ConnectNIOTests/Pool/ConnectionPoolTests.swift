@@ -7,11 +7,11 @@ final class ConnectionPoolTests: XCTestCase {
   // MARK: Opening
 
   func testFirstCallOpensAndIsStarted() {
-    var harness = PoolHarness(version: .http1_1)
+    var harness = PoolHarness(version: .http1)
     XCTAssertNil(harness.pool.leaseConnection())
     harness.wait(1)
     XCTAssertEqual(harness.attempts.count, 1)
-    let connection = harness.succeed(.http1_1)
+    let connection = harness.succeed(.http1)
     XCTAssertEqual(harness.started.map(\.waiter), [1])
     XCTAssertEqual(harness.started.map(\.connection), [connection])
     XCTAssertNil(harness.pool.leaseConnection())
@@ -33,11 +33,11 @@ final class ConnectionPoolTests: XCTestCase {
   }
 
   func testHTTP1OpensOnePerCallUpToTheLimit() {
-    var harness = PoolHarness(http1: 2, version: .http1_1)
+    var harness = PoolHarness(http1: 2, version: .http1)
     for call in 1...4 { harness.wait(call) }
     XCTAssertEqual(harness.attempts.count, 2)
-    let first = harness.succeed(.http1_1)
-    let second = harness.succeed(.http1_1)
+    let first = harness.succeed(.http1)
+    let second = harness.succeed(.http1)
     XCTAssertEqual(harness.started.map(\.waiter), [1, 2])
     harness.streamCloses(on: second)
     harness.streamCloses(on: first)
@@ -46,11 +46,11 @@ final class ConnectionPoolTests: XCTestCase {
   }
 
   func testHTTP1PrefersTheConnectionUsedLast() {
-    var harness = PoolHarness(version: .http1_1)
+    var harness = PoolHarness(version: .http1)
     harness.wait(1)
     harness.wait(2)
-    let first = harness.succeed(.http1_1)
-    let second = harness.succeed(.http1_1)
+    let first = harness.succeed(.http1)
+    let second = harness.succeed(.http1)
     harness.streamCloses(on: second)
     harness.streamCloses(on: first)
     XCTAssertEqual(harness.pool.leaseConnection(), first)
@@ -79,7 +79,7 @@ final class ConnectionPoolTests: XCTestCase {
   }
 
   func testUnknownVersionOpensOneThenLearns() {
-    for version in [HTTPConnectionInfo.Version.http1_1, .http2] {
+    for version in [HTTPConnectionInfo.Version.http1, .http2] {
       var harness = PoolHarness(http1: 3, version: nil)
       for call in 1...4 { harness.wait(call) }
       XCTAssertEqual(harness.attempts.count, 1)
@@ -89,7 +89,7 @@ final class ConnectionPoolTests: XCTestCase {
   }
 
   func testOriginThatTurnsToHTTP2KeepsFewConnections() {
-    var harness = PoolHarness(http1: 5, http2: 1, version: .http1_1)
+    var harness = PoolHarness(http1: 5, http2: 1, version: .http1)
     for call in 1...5 { harness.wait(call) }
     XCTAssertEqual(harness.attempts.count, 5)
     let connections = (0..<5).map { _ in harness.succeed(.http2, streams: 100) }
@@ -114,23 +114,23 @@ final class ConnectionPoolTests: XCTestCase {
   // MARK: Waiting
 
   func testQueueLimit() {
-    var harness = PoolHarness(waiting: 2, version: .http1_1)
+    var harness = PoolHarness(waiting: 2, version: .http1)
     let ticket = harness.wait(1)
     harness.wait(2)
     guard case .tooMany = harness.pool.enqueue(3) else { return XCTFail("accepted") }
     if let ticket { harness.run(harness.pool.cancel(ticket)) }
     harness.wait(4)
-    harness.succeed(.http1_1)
-    harness.succeed(.http1_1)
+    harness.succeed(.http1)
+    harness.succeed(.http1)
     XCTAssertEqual(harness.started.map(\.waiter), [2, 4])
   }
 
   func testCancelledCallLeavesTheConnectionIdle() {
-    var harness = PoolHarness(version: .http1_1)
+    var harness = PoolHarness(version: .http1)
     guard let ticket = harness.wait(1) else { return }
     harness.run(harness.pool.cancel(ticket))
     harness.run(harness.pool.cancel(ticket))
-    let connection = harness.succeed(.http1_1)
+    let connection = harness.succeed(.http1)
     XCTAssertTrue(harness.started.isEmpty)
     XCTAssertEqual(harness.idleChecks, [.seconds(60)])
     XCTAssertEqual(harness.pool.leaseConnection(), connection)
@@ -150,12 +150,12 @@ final class ConnectionPoolTests: XCTestCase {
   }
 
   func testOneOfSeveralAttemptsFailsTheOldestAlone() {
-    var harness = PoolHarness(http1: 3, version: .http1_1)
+    var harness = PoolHarness(http1: 3, version: .http1)
     for call in 1...5 { harness.wait(call) }
     harness.failAttempt()
     // Two attempts are left, for two calls.
     XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3])
-    harness.succeed(.http1_1)
+    harness.succeed(.http1)
     harness.failAttempt()
     // The open connection will serve call 5; another attempt is made meanwhile.
     XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3])
@@ -228,25 +228,25 @@ final class ConnectionPoolTests: XCTestCase {
   }
 
   func testLostConnectionIsReplacedForThoseWhoWait() {
-    var harness = PoolHarness(http1: 1, version: .http1_1)
+    var harness = PoolHarness(http1: 1, version: .http1)
     harness.wait(1)
     harness.wait(2)
-    let first = harness.succeed(.http1_1)
+    let first = harness.succeed(.http1)
     harness.closes(first)
     XCTAssertEqual(harness.attempts.count, 1)
     XCTAssertTrue(harness.failed.isEmpty)
-    harness.succeed(.http1_1)
+    harness.succeed(.http1)
     XCTAssertEqual(harness.started.map(\.waiter), [1, 2])
   }
 
   func testLateEventsOfAGoneConnectionAreIgnored() {
-    var harness = PoolHarness(version: .http1_1)
+    var harness = PoolHarness(version: .http1)
     harness.wait(1)
     let id = harness.attempts[0]
-    let first = harness.succeed(.http1_1)
+    let first = harness.succeed(.http1)
     harness.closes(first)
     harness.wait(2)
-    let second = harness.succeed(.http1_1)
+    let second = harness.succeed(.http1)
     harness.run(harness.pool.streamClosed(id, now: .zero))
     harness.run(harness.pool.connectionWillClose(id))
     harness.run(harness.pool.connection(id, canServe: 9, now: .zero))
@@ -259,11 +259,11 @@ final class ConnectionPoolTests: XCTestCase {
   // MARK: Idleness
 
   func testIdleConnectionsAreClosed() {
-    var harness = PoolHarness(idle: .seconds(60), version: .http1_1)
+    var harness = PoolHarness(idle: .seconds(60), version: .http1)
     harness.wait(1)
     harness.wait(2)
-    let first = harness.succeed(.http1_1)
-    let second = harness.succeed(.http1_1)
+    let first = harness.succeed(.http1)
+    let second = harness.succeed(.http1)
     XCTAssertEqual(harness.idleChecks, [.seconds(60)])
     harness.now = .seconds(10)
     harness.streamCloses(on: first)
@@ -316,10 +316,10 @@ final class ConnectionPoolTests: XCTestCase {
   }
 
   func testShutdownServesThoseWhoWaitThenDrains() {
-    var harness = PoolHarness(http1: 1, version: .http1_1)
+    var harness = PoolHarness(http1: 1, version: .http1)
     harness.wait(1)
     harness.wait(2)
-    let connection = harness.succeed(.http1_1)
+    let connection = harness.succeed(.http1)
     harness.run(harness.pool.shutDown())
     XCTAssertEqual(harness.drained, [])
     harness.streamCloses(on: connection)
@@ -333,7 +333,7 @@ final class ConnectionPoolTests: XCTestCase {
   }
 
   func testShutdownGivesUpAttemptsThatNobodyWaitsFor() {
-    var harness = PoolHarness(version: .http1_1)
+    var harness = PoolHarness(version: .http1)
     guard let ticket = harness.wait(1) else { return }
     harness.run(harness.pool.shutDown())
     XCTAssertEqual(harness.abandoned.count, 0)
@@ -343,10 +343,10 @@ final class ConnectionPoolTests: XCTestCase {
   }
 
   func testForcedShutdownFailsAndClosesEverything() {
-    var harness = PoolHarness(http1: 2, version: .http1_1)
+    var harness = PoolHarness(http1: 2, version: .http1)
     harness.wait(1)
     harness.wait(2)
-    let connection = harness.succeed(.http1_1)
+    let connection = harness.succeed(.http1)
     harness.run(harness.pool.shutDown())
     harness.run(harness.pool.forceShutDown(ConnectError(code: .unavailable, message: "time is up")))
     XCTAssertEqual(harness.failed.map(\.waiter), [2])

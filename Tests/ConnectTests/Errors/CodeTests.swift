@@ -18,13 +18,17 @@ final class CodeTests: XCTestCase {
       400: .internalError, 401: .unauthenticated, 403: .permissionDenied, 404: .unimplemented,
       429: .unavailable, 502: .unavailable, 503: .unavailable, 504: .unavailable,
     ]
-    for status in 201...1000 { XCTAssertEqual(Code(httpStatus: status), table[status] ?? .unknown, "\(status)") }
+    for status in 201...1000 {
+      XCTAssertEqual(Code(httpStatus: status), table[status] ?? .unknown, "\(status)")
+    }
   }
 
   func testHTTP2ErrorCodes() {
     let table: [UInt32: Code] = [
       0x7: .unavailable, 0x8: .canceled, 0xb: .resourceExhausted, 0xc: .permissionDenied,
     ]
-    for error in UInt32(0)...32 { XCTAssertEqual(Code(http2ErrorCode: error), table[error] ?? .internalError) }
+    for error in UInt32(0)...32 {
+      XCTAssertEqual(Code(http2ErrorCode: error), table[error] ?? .internalError)
+    }
   }
 }

@@ -11,14 +11,22 @@ final class ErrorDetailTests: XCTestCase {
   func testUnpacksByType() throws {
     let error = ConnectError(
       code: .unavailable,
-      details: [try .init(self.duration), try .init(self.mask), try .init(Google_Protobuf_Duration(seconds: 2))]
+      details: [
+        try .init(self.duration), try .init(self.mask), try .init(Google_Protobuf_Duration(seconds: 2)),
+      ]
     )
-    XCTAssertEqual(error.details.map(\.type), [
-      "google.protobuf.Duration", "google.protobuf.FieldMask", "google.protobuf.Duration",
-    ])
-    XCTAssertEqual(error.unpackedDetails(Google_Protobuf_Duration.self), [
-      self.duration, Google_Protobuf_Duration(seconds: 2),
-    ])
+    XCTAssertEqual(
+      error.details.map(\.type),
+      [
+        "google.protobuf.Duration", "google.protobuf.FieldMask", "google.protobuf.Duration",
+      ]
+    )
+    XCTAssertEqual(
+      error.unpackedDetails(Google_Protobuf_Duration.self),
+      [
+        self.duration, Google_Protobuf_Duration(seconds: 2),
+      ]
+    )
     let masks: [Google_Protobuf_FieldMask] = error.unpackedDetails()
     XCTAssertEqual(masks, [self.mask])
     XCTAssertEqual(error.unpackedDetails(Google_Protobuf_Empty.self), [])

@@ -109,7 +109,9 @@ final class HeadersTests: XCTestCase {
   }
 
   func testToHTTPFieldsFails() {
-    for headers in [["a b": ["x"]], ["": ["x"]], [":path": ["/"]], ["a": ["x\r\ny"]], ["a": ["\0"]]] as [Headers] {
+    for headers in [["a b": ["x"]], ["": ["x"]], [":path": ["/"]], ["a": ["x\r\ny"]], ["a": ["\0"]]]
+      as [Headers]
+    {
       XCTAssertThrowsError(try HTTPFields(headers), "\(headers)") { error in
         XCTAssertEqual((error as? ConnectError)?.code, .invalidArgument)
       }

@@ -52,7 +52,10 @@ final class EnvelopeDecoderTests: XCTestCase {
       }
       result += try self.drain(&decoder)
       XCTAssertEqual(result.map(\.flags), [0, 1, 0, 2])
-      XCTAssertEqual(result.map { Array($0.message.readableBytesView) }, [[1, 2, 3], [], Array(0...255), [9]])
+      XCTAssertEqual(
+        result.map { Array($0.message.readableBytesView) },
+        [[1, 2, 3], [], Array(0...255), [9]]
+      )
       XCTAssertEqual(decoder.bufferedByteCount, 0)
     }
   }
@@ -61,8 +64,14 @@ final class EnvelopeDecoderTests: XCTestCase {
     var random = SeededGenerator()
     for _ in 0..<500 {
       let messages = (0..<Int.random(in: 0...6, using: &random)).map { _ in
-        let size = Int.random(in: 0...[0, 3, 600, 5000][Int.random(in: 0...3, using: &random)], using: &random)
-        return (flags: UInt8.random(in: 0...255, using: &random), message: (0..<size).map { UInt8(truncatingIfNeeded: $0) })
+        let size = Int.random(
+          in: 0...[0, 3, 600, 5000][Int.random(in: 0...3, using: &random)],
+          using: &random
+        )
+        return (
+          flags: UInt8.random(in: 0...255, using: &random),
+          message: (0..<size).map { UInt8(truncatingIfNeeded: $0) }
+        )
       }
       var rest = self.bytes(messages)
       var decoder = EnvelopeDecoder(maximumMessageSize: 5000)

@@ -56,7 +56,8 @@ final class HeaderRulesTests: XCTestCase {
 
   func testConnectionSpecificHeaders() {
     for name in [
-      "connection", "Keep-Alive", "proxy-connection", "Transfer-Encoding", "upgrade", "Host", "content-length",
+      "connection", "Keep-Alive", "proxy-connection", "Transfer-Encoding", "upgrade", "Host",
+      "content-length",
       "TE", "trailer",
     ] {
       self.refuse(name, saying: "'\(name.lowercased())' belongs to the HTTP connection")
@@ -66,7 +67,8 @@ final class HeaderRulesTests: XCTestCase {
   func testHeadersOfTheWireProtocol() {
     for name in [
       "Content-Type", "Connect-Protocol-Version", "connect-timeout-ms", "content-encoding", "accept-encoding",
-      "connect-content-encoding", "connect-accept-encoding", "connect-anything", "grpc-timeout", "grpc-status",
+      "connect-content-encoding", "connect-accept-encoding", "connect-anything", "grpc-timeout",
+      "grpc-status",
     ] {
       self.refuse(name, saying: "'\(name.lowercased())' belongs to the connect protocol")
     }

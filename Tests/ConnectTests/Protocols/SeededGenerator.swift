@@ -2,7 +2,11 @@
 struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
-  init(seed: UInt64 = .random(in: 0...UInt64.max), file: StaticString = #fileID, function: StaticString = #function) {
+  init(
+    seed: UInt64 = .random(in: 0...UInt64.max),
+    file: StaticString = #fileID,
+    function: StaticString = #function
+  ) {
     self.state = seed
     print("\(file) \(function): seed \(seed)")
   }

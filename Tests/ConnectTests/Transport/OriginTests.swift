@@ -44,13 +44,18 @@ final class OriginTests: XCTestCase {
 
   func testIPv6() {
     self.check("http://[::1]:8080", Origin(scheme: .http, host: "::1", port: 8080), authority: "[::1]:8080")
-    self.check("https://[2001:DB8::1]/x", Origin(scheme: .https, host: "2001:db8::1", port: 443), prefix: "/x")
+    self.check(
+      "https://[2001:DB8::1]/x",
+      Origin(scheme: .https, host: "2001:db8::1", port: 443),
+      prefix: "/x"
+    )
     self.refuse("http://[::1", "bracket")
     self.refuse("http://[]", "IPv6")
     self.refuse("http://[127.0.0.1]", "IPv6")
     self.refuse("http://[fe80::1%25eth0]", "IPv6")
     self.refuse("http://[::1]8080", "bracket")
-    self.refuse("http://::1", "port")
+    self.refuse("http://::1", "no host")
+    self.refuse("http://fe80::1", "port that is not a number")
   }
 
   func testBasePath() {
@@ -124,7 +129,10 @@ final class OriginTests: XCTestCase {
     var random = SeededGenerator()
     let alphabet = Array("htps:/[]@?#. 019-%\u{301}ü\0")
     for _ in 0..<20_000 {
-      let text = String((0..<Int.random(in: 0..<12, using: &random)).compactMap { _ in alphabet.randomElement(using: &random) })
+      let text = String(
+        (0..<Int.random(in: 0..<12, using: &random)).compactMap { _ in alphabet.randomElement(using: &random)
+        }
+      )
       for prefix in ["", "http://", "unix:", "https://["] { _ = try? Origin.parse(host: prefix + text) }
     }
   }

@@ -58,7 +58,7 @@ struct ConnectionSetup: Sendable {
         if case .negotiated("h2") = result {
           try self.addHTTP2(channel, connection)
         } else if self.configuration.versions == .http2Only {
-          throw LoopbackServerError("the client does not offer h2")
+          channel.close(promise: nil)
         } else {
           try self.addHTTP1(channel, connection)
         }

@@ -107,6 +107,9 @@ public struct RawResponder: Sendable {
   }
 
   /// Returns when the client has gone away, or the server has closed the stream.
+  ///
+  /// Over HTTP/1.1, the end of a connection is seen only behind what the client sent before: read the body
+  /// first if it may be large.
   public func waitUntilClosed() async {
     await self.exchange.waitUntilClosed()
   }

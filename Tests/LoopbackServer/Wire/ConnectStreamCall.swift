@@ -1,4 +1,3 @@
-internal import Foundation
 internal import NIOCore
 
 /// A streaming call in the Connect protocol. <https://connectrpc.com/docs/protocol#streaming-rpcs>
@@ -67,7 +66,7 @@ final class ConnectStreamCall: WireCall {
     var metadata: [String: [String]] = [:]
     for field in self.trailers.fields { metadata[field.name, default: []].append(field.value) }
     let end = EndOfStream(error: failure?.body, metadata: metadata.isEmpty ? nil : metadata)
-    let json = ByteBuffer(bytes: try JSONEncoder().encode(end))
+    let json = try ByteBuffer(json: end)
     try await self.exchange.sendEnd(ByteBuffer(envelope: json, flags: 0x02))
   }
 }

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import NIOCore
 
 /// A unary call in the Connect protocol. <https://connectrpc.com/docs/protocol#unary-rpcs>
@@ -44,7 +43,7 @@ final class ConnectUnaryCall: WireCall {
     let body: ByteBuffer
     if let failure {
       headers = ["content-type": "application/json"]
-      body = ByteBuffer(bytes: try JSONEncoder().encode(failure.body))
+      body = try ByteBuffer(json: failure.body)
     } else {
       headers = ["content-type": "application/\(self.codec.rawValue)"]
       body = self.response ?? ByteBuffer()

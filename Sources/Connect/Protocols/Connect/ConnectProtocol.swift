@@ -15,14 +15,16 @@ struct ConnectProtocol: WireProtocol {
 
   /// All of `connect-` is reserved; `grpc-` is too, since proxies translate between the protocols.
   func owns(headerName name: String) -> Bool {
-    switch name {
-    case "content-type", "content-encoding", "accept-encoding": true
-    default: name.hasPrefix("connect-") || name.hasPrefix("grpc-")
+    switch name.utf8.first {
+    case UInt8(ascii: "a"): name == "accept-encoding"
+    case UInt8(ascii: "c"): name == "content-type" || name == "content-encoding" || name.hasPrefix("connect-")
+    case UInt8(ascii: "g"): name.hasPrefix("grpc-")
+    default: false
     }
   }
 
-  func contentType(codecName: String, streamType: StreamType) -> String {
-    (streamType == .unary ? Self.unaryContentTypePrefix : Self.streamContentTypePrefix) + codecName
+  func contentType(codecName: String, isUnary: Bool) -> String {
+    (isUnary ? Self.unaryContentTypePrefix : Self.streamContentTypePrefix) + codecName
   }
 
   func envelopesMessages(of streamType: StreamType) -> Bool {
@@ -61,8 +63,8 @@ struct ConnectProtocol: WireProtocol {
   private static func milliseconds(_ timeout: Duration) -> Int64 {
     let (seconds, attoseconds) = timeout.components
     guard seconds >= 0, attoseconds >= 0 else { return 1 }
-    guard seconds < self.maximumTimeout / 1000 else { return self.maximumTimeout }
+    guard seconds <= self.maximumTimeout / 1000 else { return self.maximumTimeout }
     let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-    return max(1, seconds * 1000 + fraction)
+    return min(max(1, seconds * 1000 + fraction), self.maximumTimeout)
   }
 }

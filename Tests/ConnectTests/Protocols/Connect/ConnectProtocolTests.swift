@@ -15,9 +15,9 @@ final class ConnectProtocolTests: XCTestCase {
   }
 
   func testContentTypes() {
-    XCTAssertEqual(self.wire.contentType(codecName: "proto", streamType: .unary), "application/proto")
+    XCTAssertEqual(self.wire.contentType(codecName: "proto", isUnary: true), "application/proto")
+    XCTAssertEqual(self.wire.contentType(codecName: "json", isUnary: false), "application/connect+json")
     for type in [StreamType.clientStream, .serverStream, .bidirectionalStream] {
-      XCTAssertEqual(self.wire.contentType(codecName: "json", streamType: type), "application/connect+json")
       XCTAssertTrue(self.wire.envelopesMessages(of: type))
     }
     XCTAssertFalse(self.wire.envelopesMessages(of: .unary))

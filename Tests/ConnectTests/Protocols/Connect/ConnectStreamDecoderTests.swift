@@ -48,7 +48,9 @@ final class ConnectStreamDecoderTests: XCTestCase {
   }
 
   func testSuccess() {
-    for json in ["{}", #"{"error":null}"#, #"{"error":null,"metadata":null}"#, #"{"code":"out_of_range"}"#, " { } "] {
+    for json in [
+      "{}", #"{"error":null}"#, #"{"error":null,"metadata":null}"#, #"{"code":"out_of_range"}"#, " { } ",
+    ] {
       let results = self.run(self.end(json))
       XCTAssertEqual(results.code, .ok, json)
       XCTAssertEqual(results.trailers, [:])
@@ -97,9 +99,12 @@ final class ConnectStreamDecoderTests: XCTestCase {
     XCTAssertEqual(results.error?.details, [.init(type: "a.B", value: ByteBuffer(bytes: [0, 1]))])
     XCTAssertEqual(results.error?.httpStatus, 200)
     XCTAssertEqual(results.trailers, ["x-b": ["2"]])
-    XCTAssertEqual(results.error?.metadata, [
-      "content-type": ["application/connect+proto"], "x-a": ["1"], "x-b": ["2"],
-    ])
+    XCTAssertEqual(
+      results.error?.metadata,
+      [
+        "content-type": ["application/connect+proto"], "x-a": ["1"], "x-b": ["2"],
+      ]
+    )
   }
 
   func testAnUnusableCodeIsUnknown() {
@@ -113,7 +118,9 @@ final class ConnectStreamDecoderTests: XCTestCase {
   }
 
   func testAnEndThatDoesNotParse() {
-    for json in ["", "null", "[]", "{", #"{"error":5}"#, #"{"metadata":[]}"#, #"{"metadata":{"a":"b"}}"#, "{}x"] {
+    for json in [
+      "", "null", "[]", "{", #"{"error":5}"#, #"{"metadata":[]}"#, #"{"metadata":{"a":"b"}}"#, "{}x",
+    ] {
       let results = self.run(self.envelope(0, [1]) + self.end(json))
       XCTAssertEqual(self.messages(results), [[1]], json)
       XCTAssertEqual(results.code, .internalError, json)
@@ -198,13 +205,17 @@ final class ConnectStreamDecoderTests: XCTestCase {
   }
 
   func testAnUnknownEncoding() {
-    let headers: Headers = ["content-type": ["application/connect+proto"], "connect-content-encoding": ["foo"]]
+    let headers: Headers = [
+      "content-type": ["application/connect+proto"], "connect-content-encoding": ["foo"],
+    ]
     let results = self.run(self.envelope(0, [1]) + self.end("{}"), headers: headers)
     XCTAssertEqual(results.code, .internalError)
     XCTAssertEqual(results.messages, [])
     XCTAssertEqual(results.error?.message, "response has unknown connect-content-encoding 'foo'")
     // That of HTTP as a whole is not ours.
-    let identity: Headers = ["content-type": ["application/connect+proto; a=b"], "content-encoding": ["identity"]]
+    let identity: Headers = [
+      "content-type": ["application/connect+proto; a=b"], "content-encoding": ["identity"],
+    ]
     XCTAssertEqual(self.run(self.end("{}"), headers: identity).code, .ok)
   }
 
@@ -220,7 +231,10 @@ final class ConnectStreamDecoderTests: XCTestCase {
       XCTAssertEqual(results.messages, [])
     }
     XCTAssertEqual(self.run(self.end("{}"), headers: [:]).code, .unknown)
-    XCTAssertEqual(self.run(self.end("{}"), headers: ["content-type": ["Application/Connect+Proto ;a=b"]]).code, .ok)
+    XCTAssertEqual(
+      self.run(self.end("{}"), headers: ["content-type": ["Application/Connect+Proto ;a=b"]]).code,
+      .ok
+    )
   }
 
   func testTheSizeLimit() {
@@ -266,7 +280,9 @@ final class ConnectStreamDecoderTests: XCTestCase {
   // MARK: Other statuses
 
   func testOtherStatuses() {
-    func run(_ status: Int, _ type: String, _ body: String, _ ending: ResponseScript.Ending = .end) -> ConnectError? {
+    func run(_ status: Int, _ type: String, _ body: String, _ ending: ResponseScript.Ending = .end)
+      -> ConnectError?
+    {
       let script = ResponseScript(
         status: status,
         headers: ["content-type": [type]],
@@ -285,6 +301,9 @@ final class ConnectStreamDecoderTests: XCTestCase {
     XCTAssertEqual(error?.code, .aborted)
     XCTAssertEqual(error?.message, "oops")
     XCTAssertEqual(run(403, "application/json", "{")?.code, .permissionDenied)
-    XCTAssertEqual(run(403, "application/json", "{", .failure(ConnectError(code: .internalError)))?.code, .permissionDenied)
+    XCTAssertEqual(
+      run(403, "application/json", "{", .failure(ConnectError(code: .internalError)))?.code,
+      .permissionDenied
+    )
   }
 }

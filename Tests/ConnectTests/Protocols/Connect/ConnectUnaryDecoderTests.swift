@@ -38,9 +38,12 @@ final class ConnectUnaryDecoderTests: XCTestCase {
         body: [1, 2, 3]
       )
     )
-    XCTAssertEqual(results.headers.first, [
-      "content-type": ["application/proto"], "x-a": ["1, 2", "3"], "trailer": ["x"], "trailer-": ["y"],
-    ])
+    XCTAssertEqual(
+      results.headers.first,
+      [
+        "content-type": ["application/proto"], "x-a": ["1, 2", "3"], "trailer": ["x"], "trailer-": ["y"],
+      ]
+    )
     XCTAssertEqual(results.messages, [ByteBuffer(bytes: [1, 2, 3])])
     XCTAssertEqual(results.code, .ok)
     XCTAssertEqual(results.trailers, ["x-cost": ["4", "5"], "b-bin": ["AAEC"]])
@@ -82,12 +85,17 @@ final class ConnectUnaryDecoderTests: XCTestCase {
   // MARK: Content types and encodings
 
   func testContentTypesThatMatch() {
-    for type in ["application/proto", "Application/Proto", "application/proto; charset=utf-8", "application/proto ;x"] {
+    for type in [
+      "application/proto", "Application/Proto", "application/proto; charset=utf-8", "application/proto ;x",
+    ] {
       let results = self.run(ResponseScript(headers: ["content-type": [type]]))
       XCTAssertEqual(results.code, .ok, type)
     }
     let json = ConnectUnaryDecoder(contentType: "application/json", maximumMessageSize: 10)
-    let script = ResponseScript(headers: ["content-type": ["application/json; charset=utf-8"]], body: "{}".utf8)
+    let script = ResponseScript(
+      headers: ["content-type": ["application/json; charset=utf-8"]],
+      body: "{}".utf8
+    )
     XCTAssertEqual(self.checkedRun(script, json).code, .ok)
   }
 
@@ -134,7 +142,10 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     XCTAssertEqual(self.run(good, limit: 10).code, .ok)
     let bad = self.run(ResponseScript(body: Array(repeating: 1, count: 11)), limit: 10)
     XCTAssertEqual(bad.code, .resourceExhausted)
-    XCTAssertEqual(bad.error?.message, "received message of at least 11 bytes, which is over the limit of 10 bytes")
+    XCTAssertEqual(
+      bad.error?.message,
+      "received message of at least 11 bytes, which is over the limit of 10 bytes"
+    )
     XCTAssertEqual(bad.messages, [])
   }
 
@@ -142,11 +153,28 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     let headers: Headers = ["content-type": ["application/proto"], "content-length": ["11"]]
     let results = ResponseScript(headers: headers, ending: .none).run(self.decoder(limit: 10))
     XCTAssertEqual(results.code, .resourceExhausted)
-    XCTAssertEqual(results.error?.message, "received message of 11 bytes, which is over the limit of 10 bytes")
+    XCTAssertEqual(
+      results.error?.message,
+      "received message of 11 bytes, which is over the limit of 10 bytes"
+    )
     for length in ["x", "-5", "", "99999999999999999999", "4"] {
       let headers: Headers = ["content-type": ["application/proto"], "content-length": [length]]
       XCTAssertEqual(self.run(ResponseScript(headers: headers, body: [1, 2, 3, 4])).code, .ok, length)
     }
+  }
+
+  func testNoLimitAtAll() {
+    let script = ResponseScript(body: [1, 2, 3])
+    XCTAssertEqual(self.run(script, limit: Int.max).messages, [ByteBuffer(bytes: [1, 2, 3])])
+    let headers: Headers = ["content-type": ["application/proto"], "content-length": ["\(Int.max)"]]
+    let results = ResponseScript(headers: headers, body: [1], ending: .none).run(self.decoder(limit: Int.max))
+    XCTAssertEqual(results.code, .resourceExhausted)
+    let broken = ResponseScript(
+      headers: ["content-type": ["application/proto"], "content-length": ["4294967295"]],
+      body: [1, 2],
+      ending: .failure(ConnectError(code: .unavailable))
+    )
+    XCTAssertEqual(self.run(broken, limit: Int.max).code, .unavailable)
   }
 
   func testErrorBodiesHaveALimitOfTheirOwn() {
@@ -213,7 +241,9 @@ final class ConnectUnaryDecoderTests: XCTestCase {
   }
 
   func testBodiesThatDoNotParse() {
-    for body in ["", "null", "[]", "5", #""x""#, "{", #"{"code":"aborted""#, "<html>", "\0", #"{"code":"aborted"}x"#] {
+    for body in [
+      "", "null", "[]", "5", #""x""#, "{", #"{"code":"aborted""#, "<html>", "\0", #"{"code":"aborted"}x"#,
+    ] {
       let error = self.runError(404, body)
       XCTAssertEqual(error.code, .unimplemented, body)
       XCTAssertEqual(error.message, "HTTP status 404", body)
@@ -249,7 +279,10 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     for type in ["application/proto", "text/json", "application/problem+json"] {
       XCTAssertEqual(self.runError(403, body, type: type).code, .permissionDenied)
     }
-    XCTAssertEqual(self.run(ResponseScript(status: 403, headers: [:], body: body.utf8)).code, .permissionDenied)
+    XCTAssertEqual(
+      self.run(ResponseScript(status: 403, headers: [:], body: body.utf8)).code,
+      .permissionDenied
+    )
   }
 
   func testAnEncodedErrorBody() {
@@ -261,7 +294,8 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     for open in ["[", #"{"a":"#, #"{"details":["#] {
       for closes in [true, false] {
         let count = 100_000
-        let body = #"{"code":"aborted","x":"# + String(repeating: open, count: count)
+        let body =
+          #"{"code":"aborted","x":"# + String(repeating: open, count: count)
           + (closes ? String(repeating: open.hasPrefix("{") ? "}" : "]", count: count) + "}" : "")
         let script = ResponseScript(
           status: 503,

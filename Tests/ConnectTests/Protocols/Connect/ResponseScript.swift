@@ -42,7 +42,9 @@ struct ResponseScript {
     if asksEachTime { ask() }
     var rest = self.body
     for size in chunks {
-      guard let chunk = rest.readSlice(length: min(size, rest.readableBytes)), chunk.readableBytes > 0 else { break }
+      guard let chunk = rest.readSlice(length: min(size, rest.readableBytes)), chunk.readableBytes > 0 else {
+        break
+      }
       decoder.receive(chunk)
       if asksEachTime { ask() }
     }

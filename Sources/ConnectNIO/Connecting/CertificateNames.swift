@@ -1,0 +1,38 @@
+internal import NIOSSL
+
+/// Compares a host's name with the names in a certificate (RFC 9525, section 6.3).
+///
+/// NIOSSL does that, too, but it also accepts a certificate for the peer's IP address when a name was asked for.
+/// Whoever can make a name resolve to his own address, and has a certificate for that, would be believed.
+enum CertificateNames {
+  /// Whether NIOSSL may have accepted `certificate` for another reason than that it has the name `host`.
+  static func isDoubtful(_ certificate: NIOSSLCertificate, for host: String) -> Bool {
+    var hasAddress = false
+    for name in certificate._subjectAlternativeNames() {
+      switch name.nameType {
+      case .dnsName:
+        if Self.matches(String(decoding: name.contents, as: UTF8.self), host: host) { return false }
+      case .ipAddress:
+        hasAddress = true
+      default:
+        break
+      }
+    }
+    return hasAddress
+  }
+
+  /// Whether a certificate's DNS name, which may begin with `*.`, is one for `host`.
+  static func matches(_ pattern: String, host: String) -> Bool {
+    let pattern = Self.labels(pattern)
+    let host = Self.labels(host)
+    guard pattern.count == host.count, let first = pattern.first else { return false }
+    // A wildcard stands for one label, and not directly below a top-level domain.
+    if first == "*", pattern.count > 2 { return pattern.dropFirst() == host.dropFirst() }
+    return pattern == host
+  }
+
+  private static func labels(_ name: String) -> [String] {
+    let name = name.hasSuffix(".") ? String(name.dropLast()) : name
+    return name.lowercased().split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+  }
+}

@@ -1,0 +1,135 @@
+import Connect
+import ConnectNIO
+import Foundation
+import LoopbackServer
+
+/// Makes real calls over real sockets to a server in this process, and shows what passes each stage. Exits
+/// with 0 if all went as it says.
+@main
+struct Demo {
+  private enum Version: String, CaseIterable {
+    case http1 = "HTTP/1.1"
+    case http2 = "HTTP/2"
+  }
+
+  private enum Coding: String, CaseIterable {
+    case proto
+    case json
+
+    var codec: any Codec {
+      switch self {
+      case .proto: ProtoCodec()
+      case .json: JSONCodec()
+      }
+    }
+  }
+
+  private let server: LoopbackServer
+  private let httpClients: [Version: NIOHTTPClient]
+  private var failures = 0
+
+  static func main() async throws {
+    let server = try await LoopbackServer.start()
+    var demo = Demo(
+      server: server,
+      httpClients: [
+        .http1: NIOHTTPClient(configuration: NIOHTTPClient.Configuration(version: .http1Only)),
+        .http2: NIOHTTPClient(configuration: NIOHTTPClient.Configuration(version: .http2Only)),
+      ]
+    )
+    await demo.run()
+    for client in demo.httpClients.values { await client.shutdown(within: .seconds(5)) }
+    await server.stop()
+    exit(demo.failures == 0 ? 0 : 1)
+  }
+
+  private mutating func run() async {
+    print(Style.bold("Connect for Swift on Linux"))
+    print("Real calls to \(self.server.url), a server in this process, through three interceptors:")
+    print("messages (sees types) → token (asynchronous) → wire (sees bytes); ▼ goes out, ▲ comes back.")
+
+    await self.show("Unary", .http2, .proto) { try await $0.unary() }
+    await self.show("Server stream", .http1, .json) { try await $0.serverStream() }
+    await self.show("Client stream", .http2, .json) { try await $0.clientStream() }
+    await self.show("Bidirectional stream", .http2, .proto) { try await $0.bidirectional(isFullDuplex: true) }
+    await self.show("A call that fails, with a typed detail", .http1, .proto) { try await $0.failure() }
+    let server = self.server
+    await self.show("A call that is cancelled", .http2, .proto) { try await $0.cancellation(server: server) }
+    await self.showMatrix()
+
+    let connections = self.server.journal.snapshot.acceptedConnections
+    print("\n\(self.server.requests.count) calls over \(connections) connections.")
+    if self.failures == 0 {
+      print(Style.good("All calls went as they should."))
+    } else {
+      print(Style.bad("\(self.failures) of the calls went wrong."))
+    }
+  }
+
+  private func client(_ version: Version, _ coding: Coding) -> ProtocolClient? {
+    guard let httpClient = self.httpClients[version] else { return nil }
+    return ProtocolClient(
+      httpClient: httpClient,
+      config: ProtocolClientConfig(
+        host: self.server.url,
+        codec: coding.codec,
+        interceptors: [
+          { MessageLogger(config: $0) },
+          { TokenInterceptor(config: $0) },
+          { WireLogger(config: $0) },
+        ]
+      )
+    )
+  }
+
+  /// Makes a call and prints its timeline.
+  private mutating func show(
+    _ title: String,
+    _ version: Version,
+    _ coding: Coding,
+    _ call: (Scenarios) async throws -> Void
+  ) async {
+    print("\n\(Style.bold(title)) \(Style.dim("· Connect · \(coding.rawValue) · \(version.rawValue)"))")
+    guard let client = self.client(version, coding) else { return }
+    let timeline = Timeline()
+    do {
+      try await call(Scenarios(client: client, timeline: timeline))
+      timeline.print()
+      print("  \(Style.good("✓"))")
+    } catch {
+      self.failures += 1
+      timeline.print()
+      print("  \(Style.bad("✗ \(error)"))")
+    }
+  }
+
+  /// Makes each kind of call in each encoding over each version of HTTP.
+  private mutating func showMatrix() async {
+    print("\n\(Style.bold("Everything with everything"))")
+    print("  \("".padded(to: 24))unary       server stream  client stream  bidirectional")
+    for version in Version.allCases {
+      for coding in Coding.allCases {
+        guard let client = self.client(version, coding) else { continue }
+        let calls = Scenarios(client: client, timeline: nil)
+        var row = "  " + "\(version.rawValue), \(coding.rawValue)".padded(to: 24)
+        row += await self.cell(12) { try await calls.unary() }
+        row += await self.cell(15) { try await calls.serverStream() }
+        row += await self.cell(15) { try await calls.clientStream() }
+        row += await self.cell(13) { try await calls.bidirectional(isFullDuplex: version == .http2) }
+        print(row)
+      }
+    }
+  }
+
+  private mutating func cell(_ width: Int, _ call: () async throws -> Void) async -> String {
+    let timeline = Timeline()
+    do {
+      try await call()
+      return Style.good("✓ ") + timeline.elapsed.milliseconds.padded(to: width - 2)
+    } catch {
+      self.failures += 1
+      print("  \(Style.bad("✗ \(error)"))")
+      return Style.bad("✗".padded(to: width))
+    }
+  }
+}

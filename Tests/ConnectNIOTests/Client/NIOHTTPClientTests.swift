@@ -1,0 +1,286 @@
+import Connect
+import ConnectNIO
+import NIOCore
+import NIOPosix
+import XCTest
+
+final class NIOHTTPClientTests: XCTestCase {
+  // MARK: Endpoints
+
+  func testOneEndpointForEachOriginAndLoop() async throws {
+    let client = NIOHTTPClient()
+    let origin = Origin(scheme: .http, host: "127.0.0.1", port: 1)
+    let first = try client.endpoint(for: origin, on: nil)
+    let same = try client.endpoint(for: origin, on: first.executor)
+    XCTAssertTrue(first === same)
+    let elsewhere = Origin(scheme: .http, host: "127.0.0.1", port: 2)
+    let other = try client.endpoint(for: elsewhere, on: first.executor)
+    XCTAssertFalse(first === other)
+    XCTAssertTrue(first.executor === other.executor)
+    await client.shutdown()
+  }
+
+  func testImpossibleOriginsAndExecutors() async throws {
+    final class ForeignExecutor: CallExecutor {
+      var now: Duration { .zero }
+      var isCurrent: Bool { false }
+      func execute(_ work: @escaping @Sendable () -> Void) {}
+      func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
+        fatalError("not used")
+      }
+    }
+    let client = NIOHTTPClient()
+    let impossible = [
+      Origin(scheme: .http, host: "", port: 80), Origin(scheme: .http, host: "a b", port: 80),
+      Origin(scheme: .https, host: "a", port: 0), Origin(scheme: .https, host: "a", port: 65_536),
+      Origin(scheme: .unix, host: "", port: 0),
+      Origin(scheme: .unix, host: "/" + String(repeating: "x", count: 107), port: 0),
+    ]
+    for origin in impossible {
+      XCTAssertThrowsError(try client.endpoint(for: origin, on: nil), "\(origin)") { error in
+        XCTAssertEqual((error as? ConnectError)?.code, .invalidArgument)
+      }
+    }
+    let origin = Origin(scheme: .http, host: "a", port: 80)
+    XCTAssertThrowsError(try client.endpoint(for: origin, on: ForeignExecutor())) { error in
+      XCTAssertEqual((error as? ConnectError)?.code, .invalidArgument)
+    }
+    await client.shutdown()
+  }
+
+  // MARK: Connecting
+
+  func testConnectionRefused() async throws {
+    let server = try await RawServer { _ in }
+    await server.close()
+    let client = try TestClient(server)
+    let calls = (0..<5).map { _ in client.call().start() }
+    for call in calls {
+      let failure = try await call.failure()
+      XCTAssertEqual(failure.error.code, .unavailable)
+      XCTAssertFalse(failure.isUnprocessed)
+      let message = failure.error.message ?? ""
+      XCTAssertTrue(message.contains("127.0.0.1:\(server.port)") && message.contains("refused"), message)
+      XCTAssertNotNil(failure.error.exception)
+    }
+    await client.shutdown()
+  }
+
+  func testUnknownHost() async throws {
+    let client = try TestClient(Origin(scheme: .http, host: "does-not-exist.invalid", port: 80))
+    let failure = try await client.call().start().failure()
+    XCTAssertEqual(failure.error.code, .unavailable)
+    XCTAssertTrue(failure.error.message?.contains("does-not-exist.invalid") == true, "\(failure.error)")
+    await client.shutdown()
+  }
+
+  func testUnixDomainSocket() async throws {
+    try await withTemporaryFolder { folder in
+      let path = "\(folder)/socket"
+      let server = try await RawServer(unixPath: path) { connection in
+        while let request = connection.takeRequest() {
+          connection.respond(request.head.contains("host: localhost\r\n") ? "ok" : request.head)
+        }
+      }
+      let origin = Origin(scheme: .unix, host: path, port: 0)
+      let client = try TestClient(origin)
+      for _ in 0..<2 {
+        let text = try await client.call().start().response().text
+        XCTAssertEqual(text, "ok")
+      }
+      XCTAssertEqual(server.accepted, 1)
+      await client.shutdown()
+      await server.close()
+
+      let missing = try TestClient(Origin(scheme: .unix, host: "\(folder)/missing", port: 0))
+      let failure = try await missing.call().start().failure()
+      XCTAssertEqual(failure.error.code, .unavailable)
+      XCTAssertTrue(failure.error.message?.contains("\(folder)/missing") == true, "\(failure.error)")
+      await missing.shutdown()
+    }
+  }
+
+  func testIPv6Literal() async throws {
+    // Nobody listens on it, with IPv6 or without.
+    let group = MultiThreadedEventLoopGroup.singleton
+    let channel = try await ServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0).get()
+    let port = channel.localAddress?.port ?? 0
+    try await channel.close().get()
+    let client = try TestClient(Origin(scheme: .http, host: "::1", port: port))
+    let failure = try await client.call().start().failure()
+    XCTAssertTrue(failure.error.message?.contains("http://[::1]:\(port)") == true, "\(failure.error)")
+    await client.shutdown()
+  }
+
+  // MARK: Limits
+
+  func testManyCallsShareTheConnections() async throws {
+    let server = try await RawServer { connection in
+      while let request = connection.takeRequest() { connection.respond(request.body) }
+    }
+    let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerOrigin: 7)))
+    let calls = (0..<2_000).map { index in
+      client.call().start(body: .complete(ByteBuffer(string: "\(index)")))
+    }
+    for (index, call) in calls.enumerated() {
+      let text = try await call.response().text
+      XCTAssertEqual(text, "\(index)")
+    }
+    XCTAssertEqual(server.accepted, 7)
+    await client.shutdown()
+    await server.close()
+  }
+
+  func testQueueLimitNamesTheLimit() async throws {
+    let server = try await RawServer { _ in }
+    let client = try TestClient(
+      server,
+      .init(limits: .init(http1ConnectionsPerOrigin: 1, waitingCalls: 2))
+    )
+    let first = client.call().start()
+    try await first.hasStarted()
+    let waiting = (0..<2).map { _ in client.call().start() }
+    let failure = try await client.call().start().failure()
+    XCTAssertEqual(failure.error.code, .resourceExhausted)
+    XCTAssertTrue(failure.error.message?.contains("2 calls") == true, "\(failure.error)")
+    // A place is free again once one gives up.
+    waiting[0].cancel()
+    let last = client.call().start()
+    last.cancel()
+    waiting[1].cancel()
+    first.cancel()
+    await client.shutdown()
+    await server.close()
+  }
+
+  func testWaitingStreamKeepsWhatIsWritten() async throws {
+    let server = try await RawServer { connection in
+      while connection.text.hasSuffix("0\r\n\r\n") {
+        let body = connection.text.components(separatedBy: "\r\n\r\n")[1]
+        connection.received.clear()
+        connection.respond(body)
+      }
+    }
+    let client = try TestClient(server)
+    // Everything is written before there is a connection.
+    let call = client.call()
+    try await client.eventLoop.submit {
+      call.start(body: .streamed)
+      call.write("ab")
+      call.write("c")
+      call.finish()
+    }.get()
+    let text = try await call.response().text
+    XCTAssertEqual(text, "2\r\nab\r\n1\r\nc\r\n0")
+    await client.shutdown()
+    await server.close()
+  }
+
+  func testIdleConnectionIsClosed() async throws {
+    let server = try await RawServer { connection in
+      while connection.takeRequest() != nil { connection.respond() }
+    }
+    let client = try TestClient(server, .init(timeouts: .init(idle: .milliseconds(30))))
+    _ = try await client.call().start().response()
+    try await eventually("closed") { server.open == 0 }
+    let text = try await client.call().start().response().text
+    XCTAssertEqual(text, "pong")
+    XCTAssertEqual(server.accepted, 2)
+    await client.shutdown()
+    await server.close()
+  }
+
+  // MARK: The end
+
+  func testShutdownLetsCallsFinish() async throws {
+    let server = try await RawServer { connection in
+      guard connection.takeRequest() != nil else { return }
+      let channel = connection.channel
+      // Answers when the client is shutting down already.
+      channel.eventLoop.scheduleTask(in: .milliseconds(50)) {
+        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+        channel.writeAndFlush(ByteBuffer(string: answer), promise: nil)
+      }
+    }
+    let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerOrigin: 1)))
+    let running = client.call().start()
+    try await running.hasStarted()
+    let waiting = client.call().start()
+    async let end: Void = client.client.shutdown()
+    // The shutdown has begun once a new call is refused.
+    var refused: HTTPStreamFailure?
+    while refused == nil {
+      let late = client.call().start()
+      if case .failure(let failure) = try await late.outcome() { refused = failure }
+    }
+    XCTAssertEqual(refused?.error.code, .unavailable)
+    XCTAssertTrue(refused?.error.message?.contains("shut down") == true)
+    let first = try await running.response().text
+    let second = try await waiting.response().text
+    XCTAssertEqual([first, second], ["ok", "ok"])
+    await end
+    try await eventually("closed") { server.open == 0 }
+    // An endpoint that is made now refuses, too.
+    let endpoint = try client.client.endpoint(
+      for: Origin(scheme: .http, host: "127.0.0.1", port: 9),
+      on: client.endpoint.executor
+    )
+    let late = try await TestCall(endpoint, on: client.eventLoop).start().failure()
+    XCTAssertTrue(late.error.message?.contains("shut down") == true)
+    await client.client.shutdown()
+    await server.close()
+  }
+
+  func testShutdownFailsWhatIsLeftAtItsLimit() async throws {
+    let server = try await RawServer { _ in }
+    let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerOrigin: 1)))
+    let running = client.call().start()
+    try await running.hasStarted()
+    let waiting = client.call().start()
+    await client.client.shutdown(within: .milliseconds(30))
+    for call in [running, waiting] {
+      let failure = try await call.failure()
+      XCTAssertEqual(failure.error.code, .unavailable)
+      XCTAssertTrue(failure.error.message?.contains("shut down") == true, "\(failure.error)")
+    }
+    try await eventually("closed") { server.open == 0 }
+    await server.close()
+  }
+
+  func testShutdownWhileConnecting() async throws {
+    // Accepts TCP and never answers the TLS handshake.
+    let server = try await RawServer { _ in }
+    let client = try TestClient(Origin(scheme: .https, host: "127.0.0.1", port: server.port))
+    let call = client.call().start()
+    try await eventually("connected") { server.accepted == 1 }
+    await client.client.shutdown(within: .zero)
+    let failure = try await call.failure()
+    XCTAssertTrue(failure.error.message?.contains("shut down") == true, "\(failure.error)")
+    // At once, and not after the connect timeout of ten seconds.
+    try await eventually("closed") { server.open == 0 }
+    await server.close()
+  }
+
+  func testShutdownOfAnUnusedClient() async throws {
+    await NIOHTTPClient().shutdown()
+    let client = try TestClient(Origin(scheme: .http, host: "127.0.0.1", port: 9))
+    await client.client.shutdown()
+  }
+
+  func testDroppedClientClosesItsConnections() async throws {
+    let server = try await RawServer { connection in
+      while connection.takeRequest() != nil { connection.respond() }
+    }
+    weak var dropped: (any HTTPEndpoint)?
+    func use() async throws {
+      let client = try TestClient(server)
+      _ = try await client.call().start().response()
+      XCTAssertEqual(server.open, 1)
+      dropped = client.endpoint
+    }
+    try await use()
+    try await eventually("closed") { server.open == 0 }
+    try await eventually("freed") { dropped == nil }
+    await server.close()
+  }
+}
