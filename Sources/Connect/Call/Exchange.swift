@@ -41,7 +41,10 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.body = body
     self.startTime = call.executor.now
     self.metrics = HTTPMetrics(attempt: call.attempt)
-    self.decoder = call.client.makeDecoder(contentType: request.contentType, streamType: call.method.streamType)
+    self.decoder = call.client.makeDecoder(
+      contentType: request.contentType,
+      streamType: call.method.streamType
+    )
     self.endpoint = call.client.endpoint(for: request.url.origin)
   }
 
@@ -203,7 +206,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
     guard !self.isOver else { return }
-    if failure.isUnprocessed, self.decoder.head == nil, self.sent.isComplete, self.call.takeTransparentRetry() {
+    if failure.isUnprocessed, self.decoder.head == nil, self.sent.isComplete, self.call.takeTransparentRetry()
+    {
       self.resend()
       return
     }
