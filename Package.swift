@@ -106,6 +106,7 @@ let package = Package(
         "ConnectNIO",
         "CNghttp2",
         "LoopbackServer",
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),

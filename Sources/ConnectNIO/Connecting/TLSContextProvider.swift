@@ -170,7 +170,7 @@ final class TLSContextProvider: Sendable {
     _ source: String
   ) throws(ConnectError) -> [NIOSSLCertificate] {
     guard let certificates = try? NIOSSLCertificate.fromPEMBytes(bytes), !certificates.isEmpty else {
-      throw self.unusable("\(source) does not hold certificates in PEM")
+      throw self.unusable("there is no certificate in PEM in \(source)")
     }
     return certificates
   }
@@ -180,17 +180,18 @@ final class TLSContextProvider: Sendable {
     _ source: String
   ) throws(ConnectError) -> NIOSSLPrivateKey {
     guard let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) else {
-      throw self.unusable("\(source) does not hold a private key in PEM")
+      throw self.unusable("there is no usable private key in PEM in \(source)")
     }
     return key
   }
 
   private static func describe(_ error: any Error) -> String {
     if let message = (error as? ConnectError)?.message { return message }
-    let text = String(describing: error)
-    // Also found while files are being exchanged one after the other.
-    return text.contains("KEY_VALUES_MISMATCH") || text.contains("KEY_TYPE_MISMATCH")
-      ? "the private key is not the one of the client's certificate" : text
+    // The key itself has been read by then. Also found while files are being exchanged one after the other.
+    if case NIOSSLError.failedToLoadPrivateKey = error {
+      return "the private key is not the one of the client's certificate"
+    }
+    return String(describing: error)
   }
 
   private static func unusable(_ message: String) -> ConnectError {

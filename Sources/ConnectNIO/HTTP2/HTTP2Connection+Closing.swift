@@ -116,3 +116,13 @@ extension HTTP2Connection {
     return ConnectError(code: .internalError, message: "the HTTP/2 session failed: \(reason)")
   }
 }
+
+extension ConnectError {
+  /// The first thing that the server sent is a response of HTTP/1.
+  static var answeredInHTTP1: ConnectError {
+    ConnectError(
+      code: .unavailable,
+      message: "the server does not speak HTTP/2 on this port: it has answered in HTTP/1"
+    )
+  }
+}
