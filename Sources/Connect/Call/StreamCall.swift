@@ -224,7 +224,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     do {
       decoded = try result.mapMessage { try self.client.config.codec.decode($0, as: self.spec.output) }
     } catch {
-      self.failInside(.decodingFailed(error, method: self.method))
+      var error = ConnectError.decodingFailed(error, method: self.method)
+      if error.httpStatus == nil { error.httpStatus = self.exchange?.head?.status }
+      self.failInside(error)
       return
     }
     if let chain = self.messageChain { chain.receive(decoded) } else { self.deliver(decoded) }
@@ -280,7 +282,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   private func pumpUp() -> Bool {
     var hasMoved = false
     // Each result goes as far as it can before the next is brought, so that none is brought in vain.
-    while !self.isOver, self.messageChain?.pumpUp() == true || self.byteChain?.pumpUp() == true || self.takeArrived() {
+    while !self.isOver,
+      self.messageChain?.pumpUp() == true || self.byteChain?.pumpUp() == true || self.takeArrived()
+    {
       hasMoved = true
     }
     if !self.isOver, self.demand > 0, let end = self.pendingEnd {
@@ -291,7 +295,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   /// Brings the next result from the wire, if it is wanted and there.
   private func takeArrived() -> Bool {
-    guard !self.isOver, self.byteChain?.wants ?? self.wantsDecoded, let result = self.exchange?.next() else { return false }
+    guard !self.isOver, self.byteChain?.wants ?? self.wantsDecoded, let result = self.exchange?.next() else {
+      return false
+    }
     if let chain = self.byteChain { chain.receive(result) } else { self.decode(result) }
     return true
   }

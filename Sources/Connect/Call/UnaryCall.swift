@@ -185,10 +185,13 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
         ResponseMessage(message: message, headers: response.headers, trailers: response.trailers)
       )
     } catch {
+      let error = ConnectError.decodingFailed(error, method: self.method, response: response)
       self.pass(
         ResponseMessage(
-          error: .decodingFailed(error, method: self.method, metadata: response.trailers),
-          headers: response.headers
+          code: error.code,
+          headers: response.headers,
+          result: .failure(error),
+          trailers: response.trailers
         )
       )
     }

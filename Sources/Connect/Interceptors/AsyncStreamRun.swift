@@ -54,7 +54,8 @@ final class AsyncStreamRun<RequestMessage: Sendable, ResponseMessage: Sendable>:
   func trim() {
     let maximumBytes = self.call.client.config.retries.maximumReplayBytes
     guard
-      self.hasPassedOut || self.firstMessage > 0 || self.messages.count > 1024 || self.replayBytes > maximumBytes
+      self.hasPassedOut || self.firstMessage > 0 || self.messages.count > 1024
+        || self.replayBytes > maximumBytes
     else { return }
     let read = min((self.reader?.position ?? 0) - self.firstMessage, self.messages.count)
     guard read > 0 else { return }

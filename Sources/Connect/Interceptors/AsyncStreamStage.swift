@@ -10,9 +10,10 @@ internal import DequeModule
 final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable>: @unchecked Sendable {
   typealias Chain = StreamChain<RequestMessage, ResponseMessage>
   typealias Next = @Sendable (StreamRequest<RequestMessage>) async throws -> StreamResponse<ResponseMessage>
-  typealias Body = @Sendable (StreamRequest<RequestMessage>, @escaping Next) async throws -> StreamResponse<
-    ResponseMessage
-  >
+  typealias Body =
+    @Sendable (StreamRequest<RequestMessage>, @escaping Next) async throws -> StreamResponse<
+      ResponseMessage
+    >
   typealias Result = StreamResult<ResponseMessage>
   typealias Run = AsyncStreamRun<RequestMessage, ResponseMessage>
   typealias NextAttempt = AsyncStreamAttempt<RequestMessage, ResponseMessage>
@@ -314,8 +315,8 @@ extension AsyncStreamStage {
       }
       attempt.waiting = mailbox
       self.chain.pump()
-    } onCancel: { mailbox in
-      guard attempt.waiting === mailbox, self.isCurrent(attempt, of: run) else { return }
+    } onCancel: { _ in
+      guard self.isCurrent(attempt, of: run) else { return }
       attempt.cancel()
       self.chain.giveUpInside(of: self.index)
     }

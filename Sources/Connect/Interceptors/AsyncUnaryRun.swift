@@ -39,12 +39,3 @@ final class AsyncUnaryRun<Response: Sendable>: @unchecked Sendable {
     }
   }
 }
-
-/// Runs jobs in tasks of their own, for calls that no task waits for.
-final class DetachedRunner: JobRunner, Sendable {
-  static let shared = DetachedRunner()
-
-  func run(_ job: Job) {
-    job.start()
-  }
-}

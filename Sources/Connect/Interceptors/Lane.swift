@@ -56,7 +56,8 @@ final class Lane<Element> {
     if index < self.stages.count { self.stages[index].accept(element) } else { self.sink(element) }
   }
 
-  /// Moves values on as far as there is room, those furthest along first.
+  /// Moves one value on from each stage, if there is room, those furthest along first. So a value goes as far as
+  /// it can before the next one gets to the same stage.
   ///
   /// - Returns: Whether anything moved.
   func pump(isWantedBehind: Bool) -> Bool {
@@ -65,7 +66,7 @@ final class Lane<Element> {
     for index in self.stages.indices.reversed() {
       let stage = self.stages[index]
       let wants = stage.wants(isWanted)
-      while self.hasRoom(at: index + 1), let element = stage.takeReady() {
+      if self.hasRoom(at: index + 1), let element = stage.takeReady() {
         hasMoved = true
         self.accept(element, at: index + 1)
       }

@@ -47,7 +47,11 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     case .proceed(let result):
       self.pass(result, inPlaceOf: given, id)
     case .drop:
-      if case .message = given { self.window.resolve(id, with: nil) } else { self.window.resolve(id, with: given) }
+      if case .message = given {
+        self.window.resolve(id, with: nil)
+      } else {
+        self.window.resolve(id, with: given)
+      }
     case .retry(let request, let delay):
       if !self.hasPassedOut, self.owner.retry(at: self.index, request, after: delay) { return }
       self.window.resolve(id, with: given)

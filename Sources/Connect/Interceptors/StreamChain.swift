@@ -294,7 +294,9 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
   }
 
   /// Whether a retry could still send all messages again.
-  var canRetry: Bool { self.log.isComplete || self.stages.contains { if case .async = $0 { true } else { false } } }
+  var canRetry: Bool {
+    self.log.isComplete || self.stages.contains { if case .async = $0 { true } else { false } }
+  }
 
   /// The nearest async stage outside of `stage` that can run jobs.
   func runner(around stage: Int) -> (any JobRunner)? {

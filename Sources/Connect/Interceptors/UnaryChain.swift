@@ -302,15 +302,15 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       executor.run { self.finish(run, index, with: response) }
     }
     run.job = job
-    self.runner(around: index).run(job)
+    if let runner = self.runner(around: index) { runner.run(job) } else { job.start() }
   }
 
   /// The pending `next` of the nearest async stage outside, else the caller's task.
-  private func runner(around index: Int) -> any JobRunner {
+  private func runner(around index: Int) -> (any JobRunner)? {
     for outer in stride(from: index - 1, through: 0, by: -1) {
       if let runner = self.runs[outer]?.pendingNext { return runner }
     }
-    return self.outerRunner ?? DetachedRunner.shared
+    return self.outerRunner
   }
 
   private func next(
@@ -335,7 +335,9 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       return
     }
     guard !run.hasCalledNext || self.call.takeRetry() else {
-      mailbox.post(run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(self.call.method)))
+      mailbox.post(
+        run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(self.call.method))
+      )
       return
     }
     run.hasCalledNext = true

@@ -8,10 +8,13 @@ import XCTest
 final class ProceedTests: XCTestCase {
   func testMadeFromAClosure() {
     let verbs = Box<[RequestVerb<HTTPRequest<Text>, ResponseMessage<Text>>]>([])
-    let proceed = Proceed<RequestVerb<HTTPRequest<Text>, ResponseMessage<Text>>> { verbs.value = verbs.value + [$0] }
+    let proceed = Proceed<RequestVerb<HTTPRequest<Text>, ResponseMessage<Text>>> {
+      verbs.value = verbs.value + [$0]
+    }
     proceed(.failure(ConnectError(code: .aborted)))
     proceed.answer(ResponseMessage(message: "a"))
-    guard case .proceed(.failure(let error)) = verbs.value.first, case .answer(let answer) = verbs.value.last else {
+    guard case .proceed(.failure(let error)) = verbs.value.first, case .answer(let answer) = verbs.value.last
+    else {
       XCTFail("\(verbs.value)")
       return
     }
@@ -209,10 +212,12 @@ final class ProceedTests: XCTestCase {
     let transport = ScriptedTransport.echo()
     let keeping = TestInterceptor.make { interceptor in
       interceptor.unaryMessages.requestFunction = { request, proceed in
-        kept.value = kept.value + [{ proceed(.success(request)) }, { proceed.answer(ResponseMessage(message: "")) }]
+        kept.value =
+          kept.value + [{ proceed(.success(request)) }, { proceed.answer(ResponseMessage(message: "")) }]
       }
       interceptor.streamMessages.requestFunction = { request, proceed in
-        kept.value = kept.value + [{ proceed(.success(request)) }, { proceed(.failure(ConnectError(code: .aborted))) }]
+        kept.value =
+          kept.value + [{ proceed(.success(request)) }, { proceed(.failure(ConnectError(code: .aborted))) }]
       }
     }
     do {

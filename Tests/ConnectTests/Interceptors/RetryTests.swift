@@ -106,7 +106,9 @@ final class RetryTests: XCTestCase {
     let transport = ScriptedTransport.replying([Self.failing, Self.failing, Self.fine])
     let client = ProtocolClient.scripted(
       transport,
-      interceptors: [TestInterceptor.recording("A", to: events), Self.retrying(1), Self.retrying(1, bytes: true)]
+      interceptors: [
+        TestInterceptor.recording("A", to: events), Self.retrying(1), Self.retrying(1, bytes: true),
+      ]
     )
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.message, "x")
@@ -162,7 +164,10 @@ final class RetryTests: XCTestCase {
       XCTAssertEqual(transport.streams.count, 1)
       transport.virtualExecutor.advance(by: .milliseconds(1))
       XCTAssertEqual(transport.streams.count, 2)
-      XCTAssertEqual(transport.streams.map { $0.request.headers["connect-timeout-ms"] }, [["10000"], ["8000"]])
+      XCTAssertEqual(
+        transport.streams.map { $0.request.headers["connect-timeout-ms"] },
+        [["10000"], ["8000"]]
+      )
       let response = await outcome.wait()
       XCTAssertEqual(response.message, "x")
       XCTAssertEqual(transport.virtualExecutor.pendingTimers, 0)

@@ -269,7 +269,8 @@ final class StreamChainTests: XCTestCase {
         let outside = ["A", "B", "C"].prefix(position)
         XCTAssertEqual(
           events.all.filter { !$0.contains(">") },
-          outside.map { "\($0) head" } + expected.flatMap { result in outside.reversed().map { "\($0) < \(result)" } }
+          outside.map { "\($0) head" }
+            + expected.flatMap { result in outside.reversed().map { "\($0) < \(result)" } }
         )
       }
     }
@@ -305,7 +306,9 @@ final class StreamChainTests: XCTestCase {
     }
     let client = ProtocolClient.scripted(
       transport,
-      interceptors: [TestInterceptor.recordingStream("A", to: events), TestInterceptor.recordingStream("B", to: events)]
+      interceptors: [
+        TestInterceptor.recordingStream("A", to: events), TestInterceptor.recordingStream("B", to: events),
+      ]
     )
     let stream = client.serverStream(.serverStream, "go")
     var iterator = stream.results.makeAsyncIterator()

@@ -131,7 +131,10 @@ final class StreamRetryTests: XCTestCase {
     let transport = ScriptedTransport { stream in
       stream.fail(ConnectError(code: .unavailable, message: "attempt \(count.increment())"))
     }
-    let client = ProtocolClient.scripted(transport, interceptors: [Self.retrying(), Self.retrying(bytes: true)])
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [Self.retrying(), Self.retrying(bytes: true)]
+    )
     do {
       for try await _ in client.serverStream(.serverStream, "x").messages {}
       XCTFail("no error")

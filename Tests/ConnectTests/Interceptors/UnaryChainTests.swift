@@ -27,7 +27,8 @@ final class UnaryChainTests: XCTestCase {
 
   func testRequestsPassInOrderAndResponsesInReverse() async throws {
     let events = Events()
-    let client = ProtocolClient.scripted(.echo(), interceptors: [TestInterceptor.recording("A", to: events)]) {
+    let client = ProtocolClient.scripted(.echo(), interceptors: [TestInterceptor.recording("A", to: events)])
+    {
       $0.methodInterceptors = { _ in [TestInterceptor.recording("B", to: events)] }
     }
     let options = CallOptions(interceptors: [TestInterceptor.recording("C", to: events)])
@@ -257,7 +258,9 @@ final class UnaryChainTests: XCTestCase {
     }
     let rescued = await outcome({ $0.reply(.unavailable) }) { _ in ResponseMessage(message: "rescued") }
     XCTAssertEqual(rescued.message, "rescued")
-    let failed = await outcome({ $0.reply("\"fine\"") }) { _ in ResponseMessage(error: ConnectError(code: .dataLoss)) }
+    let failed = await outcome({ $0.reply("\"fine\"") }) { _ in
+      ResponseMessage(error: ConnectError(code: .dataLoss))
+    }
     XCTAssertEqual(failed.error?.code, .dataLoss)
     let other = await outcome({ $0.reply(.unavailable) }) { _ in
       ResponseMessage(error: ConnectError(code: .aborted))
@@ -371,7 +374,9 @@ final class UnaryChainTests: XCTestCase {
 
   func testMetricsOfEachAttemptPassInReverse() async {
     let events = Events()
-    let transport = ScriptedTransport.replying([{ $0.reply(.unavailable, status: 503) }, { $0.reply("\"ok\"") }])
+    let transport = ScriptedTransport.replying([
+      { $0.reply(.unavailable, status: 503) }, { $0.reply("\"ok\"") },
+    ])
     let recorder: @Sendable (String) -> InterceptorFactory = { name in
       TestInterceptor.make { interceptor in
         interceptor.unaryBytes.responseMetricsFunction = { metrics, proceed in
@@ -396,25 +401,4 @@ final class UnaryChainTests: XCTestCase {
   }
 
   private enum Key: CallContextKey { static let defaultValue = "none" }
-}
-
-/// ``JSONCodec``, counting.
-final class CountingCodec: Codec {
-  private let count = Box(0)
-
-  var encodes: Int { self.count.value }
-  var name: String { "json" }
-
-  func encode<Message: Sendable>(
-    _ message: Message,
-    as coding: MessageCoding<Message>,
-    deterministic: Bool
-  ) throws -> ByteBuffer {
-    _ = self.count.increment()
-    return try JSONCodec().encode(message, as: coding, deterministic: deterministic)
-  }
-
-  func decode<Message: Sendable>(_ bytes: ByteBuffer, as coding: MessageCoding<Message>) throws -> Message {
-    try JSONCodec().decode(bytes, as: coding)
-  }
 }

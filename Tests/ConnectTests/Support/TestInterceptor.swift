@@ -80,11 +80,11 @@ struct TestInterceptor: Interceptor {
   }
 }
 
-
 /// An async interceptor of ``Text`` methods that is made of closures.
 struct TestAsyncInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor {
   typealias Unary = @Sendable (HTTPRequest<Text>, UnaryNext<Text, Text>) async throws -> ResponseMessage<Text>
-  typealias Stream = @Sendable (StreamRequest<Text>, StreamNext<Text, Text>) async throws -> StreamResponse<Text>
+  typealias Stream =
+    @Sendable (StreamRequest<Text>, StreamNext<Text, Text>) async throws -> StreamResponse<Text>
 
   var unary: Unary = { request, next in try await next(request) }
   var stream: Stream = { request, next in try await next(request) }
