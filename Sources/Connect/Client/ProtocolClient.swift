@@ -76,8 +76,9 @@ public final class ProtocolClient: Sendable {
     on executor: (any CallExecutor)?,
     wire: any WireProtocol
   ) -> Result<any HTTPEndpoint, ConnectError> {
-    // `wire.requiresHTTP2` belongs here as soon as transports take it.
-    Result { () throws(ConnectError) in try httpClient.endpoint(for: origin, on: executor) }
+    Result { () throws(ConnectError) in
+      try httpClient.endpoint(for: origin, on: executor, requiresHTTP2: wire.requiresHTTP2)
+    }
   }
 
   /// Whether calls of `method` go as GET, if their message is not too large for that.
