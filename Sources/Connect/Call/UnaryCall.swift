@@ -7,7 +7,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   private let spec: MethodSpec<Input, Output>
   private let input: Input
   private let outerRunner: (any JobRunner)?
-  private var completion: ((ResponseMessage<Output>) -> Void)?
+  private var completion: (@Sendable (ResponseMessage<Output>) -> Void)?
 
   private var messageChain: UnaryChain<Input, ResponseMessage<Output>>?
   private var byteChain: UnaryChain<ByteBuffer, HTTPResponse>?
@@ -21,7 +21,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     input: Input,
     options: CallOptions,
     outerRunner: (any JobRunner)?,
-    completion: @escaping (ResponseMessage<Output>) -> Void
+    completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) {
     self.spec = method
     self.input = input
@@ -31,8 +31,19 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     super.init(client: client, method: method.info, options: options)
   }
 
+  /// Nobody is left who could go on with the call or end it. Hooks that wait are told, like at any other end.
   deinit {
-    self.completion?(ResponseMessage(error: .abandoned(self.method)))
+    guard let completion = self.completion else { return }
+    let error = ConnectError.abandoned(self.method)
+    let byteChain = self.byteChain
+    let messageChain = self.messageChain
+    self.executor.execute {
+      byteChain?.terminate(with: error)
+      messageChain?.terminate(with: error)
+      byteChain?.release()
+      messageChain?.release()
+      completion(ResponseMessage(error: error))
+    }
   }
 
   // MARK: Down
@@ -90,13 +101,22 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   private func encode(_ request: HTTPRequest<Input>) {
     let bytes: ByteBuffer
     do {
-      bytes = try self.client.config.codec.encode(request.message, as: self.spec.input, deterministic: false)
+      bytes = try self.client.config.codec.encode(
+        request.message,
+        as: self.spec.input,
+        deterministic: request.isGET
+      )
     } catch {
       self.pass(ResponseMessage(error: .encodingFailed(error, method: self.method)))
       return
     }
-    let encoded = request.with(bytes)
-    if let chain = self.byteChain { chain.start(encoded) } else { self.send(encoded) }
+    var encoded = request.with(bytes)
+    guard let chain = self.byteChain else {
+      self.send(encoded)
+      return
+    }
+    if encoded.isGET { encoded.isGET = RequestWriter(self).goesAsGET(encoded) }
+    chain.start(encoded)
   }
 
   private func send(_ request: HTTPRequest<ByteBuffer>) {
@@ -155,7 +175,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       )
       return
     }
-    if response.httpStatus == 304 {
+    if response.httpStatus == 304, response.message.readableBytes == 0 {
       self.pass(ResponseMessage(error: .unansweredNotModified(response), headers: response.headers))
       return
     }
@@ -165,10 +185,13 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
         ResponseMessage(message: message, headers: response.headers, trailers: response.trailers)
       )
     } catch {
+      let error = ConnectError.decodingFailed(error, method: self.method, response: response)
       self.pass(
         ResponseMessage(
-          error: .decodingFailed(error, method: self.method, metadata: response.trailers),
-          headers: response.headers
+          code: error.code,
+          headers: response.headers,
+          result: .failure(error),
+          trailers: response.trailers
         )
       )
     }

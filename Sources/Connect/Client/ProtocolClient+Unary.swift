@@ -40,12 +40,20 @@ extension ProtocolClient {
     options: CallOptions = CallOptions(),
     completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) -> CallHandle {
+    let runner = self.makeRunner(for: options)
+    var completion = completion
+    if let runner {
+      completion = { [completion] response in
+        runner.post(.success(()))
+        completion(response)
+      }
+    }
     let call = UnaryCall(
       client: self,
       method: method,
       input: request,
       options: options,
-      outerRunner: nil,
+      outerRunner: runner,
       completion: completion
     )
     call.start()
