@@ -30,8 +30,13 @@ extension HTTP2Connection: ChannelDuplexHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard self.state == .active else { return }
     self.isReading = true
+    let bytes = self.unwrapInboundIn(data)
+    if self.servedStreams == nil, !self.hasReceived, bytes.readableBytesView.starts(with: "HTTP/".utf8) {
+      self.shutDown(.answeredInHTTP1, sending: nil)
+      return
+    }
     self.hasReceived = true
-    let isIntact = self.session.receive(self.unwrapInboundIn(data))
+    let isIntact = self.session.receive(bytes)
     self.handleEvents()
     if !isIntact { self.shutDown(self.brokenSessionError, sending: nil) }
   }

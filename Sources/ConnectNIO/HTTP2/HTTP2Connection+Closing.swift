@@ -67,7 +67,7 @@ extension HTTP2Connection {
     if let error = self.channelError {
       return ConnectError(
         code: .unavailable,
-        message: "the HTTP/2 connection broke: \(error)",
+        message: "the HTTP/2 connection broke: \(TLSAlert.text(error))",
         exception: error
       )
     }
@@ -121,5 +121,15 @@ extension HTTP2Connection {
     }
     let reason = self.session.fatalError ?? "unknown reason"
     return ConnectError(code: .internalError, message: "the HTTP/2 session failed: \(reason)")
+  }
+}
+
+extension ConnectError {
+  /// The first thing that the server sent is a response of HTTP/1.
+  static var answeredInHTTP1: ConnectError {
+    ConnectError(
+      code: .unavailable,
+      message: "the server does not speak HTTP/2 on this port: it has answered in HTTP/1"
+    )
   }
 }

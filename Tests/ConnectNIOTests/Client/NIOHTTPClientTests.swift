@@ -1,5 +1,6 @@
 import Connect
 import ConnectNIO
+import LoopbackServer
 import NIOCore
 import NIOPosix
 import XCTest
@@ -10,14 +11,62 @@ final class NIOHTTPClientTests: XCTestCase {
   func testOneEndpointForEachOriginAndLoop() async throws {
     let client = NIOHTTPClient()
     let origin = Origin(scheme: .http, host: "127.0.0.1", port: 1)
-    let first = try client.endpoint(for: origin, on: nil)
-    let same = try client.endpoint(for: origin, on: first.executor)
+    let first = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
+    let same = try client.endpoint(for: origin, on: first.executor, requiresHTTP2: false)
     XCTAssertTrue(first === same)
     let elsewhere = Origin(scheme: .http, host: "127.0.0.1", port: 2)
-    let other = try client.endpoint(for: elsewhere, on: first.executor)
+    let other = try client.endpoint(for: elsewhere, on: first.executor, requiresHTTP2: false)
     XCTAssertFalse(first === other)
     XCTAssertTrue(first.executor === other.executor)
     await client.shutdown()
+  }
+
+  func testEndpointsThatRequireHTTP2() async throws {
+    let origin = Origin(scheme: .http, host: "127.0.0.1", port: 1)
+    for (version, isShared) in [(NIOHTTPClient.Configuration.HTTPVersion.automatic, false), (.http2Only, true)] {
+      let client = NIOHTTPClient(configuration: .init(version: version))
+      let any = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
+      let http2 = try client.endpoint(for: origin, on: nil, requiresHTTP2: true)
+      let same = try client.endpoint(for: origin, on: http2.executor, requiresHTTP2: true)
+      XCTAssertTrue(http2 === same)
+      XCTAssertEqual(any === http2, isShared)
+      await client.shutdown()
+    }
+    let client = NIOHTTPClient(configuration: .init(version: .http1Only))
+    XCTAssertThrowsError(try client.endpoint(for: origin, on: nil, requiresHTTP2: true)) { error in
+      XCTAssertEqual((error as? ConnectError)?.code, .failedPrecondition)
+      XCTAssertTrue((error as? ConnectError)?.message?.contains("HTTP/2") == true)
+    }
+    await client.shutdown()
+  }
+
+  /// In cleartext, HTTP/2 by prior knowledge, and beside it HTTP/1.1 for calls that do not need more.
+  func testRequiredHTTP2InCleartext() async throws {
+    try await withTemporaryFolder { folder in
+      let servers = [
+        try await LoopbackServer.start(.plaintext),
+        try await LoopbackServer.start(.unixSocket("\(folder)/socket")),
+      ]
+      let origins = [
+        Origin(scheme: .http, host: "127.0.0.1", port: servers[0].port),
+        Origin(scheme: .unix, host: "\(folder)/socket", port: 0),
+      ]
+      for (server, origin) in zip(servers, origins) {
+        server.onRaw("/test") { request, responder in try await responder.respond(text: "ok") }
+        let client = try TestClient(origin, requiresHTTP2: true)
+        let call = client.call().start()
+        _ = try await call.response()
+        let info = try await call.connectionInfo()
+        XCTAssertEqual(info?.version, .http2)
+        let other = try client.client.endpoint(for: origin, on: client.endpoint.executor, requiresHTTP2: false)
+        let otherCall = TestCall(other, on: client.eventLoop).start()
+        _ = try await otherCall.response()
+        let otherInfo = try await otherCall.connectionInfo()
+        XCTAssertEqual(otherInfo?.version, .http1)
+        await client.shutdown()
+        await server.stop()
+      }
+    }
   }
 
   func testImpossibleOriginsAndExecutors() async throws {
@@ -37,12 +86,17 @@ final class NIOHTTPClientTests: XCTestCase {
       Origin(scheme: .unix, host: "/" + String(repeating: "x", count: 107), port: 0),
     ]
     for origin in impossible {
-      XCTAssertThrowsError(try client.endpoint(for: origin, on: nil), "\(origin)") { error in
+      XCTAssertThrowsError(
+        try client.endpoint(for: origin, on: nil, requiresHTTP2: false),
+        "\(origin)"
+      ) { error in
         XCTAssertEqual((error as? ConnectError)?.code, .invalidArgument)
       }
     }
     let origin = Origin(scheme: .http, host: "a", port: 80)
-    XCTAssertThrowsError(try client.endpoint(for: origin, on: ForeignExecutor())) { error in
+    XCTAssertThrowsError(
+      try client.endpoint(for: origin, on: ForeignExecutor(), requiresHTTP2: false)
+    ) { error in
       XCTAssertEqual((error as? ConnectError)?.code, .invalidArgument)
     }
     await client.shutdown()
@@ -223,7 +277,8 @@ final class NIOHTTPClientTests: XCTestCase {
     // An endpoint that is made now refuses, too.
     let endpoint = try client.client.endpoint(
       for: Origin(scheme: .http, host: "127.0.0.1", port: 9),
-      on: client.endpoint.executor
+      on: client.endpoint.executor,
+      requiresHTTP2: false
     )
     let late = try await TestCall(endpoint, on: client.eventLoop).start().failure()
     XCTAssertTrue(late.error.message?.contains("shut down") == true)

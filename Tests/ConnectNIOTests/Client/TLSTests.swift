@@ -30,9 +30,14 @@ final class TLSTests: XCTestCase {
   private func client(
     _ port: Int,
     host: String = "localhost",
-    _ configuration: Configuration
+    _ configuration: Configuration,
+    requiresHTTP2: Bool = false
   ) throws -> TestClient {
-    try TestClient(Origin(scheme: .https, host: host, port: port), configuration)
+    try TestClient(
+      Origin(scheme: .https, host: host, port: port),
+      configuration,
+      requiresHTTP2: requiresHTTP2
+    )
   }
 
   func testALPNChoosesTheVersion() async throws {
@@ -67,14 +72,43 @@ final class TLSTests: XCTestCase {
   func testServerThatDoesNotOfferHTTP2() async throws {
     let certificates = try await TestCertificates.make()
     let server = try await self.server(certificates) { $0.versions = .http1Only }
-    let client = try self.client(
-      server.port,
-      Configuration(version: .http2Only, tls: Self.trusting(certificates))
-    )
-    let failure = try await client.call().start().failure()
-    XCTAssertEqual(failure.error.code, .unavailable)
-    await client.shutdown()
+    let cases: [(Configuration.HTTPVersion, requiresHTTP2: Bool, String)] = [
+      (.http2Only, false, "the client's configuration"), (.http2Only, true, "the client's configuration"),
+      (.automatic, true, "which gRPC needs"),
+    ]
+    for (version, requiresHTTP2, words) in cases {
+      let client = try self.client(
+        server.port,
+        Configuration(version: version, tls: Self.trusting(certificates)),
+        requiresHTTP2: requiresHTTP2
+      )
+      let failure = try await client.call().start().failure()
+      XCTAssertEqual(failure.error.code, .unavailable)
+      let message = failure.error.message ?? ""
+      XCTAssertTrue(message.contains("does not speak HTTP/2, "), message)
+      XCTAssertTrue(message.contains(words), message)
+      XCTAssertTrue(message.contains("ALPN"), message)
+      await client.shutdown()
+    }
     await server.stop()
+  }
+
+  func testRequiredHTTP2OverTLS() async throws {
+    let certificates = try await TestCertificates.make()
+    for versions in [LoopbackServer.Configuration.Versions.all, .http2Only] {
+      let server = try await self.server(certificates) { $0.versions = versions }
+      let client = try self.client(
+        server.port,
+        Configuration(tls: Self.trusting(certificates)),
+        requiresHTTP2: true
+      )
+      let call = client.call().start()
+      _ = try await call.response()
+      let info = try await call.connectionInfo()
+      XCTAssertEqual(info?.version, .http2)
+      await client.shutdown()
+      await server.stop()
+    }
   }
 
   func testIPAddressIsCheckedAgainstTheCertificate() async throws {
@@ -174,11 +208,67 @@ final class TLSTests: XCTestCase {
     _ = try await client.call().start().response()
     await client.shutdown()
 
-    let anonymous = try self.client(server.port, Configuration(tls: Self.trusting(certificates)))
-    let failure = try await anonymous.call().start().failure()
-    XCTAssertEqual(failure.error.code, .unavailable, "\(failure.error)")
-    await anonymous.shutdown()
     await server.stop()
+  }
+
+  /// With TLS 1.3, the client's handshake is over by the time that the server finds fault with its certificate.
+  func testClientCertificateThatIsMissingOrUnknown() async throws {
+    let certificates = try await TestCertificates.make()
+    let others = try await TestCertificates.make()
+    var unknown = Self.trusting(certificates)
+    unknown.clientCertificate = .pemBytes(
+      chain: Array(others.clientCertificatePEM.utf8),
+      privateKey: Array(others.clientKeyPEM.utf8)
+    )
+    let anonymous = Self.trusting(certificates)
+    for maximum in [TLSVersion.tlsv12, .tlsv13] {
+      let server = try await RawServer(tls: Self.mutualContext(certificates, upTo: maximum)) { _ in }
+      for version in [Configuration.HTTPVersion.http1Only, .http2Only] {
+        for (tls, words) in [(anonymous, "client certificate"), (unknown, "client certificate")] {
+          let client = try self.client(server.port, Configuration(version: version, tls: tls))
+          let failure = try await client.call().start().failure()
+          XCTAssertEqual(failure.error.code, .unavailable, "\(failure.error)")
+          let message = failure.error.message ?? ""
+          XCTAssertTrue(message.contains(words), "\(maximum), \(version): \(message)")
+          await client.shutdown()
+        }
+      }
+      await server.close()
+    }
+  }
+
+  private static func mutualContext(
+    _ certificates: TestCertificates,
+    upTo version: TLSVersion = .tlsv13,
+    applicationProtocols: [String] = ["h2", "http/1.1"]
+  ) throws -> NIOSSLContext {
+    var configuration = TLSConfiguration.makeServerConfiguration(
+      certificateChain: try NIOSSLCertificate.fromPEMBytes(Array(certificates.serverCertificatePEM.utf8))
+        .map { .certificate($0) },
+      privateKey: .privateKey(
+        try NIOSSLPrivateKey(bytes: Array(certificates.serverKeyPEM.utf8), format: .pem)
+      )
+    )
+    configuration.maximumTLSVersion = version
+    configuration.applicationProtocols = applicationProtocols
+    configuration.certificateVerification = .noHostnameVerification
+    configuration.trustRoots = .certificates(
+      try NIOSSLCertificate.fromPEMBytes(Array(certificates.authorityPEM.utf8))
+    )
+    return try NIOSSLContext(configuration: configuration)
+  }
+
+  func testNoCommonTLSVersion() async throws {
+    let certificates = try await TestCertificates.make()
+    let server = try await RawServer(tls: Self.mutualContext(certificates, upTo: .tlsv12)) { _ in }
+    var tls = Self.trusting(certificates)
+    tls.minimumVersion = .tls13
+    let client = try self.client(server.port, Configuration(tls: tls))
+    let failure = try await client.call().start().failure()
+    XCTAssertEqual(failure.error.code, .unavailable)
+    XCTAssertTrue(failure.error.message?.contains("no common TLS version") == true, "\(failure.error)")
+    await client.shutdown()
+    await server.close()
   }
 
   func testUnusableConfigurationFailsEachCall() async throws {
@@ -187,8 +277,44 @@ final class TLSTests: XCTestCase {
       let failure = try await client.call().start().failure()
       XCTAssertEqual(failure.error.code, .failedPrecondition, "\(failure.error)")
       XCTAssertTrue(failure.error.message?.contains("TLS configuration") == true)
+      XCTAssertTrue(failure.error.message?.contains("/does/not/exist.pem") == true)
     }
     await client.shutdown()
+  }
+
+  func testBytesThatAreNoCertificates() async throws {
+    let certificates = try await TestCertificates.make()
+    let others = try await TestCertificates.make()
+    let cases: [(Configuration.TLS, String)] = [
+      (.init(trustRoots: .pemBytes([])), "no certificate in PEM in the trust roots"),
+      (
+        .init(clientCertificate: .pemBytes(chain: Array("x".utf8), privateKey: [])),
+        "no certificate in PEM in the client's certificate chain"
+      ),
+      (
+        .init(
+          clientCertificate: .pemBytes(
+            chain: Array(certificates.clientCertificatePEM.utf8),
+            privateKey: Array("x".utf8)
+          )
+        ), "no usable private key in PEM in the client's private key"
+      ),
+      (
+        .init(
+          clientCertificate: .pemBytes(
+            chain: Array(certificates.clientCertificatePEM.utf8),
+            privateKey: Array(others.clientKeyPEM.utf8)
+          )
+        ), "is not the one of the client's certificate"
+      ),
+    ]
+    for (tls, words) in cases {
+      let client = try self.client(1, Configuration(tls: tls))
+      let failure = try await client.call().start().failure()
+      XCTAssertEqual(failure.error.code, .failedPrecondition)
+      XCTAssertTrue(failure.error.message?.contains(words) == true, "\(failure.error)")
+      await client.shutdown()
+    }
   }
 
   func testHandshakeTimeout() async throws {
