@@ -4,7 +4,7 @@ import XCTest
 @testable import Connect
 
 /// Valid responses, cut and damaged at random. The seed is printed, so that a failure can be repeated.
-final class ConnectDecoderFuzzTests: XCTestCase {
+final class DecoderFuzzTests: XCTestCase {
   private struct Case {
     var script: ResponseScript
     var decoder: any ResponseDecoder
@@ -54,6 +54,89 @@ final class ConnectDecoderFuzzTests: XCTestCase {
           body: errorJSON.utf8
         ),
         decoder: stream
+      ),
+    ] + self.compressedCases + self.grpcCases
+  }
+
+  private let accepted = AcceptedEncodings([GzipCompressionPool(), DeflateCompressionPool()])
+
+  private func body(_ envelopes: (UInt8, ByteBuffer)...) -> [UInt8] {
+    envelopes.flatMap { Array(Envelope.encode($1, flags: $0).readableBytesView) }
+  }
+
+  private func gzip(_ text: String) -> ByteBuffer {
+    (try? GzipCompressionPool().compress(ByteBuffer(string: text))) ?? ByteBuffer()
+  }
+
+  private var compressedCases: [Case] {
+    [
+      Case(
+        script: ResponseScript(
+          headers: ["content-type": ["application/proto"], "content-encoding": ["gzip"]],
+          body: self.gzip(String(repeating: "hello ", count: 100)).readableBytesView
+        ),
+        decoder: ConnectUnaryDecoder(
+          contentType: "application/proto",
+          maximumMessageSize: 5000,
+          acceptedEncodings: self.accepted
+        )
+      ),
+      Case(
+        script: ResponseScript(
+          headers: ["content-type": ["application/connect+proto"], "connect-content-encoding": ["gzip"]],
+          body: self.body((1, self.gzip("a")), (0, ByteBuffer(string: "b")), (3, self.gzip("{}")))
+        ),
+        decoder: ConnectStreamDecoder(
+          contentType: "application/connect+proto",
+          maximumMessageSize: 5000,
+          acceptedEncodings: self.accepted
+        )
+      ),
+    ]
+  }
+
+  private var grpcCases: [Case] {
+    let status: Headers = [
+      "grpc-status": ["5"], "grpc-message": ["a%20b%"], "grpc-status-details-bin": ["CAkSBm5vIHdheQ"],
+      "x": ["1"],
+    ]
+    let block = ByteBuffer(string: "grpc-status: 5\r\ngrpc-message:a%20b\r\nX: 1, 2:3\r\n")
+    let messages = self.body((0, ByteBuffer(bytes: [1, 2, 3])), (1, self.gzip("hello")), (0, ByteBuffer()))
+    let webBody = messages + self.body((0x80, block))
+    func headers(_ type: String) -> Headers { ["content-type": [type], "grpc-encoding": ["gzip"]] }
+    func web(_ isText: Bool) -> GRPCWebResponseDecoder {
+      GRPCWebResponseDecoder(
+        isText: isText,
+        contentType: isText ? "application/grpc-web-text" : "application/grpc-web",
+        maximumMessageSize: 5000,
+        acceptedEncodings: self.accepted
+      )
+    }
+    let text = Base64.encode(ByteBuffer(bytes: webBody), alphabet: .standard, isPadded: true)
+    return [
+      Case(
+        script: ResponseScript(headers: headers("application/grpc"), body: messages, trailers: status),
+        decoder: GRPCResponseDecoder(
+          baseContentType: "application/grpc",
+          contentType: "application/grpc",
+          maximumMessageSize: 5000,
+          acceptedEncodings: self.accepted
+        )
+      ),
+      Case(
+        script: ResponseScript(headers: headers("application/grpc-web"), body: webBody),
+        decoder: web(false)
+      ),
+      Case(
+        script: ResponseScript(
+          headers: headers("application/grpc-web"),
+          body: messages + self.body((0x81, self.gzip("grpc-status:0")))
+        ),
+        decoder: web(false)
+      ),
+      Case(
+        script: ResponseScript(headers: headers("application/grpc-web-text"), body: text.readableBytesView),
+        decoder: web(true)
       ),
     ]
   }
