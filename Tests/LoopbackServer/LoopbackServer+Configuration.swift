@@ -43,6 +43,8 @@ extension LoopbackServer {
     public var versions: Versions = .all
     public var tls: TLS?
     public var http2 = HTTP2()
+    /// How many requests the journal keeps; it counts the others.
+    public var journalLimit = Int.max
 
     public init() {}
 

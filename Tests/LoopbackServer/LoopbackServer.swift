@@ -54,7 +54,7 @@ public final class LoopbackServer: Sendable {
     // So that details of these types can be sent as JSON.
     Google_Protobuf_Any.register(messageType: Connect_Test_V1_ErrorInfo.self)
     Google_Protobuf_Any.register(messageType: Connect_Test_V1_Payload.self)
-    let journal = Journal()
+    let journal = Journal(limit: configuration.journalLimit)
     let state = SharedState()
     let setup = try ConnectionSetup(configuration: configuration, journal: journal) { exchange in
       let path = exchange.request.path

@@ -45,6 +45,20 @@ class Call: @unchecked Sendable {
   /// Lets go of interceptors and of whatever waits; called once the call is over.
   func release() {}
 
+  // MARK: On the executor
+
+  /// Runs `work` on the executor, at once if that is where it is called. The call lives until it has run.
+  final func perform(_ work: @escaping @Sendable () -> Void) {
+    guard !self.executor.isCurrent else {
+      work()
+      return
+    }
+    self.executor.execute {
+      work()
+      withExtendedLifetime(self) {}
+    }
+  }
+
   // MARK: Start and end
 
   /// Starts the call on its executor.
@@ -133,6 +147,7 @@ class Call: @unchecked Sendable {
       work()
       return
     }
+    self.retryTimer?.cancel()
     self.retryTimer = self.executor.schedule(after: delay) {
       guard !self.isOver else { return }
       self.retryTimer = nil

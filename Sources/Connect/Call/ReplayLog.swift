@@ -3,6 +3,8 @@ struct ReplayLog<Element> {
   private(set) var elements: [Element] = []
   /// Whether nothing was left out, so that ``elements`` is all that was sent.
   private(set) var isComplete = true
+  /// Bytes of the elements, as far as they have been counted in the present pass and in the longest one.
+  private var passByteCount = 0
   private var byteCount = 0
   private let maximumBytes: Int
   /// Elements that are not bytes yet count for their number alone.
@@ -22,8 +24,14 @@ struct ReplayLog<Element> {
   /// Counts bytes that elements turned out to have.
   mutating func charge(_ byteCount: Int) {
     guard self.isComplete else { return }
-    self.byteCount += byteCount
+    self.passByteCount += byteCount
+    self.byteCount = max(self.byteCount, self.passByteCount)
     if self.byteCount > self.maximumBytes || self.elements.count > self.maximumCount { self.drop() }
+  }
+
+  /// Begins to count anew, since the elements are sent again and will be charged again.
+  mutating func restart() {
+    self.passByteCount = 0
   }
 
   /// Lets go of everything; nothing can be sent again.

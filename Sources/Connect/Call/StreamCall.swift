@@ -9,14 +9,14 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   typealias SendCompletion = @Sendable (ConnectError?) -> Void
 
   /// What the caller wants to send next.
-  private enum Outgoing {
+  private enum Outgoing: Sendable {
     case message(Input, SendCompletion)
     case end
   }
 
   private let spec: MethodSpec<Input, Output>
   private let outerRunner: Mailbox<Void>?
-  private var onResult: ((StreamResult<Output>) -> Void)?
+  private var onResult: (@Sendable (StreamResult<Output>) -> Void)?
 
   private var messageChain: StreamChain<Input, Output>?
   private var byteChain: StreamChain<ByteBuffer, ByteBuffer>?
@@ -35,7 +35,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     method: MethodSpec<Input, Output>,
     options: CallOptions,
     outerRunner: Mailbox<Void>?,
-    onResult: @escaping (StreamResult<Output>) -> Void
+    onResult: @escaping @Sendable (StreamResult<Output>) -> Void
   ) {
     self.spec = method
     self.outerRunner = outerRunner
@@ -43,15 +43,31 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     super.init(client: client, method: method.info, options: options)
   }
 
+  /// Nobody is left who could go on with the call or end it. Hooks that wait are told, like at any other end.
   deinit {
-    self.onResult?(.failed(.abandoned(self.method)))
+    guard let onResult = self.onResult else { return }
+    let error = ConnectError.abandoned(self.method)
+    let ended = ConnectError.streamEnded(self.method)
+    let byteChain = self.byteChain
+    let messageChain = self.messageChain
+    let outerRunner = self.outerRunner
+    let outgoing = self.outgoing
+    self.executor.execute {
+      byteChain?.terminate(with: error)
+      messageChain?.terminate(with: error)
+      byteChain?.release()
+      messageChain?.release()
+      outerRunner?.post(.success(()))
+      onResult(.failed(error))
+      for case .message(_, let completion) in outgoing { completion(ended) }
+    }
   }
 
   // MARK: The caller's side
 
-  /// Asks for so many more results. `Int.max` asks for all.
+  /// Asks for so many more results. `Int.max` asks for all; a number below 1 asks for nothing.
   func request(_ count: Int) {
-    guard !self.isOver else { return }
+    guard !self.isOver, count > 0 else { return }
     self.demand = self.demand > Int.max - count ? Int.max : self.demand + count
     self.pump()
   }
@@ -127,7 +143,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
         upHasRoom: { [unowned self] in self.demand > 0 },
         upWants: { [unowned self] in self.demand > 0 },
         abandon: { [unowned self] in
-          self.byteChain?.reset()
+          self.byteChain?.giveUp()
           self.dropExchange()
         },
         pump: { [unowned self] in self.pump() }
@@ -216,7 +232,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   /// Ends the stream with an error found between the messages and their bytes.
   private func failInside(_ error: ConnectError) {
-    self.byteChain?.reset()
+    self.byteChain?.giveUp()
     self.dropExchange()
     if let chain = self.messageChain {
       chain.fail(error)
@@ -262,18 +278,26 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   }
 
   private func pumpUp() -> Bool {
-    var hasMoved = self.messageChain?.pumpUp() ?? false
-    if self.byteChain?.pumpUp() == true { hasMoved = true }
-    while !self.isOver, self.byteChain?.wants ?? self.wantsDecoded, let exchange = self.exchange,
-      let result = exchange.next()
+    var hasMoved = false
+    // Each result goes as far as it can before the next is brought, so that none is brought in vain.
+    while !self.isOver,
+      self.messageChain?.pumpUp() == true || self.byteChain?.pumpUp() == true || self.takeArrived()
     {
       hasMoved = true
-      if let chain = self.byteChain { chain.receive(result) } else { self.decode(result) }
     }
     if !self.isOver, self.demand > 0, let end = self.pendingEnd {
       self.complete(with: end)
     }
     return hasMoved
+  }
+
+  /// Brings the next result from the wire, if it is wanted and there.
+  private func takeArrived() -> Bool {
+    guard !self.isOver, self.byteChain?.wants ?? self.wantsDecoded, let result = self.exchange?.next() else {
+      return false
+    }
+    if let chain = self.byteChain { chain.receive(result) } else { self.decode(result) }
+    return true
   }
 
   private func pumpDown() -> Bool {

@@ -8,14 +8,13 @@ final class TaskExecutor: CallExecutor {
     var isRunning = false
   }
 
-  @TaskLocal private static var current: ObjectIdentifier?
-
   private let state = Mutex(State())
   private let start = ContinuousClock.now
 
   var now: Duration { ContinuousClock.now - self.start }
 
-  var isCurrent: Bool { Self.current == ObjectIdentifier(self) }
+  /// Never certain: what runs here may start tasks that a task-local mark would follow, and threads change.
+  var isCurrent: Bool { false }
 
   func execute(_ work: @escaping @Sendable () -> Void) {
     let mustStart = self.state.withLock { state in
@@ -24,9 +23,7 @@ final class TaskExecutor: CallExecutor {
       return !state.isRunning
     }
     guard mustStart else { return }
-    Task.detached {
-      Self.$current.withValue(ObjectIdentifier(self)) { self.drain() }
-    }
+    Task.detached { self.drain() }
   }
 
   private func drain() {

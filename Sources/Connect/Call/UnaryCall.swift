@@ -7,7 +7,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   private let spec: MethodSpec<Input, Output>
   private let input: Input
   private let outerRunner: (any JobRunner)?
-  private var completion: ((ResponseMessage<Output>) -> Void)?
+  private var completion: (@Sendable (ResponseMessage<Output>) -> Void)?
 
   private var messageChain: UnaryChain<Input, ResponseMessage<Output>>?
   private var byteChain: UnaryChain<ByteBuffer, HTTPResponse>?
@@ -21,7 +21,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     input: Input,
     options: CallOptions,
     outerRunner: (any JobRunner)?,
-    completion: @escaping (ResponseMessage<Output>) -> Void
+    completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) {
     self.spec = method
     self.input = input
@@ -31,8 +31,19 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     super.init(client: client, method: method.info, options: options)
   }
 
+  /// Nobody is left who could go on with the call or end it. Hooks that wait are told, like at any other end.
   deinit {
-    self.completion?(ResponseMessage(error: .abandoned(self.method)))
+    guard let completion = self.completion else { return }
+    let error = ConnectError.abandoned(self.method)
+    let byteChain = self.byteChain
+    let messageChain = self.messageChain
+    self.executor.execute {
+      byteChain?.terminate(with: error)
+      messageChain?.terminate(with: error)
+      byteChain?.release()
+      messageChain?.release()
+      completion(ResponseMessage(error: error))
+    }
   }
 
   // MARK: Down
@@ -155,7 +166,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       )
       return
     }
-    if response.httpStatus == 304 {
+    if response.httpStatus == 304, response.message.readableBytes == 0 {
       self.pass(ResponseMessage(error: .unansweredNotModified(response), headers: response.headers))
       return
     }

@@ -40,13 +40,17 @@ extension ProtocolClient {
     options: CallOptions = CallOptions(),
     completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) -> CallHandle {
+    let runner = self.makeRunner(for: options)
     let call = UnaryCall(
       client: self,
       method: method,
       input: request,
       options: options,
-      outerRunner: nil,
-      completion: completion
+      outerRunner: runner,
+      completion: { response in
+        runner?.post(.success(()))
+        completion(response)
+      }
     )
     call.start()
     return CallHandle(call)

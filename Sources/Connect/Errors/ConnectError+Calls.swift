@@ -37,6 +37,13 @@ extension ConnectError {
     )
   }
 
+  static func retriesUsedUp(_ method: MethodInfo) -> ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message: "\(method.path) has made as many attempts as it may"
+    )
+  }
+
   /// The response has ended, so that what is sent reaches nobody.
   static func streamEnded(_ method: MethodInfo) -> ConnectError {
     ConnectError(

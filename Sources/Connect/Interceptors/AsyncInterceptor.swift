@@ -41,11 +41,14 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Sends `request` inwards and waits for the response; an error of the RPC is in the response.
   ///
-  /// Once the cap on retries is reached it returns the last response again.
+  /// Once the cap on retries is reached it returns the last response again. Cancelling only the task that waits
+  /// here, a child of the interceptor's own, gives the attempt up, also on the wire; the interceptor may go on
+  /// with another `next` or return a response of its own.
   ///
   /// - Throws: `CancellationError` if the task was cancelled or an interceptor inside started the attempt
-  ///   anew; then what the interceptor returns does not matter any more. ``ConnectError`` with `internal` if
-  ///   an earlier `next` is still pending.
+  ///   anew; in the latter case what the interceptor returns does not matter any more. ``ConnectError`` with
+  ///   `internal` if an earlier `next` is still pending, with `resource_exhausted` if the cap is reached and no
+  ///   attempt has had a response.
   public func callAsFunction(_ request: HTTPRequest<Input>) async throws -> ResponseMessage<Output> {
     try await self.body(request)
   }
@@ -90,8 +93,13 @@ public struct StreamNext<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Sends `request` inwards. Returns at once; errors of the RPC are in the response's end.
   ///
-  /// - Throws: ``ConnectError`` if the cap on retries is reached, more request messages were sent than are
-  ///   kept, or the results of an earlier `next` have not ended.
+  /// Cancelling only the task that reads the response's results, a child of the interceptor's own, gives the
+  /// attempt up, also on the wire; the interceptor may go on with another `next` or return a response of its own.
+  ///
+  /// - Throws: The last attempt's ``ConnectError`` if there can be no other: the cap on retries is reached, more
+  ///   request messages were sent than are kept, or a result of this interceptor has gone out.
+  ///   ``ConnectError`` with `internal` if the results of an earlier `next` have not ended, with
+  ///   `resource_exhausted` if there can be no other attempt and the last one had no error.
   public func callAsFunction(_ request: StreamRequest<Input>) async throws -> StreamResponse<Output> {
     try await self.body(request)
   }

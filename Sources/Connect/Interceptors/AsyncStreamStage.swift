@@ -10,10 +10,14 @@ internal import DequeModule
 final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable>: @unchecked Sendable {
   typealias Chain = StreamChain<RequestMessage, ResponseMessage>
   typealias Next = @Sendable (StreamRequest<RequestMessage>) async throws -> StreamResponse<ResponseMessage>
-  typealias Body = @Sendable (StreamRequest<RequestMessage>, @escaping Next) async throws -> StreamResponse<
-    ResponseMessage
-  >
+  typealias Body =
+    @Sendable (StreamRequest<RequestMessage>, @escaping Next) async throws -> StreamResponse<
+      ResponseMessage
+    >
   typealias Result = StreamResult<ResponseMessage>
+  typealias Run = AsyncStreamRun<RequestMessage, ResponseMessage>
+  typealias NextAttempt = AsyncStreamAttempt<RequestMessage, ResponseMessage>
+  typealias Reader = AsyncStreamReader<RequestMessage>
 
   private static var maximumUnreadMessages: Int { 16 }
 
@@ -32,98 +36,6 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
     self.call = chain.call
     self.outerRunner = outerRunner
     self.body = body
-  }
-
-  private final class Run: @unchecked Sendable {
-    /// Keeps the call alive while the body runs.
-    let call: Call
-    let head: HTTPRequest<Void>
-    var job: Job?
-
-    // Messages from outside, in order, from the first on while they are few enough to be kept.
-    var messages: Deque<RequestMessage> = []
-    var firstMessage = 0
-    var hasRequestEnded = false
-    /// What messages that have been encoded came to, for the bound on what is kept.
-    var replayBytes = 0
-    var reader: Reader?
-    var lastError: ConnectError?
-
-    var next: NextAttempt?
-    var nextCount = 0
-
-    // What goes on outwards.
-    var results: Deque<Result> = []
-    var isClosed = false
-    var demand: Mailbox<Void>?
-    /// Whether a result was asked for that has not come yet.
-    var isWanted = false
-
-    init(call: Call, head: HTTPRequest<Void>) {
-      self.call = call
-      self.head = head
-    }
-
-    /// Lets go of messages that were read, if they are too many to be kept for another `next`.
-    func trim() {
-      let maximumBytes = self.call.client.config.retries.maximumReplayBytes
-      guard self.firstMessage > 0 || self.messages.count > 1024 || self.replayBytes > maximumBytes else { return }
-      let read = min((self.reader?.position ?? 0) - self.firstMessage, self.messages.count)
-      guard read > 0 else { return }
-      self.messages.removeFirst(read)
-      self.firstMessage += read
-    }
-
-    func cancel() {
-      self.job?.cancel()
-      self.job = nil
-      self.reader?.end(throwing: CancellationError())
-      self.reader = nil
-      self.next?.cancel()
-      self.next = nil
-      self.demand?.post(.failure(CancellationError()))
-      self.demand = nil
-    }
-  }
-
-  /// One iteration over the request's messages.
-  private final class Reader: @unchecked Sendable {
-    var position = 0
-    var waiting: Mailbox<RequestMessage?>?
-
-    func end(throwing error: any Error) {
-      self.waiting?.post(.failure(error))
-      self.waiting = nil
-    }
-  }
-
-  /// What one `next` has started.
-  private final class NextAttempt: @unchecked Sendable {
-    /// Runs the jobs of async stages inside, where `next` was called.
-    let runner: Mailbox<Void>
-    var sender: Job?
-    /// Parts of the request to go on inwards.
-    var parts: Deque<RequestPart<RequestMessage>> = []
-    var room: Mailbox<Void>?
-    /// Waits for a result from inside.
-    var waiting: Mailbox<Result?>?
-    var hasEnded = false
-
-    init(runner: Mailbox<Void>) {
-      self.runner = runner
-    }
-
-    func cancel() {
-      self.hasEnded = true
-      self.sender?.cancel()
-      self.sender = nil
-      self.parts.removeAll()
-      self.room?.post(.failure(CancellationError()))
-      self.room = nil
-      self.waiting?.post(.failure(CancellationError()))
-      self.waiting = nil
-      self.runner.post(.success(()))
-    }
   }
 
   // MARK: For the chain
@@ -149,8 +61,7 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
   }
 
   func charge(_ byteCount: Int) {
-    guard let run = self.run else { return }
-    run.replayBytes += byteCount
+    self.run?.charge(byteCount)
   }
 
   // MARK: The body
@@ -206,26 +117,35 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
   private func awaitDemand(of run: Run) async throws {
     try await self.wait(in: run) { mailbox in
       if run.isWanted { mailbox.post(.success(())) } else { run.demand = mailbox }
+    } onCancel: { _ in
+      run.demand = nil
     }
   }
 
-  /// Waits, cancellably, for what `start` arranges to be posted. Throws if the run is over.
+  /// Waits for what `start` arranges to be posted. Throws if the run is over or the task is cancelled.
+  ///
+  /// - Parameter onCancel: Undoes what `start` has arranged, so that nothing is posted that nobody reads.
   private func wait<Value: Sendable>(
     in run: Run,
-    _ start: @escaping @Sendable (Mailbox<Value>) -> Void
+    _ start: @escaping @Sendable (Mailbox<Value>) -> Void,
+    onCancel: @escaping @Sendable (Mailbox<Value>) -> Void
   ) async throws -> Value {
     let executor = run.call.executor
     let mailbox = Mailbox<Value>(executor: executor)
     return try await withTaskCancellationHandler {
       try await mailbox.value {
-        guard self.run === run else {
+        guard self.run === run, !mailbox.isCancelled else {
           mailbox.post(.failure(CancellationError()))
           return
         }
         start(mailbox)
       }
     } onCancel: {
-      executor.run { mailbox.post(.failure(CancellationError())) }
+      executor.run {
+        mailbox.isCancelled = true
+        if self.run === run { onCancel(mailbox) }
+        mailbox.post(.failure(CancellationError()))
+      }
     }
   }
 }
@@ -246,6 +166,8 @@ extension AsyncStreamStage {
       reader.waiting = mailbox
       self.feedReader(of: run)
       self.chain.pump()
+    } onCancel: { mailbox in
+      if reader.waiting === mailbox { reader.waiting = nil }
     }
   }
 
@@ -290,7 +212,10 @@ extension AsyncStreamStage {
     of run: Run
   ) async throws -> StreamResponse<ResponseMessage> {
     let executor = run.call.executor
-    let attempt: NextAttempt = try await self.wait(in: run) { self.beginNext(request.head, of: run, $0) }
+    let attempt: NextAttempt = try await self.wait(in: run) {
+      self.beginNext(request.head, of: run, $0)
+    } onCancel: { _ in
+    }
     // Both tasks begin here, where `next` was called, and so see the task-local values that are bound here.
     Task { try? await attempt.runner.value {} }
     let sender = Job(executor: executor) {
@@ -333,13 +258,14 @@ extension AsyncStreamStage {
       )
       return
     }
-    if run.nextCount > 0 {
-      guard run.firstMessage == 0, run.call.takeRetry() else {
-        mailbox.post(.failure(run.lastError ?? .tooMuchToReplay(run.call.method)))
+    if run.hasCalledNext {
+      guard run.firstMessage == 0, !run.hasPassedOut, run.call.takeRetry() else {
+        mailbox.post(.failure(run.lastError ?? .retriesUsedUp(run.call.method)))
         return
       }
     }
-    run.nextCount += 1
+    run.hasCalledNext = true
+    run.restartCount()
     let attempt = NextAttempt(runner: Mailbox<Void>(executor: run.call.executor))
     run.next = attempt
     self.chain.reopenInside(of: self.index)
@@ -363,6 +289,8 @@ extension AsyncStreamStage {
       attempt.parts.append(part)
       attempt.room = mailbox
       self.chain.pump()
+    } onCancel: { mailbox in
+      if attempt.room === mailbox { attempt.room = nil }
     }
   }
 
@@ -377,7 +305,7 @@ extension AsyncStreamStage {
 
   private func pullResult(_ attempt: NextAttempt, of run: Run) async throws -> Result? {
     try await self.wait(in: run) { mailbox in
-      guard run.next === attempt else {
+      guard run.next === attempt, !attempt.isGivenUp else {
         mailbox.post(.failure(CancellationError()))
         return
       }
@@ -387,6 +315,10 @@ extension AsyncStreamStage {
       }
       attempt.waiting = mailbox
       self.chain.pump()
+    } onCancel: { _ in
+      guard self.isCurrent(attempt, of: run) else { return }
+      attempt.cancel()
+      self.chain.giveUpInside(of: self.index)
     }
   }
 }
@@ -401,10 +333,7 @@ extension AsyncStreamStage {
     attempt.waiting = nil
     if case .complete(_, let error, _) = result {
       run.lastError = error
-      attempt.hasEnded = true
-      attempt.sender?.cancel()
-      attempt.sender = nil
-      attempt.runner.post(.success(()))
+      attempt.end()
     }
     waiting.post(.success(result))
   }
@@ -417,7 +346,11 @@ extension AsyncStreamStage {
     run.demand = nil
   }
 
-  fileprivate func takeResult() -> Result? { self.run?.results.popFirst() }
+  fileprivate func takeResult() -> Result? {
+    guard let run = self.run, let result = run.results.popFirst() else { return nil }
+    run.hasPassedOut = true
+    return result
+  }
 }
 
 extension AsyncStreamStage {

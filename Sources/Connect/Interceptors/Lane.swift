@@ -17,21 +17,47 @@ protocol LaneStage<Element>: AnyObject {
 ///
 /// Values move only when there is room behind, so whoever is slow, a hook, the wire or the caller, holds back
 /// the source.
-struct Lane<Element> {
+///
+/// Confined to the call's executor.
+final class Lane<Element> {
   /// In the direction of the flow.
-  let stages: [any LaneStage<Element>]
-  let sink: (Element) -> Void
-  let sinkHasRoom: () -> Bool
+  private let stages: [any LaneStage<Element>]
+  private let sink: (Element) -> Void
+  private let sinkHasRoom: () -> Bool
+
+  /// From this stage on, or from the sink on, what flows is thrown away; nil if nothing is.
+  private(set) var cut: Int?
+
+  init(
+    stages: [any LaneStage<Element>],
+    sink: @escaping (Element) -> Void,
+    sinkHasRoom: @escaping () -> Bool
+  ) {
+    self.stages = stages
+    self.sink = sink
+    self.sinkHasRoom = sinkHasRoom
+  }
+
+  func cut(at index: Int) {
+    self.cut = min(self.cut ?? index, index)
+  }
+
+  func mend() {
+    self.cut = nil
+  }
 
   func hasRoom(at index: Int = 0) -> Bool {
-    index < self.stages.count ? self.stages[index].hasRoom : self.sinkHasRoom()
+    if let cut = self.cut, index >= cut { return true }
+    return index < self.stages.count ? self.stages[index].hasRoom : self.sinkHasRoom()
   }
 
   func accept(_ element: Element, at index: Int = 0) {
+    if let cut = self.cut, index >= cut { return }
     if index < self.stages.count { self.stages[index].accept(element) } else { self.sink(element) }
   }
 
-  /// Moves values on as far as there is room, those furthest along first.
+  /// Moves one value on from each stage, if there is room, those furthest along first. So a value goes as far as
+  /// it can before the next one gets to the same stage.
   ///
   /// - Returns: Whether anything moved.
   func pump(isWantedBehind: Bool) -> Bool {
@@ -40,7 +66,7 @@ struct Lane<Element> {
     for index in self.stages.indices.reversed() {
       let stage = self.stages[index]
       let wants = stage.wants(isWanted)
-      while self.hasRoom(at: index + 1), let element = stage.takeReady() {
+      if self.hasRoom(at: index + 1), let element = stage.takeReady() {
         hasMoved = true
         self.accept(element, at: index + 1)
       }
@@ -49,10 +75,10 @@ struct Lane<Element> {
     return hasMoved
   }
 
-  /// Whether values should be brought to the first stage.
-  func wants(isWantedBehind: Bool) -> Bool {
+  /// Whether values should be brought to the stage at `index`.
+  func wants(at index: Int = 0, isWantedBehind: Bool) -> Bool {
     var isWanted = isWantedBehind
-    for stage in self.stages.reversed() { isWanted = stage.wants(isWanted) }
-    return isWanted && self.hasRoom()
+    for stage in self.stages[index...].reversed() { isWanted = stage.wants(isWanted) }
+    return isWanted && self.hasRoom(at: index)
   }
 }

@@ -13,7 +13,7 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
   private var isHeadWaiting = false
-  /// Whether the request's head went on inwards.
+  /// Whether the request's head went on inwards, so that the interceptor waits for results.
   private(set) var hasPassedHead = false
 
   init(index: Int, hooks: Hooks, owner: Owner, maximumWaiting: Int) {
@@ -38,14 +38,14 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
       }
       let id = self.window.appendWaiting(part)
       self.isHeadWaiting = true
-      function(request, Proceed { [call] verb in call.executor.run { self.head(id, did: verb) } })
+      function(request, Proceed { [call] verb in call.perform { self.head(id, did: verb) } })
     case .message(let message):
       guard let function = self.hooks.requestMessageFunction else {
         self.window.appendReady(part)
         return
       }
       let id = self.window.appendWaiting(part)
-      function(message, Proceed { [call] verb in call.executor.run { self.message(id, did: verb) } })
+      function(message, Proceed { [call] verb in call.perform { self.message(id, did: verb) } })
     case .end:
       self.window.appendReady(part)
     }
@@ -88,9 +88,14 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
   func takeReady() -> Element? { self.window.takeReady() }
 
   func reset() {
+    self.restart()
+    self.hasPassedHead = false
+  }
+
+  /// Lets go of everything; a new attempt begins, and the interceptor still waits for results of the old one.
+  func restart() {
     self.window.removeAll()
     self.isHeadWaiting = false
-    self.hasPassedHead = false
   }
 
   /// Lets go of the interceptor, which may hold on to a `proceed` and thereby to this stage.

@@ -35,7 +35,7 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
       return
     }
     let id = self.window.appendWaiting(result)
-    function(result, Proceed { [call] verb in call.executor.run { self.result(id, did: verb) } })
+    function(result, Proceed { [call] verb in call.perform { self.result(id, did: verb) } })
   }
 
   private func result(_ id: Int, did verb: StreamResultVerb<Owner.ResponseMessage>) {
@@ -47,9 +47,13 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     case .proceed(let result):
       self.pass(result, inPlaceOf: given, id)
     case .drop:
-      if case .message = given { self.window.resolve(id, with: nil) } else { self.window.resolve(id, with: given) }
+      if case .message = given {
+        self.window.resolve(id, with: nil)
+      } else {
+        self.window.resolve(id, with: given)
+      }
     case .retry(let request, let delay):
-      if !self.hasPassedOut, self.owner.retry(request, after: delay) { return }
+      if !self.hasPassedOut, self.owner.retry(at: self.index, request, after: delay) { return }
       self.window.resolve(id, with: given)
     }
     self.owner.pump()

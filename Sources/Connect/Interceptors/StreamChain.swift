@@ -30,6 +30,17 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
       }
     }
 
+    /// A new attempt begins, and this stage has had no end of the old one.
+    func restart() {
+      switch self {
+      case .hooks(let request, let result):
+        request.restart()
+        result.reset()
+      case .async(let stage):
+        stage.reset()
+      }
+    }
+
     func release() {
       switch self {
       case .hooks(let request, let result):
@@ -60,6 +71,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
   private var surroundings: Surroundings?
   private var hooks: [Hooks?]
   private var stages: [Stage] = []
+  /// Cut where a stage has answered or ended the stream, or where what is inside was given up.
   private var downLane: Lane<RequestPart<RequestMessage>>
   private var upLane: Lane<StreamResult<ResponseMessage>>
 
@@ -70,8 +82,6 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
   private var replay: Deque<RequestPart<RequestMessage>> = []
   /// Results that a stage gives in place of what is inside, and where they enter the lane up.
   private var answer: (entry: Int, results: Deque<StreamResult<ResponseMessage>>)?
-  /// Whether what comes from inside, and goes there, is of no interest any more.
-  private var isInsideClosed = false
   private var isWaitingToRetry = false
   /// Grows with each attempt that is started here.
   private var epoch = 0
@@ -141,19 +151,16 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
 
   /// Whether a message, or the end, can be sent down now.
   var hasRoom: Bool {
-    if self.isInsideClosed { return true }
-    return !self.isWaitingToRetry && self.replay.isEmpty && self.downLane.hasRoom()
+    !self.isWaitingToRetry && self.replay.isEmpty && self.downLane.hasRoom()
   }
 
   func send(_ message: RequestMessage) {
     self.log.append(message)
-    guard !self.isInsideClosed else { return }
     self.downLane.accept(.message(message))
   }
 
   func end() {
     self.hasEnded = true
-    guard !self.isInsideClosed else { return }
     self.downLane.accept(.end)
   }
 
@@ -165,11 +172,12 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
 
   // MARK: Up
 
+  /// Whether what comes from inside is of no interest any more.
+  private var isInsideClosed: Bool { self.downLane.cut != nil || self.isWaitingToRetry }
+
   /// Whether results should be brought from inside.
   var wants: Bool {
-    guard let surroundings = self.surroundings, !self.isInsideClosed, !self.isWaitingToRetry else {
-      return false
-    }
+    guard let surroundings = self.surroundings, !self.isInsideClosed else { return false }
     return self.upLane.wants(isWantedBehind: surroundings.upWants())
   }
 
@@ -178,7 +186,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
 
   /// Takes a result from inside.
   func receive(_ result: StreamResult<ResponseMessage>) {
-    guard !self.isInsideClosed, !self.isWaitingToRetry else { return }
+    guard !self.isInsideClosed else { return }
     self.upLane.accept(result)
   }
 
@@ -197,7 +205,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
       function(
         metrics,
         Proceed { [call] metrics in
-          call.executor.run { self.passMetrics(metrics, from: index - 1) }
+          call.perform { self.passMetrics(metrics, from: index - 1) }
         }
       )
       return
@@ -213,18 +221,18 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
   /// Moves what can move up.
   func pumpUp() -> Bool {
     guard let surroundings = self.surroundings else { return false }
-    var hasMoved = self.upLane.pump(isWantedBehind: surroundings.upWants())
-    while let answer = self.answer, self.upLane.hasRoom(at: answer.entry), let result = answer.results.first {
-      self.answer?.results.removeFirst()
-      self.upLane.accept(result, at: answer.entry)
-      hasMoved = true
-    }
-    return hasMoved
+    let isWanted = surroundings.upWants()
+    if self.upLane.pump(isWantedBehind: isWanted) { return true }
+    guard let answer = self.answer, self.upLane.wants(at: answer.entry, isWantedBehind: isWanted),
+      let result = self.answer?.results.popFirst()
+    else { return false }
+    self.upLane.accept(result, at: answer.entry)
+    return true
   }
 
   /// Moves what can move down.
   func pumpDown() -> Bool {
-    guard !self.isInsideClosed, !self.isWaitingToRetry else { return false }
+    guard !self.isWaitingToRetry else { return false }
     var hasMoved = self.downLane.pump(isWantedBehind: true)
     while !self.replay.isEmpty, self.downLane.hasRoom() {
       self.downLane.accept(self.replay.removeFirst())
@@ -236,38 +244,42 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
   // MARK: For stages
 
   func answer(at stage: Int, with results: [StreamResult<ResponseMessage>]) {
-    self.closeInside(of: stage)
+    self.closeInside(of: stage - 1, cuttingAt: stage)
     self.answer = (entry: self.stages.count - stage, results: Deque(results))
     self.pump()
   }
 
   func closeInside(of stage: Int) {
-    self.isInsideClosed = true
-    self.replay.removeAll()
-    self.resetStages(inside: stage)
-    self.surroundings?.abandon()
+    self.closeInside(of: stage, cuttingAt: stage)
+  }
+
+  /// Gives up what is inside for a stage that may start a new attempt there.
+  func giveUpInside(of stage: Int) {
+    self.closeInside(of: stage, cuttingAt: stage + 1)
   }
 
   /// Opens the inside again for a stage that starts a new attempt there.
   func reopenInside(of stage: Int) {
+    self.giveUpInside(of: stage)
+    self.downLane.mend()
+  }
+
+  private func closeInside(of stage: Int, cuttingAt cut: Int) {
     self.answer = nil
-    self.isInsideClosed = false
-    self.resetStages(inside: stage)
+    self.downLane.cut(at: cut)
+    for index in self.stages.indices where index > stage { self.stages[index].reset() }
     self.surroundings?.abandon()
   }
 
-  private func resetStages(inside stage: Int) {
-    for index in self.stages.indices where index > stage { self.stages[index].reset() }
-  }
-
-  func retry(_ request: HTTPRequest<Void>?, after delay: Duration) -> Bool {
+  func retry(at stage: Int, _ request: HTTPRequest<Void>?, after delay: Duration) -> Bool {
     guard var head = request ?? self.head, self.log.isComplete, self.call.takeRetry(after: delay) else {
       return false
     }
     head.storedContext = head.storedContext ?? self.head?.storedContext
     let restarted = head
-    self.reset()
+    self.reset(restarting: stage)
     self.surroundings?.abandon()
+    self.log.restart()
     self.isWaitingToRetry = true
     let epoch = self.epoch
     self.call.afterDelay(delay) {
@@ -282,7 +294,9 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
   }
 
   /// Whether a retry could still send all messages again.
-  var canRetry: Bool { self.log.isComplete || self.stages.contains { if case .async = $0 { true } else { false } } }
+  var canRetry: Bool {
+    self.log.isComplete || self.stages.contains { if case .async = $0 { true } else { false } }
+  }
 
   /// The nearest async stage outside of `stage` that can run jobs.
   func runner(around stage: Int) -> (any JobRunner)? {
@@ -294,14 +308,22 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
 
   // MARK: End
 
-  /// Gives up what goes on in this level.
-  func reset() {
+  /// Gives up what goes on in this level; ``start(_:)`` begins anew.
+  func giveUp() {
+    self.reset()
+    self.downLane.cut(at: 0)
+  }
+
+  /// - Parameter outerCount: How many stages, from the outermost on, still wait for an end.
+  private func reset(restarting outerCount: Int = 0) {
     self.epoch += 1
     self.answer = nil
     self.replay.removeAll()
-    self.isInsideClosed = false
+    self.downLane.mend()
     self.isWaitingToRetry = false
-    for stage in self.stages { stage.reset() }
+    for (index, stage) in self.stages.enumerated() {
+      if index < outerCount { stage.restart() } else { stage.reset() }
+    }
   }
 
   /// Tells the stages that wait for results that `error` ends the call. They cannot change that.
@@ -309,7 +331,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
     self.epoch += 1
     self.answer = nil
     self.replay.removeAll()
-    self.isInsideClosed = true
+    self.downLane.cut(at: 0)
     for stage in self.stages.reversed() {
       switch stage {
       case .hooks(let request, let result):
@@ -322,8 +344,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
 
   /// Lets go of the surroundings and of what async interceptors run.
   func release() {
-    self.reset()
-    self.isInsideClosed = true
+    self.giveUp()
     self.surroundings = nil
     self.hooks = []
     for stage in self.stages { stage.release() }

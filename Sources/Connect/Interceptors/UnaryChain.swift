@@ -57,6 +57,9 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
   private var visit = 0
   private var initialRequest: HTTPRequest<Message>?
   private var runs: [Int: AsyncUnaryRun<Response>] = [:]
+  /// How many stages, from the outermost on, still wait for a response though their attempt was given up for a
+  /// new one, which has not got to the stage behind them.
+  private var unansweredCount = 0
 
   init(
     call: Call,
@@ -96,7 +99,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
         function(
           request,
           Proceed { [call] verb in
-            call.executor.run { self.requestHook(index, visit, did: verb) }
+            call.perform { self.requestHook(index, visit, did: verb) }
           }
         )
         return
@@ -140,6 +143,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
 
   private func ascend(from last: Int, _ response: Response) {
     for index in stride(from: last, through: 0, by: -1) {
+      self.unansweredCount = min(self.unansweredCount, index)
       switch self.stages[index] {
       case .hooks(let hooks):
         guard let function = hooks.responseFunction else { continue }
@@ -149,7 +153,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
         function(
           response,
           Proceed { [call] verb in
-            call.executor.run { self.responseHook(index, visit, did: verb) }
+            call.perform { self.responseHook(index, visit, did: verb) }
           }
         )
         return
@@ -161,6 +165,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       }
     }
     self.position = .idle
+    self.unansweredCount = 0
     self.up?(response)
   }
 
@@ -185,6 +190,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       request.storedContext = request.storedContext ?? self.initialRequest?.storedContext
       self.endRuns(inside: -1)
       self.position = .waitingToRetry
+      self.unansweredCount = index
       let restarted = request
       let visit = self.visit
       self.call.afterDelay(delay) {
@@ -209,7 +215,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       function(
         metrics,
         Proceed { [call] metrics in
-          call.executor.run { self.passMetrics(metrics, from: index - 1) }
+          call.perform { self.passMetrics(metrics, from: index - 1) }
         }
       )
       return
@@ -223,17 +229,19 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     self.visit += 1
     self.endRuns(inside: -1)
     self.position = .idle
+    self.unansweredCount = 0
   }
 
   /// Tells the stages that wait for a response that `error` ends the call. They cannot change that.
   func terminate(with error: ConnectError) {
-    let last: Int
+    let reached: Int
     switch self.position {
-    case .idle, .waitingToRetry: last = -1
-    case .requestHook(let index, _), .responseHook(let index, _): last = index - 1
-    case .asyncStage(let index): last = index
-    case .below: last = self.stages.count - 1
+    case .idle, .waitingToRetry: reached = -1
+    case .requestHook(let index, _), .responseHook(let index, _): reached = index - 1
+    case .asyncStage(let index): reached = index
+    case .below: reached = self.stages.count - 1
     }
+    let last = max(reached, self.unansweredCount - 1)
     self.visit += 1
     self.position = .idle
     for index in stride(from: last, through: 0, by: -1) {
@@ -265,7 +273,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     _ body: @escaping @Sendable (HTTPRequest<Message>, @escaping Next) async throws -> Response
   ) {
     let executor = self.call.executor
-    let run = AsyncUnaryRun<Response>(call: self.call)
+    let run = AsyncUnaryRun<Response>(call: self.call, context: request.storedContext)
     self.visit += 1
     self.position = .asyncStage(index)
     self.runs[index]?.end(with: nil)
@@ -320,13 +328,16 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       )
       return
     }
-    if let last = run.lastResponse, !self.call.takeRetry() {
-      mailbox.post(.success(last))
+    guard !run.hasCalledNext || self.call.takeRetry() else {
+      mailbox.post(
+        run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(self.call.method))
+      )
       return
     }
+    run.hasCalledNext = true
     run.pendingNext = mailbox
     var request = request
-    request.storedContext = request.storedContext ?? self.initialRequest?.storedContext
+    request.storedContext = request.storedContext ?? run.context
     self.descend(from: index + 1, request)
   }
 
@@ -361,49 +372,5 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       self.runs[stage] = nil
       run.end(with: nil)
     }
-  }
-}
-
-/// One run of the body of an async stage.
-///
-/// Confined to the call's executor.
-final class AsyncUnaryRun<Response: Sendable>: @unchecked Sendable {
-  /// Keeps the call alive while the body runs.
-  private let call: Call
-  var job: Job?
-  var pendingNext: Mailbox<Response>?
-  private(set) var lastResponse: Response?
-
-  init(call: Call) {
-    self.call = call
-  }
-
-  func finishNext(with response: Response) {
-    self.lastResponse = response
-    let mailbox = self.pendingNext
-    self.pendingNext = nil
-    mailbox?.post(.success(response))
-  }
-
-  /// Cancels the body's task. A pending `next` returns `response`, or throws if there is none.
-  func end(with response: Response?) {
-    self.job?.cancel()
-    self.job = nil
-    let mailbox = self.pendingNext
-    self.pendingNext = nil
-    if let response {
-      mailbox?.post(.success(response))
-    } else {
-      mailbox?.post(.failure(CancellationError()))
-    }
-  }
-}
-
-/// Runs jobs in tasks of their own, for calls that no task waits for.
-final class DetachedRunner: JobRunner, Sendable {
-  static let shared = DetachedRunner()
-
-  func run(_ job: Job) {
-    job.start()
   }
 }

@@ -1,10 +1,14 @@
 """connect.test.v1.TestService by connectrpc on hypercorn: HTTP/1.1 and h2c on one port, TLS on another.
 
-Announces `http` and `https` (ports), `unix` (path of a socket) and `authority` (PEM to trust).
+Announces `http` and `https` (ports), `unix` (path of a socket) and `authority` (PEM to trust). An argument is
+the port to use for `http`. The path `/given-up` tells whether the client has given up the call that had the
+given header `x-case`, and waits some time for that.
 """
 
 import asyncio
+import collections
 import contextvars
+import json
 import os
 import sys
 
@@ -201,9 +205,50 @@ def make_config(plain: list[str], tls: str, folder: str) -> tuple[Config, str]:
     return config, authority.cert_pem.bytes().decode()
 
 
+given_up: dict[str, asyncio.Event] = collections.defaultdict(asyncio.Event)
+
+
+def watched(scope, receive, send):
+    """The same `receive` and `send`, which note that the client has left before the response was whole."""
+    case = dict(scope["headers"]).get(b"x-case", b"").decode()
+    is_whole = False
+
+    async def watched_receive():
+        message = await receive()
+        if message["type"] == "http.disconnect" and case and not is_whole:
+            given_up[case].set()
+        return message
+
+    async def watched_send(message):
+        nonlocal is_whole
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            is_whole = True
+        await send(message)
+
+    return watched_receive, watched_send
+
+
+async def answer_given_up(receive, send) -> None:
+    body = b""
+    is_complete = False
+    while not is_complete:
+        message = await receive()
+        body += message.get("body", b"")
+        is_complete = not message.get("more_body", False)
+    try:
+        await asyncio.wait_for(given_up[json.loads(body)["case"]].wait(), 30)
+        answer = {"isGivenUp": True}
+    except TimeoutError:
+        answer = {"isGivenUp": False}
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
+
+
 def main() -> None:
     folder = launcher.temporary_folder()
-    plain, tls = launcher.listen(), launcher.listen()
+    plain = launcher.listen(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    tls = launcher.listen()
     path = os.path.join(folder, "server.sock")
     config, authority = make_config(
         [f"fd://{plain.fileno()}", f"unix:{path}"], f"fd://{tls.fileno()}", folder
@@ -216,7 +261,10 @@ def main() -> None:
         if scope["type"] == "lifespan":
             # Start-up is over when the sockets are about to be opened; the unix one is not there before.
             return
-        await service(scope, receive, send)
+        if scope["path"] == "/given-up":
+            await answer_given_up(receive, send)
+            return
+        await service(scope, *watched(scope, receive, send))
 
     async def run() -> None:
         server = asyncio.ensure_future(serve(app, config))

@@ -9,10 +9,11 @@ import tempfile
 import threading
 
 
-def listen() -> socket.socket:
-    """A socket that already accepts connections on a free port of 127.0.0.1."""
+def listen(port: int = 0) -> socket.socket:
+    """A socket that already accepts connections on a port of 127.0.0.1, by default a free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.bind(("127.0.0.1", 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
     listener.listen(256)
     return listener
 

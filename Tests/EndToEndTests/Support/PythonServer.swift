@@ -39,9 +39,14 @@ final class PythonServer: Sendable {
 
   /// Starts a server and waits until it is ready.
   ///
+  /// - Parameter port: The first port of the server, by default a free one. ``Script/connect`` only.
   /// - Throws: ``LoopbackServerError`` if the Python packages are not installed, if the server ends, or if it
   ///   is not ready within `timeout`.
-  static func start(_ script: Script, timeout: Duration = .seconds(30)) async throws -> PythonServer {
+  static func start(
+    _ script: Script,
+    port: Int? = nil,
+    timeout: Duration = .seconds(60)
+  ) async throws -> PythonServer {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
     let python = root.appending(path: ".venv/bin/python")
     guard FileManager.default.fileExists(atPath: root.appending(path: ".venv/installed").path()) else {
@@ -52,6 +57,7 @@ final class PythonServer: Sendable {
     process.arguments = [
       "-B", root.appending(path: "Tests/EndToEndTests/Servers/\(script.rawValue)").path(),
     ]
+    if let port { process.arguments?.append("\(port)") }
     process.environment = ProcessInfo.processInfo.environment.merging([
       "CONNECT_TEST_GENERATED": root.appending(path: ".venv/generated").path()
     ]) { $1 }
@@ -68,7 +74,7 @@ final class PythonServer: Sendable {
       let announcement = try Announcement(json: line)
       return PythonServer(process: process, input: input, announcement: announcement)
     } catch {
-      kill(process.processIdentifier, SIGKILL)
+      Glibc.kill(process.processIdentifier, SIGKILL)
       throw LoopbackServerError("\(script.rawValue) did not start: \(error)")
     }
   }
@@ -91,8 +97,18 @@ final class PythonServer: Sendable {
     for _ in 0..<200 where self.process.isRunning {
       try? await Task.sleep(for: .milliseconds(10))
     }
-    if self.process.isRunning { kill(self.process.processIdentifier, SIGKILL) }
+    if self.process.isRunning { Glibc.kill(self.process.processIdentifier, SIGKILL) }
     self.process.waitUntilExit()
+  }
+
+  /// Ends the process as a crash would, and waits for its end.
+  func kill() {
+    Glibc.kill(self.process.processIdentifier, SIGKILL)
+    self.process.waitUntilExit()
+    // It could not do that itself.
+    if let socket = self.announcement.texts["unix"] {
+      try? FileManager.default.removeItem(at: URL(filePath: socket).deletingLastPathComponent())
+    }
   }
 
   var isRunning: Bool { self.process.isRunning }

@@ -10,8 +10,13 @@ public final class Journal: Sendable {
     public internal(set) var acceptedConnections = 0
     /// Connections that are open now.
     public internal(set) var openConnections = 0
-    /// All requests, in the order of their arrival.
+    /// How many requests there were.
+    public internal(set) var requestCount = 0
+    /// How many of them the client has reset, before or after the end of the response.
+    public internal(set) var resetCount = 0
+    /// All requests, in the order of their arrival; only the first ones if the journal has a limit.
     public internal(set) var requests: [RequestRecord] = []
+    fileprivate var countsByPath: [String: Int] = [:]
 
     /// The requests to one path.
     public func requests(to path: String) -> [RequestRecord] {
@@ -27,8 +32,12 @@ public final class Journal: Sendable {
   }
 
   private let state = Mutex(State())
+  private let limit: Int
 
-  init() {}
+  /// - Parameter limit: How many requests are kept; more are only counted.
+  init(limit: Int = .max) {
+    self.limit = limit
+  }
 
   public var snapshot: Snapshot {
     self.state.withLock { $0.snapshot }
@@ -118,9 +127,10 @@ extension Journal {
   ) -> (record: RequestRecord, attempt: Int) {
     let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let path = parts.first.map(String.init) ?? ""
+    let limit = self.limit
     return self.update { snapshot in
       let record = RequestRecord(
-        id: snapshot.requests.count,
+        id: snapshot.requestCount,
         connection: connection,
         version: version,
         method: head.method.rawValue,
@@ -128,8 +138,10 @@ extension Journal {
         query: parts.count > 1 ? String(parts[1]) : "",
         headers: HeaderFields(head.headers)
       )
-      let attempt = snapshot.requests.count { $0.path == path }
-      snapshot.requests.append(record)
+      let attempt = snapshot.countsByPath[path, default: 0]
+      snapshot.countsByPath[path] = attempt + 1
+      snapshot.requestCount += 1
+      if snapshot.requests.count < limit { snapshot.requests.append(record) }
       return (record, attempt)
     }
   }
@@ -139,6 +151,13 @@ extension Journal {
       guard snapshot.requests.indices.contains(id) else { return }
       change(&snapshot.requests[id])
     }
+  }
+
+  /// Notes that the client has reset a request.
+  func requestReset(_ id: Int, code: UInt32) {
+    self.update { $0.resetCount += 1 }
+    self.update(request: id) { $0.resetCode = code }
+    self.requestEnded(id, .resetByClient(code))
   }
 
   /// Notes how a request ended; the first to say so is right.

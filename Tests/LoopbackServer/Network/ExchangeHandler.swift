@@ -152,8 +152,7 @@ extension ExchangeHandler {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if let reset = event as? StreamResetHandler.Reset, let id = self.running?.id {
-      self.journal.update(request: id) { $0.resetCode = reset.code }
-      self.journal.requestEnded(id, .resetByClient(reset.code))
+      self.journal.requestReset(id, code: reset.code)
     }
     context.fireUserInboundEventTriggered(event)
   }

@@ -1,0 +1,47 @@
+/// One run of the body of an async stage.
+///
+/// Confined to the call's executor.
+final class AsyncUnaryRun<Response: Sendable>: @unchecked Sendable {
+  /// Keeps the call alive while the body runs.
+  private let call: Call
+  /// What a request keeps that the body made anew without naming a context.
+  let context: CallContext?
+  var job: Job?
+  var hasCalledNext = false
+  var pendingNext: Mailbox<Response>?
+  private(set) var lastResponse: Response?
+
+  init(call: Call, context: CallContext?) {
+    self.call = call
+    self.context = context
+  }
+
+  func finishNext(with response: Response) {
+    self.lastResponse = response
+    let mailbox = self.pendingNext
+    self.pendingNext = nil
+    mailbox?.post(.success(response))
+  }
+
+  /// Cancels the body's task. A pending `next` returns `response`, or throws if there is none.
+  func end(with response: Response?) {
+    self.job?.cancel()
+    self.job = nil
+    let mailbox = self.pendingNext
+    self.pendingNext = nil
+    if let response {
+      mailbox?.post(.success(response))
+    } else {
+      mailbox?.post(.failure(CancellationError()))
+    }
+  }
+}
+
+/// Runs jobs in tasks of their own, for calls that no task waits for.
+final class DetachedRunner: JobRunner, Sendable {
+  static let shared = DetachedRunner()
+
+  func run(_ job: Job) {
+    job.start()
+  }
+}

@@ -1,0 +1,344 @@
+import Connect
+import Logging
+import NIOCore
+import Synchronization
+import XCTest
+
+/// `proceed` called twice, late, or never.
+final class ProceedTests: XCTestCase {
+  func testMadeFromAClosure() {
+    let verbs = Box<[RequestVerb<HTTPRequest<Text>, ResponseMessage<Text>>]>([])
+    let proceed = Proceed<RequestVerb<HTTPRequest<Text>, ResponseMessage<Text>>> {
+      verbs.value = verbs.value + [$0]
+    }
+    proceed(.failure(ConnectError(code: .aborted)))
+    proceed.answer(ResponseMessage(message: "a"))
+    guard case .proceed(.failure(let error)) = verbs.value.first, case .answer(let answer) = verbs.value.last
+    else {
+      XCTFail("\(verbs.value)")
+      return
+    }
+    XCTAssertEqual(error.code, .aborted)
+    XCTAssertEqual(answer.message, "a")
+  }
+
+  func testCalledTwiceIsIgnoredAndLogged() async {
+    let log = Events()
+    let transport = ScriptedTransport.echo()
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.unaryMessages = UnaryMessageFunction(
+            requestFunction: { request, proceed in
+              proceed(.success(request))
+              proceed(.success(request))
+              proceed(.failure(ConnectError(code: .aborted)))
+            },
+            responseFunction: { response, proceed in
+              proceed(response)
+              proceed(ResponseMessage(error: ConnectError(code: .aborted)))
+              proceed.retry()
+            }
+          )
+        }
+      ]
+    ) { $0.logger = Logger(label: "test") { _ in EventLogHandler(events: log) } }
+    let response = await client.unary(.unary, "x")
+    XCTAssertEqual(response.message, "x")
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(transport.streams.count, 1)
+    XCTAssertEqual(log.all.count, 4)
+    XCTAssertTrue(log.all.allSatisfy { $0.contains("ignored") }, "\(log.all)")
+  }
+
+  func testCalledTwiceInStreamsIsIgnored() async throws {
+    let log = Events()
+    let transport = ScriptedTransport { stream in
+      stream.onFinish = { stream in
+        stream.respondStream()
+        for message in stream.sentMessages { stream.sendMessage(message) }
+        stream.endStream()
+      }
+    }
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.streamMessages = StreamMessageFunction(
+            requestFunction: { request, proceed in
+              proceed(.success(request))
+              proceed(.failure(ConnectError(code: .aborted)))
+            },
+            requestMessageFunction: { message, proceed in
+              proceed(message)
+              proceed(message)
+              proceed.drop()
+            },
+            streamResultFunction: { result, proceed in
+              proceed(result)
+              proceed(result)
+            }
+          )
+        }
+      ]
+    ) { $0.logger = Logger(label: "test") { _ in EventLogHandler(events: log) } }
+    var received: [Text] = []
+    for try await message in client.serverStream(.serverStream, "a").messages { received.append(message) }
+    XCTAssertEqual(received, ["a"])
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(log.all.count, 1 + 2 + 3)
+  }
+
+  func testFailingTwiceInAStreamIsIgnored() async {
+    let transport = ScriptedTransport.silent()
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.streamMessages.requestFunction = { request, proceed in
+            proceed(.failure(ConnectError(code: .aborted)))
+            proceed(.success(request))
+            proceed(.failure(ConnectError(code: .dataLoss)))
+            proceed.answer(StreamAnswer(messages: ["no"]))
+          }
+        }
+      ]
+    )
+    var results: [String] = []
+    for await result in client.serverStream(.serverStream, "a").results { results.append(result.short) }
+    XCTAssertEqual(results, ["end aborted"])
+    XCTAssertEqual(transport.streams.count, 0)
+  }
+
+  // MARK: Never
+
+  func testNeverCalledEndsAtTheDeadlineOnceAndLeavesNothing() async {
+    let transport = ScriptedTransport.echo()
+    let weak = WeakReference()
+    let client = ProtocolClient.scripted(transport, interceptors: [weak.keepingFactory], timeout: .seconds(1))
+    let outcome = client.outcome(of: "x").outcome
+    transport.virtualExecutor.settle()
+    XCTAssertNotNil(weak.object)
+    transport.virtualExecutor.advance(by: .seconds(1))
+    let response = await outcome.wait()
+    XCTAssertEqual(response.error?.code, .deadlineExceeded)
+    XCTAssertEqual(outcome.count, 0)
+    XCTAssertNil(weak.object)
+  }
+
+  func testNeverCalledEndsByCancellationOnceAndLeavesNothing() async {
+    let transport = ScriptedTransport.echo()
+    let weak = WeakReference()
+    let client = ProtocolClient.scripted(transport, interceptors: [weak.keepingFactory])
+    let (handle, outcome) = client.outcome(of: "x")
+    transport.virtualExecutor.settle()
+    handle.cancel()
+    handle.cancel()
+    let response = await outcome.wait()
+    XCTAssertEqual(response.error?.code, .canceled)
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(outcome.count, 0)
+    XCTAssertNil(weak.object)
+  }
+
+  func testDroppedUncalledEndsAtTheDeadlineOrByCancellation() async {
+    let transport = ScriptedTransport.echo()
+    let dropping = TestInterceptor.make { $0.unaryMessages.requestFunction = { _, _ in } }
+    let client = ProtocolClient.scripted(transport, interceptors: [dropping])
+    let timed = client.outcome(of: "x", options: CallOptions(timeout: .seconds(1))).outcome
+    let (handle, cancelled) = client.outcome(of: "x")
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(timed.count, 0)
+    XCTAssertEqual(cancelled.count, 0)
+    handle.cancel()
+    transport.virtualExecutor.advance(by: .seconds(1))
+    let first = await timed.wait()
+    XCTAssertEqual(first.error?.code, .deadlineExceeded)
+    let second = await cancelled.wait()
+    XCTAssertEqual(second.error?.code, .canceled)
+
+    let started = Signal<Void>()
+    let signalling = TestInterceptor.make { $0.unaryMessages.requestFunction = { _, _ in started.fire() } }
+    let task = Task {
+      await client.unary(.unary, "x", options: CallOptions(interceptors: [signalling]))
+    }
+    task.cancel()
+    let third = await task.value
+    XCTAssertEqual(third.error?.code, .canceled)
+  }
+
+  func testDroppedUncalledWithNobodyLeftFailsAndOuterHooksAreTold() async {
+    let events = Events()
+    let transport = ScriptedTransport.echo()
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.recording("A", to: events),
+        TestInterceptor.make { interceptor in
+          interceptor.unaryBytes.requestFunction = { _, proceed in Task.detached { _ = proceed } }
+        },
+      ]
+    )
+    let outcome = client.outcome(of: "x").outcome
+    let response = await outcome.wait()
+    XCTAssertEqual(response.error?.code, .internalError)
+    XCTAssertEqual(
+      events.all,
+      ["A message request", "A byte request", "A byte response internal", "A message response internal"]
+    )
+  }
+
+  func testDroppedUncalledInACallbackStreamCompletesSendsToo() async {
+    let transport = ScriptedTransport.echo()
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [TestInterceptor.make { $0.streamMessages.requestFunction = { _, _ in } }]
+    )
+    let results = Signal<StreamResult<Text>>()
+    let sent = Signal<ConnectError?>()
+    do {
+      let handle = client.bidirectionalStream(.bidirectional) { results.fire($0) }
+      handle.send("x") { sent.fire($0) }
+    }
+    let result = await results.wait()
+    XCTAssertEqual(result.short, "end internal")
+    let error = await sent.wait()
+    XCTAssertEqual(error?.code, .failedPrecondition)
+  }
+
+  func testLateProceedAfterTheCallIsOver() async {
+    let kept = Box<[@Sendable () -> Void]>([])
+    let transport = ScriptedTransport.echo()
+    let keeping = TestInterceptor.make { interceptor in
+      interceptor.unaryMessages.requestFunction = { request, proceed in
+        kept.value =
+          kept.value + [{ proceed(.success(request)) }, { proceed.answer(ResponseMessage(message: "")) }]
+      }
+      interceptor.streamMessages.requestFunction = { request, proceed in
+        kept.value =
+          kept.value + [{ proceed(.success(request)) }, { proceed(.failure(ConnectError(code: .aborted))) }]
+      }
+    }
+    do {
+      let client = ProtocolClient.scripted(transport, interceptors: [keeping], timeout: .seconds(1))
+      let outcome = client.outcome(of: "x").outcome
+      let results = Signal<StreamResult<Text>>()
+      client.serverStream(.serverStream, "x") { results.fire($0) }
+      transport.virtualExecutor.settle()
+      transport.virtualExecutor.advance(by: .seconds(1))
+      _ = await outcome.wait()
+      _ = await results.wait()
+    }
+    XCTAssertEqual(kept.value.count, 4)
+    for late in kept.exchange([]) { late() }
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(transport.streams.count, 0)
+  }
+
+  func testCancellingInsideHooks() async {
+    for place in ["response", "bytes request", "bytes response", "metrics"] {
+      let handle = Box<CallHandle?>(nil)
+      let transport = ScriptedTransport.echo()
+      let client = ProtocolClient.scripted(
+        transport,
+        interceptors: [
+          TestInterceptor.make { interceptor in
+            let cancel: @Sendable (String) -> Void = { if $0 == place { handle.value?.cancel() } }
+            interceptor.unaryMessages = UnaryMessageFunction(
+              responseFunction: { response, proceed in
+                cancel("response")
+                proceed(response)
+              }
+            )
+            interceptor.unaryBytes = UnaryFunction(
+              requestFunction: { request, proceed in
+                cancel("bytes request")
+                proceed(.success(request))
+              },
+              responseFunction: { response, proceed in
+                cancel("bytes response")
+                proceed(response)
+              },
+              responseMetricsFunction: { metrics, proceed in
+                cancel("metrics")
+                proceed(metrics)
+              }
+            )
+          }
+        ]
+      )
+      let outcome = Signal<ResponseMessage<Text>>()
+      // Lets the call go on once its handle is there.
+      let gate = TestInterceptor.make { interceptor in
+        interceptor.unaryMessages.requestFunction = { request, proceed in
+          transport.virtualExecutor.execute { proceed(.success(request)) }
+        }
+      }
+      transport.virtualExecutor.sync {
+        handle.value = client.unary(
+          .unary,
+          "x",
+          options: CallOptions(interceptors: [gate])
+        ) { outcome.fire($0) }
+      }
+      let response = await outcome.wait()
+      XCTAssertEqual(response.code, .canceled, place)
+      transport.virtualExecutor.settle()
+      XCTAssertEqual(outcome.count, 0)
+      handle.value = nil
+    }
+  }
+}
+
+/// An interceptor that keeps every `proceed` in itself, and whether it is still there.
+final class WeakReference: Sendable {
+  private let reference = Mutex<Weak>(Weak())
+
+  private struct Weak {
+    weak var object: KeepingInterceptor?
+  }
+
+  var object: KeepingInterceptor? { self.reference.withLock { $0.object } }
+
+  var keepingFactory: InterceptorFactory {
+    { _ in
+      let interceptor = KeepingInterceptor()
+      self.reference.withLock { $0.object = interceptor }
+      return interceptor
+    }
+  }
+}
+
+/// Keeps every `proceed` of its request hooks and never calls one. Used on one executor only.
+final class KeepingInterceptor: Interceptor, @unchecked Sendable {
+  private var kept: [Any] = []
+
+  func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    UnaryMessageFunction(requestFunction: { _, proceed in self.kept.append(proceed) })
+  }
+
+  func streamMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamMessageFunction<Input, Output> {
+    StreamMessageFunction(requestFunction: { _, proceed in self.kept.append(proceed) })
+  }
+}
+
+/// Writes messages down.
+struct EventLogHandler: LogHandler {
+  let events: Events
+  var metadata: Logger.Metadata = [:]
+  var logLevel: Logger.Level = .trace
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { self.metadata[key] }
+    set { self.metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) {
+    self.events.add("\(event.message)")
+  }
+}

@@ -1,0 +1,245 @@
+import Connect
+import NIOCore
+import XCTest
+
+/// Random chains of streams do what a simple model says. `CONNECT_CHAIN_SEED` repeats a run.
+final class StreamChainPropertyTests: XCTestCase {
+  func testRandomChains() async {
+    var generator = SeededGenerator(seed: UnaryChainPropertyTests.seed)
+    for round in 0..<1000 {
+      let chain = RandomStreamChain(using: &generator)
+      var model = RandomStreamChainModel(chain)
+      let expected = model.run()
+      let events = StageEvents()
+      let transport = self.transport(chain, events)
+      let client = ProtocolClient.scripted(
+        transport,
+        interceptors: chain.interceptors.map { $0.factory(events, transport.virtualExecutor) }
+      ) { $0.retries.maximumRetries = chain.maximumRetries }
+      let results =
+        Bool.random(using: &generator) ? await self.pull(client, chain) : await self.listen(client, chain)
+      XCTAssertEqual(results, expected, "round \(round): \(chain)")
+      XCTAssertEqual(events.all, model.events, "round \(round): \(chain)")
+      if results != expected || events.all != model.events { return }
+    }
+  }
+
+  private func transport(_ chain: RandomStreamChain, _ events: StageEvents) -> ScriptedTransport {
+    let count = Box(0)
+    return ScriptedTransport { stream in
+      stream.onFinish = { stream in
+        guard !stream.isCancelled else { return }
+        let messages = stream.sentMessages
+        events.add("\(messages.map { String($0.dropFirst().dropLast()) })", at: "server")
+        let outcome = chain.server[(count.increment() - 1) % chain.server.count]
+        guard outcome != .failsBeforeHeaders else {
+          stream.fail(ConnectError(code: .aborted))
+          return
+        }
+        stream.respondStream()
+        for message in messages { stream.sendMessage(message) }
+        stream.endStream(outcome == .fine ? nil : .unavailable)
+      }
+    }
+  }
+
+  private func pull(_ client: ProtocolClient, _ chain: RandomStreamChain) async -> [String] {
+    let stream = client.bidirectionalStream(.bidirectional)
+    for message in chain.messages { try? await stream.send(Text(message)) }
+    stream.finish()
+    var results: [String] = []
+    for await result in stream.results { results.append(result.short) }
+    return results
+  }
+
+  private func listen(_ client: ProtocolClient, _ chain: RandomStreamChain) async -> [String] {
+    let received = Signal<String>()
+    let handle = client.bidirectionalStream(.bidirectional) { received.fire($0.short) }
+    for message in chain.messages { handle.send(Text(message)) }
+    handle.finish()
+    var results: [String] = []
+    while results.last?.hasPrefix("end") != true { results.append(await received.wait()) }
+    return results
+  }
+}
+
+/// What each stage saw, in order.
+private final class StageEvents: Sendable {
+  private let events = Events()
+
+  func add(_ event: String, at stage: String) { self.events.add("\(stage)|\(event)") }
+
+  var all: [String: [String]] {
+    Dictionary(grouping: self.events.all.map { $0.split(separator: "|", maxSplits: 1).map(String.init) }) {
+      $0[0]
+    }
+    .mapValues { $0.map { $0[1] } }
+  }
+}
+
+extension RandomStreamChain.Interceptor {
+  fileprivate func factory(_ events: StageEvents, _ executor: VirtualExecutor) -> InterceptorFactory {
+    { _ in
+      var hooks = TestInterceptor()
+      if case .hooks(let script)? = self.messages?.kind, let name = self.messages?.name {
+        hooks.streamMessages = script.functions(name, events, executor, describe: \.short, text: \.text) {
+          Text($0)
+        }
+      }
+      if case .hooks(let script)? = self.bytes?.kind, let name = self.bytes?.name {
+        hooks.streamBytes = script.functions(
+          name,
+          events,
+          executor,
+          describe: { $0.message.map { String(String(buffer: $0).dropFirst().dropLast()) } ?? $0.short },
+          text: { String(String(buffer: $0).dropFirst().dropLast()) },
+          make: { ByteBuffer(string: "\"\($0)\"") }
+        )
+      }
+      guard case .async(let script)? = self.async?.kind, let name = self.async?.name else { return hooks }
+      return Both(hooks: hooks, script: script, name: name, events: events)
+    }
+  }
+}
+
+extension RandomStreamChain.Hooks {
+  fileprivate func functions<Message: Sendable>(
+    _ name: String,
+    _ events: StageEvents,
+    _ executor: VirtualExecutor,
+    describe: @escaping @Sendable (StreamResult<Message>) -> String,
+    text: @escaping @Sendable (Message) -> String,
+    make: @escaping @Sendable (String) -> Message
+  ) -> StreamHooks<Message, Message> {
+    var heads = 0
+    var ends = 0
+    var requests = 0
+    var results = 0
+    return StreamHooks(
+      requestFunction: { request, proceed in
+        events.add("head", at: name)
+        let action = self.heads[heads % self.heads.count]
+        heads += 1
+        requests = 0
+        results = 0
+        self.timing.run(on: executor) {
+          switch action {
+          case .pass: proceed(.success(request))
+          case .fail: proceed(.failure(ConnectError(code: .internalError)))
+          case .answer: proceed.answer(StreamAnswer(messages: [make(name)]))
+          }
+        }
+      },
+      requestMessageFunction: { message, proceed in
+        let action = self.requests[requests % self.requests.count]
+        requests += 1
+        self.timing.run(on: executor) {
+          switch action {
+          case .pass: proceed(message)
+          case .change: proceed(make(text(message) + ">"))
+          case .drop: proceed.drop()
+          }
+        }
+      },
+      streamResultFunction: { result, proceed in
+        events.add(describe(result), at: name)
+        switch result {
+        case .headers:
+          self.timing.run(on: executor) { proceed.drop() }
+        case .message(let message):
+          let action = self.results[results % self.results.count]
+          results += 1
+          self.timing.run(on: executor) {
+            switch action {
+            case .pass: proceed(result)
+            case .change: proceed(.message(make(text(message) + "<")))
+            case .drop: proceed.drop()
+            }
+          }
+        case .complete:
+          let action = self.ends[ends % self.ends.count]
+          ends += 1
+          self.timing.run(on: executor) {
+            switch action {
+            case .pass: proceed(result)
+            case .error: proceed(.failed(ConnectError(code: .dataLoss)))
+            case .fine: proceed(.complete(code: .ok, error: nil, trailers: Headers()))
+            case .message: proceed(.message(make(name)))
+            case .retry: proceed.retry()
+            }
+          }
+        }
+      }
+    )
+  }
+}
+
+/// An interceptor in all three forms.
+private struct Both: AsyncStreamInterceptor, @unchecked Sendable {
+  // Never changed, and its hooks are called on the call's executor only.
+  let hooks: TestInterceptor
+  let script: RandomChain.Async
+  let name: String
+  let events: StageEvents
+
+  func streamFunction() -> StreamFunction { self.hooks.streamFunction() }
+
+  func streamMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamMessageFunction<Input, Output> {
+    self.hooks.streamMessageFunction(method)
+  }
+
+  func interceptStream<Input, Output>(
+    _ request: StreamRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: StreamNext<Input, Output>
+  ) async throws -> StreamResponse<Output> {
+    guard let request = request as? StreamRequest<Text>, let next = next as? StreamNext<Text, Text>,
+      let response = try await self.intercept(request, next) as? StreamResponse<Output>
+    else { throw ConnectError(code: .unimplemented) }
+    return response
+  }
+
+  private func intercept(
+    _ request: StreamRequest<Text>,
+    _ next: StreamNext<Text, Text>
+  ) async throws -> StreamResponse<Text> {
+    self.events.add("head", at: self.name)
+    await Task.yield()
+    let recorded: @Sendable (StreamResponse<Text>) -> StreamResponse<Text> = { response in
+      StreamResponse(
+        results: response.results.mapped { result in
+          self.events.add(result.short, at: self.name)
+          return result
+        }
+      )
+    }
+    switch self.script {
+    case .fail:
+      throw ConnectError(code: .internalError)
+    case .answer:
+      return StreamResponse(StreamAnswer(messages: [Text(self.name)]))
+    case .pass:
+      return recorded(try await next(request))
+    case .replace:
+      return recorded(try await next(request)).map { Text($0.text + "~") }
+    case .retry(let count):
+      var response = try await next(request)
+      var first = try await response.results.first { _ in true }
+      for _ in 0..<count {
+        guard case .complete(.aborted, let error?, _)? = first else { break }
+        do {
+          response = try await next(request)
+        } catch {
+          break
+        }
+        first = try await response.results.first { _ in true }
+        _ = error
+      }
+      return recorded(
+        StreamResponse(results: PulledSequence([first].compactMap { $0 }).followed(by: response.results))
+      )
+    }
+  }
+}

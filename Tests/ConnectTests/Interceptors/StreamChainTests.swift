@@ -1,0 +1,393 @@
+import Connect
+import NIOCore
+import XCTest
+
+/// DESIGN.md, "Interceptors", for streams with closure hooks.
+final class StreamChainTests: XCTestCase {
+  /// Answers each message at the request's end.
+  static let echo: ScriptedTransport.Script = { stream in
+    stream.onFinish = { stream in
+      stream.respondStream()
+      for message in stream.sentMessages { stream.sendMessage(message) }
+      stream.endStream()
+    }
+  }
+
+  private func results(
+    _ client: ProtocolClient,
+    sending messages: [Text] = ["a", "b"]
+  ) async -> [String] {
+    let stream = client.bidirectionalStream(.bidirectional)
+    for message in messages { try? await stream.send(message) }
+    stream.finish()
+    var results: [String] = []
+    for await result in stream.results { results.append(result.short) }
+    return results
+  }
+
+  // MARK: Order
+
+  func testFactoriesRunOncePerStream() async {
+    let made = Box(0)
+    let client = ProtocolClient.scripted(
+      ScriptedTransport(Self.echo),
+      interceptors: [
+        { _ in
+          _ = made.increment()
+          return TestInterceptor()
+        }
+      ]
+    )
+    let results = await self.results(client)
+    XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
+    XCTAssertEqual(made.value, 1)
+  }
+
+  func testRequestsPassInOrderAndResultsInReverse() async {
+    let events = Events()
+    let client = ProtocolClient.scripted(
+      ScriptedTransport(Self.echo),
+      interceptors: ["A", "B"].map { TestInterceptor.recordingStream($0, to: events) }
+    )
+    let results = await self.results(client, sending: ["x"])
+    XCTAssertEqual(results, ["headers", "x", "end ok"])
+    XCTAssertEqual(
+      events.all,
+      [
+        "A head", "B head", "A > x", "B > x",
+        "B < headers", "A < headers", "B < x", "A < x", "B < end ok", "A < end ok",
+      ]
+    )
+  }
+
+  func testByteHooksSeeEncodedMessagesInsideOfMessageHooks() async {
+    let events = Events()
+    let client = ProtocolClient.scripted(
+      ScriptedTransport(Self.echo),
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.streamBytes = StreamFunction(
+            requestFunction: { request, proceed in
+              events.add("byte head")
+              proceed(.success(request))
+            },
+            requestDataFunction: { data, proceed in
+              events.add("byte > \(String(buffer: data))")
+              proceed(data)
+            },
+            streamResultFunction: { result, proceed in
+              events.add("byte < \(result.short)")
+              proceed(result)
+            }
+          )
+        },
+        TestInterceptor.recordingStream("M", to: events),
+      ]
+    )
+    _ = await self.results(client, sending: ["x"])
+    XCTAssertEqual(
+      events.all,
+      [
+        "M head", "byte head", "M > x", "byte > \"x\"",
+        "byte < headers", "M < headers", "byte < \"x\"", "M < x", "byte < end ok", "M < end ok",
+      ]
+    )
+  }
+
+  func testOrderIsKeptWhenHooksProceedOutOfOrder() async {
+    let client = ProtocolClient.scripted(
+      ScriptedTransport(Self.echo),
+      interceptors: [
+        { _ in
+          var requests: [@Sendable () -> Void] = []
+          var results: [@Sendable () -> Void] = []
+          var interceptor = TestInterceptor()
+          interceptor.streamMessages = StreamMessageFunction(
+            requestMessageFunction: { message, proceed in
+              requests.append { proceed(message) }
+              if requests.count == 3 { requests.reversed().forEach { $0() } }
+            },
+            streamResultFunction: { result, proceed in
+              results.append { proceed(result) }
+              if results.count == 5 { results.reversed().forEach { $0() } }
+            }
+          )
+          return interceptor
+        }
+      ]
+    )
+    let results = await self.results(client, sending: ["a", "b", "c"])
+    XCTAssertEqual(results, ["headers", "a", "b", "c", "end ok"])
+  }
+
+  func testRequestMessagesWaitUntilTheHeadHasProceeded() async throws {
+    let events = Events()
+    let head = Signal<@Sendable () -> Void>()
+    let transport = ScriptedTransport(Self.echo)
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.streamMessages = StreamMessageFunction(
+            requestFunction: { request, proceed in head.fire { proceed(.success(request)) } },
+            requestMessageFunction: { message, proceed in
+              events.add(message.text)
+              proceed(message)
+            }
+          )
+        }
+      ]
+    )
+    let handle = client.bidirectionalStream(.bidirectional) { _ in }
+    let accepted = Signal<ConnectError?>()
+    handle.send("a") { accepted.fire($0) }
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(events.all, [])
+    XCTAssertEqual(accepted.count, 0)
+    let proceed = await head.wait()
+    proceed()
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(events.all, ["a"])
+    XCTAssertEqual(accepted.count, 1)
+    handle.cancel()
+    transport.virtualExecutor.settle()
+    XCTAssertTrue(transport.streams[0].isCancelled)
+  }
+
+  // MARK: Dropping and replacing
+
+  func testDroppingMessages() async {
+    let transport = ScriptedTransport(Self.echo)
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.streamMessages = StreamMessageFunction(
+            requestMessageFunction: { message, proceed in
+              if message == "b" { proceed.drop() } else { proceed(message) }
+            },
+            streamResultFunction: { result, proceed in
+              if result.message == "c" { proceed(result) } else { proceed.drop() }
+            }
+          )
+        }
+      ]
+    )
+    let results = await self.results(client, sending: ["a", "b", "c"])
+    XCTAssertEqual(transport.streams[0].sentMessages, ["\"a\"", "\"c\""])
+    XCTAssertEqual(results, ["headers", "c", "end ok"], "headers and the end cannot be dropped")
+  }
+
+  func testAMessageInPlaceOfTheEndAndAnEndInPlaceOfAMessage() async {
+    let events = Events()
+    let replacing: @Sendable (String, StreamResult<Text>) -> InterceptorFactory = { what, replacement in
+      TestInterceptor.make { interceptor in
+        interceptor.streamMessages.streamResultFunction = { result, proceed in
+          proceed(result.short == what ? replacement : result)
+        }
+      }
+    }
+    let outer = TestInterceptor.recordingStream("A", to: events)
+    let message = ProtocolClient.scripted(
+      ScriptedTransport(Self.echo),
+      interceptors: [outer, replacing("end ok", .message("more"))]
+    )
+    let first = await self.results(message, sending: ["a"])
+    XCTAssertEqual(first, ["headers", "a", "more", "end ok"])
+
+    let transport = ScriptedTransport { stream in
+      stream.respondStream()
+      stream.sendMessage("\"a\"")
+      stream.sendMessage("\"b\"")
+    }
+    let end = ProtocolClient.scripted(
+      transport,
+      interceptors: [outer, replacing("a", .failed(ConnectError(code: .aborted)))]
+    )
+    let second = await self.results(end, sending: [])
+    XCTAssertEqual(second, ["headers", "end aborted"])
+    XCTAssertTrue(transport.streams[0].isCancelled)
+    XCTAssertEqual(events.all.suffix(2), ["A < headers", "A < end aborted"])
+  }
+
+  func testReplacingErrors() async {
+    for (script, replacement, expected) in [
+      (Code?.none, StreamResult<Text>.failed(ConnectError(code: .dataLoss)), "end data_loss"),
+      (.unavailable, .complete(code: .ok, error: nil, trailers: Headers()), "end ok"),
+      (.unavailable, .failed(ConnectError(code: .aborted)), "end aborted"),
+    ] {
+      let client = ProtocolClient.scripted(
+        ScriptedTransport { stream in
+          stream.respondStream()
+          stream.endStream(script)
+        },
+        interceptors: [
+          TestInterceptor.make { interceptor in
+            interceptor.streamMessages.streamResultFunction = { result, proceed in
+              if case .complete = result { proceed(replacement) } else { proceed(result) }
+            }
+          }
+        ]
+      )
+      let results = await self.results(client, sending: [])
+      XCTAssertEqual(results, ["headers", expected])
+    }
+  }
+
+  // MARK: Failing and answering
+
+  func testFailingAndAnsweringAtEachPosition() async {
+    for position in 0..<3 {
+      for isFailing in [true, false] {
+        let events = Events()
+        let transport = ScriptedTransport(Self.echo)
+        var factories = ["A", "B", "C"].map { TestInterceptor.recordingStream($0, to: events) }
+        factories[position] = TestInterceptor.make { interceptor in
+          interceptor.streamMessages = StreamMessageFunction(
+            requestFunction: { _, proceed in
+              if isFailing {
+                proceed(.failure(ConnectError(code: .aborted)))
+              } else {
+                proceed.answer(StreamAnswer(messages: ["1", "2"]))
+              }
+            },
+            requestMessageFunction: { message, proceed in
+              XCTFail("a message after its own answer")
+              proceed(message)
+            },
+            streamResultFunction: { result, proceed in
+              XCTFail("its own answer")
+              proceed(result)
+            }
+          )
+        }
+        let client = ProtocolClient.scripted(transport, interceptors: factories)
+        let results = await self.results(client)
+        let expected = isFailing ? ["end aborted"] : ["headers", "1", "2", "end ok"]
+        XCTAssertEqual(results, expected)
+        XCTAssertEqual(transport.streams.count, 0)
+        let outside = ["A", "B", "C"].prefix(position)
+        XCTAssertEqual(
+          events.all.filter { !$0.contains(">") },
+          outside.map { "\($0) head" }
+            + expected.flatMap { result in outside.reversed().map { "\($0) < \(result)" } }
+        )
+      }
+    }
+  }
+
+  func testAnsweringInAByteHook() async {
+    let events = Events()
+    let transport = ScriptedTransport(Self.echo)
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.streamBytes.requestFunction = { _, proceed in
+            proceed.answer(StreamAnswer(messages: [ByteBuffer(string: "\"1\"")]))
+          }
+        },
+        TestInterceptor.recordingStream("M", to: events),
+      ]
+    )
+    let results = await self.results(client, sending: [])
+    XCTAssertEqual(results, ["headers", "1", "end ok"])
+    XCTAssertEqual(events.all, ["M head", "M < headers", "M < 1", "M < end ok"])
+    XCTAssertEqual(transport.streams.count, 0)
+  }
+
+  // MARK: Demand and bounds
+
+  func testNothingIsReadThatNobodyAskedFor() async {
+    let events = Events()
+    let transport = ScriptedTransport { stream in
+      stream.respondStream()
+      for index in 0..<100 { stream.sendMessage("\"\(index)\"") }
+    }
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.recordingStream("A", to: events), TestInterceptor.recordingStream("B", to: events),
+      ]
+    )
+    let stream = client.serverStream(.serverStream, "go")
+    var iterator = stream.results.makeAsyncIterator()
+    for expected in ["headers", "0", "1"] {
+      let result = await iterator.next()
+      XCTAssertEqual(result?.short, expected)
+      transport.virtualExecutor.settle()
+      XCTAssertEqual(events.all.last, "A < \(expected)")
+    }
+    XCTAssertGreaterThan(transport.streams[0].unconsumed, 90 * 6)
+  }
+
+  func testWaitingValuesAreBoundedAndPushBackOnTheWire() async {
+    let seen = Box(0)
+    let transport = ScriptedTransport { stream in
+      stream.respondStream()
+      for index in 0..<100 { stream.sendMessage("\"\(index)\"") }
+    }
+    let first = Signal<@Sendable () -> Void>()
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.streamMessages.streamResultFunction = { result, proceed in
+            if seen.increment() == 1 { first.fire { proceed(result) } } else { proceed(result) }
+          }
+        }
+      ]
+    ) { $0.limits.maximumWaitingValues = 4 }
+    let results = Box<[String]>([])
+    let handle = client.serverStream(.serverStream, "go") { results.value = results.value + [$0.short] }
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(seen.value, 4)
+    XCTAssertEqual(results.value, [])
+    XCTAssertGreaterThan(transport.streams[0].unconsumed, 90 * 6)
+    let proceed = await first.wait()
+    proceed()
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(results.value.count, 101)
+    XCTAssertEqual(transport.streams[0].unconsumed, 0)
+    handle.cancel()
+  }
+
+  func testWaitingRequestMessagesPushBackOnSend() async {
+    let seen = Box(0)
+    let transport = ScriptedTransport.silent()
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.streamMessages.requestMessageFunction = { _, proceed in
+            // Kept in a task that ends with the test.
+            _ = seen.increment()
+          }
+        }
+      ]
+    ) { $0.limits.maximumWaitingValues = 4 }
+    let handle = client.bidirectionalStream(.bidirectional) { _ in }
+    let accepted = Box(0)
+    for _ in 0..<10 { handle.send("x") { if $0 == nil { _ = accepted.increment() } } }
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(seen.value, 4)
+    XCTAssertEqual(accepted.value, 4)
+    handle.cancel()
+  }
+
+  func testAnUnwritableStreamPushesBackOnSend() async {
+    let transport = ScriptedTransport { $0.isWritable = false }
+    let client = ProtocolClient.scripted(transport)
+    let handle = client.bidirectionalStream(.bidirectional) { _ in }
+    let accepted = Box(0)
+    let large = Text(String(repeating: "x", count: 40_000))
+    transport.virtualExecutor.settle()
+    for _ in 0..<5 { handle.send(large) { if $0 == nil { _ = accepted.increment() } } }
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(accepted.value, 2)
+    transport.virtualExecutor.sync { transport.streams[0].becomeWritable() }
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(accepted.value, 5)
+    handle.cancel()
+  }
+}

@@ -1,0 +1,102 @@
+import Connect
+import SwiftProtobuf
+import XCTest
+
+/// The examples of the README, as they stand there, in use.
+final class ReadmeTests: XCTestCase {
+  func testTokenInterceptor() async throws {
+    let transport = ScriptedTransport { stream in
+      guard stream.request.headers["authorization"] == ["Bearer token for scripted.test"] else {
+        stream.reply(.unauthenticated, status: 401)
+        return
+      }
+      stream.reply(stream.sentMessage)
+    }
+    let client = ProtocolClient.scripted(transport, interceptors: [{ TokenInterceptor(config: $0) }])
+
+    let response = await client.unary(.unary, "hello")
+
+    XCTAssertEqual(try response.get(), "hello")
+  }
+
+  func testTokenInterceptorRetries() async throws {
+    let transport = ScriptedTransport { stream in stream.reply(.unavailable, status: 503) }
+    let client = ProtocolClient.scripted(transport, interceptors: [{ TokenInterceptor(config: $0) }])
+    let executor = transport.virtualExecutor
+
+    async let response = client.unary(.unary, "hello")
+    for attempt in 1...4 {
+      try await transport.waitForStreams(attempt)
+      executor.advance(by: .milliseconds(100))
+    }
+
+    let code = await response.code
+    XCTAssertEqual(code, .unavailable)
+    XCTAssertEqual(transport.streams.count, 4, "the first attempt and three retries")
+  }
+
+  func testStopwatch() async throws {
+    let transport = ScriptedTransport { stream in stream.reply(stream.sentMessage) }
+    let client = ProtocolClient.scripted(transport, interceptors: [{ _ in Stopwatch() }])
+
+    let response = await client.unary(.unary, "hello", options: CallOptions(timeout: .seconds(2)))
+
+    XCTAssertEqual(try response.get(), "hello")
+  }
+
+  func testDetails() throws {
+    let error = ConnectError(
+      code: .unavailable,
+      details: [try ConnectError.Detail(Google_Protobuf_Duration.with { $0.seconds = 3 })]
+    )
+    XCTAssertEqual(error.unpackedDetails(Google_Protobuf_Duration.self).map(\.seconds), [3])
+  }
+}
+
+extension ScriptedTransport {
+  /// Waits, at most some seconds, until so many streams have started and have been answered.
+  fileprivate func waitForStreams(_ count: Int) async throws {
+    for _ in 0..<5000 {
+      self.virtualExecutor.settle()
+      if self.streams.count >= count { return }
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    XCTFail("only \(self.streams.count) of \(count) streams have started")
+  }
+}
+
+private final class TokenInterceptor: Interceptor {
+  init(config: ProtocolClientConfig) {}
+
+  func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in
+        fetchToken(for: request.url.host) { token in
+          var request = request
+          request.headers["Authorization"] = ["Bearer \(token)"]
+          proceed(.success(request))
+        }
+      },
+      responseFunction: { response, proceed in
+        if response.code == .unavailable { proceed.retry(after: .milliseconds(100)) } else { proceed(response) }
+      }
+    )
+  }
+}
+
+private func fetchToken(for host: String, _ completion: @escaping @Sendable (String) -> Void) {
+  Task.detached { completion("token for \(host)") }
+}
+
+private struct Stopwatch: AsyncUnaryInterceptor {
+  func interceptUnary<Input, Output>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    let start = ContinuousClock.now
+    let response = try await next(request)
+    XCTAssertGreaterThan(ContinuousClock.now - start, .zero, "\(method.path) \(response.code)")
+    return response
+  }
+}

@@ -1,0 +1,114 @@
+import Connect
+import Synchronization
+
+/// What happened, in order. May be written from any thread.
+final class Events: Sendable {
+  private let log = Mutex<[String]>([])
+
+  func add(_ event: String) { self.log.withLock { $0.append(event) } }
+
+  var all: [String] { self.log.withLock { $0 } }
+
+  func count(_ event: String) -> Int { self.all.count { $0 == event } }
+}
+
+/// A value that may be set and read from any thread.
+final class Box<Value: Sendable>: Sendable {
+  private let state: Mutex<Value>
+
+  init(_ value: Value) { self.state = Mutex(value) }
+
+  var value: Value {
+    get { self.state.withLock { $0 } }
+    set { self.state.withLock { $0 = newValue } }
+  }
+
+  /// Sets another value and gives the old one.
+  func exchange(_ value: Value) -> Value {
+    self.state.withLock { state in
+      defer { state = value }
+      return state
+    }
+  }
+}
+
+extension Box where Value == Int {
+  /// The value plus one, which it is then.
+  func increment() -> Int {
+    self.state.withLock { state in
+      state += 1
+      return state
+    }
+  }
+}
+
+/// Something that happens once, or several times, and that a test waits for.
+final class Signal<Value: Sendable>: Sendable {
+  private struct State {
+    var values: [Value] = []
+    var waiting: [CheckedContinuation<Value, Never>] = []
+  }
+
+  private let state = Mutex(State())
+
+  func fire(_ value: Value) {
+    let waiting = self.state.withLock { state -> CheckedContinuation<Value, Never>? in
+      guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+      state.values.append(value)
+      return nil
+    }
+    waiting?.resume(returning: value)
+  }
+
+  /// The next value that was or will be given to ``fire(_:)``.
+  func wait() async -> Value {
+    await withCheckedContinuation { continuation in
+      let value = self.state.withLock { state -> Value? in
+        guard state.values.isEmpty else { return state.values.removeFirst() }
+        state.waiting.append(continuation)
+        return nil
+      }
+      if let value { continuation.resume(returning: value) }
+    }
+  }
+
+  /// How many values nobody has waited for.
+  var count: Int { self.state.withLock { $0.values.count } }
+}
+
+extension Signal where Value == Void {
+  func fire() { self.fire(()) }
+}
+
+extension ScriptedTransport {
+  /// A transport whose streams are answered by one script after the other, the last one again and again.
+  static func replying(_ scripts: [Script]) -> ScriptedTransport {
+    let count = Box(0)
+    return ScriptedTransport { stream in
+      let index = count.increment() - 1
+      scripts[min(index, scripts.count - 1)](stream)
+    }
+  }
+
+  /// One whose streams all are answered with the request's message.
+  static func echo() -> ScriptedTransport {
+    ScriptedTransport { stream in stream.reply(stream.sentMessage) }
+  }
+
+  /// One that never answers.
+  static func silent() -> ScriptedTransport {
+    ScriptedTransport { _ in }
+  }
+}
+
+extension ProtocolClient {
+  /// Makes a unary call with a callback, and gives what it was called with.
+  func outcome(
+    of request: Text,
+    options: CallOptions = CallOptions()
+  ) -> (handle: CallHandle, outcome: Signal<ResponseMessage<Text>>) {
+    let outcome = Signal<ResponseMessage<Text>>()
+    let handle = self.unary(.unary, request, options: options) { outcome.fire($0) }
+    return (handle, outcome)
+  }
+}

@@ -1,0 +1,167 @@
+internal import Connect
+internal import ConnectNIO
+internal import Foundation
+internal import LoopbackServer
+import XCTest
+
+/// A version of HTTP, in cleartext.
+enum Version: String, CaseIterable {
+  case http1 = "HTTP/1.1"
+  case http2 = "HTTP/2"
+
+  var configuration: NIOHTTPClient.Configuration {
+    NIOHTTPClient.Configuration(version: self == .http1 ? .http1Only : .http2Only)
+  }
+}
+
+/// A server in this process for one test, and a client of it.
+struct EmbeddedServer {
+  let server: LoopbackServer
+  let httpClient: NIOHTTPClient
+  let client: ProtocolClient
+
+  /// What the server tells of a call that the client gave up: RST_STREAM(CANCEL), or the connection's end.
+  static func givenUp(_ version: Version) -> RequestRecord.Outcome {
+    version == .http1 ? .connectionClosed : .resetByClient(8)
+  }
+
+  /// Starts a server, calls `body`, and ends what was started.
+  @discardableResult
+  static func run<Result>(
+    _ version: Version,
+    coding: Coding = .proto,
+    server configuration: LoopbackServer.Configuration = .plaintext,
+    interceptors: [InterceptorFactory] = [],
+    configure: (inout NIOHTTPClient.Configuration, inout ProtocolClientConfig) -> Void = { _, _ in },
+    _ body: (EmbeddedServer) async throws -> Result
+  ) async throws -> Result {
+    let server = try await LoopbackServer.start(configuration)
+    var clientConfiguration = version.configuration
+    var config = ProtocolClientConfig.forTests(host: server.url, coding: coding, interceptors: interceptors)
+    configure(&clientConfiguration, &config)
+    let httpClient = NIOHTTPClient(configuration: clientConfiguration)
+    let embedded = EmbeddedServer(
+      server: server,
+      httpClient: httpClient,
+      client: ProtocolClient(httpClient: httpClient, config: config)
+    )
+    do {
+      let result = try await body(embedded)
+      try await bounded("the client's shutdown") { await httpClient.shutdown(within: .seconds(10)) }
+      await server.stop()
+      return result
+    } catch {
+      await httpClient.shutdown(within: .zero)
+      await server.stop()
+      throw error
+    }
+  }
+}
+
+/// Calls `body` with a client of `host` and shuts that down.
+@discardableResult
+func withPlainClient<Result>(
+  _ version: Version,
+  host: String,
+  configure: (inout NIOHTTPClient.Configuration, inout ProtocolClientConfig) -> Void = { _, _ in },
+  _ body: (ProtocolClient) async throws -> Result
+) async throws -> Result {
+  var configuration = version.configuration
+  var config = ProtocolClientConfig.forTests(host: host)
+  configure(&configuration, &config)
+  let httpClient = NIOHTTPClient(configuration: configuration)
+  do {
+    let result = try await body(ProtocolClient(httpClient: httpClient, config: config))
+    try await bounded("the client's shutdown") { await httpClient.shutdown(within: .seconds(10)) }
+    return result
+  } catch {
+    await httpClient.shutdown(within: .zero)
+    throw error
+  }
+}
+
+/// A unary method at a path of the test's own.
+func unaryMethod(_ path: String) -> MethodSpec<EchoRequest, EchoResponse> {
+  MethodSpec(path: path, streamType: .unary)
+}
+
+/// A method at a path of the test's own that answers with a stream.
+func streamMethod(_ path: String) -> MethodSpec<CountRequest, CountResponse> {
+  MethodSpec(path: path, streamType: .serverStream)
+}
+
+/// What is expected of an error, in the words that failed tests show.
+struct ExpectedError {
+  var code: Code
+  /// What the message contains.
+  var text: String
+
+  init(_ code: Code, _ text: String = "") {
+    self.code = code
+    self.text = text
+  }
+
+  func check(
+    _ error: ConnectError?,
+    _ what: String,
+    file: StaticString = #filePath,
+    line: UInt = #line
+  ) {
+    let message = error?.message ?? ""
+    XCTAssertEqual(error?.code, self.code, "\(what): \(String(describing: error))", file: file, line: line)
+    XCTAssertTrue(
+      self.text.isEmpty || message.contains(self.text),
+      "\(what): \(message)",
+      file: file,
+      line: line
+    )
+    XCTAssertFalse(message.isEmpty, "\(what): no message", file: file, line: line)
+  }
+}
+
+extension ProtocolClient {
+  /// Makes a unary call in both forms and expects the same error from both, once from the callback.
+  @discardableResult
+  func expectFailure(
+    _ method: MethodSpec<EchoRequest, EchoResponse>,
+    _ expected: ExpectedError,
+    _ what: String,
+    request: EchoRequest = EchoRequest(),
+    options: CallOptions = CallOptions(),
+    file: StaticString = #filePath,
+    line: UInt = #line
+  ) async throws -> ConnectError? {
+    let responses = Recorder<ResponseMessage<EchoResponse>>()
+    self.unary(method, request, options: options) { responses.record($0) }
+    let first = try await responses.wait(for: 1, of: "responses (\(what))")[0]
+    expected.check(first.error, "\(what), callback", file: file, line: line)
+    let second = await self.unary(method, request, options: options)
+    expected.check(second.error, "\(what), async", file: file, line: line)
+    XCTAssertEqual(responses.values.count, 1, "\(what): completed more than once", file: file, line: line)
+    return second.error
+  }
+
+  /// Makes a server-stream call in both forms and expects so many messages and then the same error from both.
+  @discardableResult
+  func expectStreamFailure(
+    _ method: MethodSpec<CountRequest, CountResponse>,
+    _ expected: ExpectedError,
+    _ what: String,
+    messages: Int = 0,
+    request: CountRequest = CountRequest(),
+    options: CallOptions = CallOptions(),
+    file: StaticString = #filePath,
+    line: UInt = #line
+  ) async throws -> StreamOutcome<CountResponse> {
+    let results = Recorder<StreamResult<CountResponse>>()
+    self.serverStream(method, request, options: options) { results.record($0) }
+    _ = try await results.outcome()
+    let second = await self.serverStream(method, request, options: options).results.collect()
+    for (outcome, form) in [(StreamOutcome(results.values), "callback"), (second, "async")] {
+      expected.check(outcome.error, "\(what), \(form)", file: file, line: line)
+      XCTAssertEqual(outcome.code, expected.code, "\(what), \(form): the ends", file: file, line: line)
+      XCTAssertEqual(outcome.messages.count, messages, "\(what), \(form): messages", file: file, line: line)
+    }
+    return second
+  }
+}
