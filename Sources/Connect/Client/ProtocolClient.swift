@@ -35,7 +35,9 @@ public final class ProtocolClient: Sendable {
       try Origin.parse(host: config.host)
     }
     self.endpoint = host.flatMap { host in
-      Result { () throws(ConnectError) in try httpClient.endpoint(for: host.origin, on: nil) }
+      Result { () throws(ConnectError) in
+        try httpClient.endpoint(for: host.origin, on: nil, requiresHTTP2: wire.requiresHTTP2)
+      }
     }
     let usable = try? host.get()
     self.origin = usable?.origin ?? Origin(scheme: .http, host: config.host, port: 0)
@@ -65,7 +67,11 @@ public final class ProtocolClient: Sendable {
   func endpoint(for origin: Origin) -> Result<any HTTPEndpoint, ConnectError> {
     guard origin != self.origin else { return self.endpoint }
     return Result { () throws(ConnectError) in
-      try self.httpClient.endpoint(for: origin, on: self.executor)
+      try self.httpClient.endpoint(
+        for: origin,
+        on: self.executor,
+        requiresHTTP2: self.wire.requiresHTTP2
+      )
     }
   }
 

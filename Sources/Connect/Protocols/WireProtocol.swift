@@ -7,6 +7,9 @@ protocol WireProtocol: Sendable {
   /// The name that users know: `connect`.
   var name: String { get }
 
+  /// Whether the protocol works over HTTP/2 only, so that the transport must not fall back to HTTP/1.1.
+  var requiresHTTP2: Bool { get }
+
   /// Whether header or trailer `name` (in lower case) is this protocol's own, so that a user must not set it.
   func owns(headerName name: String) -> Bool
 

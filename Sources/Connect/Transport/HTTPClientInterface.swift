@@ -7,12 +7,17 @@ public import NIOCore
 public protocol HTTPClientInterface: Sendable {
   /// The way to `origin`. Opens nothing: the first stream does.
   ///
-  /// - Parameter executor: If given, the endpoint has to live on this executor, which came from another
-  ///   endpoint of the same transport.
-  /// - Throws: ``ConnectError`` with `invalid_argument` if the transport cannot serve such an origin.
+  /// - Parameters:
+  ///   - executor: If given, the endpoint has to live on this executor, which came from another endpoint of the
+  ///     same transport.
+  ///   - requiresHTTP2: Whether streams of the endpoint must go over HTTP/2, as gRPC's must. The transport then
+  ///     never falls back to HTTP/1.1; a server that does not speak HTTP/2 fails the stream.
+  /// - Throws: ``ConnectError`` with `invalid_argument` if the transport cannot serve such an origin, and with
+  ///   `failed_precondition` if it is not allowed to speak the HTTP/2 that is required.
   func endpoint(
     for origin: Origin,
-    on executor: (any CallExecutor)?
+    on executor: (any CallExecutor)?,
+    requiresHTTP2: Bool
   ) throws(ConnectError) -> any HTTPEndpoint
 }
 

@@ -33,10 +33,12 @@ extension NIOHTTPClient {
 extension NIOHTTPClient.Configuration {
   /// How the version of HTTP is chosen.
   public enum HTTPVersion: Sendable, Hashable {
-    /// Over TLS the server chooses HTTP/2 or HTTP/1.1 (ALPN); cleartext is HTTP/1.1.
+    /// Over TLS the server chooses HTTP/2 or HTTP/1.1 (ALPN); cleartext is HTTP/1.1. For gRPC, which needs
+    /// HTTP/2, the same as ``http2Only``.
     case automatic
+    /// gRPC calls fail with `failed_precondition`.
     case http1Only
-    /// HTTP/2 alone: over TLS by ALPN, in cleartext by prior knowledge. gRPC needs it.
+    /// HTTP/2 alone: over TLS by ALPN, in cleartext by prior knowledge.
     case http2Only
   }
 
@@ -96,7 +98,12 @@ extension NIOHTTPClient.Configuration {
     public static let defaults = HTTP1()
   }
 
-  /// TLS, for `https` origins. Files are read when the first connection is opened.
+  /// TLS, for `https` origins.
+  ///
+  /// Files are read when the first connection is opened. When they have changed, as certificates that are
+  /// renewed do, connections that are opened from then on use the new contents; open connections and their calls
+  /// go on as they are. New files that cannot be used, such as a certificate whose private key has not been
+  /// replaced yet, are logged as a warning, and the previous contents stay in use.
   public struct TLS: Sendable, Hashable {
     public enum TrustRoots: Sendable, Hashable {
       /// The certificate authorities that the system trusts.
@@ -133,19 +140,24 @@ extension NIOHTTPClient.Configuration {
     public var clientCertificate: ClientCertificate?
     /// TLS 1.2 by default.
     public var minimumVersion: Version
+    /// The files are looked at when a connection is opened, but not again for this long. 10 seconds by default;
+    /// with zero, each connection looks. The system's own trust roots are read once.
+    public var fileCheckInterval: Duration
 
     public init(
       trustRoots: TrustRoots = .systemDefault,
       certificateVerification: CertificateVerification = .full,
       serverName: String? = nil,
       clientCertificate: ClientCertificate? = nil,
-      minimumVersion: Version = .tls12
+      minimumVersion: Version = .tls12,
+      fileCheckInterval: Duration = .seconds(10)
     ) {
       self.trustRoots = trustRoots
       self.certificateVerification = certificateVerification
       self.serverName = serverName
       self.clientCertificate = clientCertificate
       self.minimumVersion = minimumVersion
+      self.fileCheckInterval = fileCheckInterval
     }
 
     public static let defaults = TLS()

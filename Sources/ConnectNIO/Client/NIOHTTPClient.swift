@@ -15,29 +15,36 @@ internal import Synchronization
 /// and of `ProtocolClient`s, and shares connections among them. A client that is dropped without
 /// ``shutdown(within:)`` closes its connections as soon as they have no calls.
 public final class NIOHTTPClient: HTTPClientInterface, Sendable {
-  private struct EndpointKey: Hashable {
+  private struct Destination: Hashable {
     var origin: Origin
+    var version: Configuration.HTTPVersion
+  }
+
+  private struct EndpointKey: Hashable {
+    var destination: Destination
     var eventLoop: ObjectIdentifier
   }
 
   private struct State {
     var isShutDown = false
     var endpoints: [EndpointKey: NIOEndpoint] = [:]
-    /// The first endpoint of each origin, which all get who ask for no particular event loop.
-    var sharedEndpoints: [Origin: NIOEndpoint] = [:]
+    /// The first endpoint of each destination, which all get who ask for no particular event loop.
+    var sharedEndpoints: [Destination: NIOEndpoint] = [:]
     var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
+    /// One for each version, since what is offered by ALPN is part of a TLS context.
+    var tlsContexts: [Configuration.HTTPVersion: TLSContextProvider] = [:]
   }
 
   private let configuration: Configuration
   private let eventLoopGroup: any EventLoopGroup
   private let logger: Logger
-  private let tlsContexts: TLSContextProvider
   private let state = Mutex(State())
 
   /// - Parameters:
   ///   - eventLoopGroup: Where connections and calls live. By default the group that the process shares, which
   ///     is never shut down. A group of your own has to outlive the client's ``shutdown(within:)``.
-  ///   - logger: Gets what happens to connections, at level `debug`. By default nothing is logged.
+  ///   - logger: Gets what happens to connections, at level `debug`, and at level `warning` that changed
+  ///     certificate files cannot be used. By default nothing is logged.
   public init(
     configuration: Configuration = .defaults,
     eventLoopGroup: (any EventLoopGroup)? = nil,
@@ -46,7 +53,6 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     self.configuration = configuration
     self.eventLoopGroup = eventLoopGroup ?? MultiThreadedEventLoopGroup.singleton
     self.logger = logger ?? Logger(label: "connect.http", factory: { _ in SwiftLogNoOpLogHandler() })
-    self.tlsContexts = TLSContextProvider(configuration)
   }
 
   deinit {
@@ -57,13 +63,20 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   /// The endpoint of `origin`, which all `ProtocolClient`s share. The loops of the group take turns with origins;
   /// with `executor`, the endpoint is one on that executor's loop.
   ///
+  /// With `requiresHTTP2`, ``Configuration/HTTPVersion/automatic`` means HTTP/2 by prior knowledge in cleartext
+  /// and `h2` alone in the TLS handshake. Such an endpoint has connections of its own, which it shares with
+  /// others only if the configuration says ``Configuration/HTTPVersion/http2Only``.
+  ///
   /// - Throws: ``ConnectError`` with `invalid_argument` if `origin` is no possible address, or `executor` did
-  ///   not come from an endpoint of a `NIOHTTPClient`.
+  ///   not come from an endpoint of a `NIOHTTPClient`; with `failed_precondition` if HTTP/2 is required, but the
+  ///   configuration says ``Configuration/HTTPVersion/http1Only``.
   public func endpoint(
     for origin: Origin,
-    on executor: (any CallExecutor)?
+    on executor: (any CallExecutor)?,
+    requiresHTTP2: Bool
   ) throws(ConnectError) -> any HTTPEndpoint {
     try origin.checkAddress()
+    let version = try self.version(requiresHTTP2: requiresHTTP2)
     let eventLoop: (any EventLoop)?
     if let executor {
       guard let executor = executor as? EventLoopExecutor else {
@@ -76,32 +89,55 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     } else {
       eventLoop = nil
     }
+    let destination = Destination(origin: origin, version: version)
     let (endpoint, isShutDown) = self.state.withLock { state in
-      if eventLoop == nil, let endpoint = state.sharedEndpoints[origin] { return (endpoint, false) }
+      if eventLoop == nil, let endpoint = state.sharedEndpoints[destination] { return (endpoint, false) }
       let eventLoop = eventLoop ?? self.eventLoopGroup.next()
       let loopID = ObjectIdentifier(eventLoop)
-      let key = EndpointKey(origin: origin, eventLoop: loopID)
+      let key = EndpointKey(destination: destination, eventLoop: loopID)
       if let endpoint = state.endpoints[key] { return (endpoint, false) }
       let executor = state.executors[loopID] ?? EventLoopExecutor(eventLoop)
+      let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
       let endpoint = NIOEndpoint(
         origin: origin,
         executor: executor,
         connector: Connector(
           origin: origin,
+          version: version,
           configuration: self.configuration,
-          tlsContexts: self.tlsContexts,
+          tlsContexts: tlsContexts,
           logger: self.logger
         ),
         configuration: self.configuration,
         logger: self.logger
       )
       state.executors[loopID] = executor
+      state.tlsContexts[version] = tlsContexts
       state.endpoints[key] = endpoint
-      if state.sharedEndpoints[origin] == nil { state.sharedEndpoints[origin] = endpoint }
+      if state.sharedEndpoints[destination] == nil { state.sharedEndpoints[destination] = endpoint }
       return (endpoint, state.isShutDown)
     }
     if isShutDown { _ = endpoint.shutDown(within: .zero) }
     return endpoint
+  }
+
+  private func version(requiresHTTP2: Bool) throws(ConnectError) -> Configuration.HTTPVersion {
+    guard requiresHTTP2 else { return self.configuration.version }
+    guard self.configuration.version != .http1Only else {
+      throw ConnectError(
+        code: .failedPrecondition,
+        message: "the call's protocol needs HTTP/2, but the HTTP client is configured for HTTP/1.1 only"
+      )
+    }
+    return .http2Only
+  }
+
+  private func makeTLSContexts(_ version: Configuration.HTTPVersion) -> TLSContextProvider {
+    TLSContextProvider(
+      self.configuration.tls,
+      applicationProtocols: version.applicationProtocols,
+      logger: self.logger
+    )
   }
 
   /// Ends the client. New calls fail with `unavailable` from now on, those under way may finish, and then all

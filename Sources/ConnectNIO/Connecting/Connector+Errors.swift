@@ -20,6 +20,18 @@ extension Connector {
     )
   }
 
+  /// The server does not speak HTTP/2, without which nothing goes.
+  func noHTTP2(_ reason: String, cause: (any Error)? = nil) -> ConnectError {
+    let need =
+      self.configuration.version == .http2Only
+      ? "the only version that the client's configuration allows" : "which gRPC needs"
+    return ConnectError(
+      code: .unavailable,
+      message: "\(self.origin) does not speak HTTP/2, \(need): \(reason)",
+      exception: cause
+    )
+  }
+
   func describe(connectFailure error: any Error) -> ConnectError {
     switch error {
     case let error as ConnectError:
@@ -70,7 +82,12 @@ extension Connector {
         let reason = Self.whyUntrusted(certificate)
         return self.unavailable("TLS: the certificate of \(peer) was not accepted: \(reason)", error)
       }
-      return self.unavailable("the TLS handshake with \(peer) failed: \(Self.reasons(cause))", error)
+      if cause.isNoCommonApplicationProtocol, self.version == .http2Only {
+        return self.noHTTP2("it has refused h2 in the TLS handshake (ALPN)", cause: error)
+      }
+      let names = TLSAlert.names(in: cause).joined(separator: ", ")
+      let reason = TLSAlert.meaning(of: cause) ?? (names.isEmpty ? text : names)
+      return self.unavailable("the TLS handshake with \(peer) failed: \(reason)", error)
     case is NIOSSLExtraError:
       return self.unavailable("TLS with \(peer) is not possible: \(error)", error)
     default:
@@ -97,32 +114,17 @@ extension Connector {
     return untrusted
   }
 
-  /// The names in BoringSSL's error stack, for example `WRONG_VERSION_NUMBER`.
-  private static func reasons(_ error: BoringSSLError) -> String {
-    let stack: NIOBoringSSLErrorStack
-    switch error {
-    case .sslError(let errors), .unknownError(let errors), .invalidSNIName(let errors),
-      .failedToSetALPN(let errors):
-      stack = errors
-    default:
-      return String(describing: error)
-    }
-    let names = stack.map { error in
-      // "error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at …"
-      let text = error.description
-      guard let last = text.split(separator: ":").first(where: { $0.contains(" at ") }),
-        let name = last.split(separator: " ").first
-      else { return text }
-      return String(name)
-    }
-    return names.isEmpty ? String(describing: error) : names.joined(separator: ", ")
-  }
-
   /// The system's own words for an error number, else the error's description.
   private static func text(_ error: any Error) -> String {
     guard let error = error as? IOError, let text = strerror(error.errnoCode) else {
       return String(describing: error)
     }
     return String(cString: text)
+  }
+}
+
+extension BoringSSLError {
+  fileprivate var isNoCommonApplicationProtocol: Bool {
+    TLSAlert.names(in: self).contains("TLSV1_ALERT_NO_APPLICATION_PROTOCOL")
   }
 }

@@ -9,6 +9,8 @@ internal import NIOSSL
 /// handlers of the version of HTTP.
 struct Connector: Sendable {
   let origin: Origin
+  /// What connections are to speak. More than the configuration says if calls require HTTP/2.
+  let version: NIOHTTPClient.Configuration.HTTPVersion
   let configuration: NIOHTTPClient.Configuration
   let tlsContexts: TLSContextProvider
   let logger: Logger
@@ -55,7 +57,7 @@ struct Connector: Sendable {
         if let tls {
           self.startTLS(tls, on: channel, for: attempt, deadline: deadline)
         } else {
-          let version = self.configuration.version.known(for: self.origin.scheme) ?? .http1
+          let version = self.version.known(for: self.origin.scheme) ?? .http1
           self.startHTTP(version, on: channel, for: attempt, deadline: deadline)
         }
       }
@@ -117,17 +119,12 @@ struct Connector: Sendable {
     for attempt: PooledConnection,
     deadline: NIODeadline
   ) {
-    switch (negotiated, self.configuration.version) {
+    switch (negotiated, self.version) {
     case ("h2", .automatic), ("h2", .http2Only):
       self.startHTTP(.http2, on: channel, for: attempt, deadline: deadline)
     case (_, .http2Only):
       channel.close(promise: nil)
-      attempt.closed(
-        ConnectError(
-          code: .unavailable,
-          message: "\(self.origin) does not offer HTTP/2 in the TLS handshake (ALPN)"
-        )
-      )
+      attempt.closed(self.noHTTP2("it has not chosen h2 in the TLS handshake (ALPN)"))
     case (_, .automatic), (_, .http1Only):
       self.startHTTP(.http1, on: channel, for: attempt, deadline: deadline)
     }

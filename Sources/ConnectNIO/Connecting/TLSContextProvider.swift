@@ -1,74 +1,132 @@
 internal import Connect
+internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// Makes the one TLS context of a client, when it is first needed, away from the event loops: reading trust
-/// roots takes milliseconds.
+/// Has the TLS context of a configuration: made when it is first needed, and again when the files have changed
+/// that the configuration names. All of that happens away from the event loops, since reading trust roots takes
+/// milliseconds.
+///
+/// Connections keep the context that they were opened with.
 final class TLSContextProvider: Sendable {
-  private enum State {
-    case unused
-    case making([EventLoopPromise<NIOSSLContext>])
-    case made(Result<NIOSSLContext, ConnectError>)
+  private typealias Outcome = Result<NIOSSLContext, ConnectError>
+
+  private struct State {
+    /// Nil before the first attempt to make a context.
+    var outcome: Outcome?
+    /// When to look at the files again.
+    var nextCheck = NIODeadline.uptimeNanoseconds(0)
+    var isWorking = false
+    var waiting: [EventLoopPromise<NIOSSLContext>] = []
   }
 
   private let tls: NIOHTTPClient.Configuration.TLS
-  private let protocols: [String]
-  private let state = Mutex(State.unused)
+  private let applicationProtocols: [String]
+  private let logger: Logger
+  private let paths: [String]
+  private let state = Mutex(State())
+  /// The files that the context was last made of, or that it could not be made of. Locked for as long as work
+  /// goes on, of which there is one at a time.
+  private let files = Mutex<TLSFiles?>(nil)
 
-  init(_ configuration: NIOHTTPClient.Configuration) {
-    self.tls = configuration.tls
-    self.protocols = configuration.version.applicationProtocols
+  /// - Parameter applicationProtocols: What to offer by ALPN, best first.
+  init(
+    _ tls: NIOHTTPClient.Configuration.TLS,
+    applicationProtocols: [String],
+    logger: Logger
+  ) {
+    self.tls = tls
+    self.applicationProtocols = applicationProtocols
+    self.logger = logger
+    self.paths = tls.filePaths
   }
 
-  /// The context; fails with ``ConnectError``.
+  /// The context for a new connection; fails with ``ConnectError``.
+  ///
+  /// It waits for a look at the files if that is due.
   func context(on eventLoop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
     let promise = eventLoop.makePromise(of: NIOSSLContext.self)
-    let (isFirst, made): (Bool, Result<NIOSSLContext, ConnectError>?) = self.state.withLock { state in
-      switch state {
-      case .unused:
-        state = .making([promise])
-        return (true, nil)
-      case .making(let promises):
-        state = .making(promises + [promise])
-        return (false, nil)
-      case .made(let result):
-        return (false, result)
+    let now = NIODeadline.now()
+    let (current, isFirst): (Outcome?, Bool) = self.state.withLock { state in
+      if !state.isWorking, let outcome = state.outcome, self.paths.isEmpty || now < state.nextCheck {
+        return (outcome, false)
       }
+      state.waiting.append(promise)
+      defer { state.isWorking = true }
+      return (nil, !state.isWorking)
     }
-    if isFirst {
-      NIOThreadPool.singleton.submit { _ in self.make() }
-    } else if let made {
-      promise.completeWith(made.mapError { $0 })
+    if let current {
+      promise.completeWith(current.mapError { $0 })
+    } else if isFirst {
+      NIOThreadPool.singleton.submit { _ in self.work() }
     }
     return promise.futureResult
   }
 
-  private func make() {
-    let result: Result<NIOSSLContext, ConnectError>
+  /// Looks at the files and makes a context if that is needed.
+  private func work() {
+    let previous = self.state.withLock { $0.outcome }
+    let outcome = self.files.withLock { files in self.update(previous, &files) }
+    let waiting = self.state.withLock { state in
+      state.outcome = outcome
+      state.nextCheck = .now() + TimeAmount(max(self.tls.fileCheckInterval, .zero))
+      state.isWorking = false
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for promise in waiting { promise.completeWith(outcome.mapError { $0 }) }
+  }
+
+  private func update(_ previous: Outcome?, _ files: inout TLSFiles?) -> Outcome {
+    if let previous, let old = files {
+      guard old.mayHaveChanged else { return previous }
+      let new = TLSFiles(paths: self.paths)
+      files = new
+      guard !new.hasSameContents(as: old) else { return previous }
+      return self.replace(previous, using: new)
+    }
+    let new = TLSFiles(paths: self.paths)
+    files = new
+    return self.make(using: new)
+  }
+
+  /// A context made of changed files; the previous one if they cannot be used.
+  private func replace(_ previous: Outcome, using files: TLSFiles) -> Outcome {
+    let outcome = self.make(using: files)
+    switch (outcome, previous) {
+    case (.success, _):
+      self.logger.debug("the TLS files have changed: new connections use the new ones")
+    case (.failure(let error), .success):
+      self.logger.warning(
+        "the TLS files have changed and cannot be used: the previous ones stay in use",
+        metadata: ["error": "\(error)"]
+      )
+      return previous
+    case (.failure, .failure):
+      break
+    }
+    return outcome
+  }
+
+  private func make(using files: TLSFiles) -> Outcome {
     do {
-      result = .success(try NIOSSLContext(configuration: self.makeConfiguration()))
+      return .success(try NIOSSLContext(configuration: self.makeConfiguration(files)))
     } catch {
-      result = .failure(
+      return .failure(
         ConnectError(
           code: .failedPrecondition,
-          message: "the client's TLS configuration cannot be used: \(error)",
+          message: "the client's TLS configuration cannot be used: \(Self.describe(error))",
           exception: error
         )
       )
     }
-    let promises = self.state.withLock { state in
-      guard case .making(let promises) = state else { return [] as [EventLoopPromise<NIOSSLContext>] }
-      state = .made(result)
-      return promises
-    }
-    for promise in promises { promise.completeWith(result.mapError { $0 }) }
   }
 
-  private func makeConfiguration() throws -> TLSConfiguration {
+  private func makeConfiguration(_ files: TLSFiles) throws -> TLSConfiguration {
     var configuration = TLSConfiguration.makeClientConfiguration()
-    configuration.applicationProtocols = self.protocols
+    configuration.applicationProtocols = self.applicationProtocols
     configuration.shutdownTimeout = .seconds(1)
     switch self.tls.minimumVersion {
     case .tls12: configuration.minimumTLSVersion = .tlsv12
@@ -79,42 +137,73 @@ final class TLSContextProvider: Sendable {
     case .none: configuration.certificateVerification = .none
     }
     switch self.tls.trustRoots {
-    case .systemDefault: configuration.trustRoots = .default
-    case .pemFile(let path): configuration.trustRoots = .file(path)
+    case .systemDefault:
+      configuration.trustRoots = .default
+    case .pemFile(let path):
+      configuration.trustRoots = .certificates(
+        try Self.certificates(files.bytes(of: path), "the file \(path)")
+      )
     case .pemBytes(let bytes):
-      configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(bytes))
+      configuration.trustRoots = .certificates(try Self.certificates(bytes, "the trust roots"))
     }
     switch self.tls.clientCertificate {
     case nil:
       break
     case .pemFiles(let chain, let key):
-      configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(chain).map { .certificate($0) }
-      configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
+      configuration.certificateChain = try Self.certificates(
+        files.bytes(of: chain),
+        "the file \(chain)"
+      ).map { .certificate($0) }
+      configuration.privateKey = .privateKey(
+        try Self.privateKey(files.bytes(of: key), "the file \(key)")
+      )
     case .pemBytes(let chain, let key):
-      configuration.certificateChain = try NIOSSLCertificate.fromPEMBytes(chain).map { .certificate($0) }
-      configuration.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: key, format: .pem))
+      configuration.certificateChain = try Self.certificates(chain, "the client's certificate chain")
+        .map { .certificate($0) }
+      configuration.privateKey = .privateKey(try Self.privateKey(key, "the client's private key"))
     }
     return configuration
   }
-}
 
-extension NIOHTTPClient.Configuration.HTTPVersion {
-  /// What is offered in the TLS handshake, best first.
-  var applicationProtocols: [String] {
-    switch self {
-    case .automatic: ["h2", "http/1.1"]
-    case .http1Only: ["http/1.1"]
-    case .http2Only: ["h2"]
+  private static func certificates(
+    _ bytes: [UInt8],
+    _ source: String
+  ) throws(ConnectError) -> [NIOSSLCertificate] {
+    guard let certificates = try? NIOSSLCertificate.fromPEMBytes(bytes), !certificates.isEmpty else {
+      throw self.unusable("\(source) does not hold certificates in PEM")
     }
+    return certificates
   }
 
-  /// The version that connections will have, where that does not depend on the server.
-  func known(for scheme: Origin.Scheme) -> HTTPConnectionInfo.Version? {
-    switch (self, scheme) {
-    case (.http1Only, _): .http1
-    case (.http2Only, _): .http2
-    case (.automatic, .https): nil
-    case (.automatic, .http), (.automatic, .unix): .http1
+  private static func privateKey(
+    _ bytes: [UInt8],
+    _ source: String
+  ) throws(ConnectError) -> NIOSSLPrivateKey {
+    guard let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) else {
+      throw self.unusable("\(source) does not hold a private key in PEM")
     }
+    return key
+  }
+
+  private static func describe(_ error: any Error) -> String {
+    if let message = (error as? ConnectError)?.message { return message }
+    let text = String(describing: error)
+    // Also found while files are being exchanged one after the other.
+    return text.contains("KEY_VALUES_MISMATCH") || text.contains("KEY_TYPE_MISMATCH")
+      ? "the private key is not the one of the client's certificate" : text
+  }
+
+  private static func unusable(_ message: String) -> ConnectError {
+    ConnectError(code: .failedPrecondition, message: message)
+  }
+}
+
+extension NIOHTTPClient.Configuration.TLS {
+  /// The files whose changes are followed.
+  fileprivate var filePaths: [String] {
+    var paths: [String] = []
+    if case .pemFile(let path) = self.trustRoots { paths.append(path) }
+    if case .pemFiles(let chain, let privateKey) = self.clientCertificate { paths += [chain, privateKey] }
+    return paths
   }
 }

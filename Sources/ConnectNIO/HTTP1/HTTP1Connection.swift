@@ -385,7 +385,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     case is HTTPParserError, is NIOHTTPDecoderError:
       self.end(failing: .invalidHTTP1(self.peer, String(describing: error), error))
     default:
-      var failure = self.lost(stream, String(describing: error))
+      var failure = self.lost(stream, TLSAlert.text(error))
       failure.exception = error
       self.end(failing: failure)
     }

@@ -67,7 +67,7 @@ extension HTTP2Connection {
     if let error = self.channelError {
       return ConnectError(
         code: .unavailable,
-        message: "the HTTP/2 connection broke: \(error)",
+        message: "the HTTP/2 connection broke: \(TLSAlert.text(error))",
         exception: error
       )
     }

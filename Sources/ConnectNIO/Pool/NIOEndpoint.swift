@@ -42,7 +42,7 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
         waitingCalls: max(configuration.limits.waitingCalls, 0),
         idleTimeout: max(configuration.timeouts.idle, .zero)
       ),
-      version: configuration.version.known(for: origin.scheme)
+      version: connector.version.known(for: origin.scheme)
     )
   }
 

@@ -10,11 +10,11 @@ final class NIOHTTPClientTests: XCTestCase {
   func testOneEndpointForEachOriginAndLoop() async throws {
     let client = NIOHTTPClient()
     let origin = Origin(scheme: .http, host: "127.0.0.1", port: 1)
-    let first = try client.endpoint(for: origin, on: nil)
-    let same = try client.endpoint(for: origin, on: first.executor)
+    let first = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
+    let same = try client.endpoint(for: origin, on: first.executor, requiresHTTP2: false)
     XCTAssertTrue(first === same)
     let elsewhere = Origin(scheme: .http, host: "127.0.0.1", port: 2)
-    let other = try client.endpoint(for: elsewhere, on: first.executor)
+    let other = try client.endpoint(for: elsewhere, on: first.executor, requiresHTTP2: false)
     XCTAssertFalse(first === other)
     XCTAssertTrue(first.executor === other.executor)
     await client.shutdown()
@@ -37,12 +37,17 @@ final class NIOHTTPClientTests: XCTestCase {
       Origin(scheme: .unix, host: "/" + String(repeating: "x", count: 107), port: 0),
     ]
     for origin in impossible {
-      XCTAssertThrowsError(try client.endpoint(for: origin, on: nil), "\(origin)") { error in
+      XCTAssertThrowsError(
+        try client.endpoint(for: origin, on: nil, requiresHTTP2: false),
+        "\(origin)"
+      ) { error in
         XCTAssertEqual((error as? ConnectError)?.code, .invalidArgument)
       }
     }
     let origin = Origin(scheme: .http, host: "a", port: 80)
-    XCTAssertThrowsError(try client.endpoint(for: origin, on: ForeignExecutor())) { error in
+    XCTAssertThrowsError(
+      try client.endpoint(for: origin, on: ForeignExecutor(), requiresHTTP2: false)
+    ) { error in
       XCTAssertEqual((error as? ConnectError)?.code, .invalidArgument)
     }
     await client.shutdown()
@@ -223,7 +228,8 @@ final class NIOHTTPClientTests: XCTestCase {
     // An endpoint that is made now refuses, too.
     let endpoint = try client.client.endpoint(
       for: Origin(scheme: .http, host: "127.0.0.1", port: 9),
-      on: client.endpoint.executor
+      on: client.endpoint.executor,
+      requiresHTTP2: false
     )
     let late = try await TestCall(endpoint, on: client.eventLoop).start().failure()
     XCTAssertTrue(late.error.message?.contains("shut down") == true)

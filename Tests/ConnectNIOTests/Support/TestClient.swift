@@ -13,11 +13,12 @@ struct TestClient: Sendable {
 
   init(
     _ origin: Origin,
-    _ configuration: NIOHTTPClient.Configuration = .defaults
+    _ configuration: NIOHTTPClient.Configuration = .defaults,
+    requiresHTTP2: Bool = false
   ) throws {
     self.eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     self.client = NIOHTTPClient(configuration: configuration, eventLoopGroup: self.eventLoop)
-    self.endpoint = try self.client.endpoint(for: origin, on: nil)
+    self.endpoint = try self.client.endpoint(for: origin, on: nil, requiresHTTP2: requiresHTTP2)
   }
 
   init(_ server: RawServer, _ configuration: NIOHTTPClient.Configuration = .defaults) throws {

@@ -24,7 +24,8 @@ final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
 
   func endpoint(
     for origin: Origin,
-    on executor: (any CallExecutor)?
+    on executor: (any CallExecutor)?,
+    requiresHTTP2: Bool
   ) throws(ConnectError) -> any HTTPEndpoint {
     self
   }

@@ -1,8 +1,9 @@
 """An HTTP/2 server (h2c) that breaks a rule, chosen by the last component of the request's path.
 
 Announces the ports `normal`, `one_stream` (MAX_CONCURRENT_STREAMS is 1) and `closed_window` (once the client
-has acknowledged the settings, a stream's window for what it sends is 0; no window ever opens). `ok` and `stream-ok` answer with what they were sent, so
-that any message works whose request and response look alike. `stats` tells what happened so far.
+has acknowledged the settings, a stream's window for what it sends is 0; no window ever opens). `ok`,
+`stream-ok` and those that begin with `grpc-` answer with what they were sent, so that any message works whose
+request and response look alike. `stats` tells what happened so far.
 """
 
 import asyncio
@@ -172,9 +173,22 @@ class Connection(asyncio.Protocol):
                 self.waiting.append(future)
                 await future
 
+    def trailers(self, request: Request, **fields: str) -> None:
+        self.h2.send_headers(
+            request.stream,
+            [(name.replace("_", "-"), value) for name, value in fields.items()],
+            end_stream=True,
+        )
+        self.flush()
+
     def reset(self, request: Request, code: Errors) -> None:
         self.h2.reset_stream(request.stream, code)
         self.flush()
+
+    def raw_reset(self, request: Request, code: Errors) -> None:
+        """RST_STREAM on a stream that is over."""
+        frame = (4).to_bytes(3, "big") + bytes([3, 0]) + request.stream.to_bytes(4, "big")
+        self.write_raw(frame + int(code).to_bytes(4, "big"))
 
     def write_raw(self, data: bytes) -> None:
         self.flush()
@@ -362,9 +376,112 @@ async def stream_after_end(connection: Connection, request: Request) -> None:
 # gRPC
 
 
-async def grpc_no_trailers(connection: Connection, request: Request) -> None:
-    connection.head(request, content_type="application/grpc+proto")
-    await connection.body(request, bytes(request.body), end=True)
+def grpc_answer(
+    body=bytes,
+    head: dict[str, str] | None = None,
+    trailers: dict[str, str] | None = None,
+    after=None,
+):
+    """Answers with `body` of the request's body, between `head` and `trailers`."""
+
+    async def behaviour(connection: Connection, request: Request) -> None:
+        connection.head(request, **({"content_type": "application/grpc+proto"} | (head or {})))
+        await connection.body(request, body(request.body), end=trailers is None)
+        if trailers is not None:
+            connection.trailers(request, **trailers)
+        if after:
+            after(connection, request)
+
+    return behaviour
+
+
+def grpc_trailers_only(**fields: str):
+    async def behaviour(connection: Connection, request: Request) -> None:
+        connection.head(request, end=True, **({"content_type": "application/grpc+proto"} | fields))
+
+    return behaviour
+
+
+def with_flags(flags: int):
+    return lambda body: bytes([flags]) + bytes(body[1:])
+
+
+OK = {"grpc_status": "0"}
+
+GRPC = {
+    "ok": grpc_answer(trailers=OK),
+    "no-trailers": grpc_answer(),
+    "reset-after-trailers": grpc_answer(
+        trailers=OK, after=lambda connection, request: connection.raw_reset(request, Errors.NO_ERROR)
+    ),
+    # A status in the headers of a response with a body.
+    "status-in-headers": grpc_answer(head=OK),
+    "error-in-headers": grpc_answer(head={"grpc_status": "5"}),
+    "other-status-in-headers": grpc_answer(head={"grpc_status": "5"}, trailers=OK),
+    "other-status-in-trailers": grpc_answer(head=OK, trailers={"grpc_status": "9"}),
+    # Trailers alone.
+    "trailers-only": grpc_trailers_only(grpc_status="5", grpc_message="not%20here"),
+    "trailers-only-ok": grpc_trailers_only(**OK),
+    "headers-only": grpc_trailers_only(),
+    # What is in the trailers.
+    "no-status": grpc_answer(trailers={"x_other": "1"}),
+    "unknown-status": grpc_answer(trailers={"grpc_status": "77", "grpc_message": "later"}),
+    "status-no-number": grpc_answer(trailers={"grpc_status": "five", "grpc_message": "later"}),
+    "bad-escapes": grpc_answer(
+        trailers={"grpc_status": "13", "grpc_message": "100%25 %zz %e4%b8%ad %f %"}
+    ),
+    "details-no-base64": grpc_answer(
+        trailers={"grpc_status": "9", "grpc_message": "m", "grpc_status_details_bin": "*&*"}
+    ),
+    "details-no-status": grpc_answer(
+        trailers={"grpc_status": "9", "grpc_message": "m", "grpc_status_details_bin": "////"}
+    ),
+    # The details' code and message are preferred: 10 and "inner".
+    "details-differ": grpc_answer(
+        trailers={
+            "grpc_status": "9",
+            "grpc_message": "outer",
+            "grpc_status_details_bin": "CAoSBWlubmVy",
+        }
+    ),
+    "huge-trailers": grpc_answer(
+        trailers=OK | {f"x_{index}": "v" * 1000 for index in range(200)}
+    ),
+    # Messages.
+    "no-message": grpc_answer(body=lambda body: b"", trailers=OK),
+    "two-messages": grpc_answer(body=lambda body: bytes(body) * 2, trailers=OK),
+    "truncated-message": grpc_answer(
+        body=lambda body: envelope(bytes(100))[:15], trailers=OK
+    ),
+    "truncated-prefix": grpc_answer(body=lambda body: bytes(body) + b"\0\0", trailers=OK),
+    "truncated-message-with-error": grpc_answer(
+        body=lambda body: envelope(bytes(100))[:15], trailers={"grpc_status": "14"}
+    ),
+    "endless-message": grpc_answer(body=lambda body: b"\0\xff\xff\xff\xff", trailers=OK),
+    "bad-flags": grpc_answer(body=with_flags(2), trailers=OK),
+    "web-trailers": grpc_answer(body=lambda body: bytes(body) + envelope(b"", 0x80), trailers=OK),
+    # Compression.
+    "unknown-encoding": grpc_answer(
+        body=with_flags(1), head={"grpc_encoding": "lz99"}, trailers=OK
+    ),
+    "unused-unknown-encoding": grpc_answer(head={"grpc_encoding": "lz99"}, trailers=OK),
+    "compressed-without-encoding": grpc_answer(body=with_flags(1), trailers=OK),
+    "compressed-identity": grpc_answer(
+        body=with_flags(1), head={"grpc_encoding": "identity"}, trailers=OK
+    ),
+    "broken-gzip": grpc_answer(
+        body=lambda body: envelope(b"this is not gzip", 1),
+        head={"grpc_encoding": "gzip"},
+        trailers=OK,
+    ),
+    # The head.
+    "foreign-type": grpc_answer(head={"content_type": "application/json"}, trailers=OK),
+    "other-codec": grpc_answer(head={"content_type": "application/grpc+thrift"}, trailers=OK),
+    "plain-type": grpc_answer(head={"content_type": "application/grpc"}, trailers=OK),
+    "type-with-parameter": grpc_answer(
+        head={"content_type": "application/grpc+proto; charset=utf-8"}, trailers=OK
+    ),
+}
 
 
 BEHAVIOURS = {
@@ -397,8 +514,8 @@ BEHAVIOURS = {
     "stream-truncated-envelope": stream_truncated_envelope,
     "stream-reset": stream_reset,
     "stream-after-end": stream_after_end,
-    "grpc-no-trailers": grpc_no_trailers,
 }
+BEHAVIOURS |= {f"grpc-{name}": behaviour for name, behaviour in GRPC.items()}
 """Those that start when the request has ended."""
 
 EARLY = {

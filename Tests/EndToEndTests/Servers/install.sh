@@ -18,7 +18,7 @@ python3 -m venv .venv
 .venv/bin/pip install --quiet --root-user-action=ignore --disable-pip-version-check --requirement "$requirements"
 mkdir .venv/generated
 PATH="$PWD/.venv/bin:$PATH" .venv/bin/python -m grpc_tools.protoc -I Protos \
-  --python_out=.venv/generated \
+  --python_out=.venv/generated --grpc_python_out=.venv/generated \
   --connectrpc_out=.venv/generated --connectrpc_opt=protobuf=google \
   "${protos[@]}"
 echo "$key" >.venv/installed

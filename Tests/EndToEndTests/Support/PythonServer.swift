@@ -13,6 +13,11 @@ final class PythonServer: Sendable {
     case connect = "connect_server.py"
     /// HTTP/2 that breaks rules. Ports `normal`, `one_stream` and `closed_window`; see the file for the paths.
     case misbehaving = "h2_misbehaving.py"
+    /// The test service by grpcio. Ports `plain`, `tls` and `mutual` (which requires a client certificate); texts
+    /// `unix` (a path), `authority`, `client_chain` and `client_key` (PEM).
+    case grpc = "grpc_server.py"
+    /// Envoy, which translates gRPC-Web and Connect for a server of grpcio behind it. Ports `http` and `grpc`.
+    case envoy = "envoy_proxy.py"
   }
 
   fileprivate struct Announcement: Sendable {

@@ -13,6 +13,8 @@ struct ConnectProtocol: WireProtocol {
 
   var name: String { "connect" }
 
+  var requiresHTTP2: Bool { false }
+
   /// All of `connect-` is reserved; `grpc-` is too, since proxies translate between the protocols.
   func owns(headerName name: String) -> Bool {
     switch name.utf8.first {

@@ -1,0 +1,72 @@
+internal import NIOSSL
+
+/// What an error of TLS means, as far as BoringSSL gives it a name.
+enum TLSAlert {
+  /// The names in BoringSSL's error stack, for example `WRONG_VERSION_NUMBER`; empty if `error` is not from there.
+  static func names(in error: any Error) -> [String] {
+    let stack: NIOBoringSSLErrorStack
+    switch error {
+    case NIOSSLError.handshakeFailed(let cause), NIOSSLError.shutdownFailed(let cause):
+      return self.names(in: cause)
+    case BoringSSLError.sslError(let errors), BoringSSLError.unknownError(let errors),
+      BoringSSLError.invalidSNIName(let errors), BoringSSLError.failedToSetALPN(let errors):
+      stack = errors
+    default:
+      return []
+    }
+    return stack.map { error in
+      // "error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at …"
+      let text = error.description
+      guard let last = text.split(separator: ":").first(where: { $0.contains(" at ") }),
+        let name = last.split(separator: " ").first
+      else { return text }
+      return String(name)
+    }
+  }
+
+  /// What to say of an error: which check has failed, or else the error's own description.
+  static func text(_ error: any Error) -> String {
+    self.meaning(of: error) ?? String(describing: error)
+  }
+
+  /// Which check has failed, in words; nil if no word is known for it.
+  ///
+  /// With TLS 1.3 the server judges the client's certificate after the handshake is over for the client, so that
+  /// these errors come at any time until the first response.
+  static func meaning(of error: any Error) -> String? {
+    for name in self.names(in: error) {
+      if let meaning = self.meaning(ofName: name) { return "\(meaning) (\(name))" }
+    }
+    return nil
+  }
+
+  private static func meaning(ofName name: String) -> String? {
+    switch name {
+    case "TLSV1_ALERT_CERTIFICATE_REQUIRED":
+      "the server requires a client certificate"
+    case "SSLV3_ALERT_BAD_CERTIFICATE", "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
+      "SSLV3_ALERT_CERTIFICATE_UNKNOWN", "TLSV1_ALERT_DECRYPT_ERROR", "TLSV1_ALERT_ACCESS_DENIED":
+      "the server has not accepted the client certificate, or wants one"
+    case "SSLV3_ALERT_CERTIFICATE_REVOKED":
+      "the server says that the client certificate has been revoked"
+    case "SSLV3_ALERT_CERTIFICATE_EXPIRED":
+      "the server says that the client certificate has expired"
+    case "TLSV1_ALERT_UNKNOWN_CA":
+      "the server does not trust the issuer of the client certificate (unknown CA)"
+    case "SSLV3_ALERT_HANDSHAKE_FAILURE":
+      "the server found no parameters in common, or requires a client certificate"
+    case "TLSV1_ALERT_INSUFFICIENT_SECURITY":
+      "the server wants stronger cryptography"
+    case "TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL":
+      "no common TLS version"
+    case "TLSV1_ALERT_NO_APPLICATION_PROTOCOL":
+      "no common version of HTTP (ALPN)"
+    case "TLSV1_ALERT_UNRECOGNIZED_NAME":
+      "the server does not know the name that it was asked for (SNI)"
+    case "WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST":
+      "the server does not speak TLS on this port"
+    default:
+      nil
+    }
+  }
+}

