@@ -5,6 +5,7 @@ announces `certificate` (the PEM to trust), `client_certificate` and `client_key
 """
 
 import asyncio
+import contextlib
 import contextvars
 import gzip
 import os
@@ -20,6 +21,8 @@ import connectrpc  # noqa: E402
 # The generated code's package is inside the library's.
 connectrpc.__path__.append(os.path.join(os.environ["CONNECT_TEST_GENERATED"], "connectrpc"))
 
+import h2.events  # noqa: E402
+import h2.exceptions  # noqa: E402
 import launcher  # noqa: E402
 import trustme  # noqa: E402
 from connectrpc.code import Code  # noqa: E402
@@ -31,6 +34,7 @@ from connectrpc.errors import ConnectError  # noqa: E402
 from google.protobuf.any_pb2 import Any as GoogleAny  # noqa: E402
 from hypercorn.asyncio import serve  # noqa: E402
 from hypercorn.config import Config  # noqa: E402
+from hypercorn.protocol.h2 import H2Protocol  # noqa: E402
 from protobuf.wkt import Any  # noqa: E402
 
 
@@ -249,6 +253,20 @@ async def send_raw(raw: pb.RawHTTPResponse, send) -> None:
 
 
 # MARK: Serving
+
+
+async def handle_events(self, events) -> None:
+    """Ignores data behind the end of a response, which is a KeyError of hypercorn's that stops the connection."""
+    for event in events:
+        if isinstance(event, h2.events.DataReceived) and event.stream_id not in self.streams:
+            with contextlib.suppress(h2.exceptions.ProtocolError):
+                self.connection.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+        else:
+            await original_handle_events(self, [event])
+
+
+original_handle_events = H2Protocol._handle_events
+H2Protocol._handle_events = handle_events
 
 service = ConformanceServiceASGIApplication(
     Service(), compressions=[GzipCompression(), DeflateCompression()]
