@@ -58,8 +58,8 @@ final class HTTP2MisbehaviourTests: XCTestCase {
       ("close-before-headers", ExpectedError(.unavailable)),
       ("close-mid-stream", ExpectedError(.unavailable)),
       ("truncated-frame", ExpectedError(.unavailable)),
-      ("garbage", ExpectedError(.unavailable)),
-      ("data-on-stream-zero", ExpectedError(.unavailable)),
+      ("garbage", ExpectedError(.internalError, "broke the HTTP/2 protocol")),
+      ("data-on-stream-zero", ExpectedError(.internalError, "broke the HTTP/2 protocol")),
       ("huge-headers", ExpectedError(.resourceExhausted, "limit")),
       ("no-such-behaviour", ExpectedError(.unimplemented, "404")),
     ]

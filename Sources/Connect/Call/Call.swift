@@ -191,13 +191,15 @@ class Call: @unchecked Sendable {
 
   /// The request that the caller made, around `message`.
   final func makeRequest<Message>(_ message: Message) -> HTTPRequest<Message> {
-    HTTPRequest(
+    var request = HTTPRequest(
       url: self.client.url(for: self.method),
       contentType: self.client.contentType(for: self.method.streamType),
       headers: self.options.headers,
       message: message,
       context: self.options.context
     )
+    request.isGET = self.client.mayUseGET(for: self.method)
+    return request
   }
 
   final var logger: Logger { self.client.config.logger }

@@ -22,6 +22,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private let endpoint: Result<any HTTPEndpoint, ConnectError>
   private var stream: (any HTTPStream)?
   private var decoder: any ResponseDecoder
+  private let writer: RequestWriter
   private var isCancelled = false
   private var hasEndedOnWire = false
 
@@ -41,7 +42,11 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.body = body
     self.startTime = call.executor.now
     self.metrics = HTTPMetrics(attempt: call.attempt)
-    self.decoder = call.client.makeDecoder(contentType: request.contentType, streamType: call.method.streamType)
+    self.decoder = call.client.makeDecoder(
+      contentType: request.contentType,
+      streamType: call.method.streamType
+    )
+    self.writer = RequestWriter(call)
     self.endpoint = call.client.endpoint(for: request.url.origin)
   }
 
@@ -50,10 +55,10 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   func start() {
     do throws(ConnectError) {
       let endpoint = try self.endpoint.get()
-      let head = try self.makeHTTPRequest()
+      let (head, rest) = try self.makeHTTPRequest()
       self.stream = endpoint.startStream(head, handler: self)
-      if case .message(let message) = self.body, case .streamed = head.body {
-        self.write(self.framed(message))
+      if let rest {
+        self.write(rest)
         self.stream?.finish(trailers: self.request.trailers)
       }
     } catch {
@@ -69,7 +74,16 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   func send(_ message: ByteBuffer) {
     guard !self.isOver else { return }
-    let bytes = self.framed(message)
+    let bytes: ByteBuffer
+    do throws(ConnectError) {
+      bytes = try self.writer.body(of: message)
+    } catch {
+      // What the server has got so far is of no use without this message.
+      self.stream?.cancel()
+      self.stream = nil
+      self.end(with: error)
+      return
+    }
     self.sent.append(bytes, byteCount: bytes.readableBytes)
     self.write(bytes)
   }
@@ -86,31 +100,16 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.stream?.write(bytes)
   }
 
-  private func framed(_ message: ByteBuffer) -> ByteBuffer {
-    guard self.call.client.wire.envelopesMessages(of: self.call.method.streamType) else { return message }
-    return Envelope.encode(message)
-  }
-
-  private func makeHTTPRequest() throws(ConnectError) -> HTTPStreamRequest {
-    let wire = self.call.client.wire
-    let request = self.request
-    try HeaderRules.check(request, for: wire)
-    let headers = wire.requestHeaders(
-      request.headers,
-      contentType: request.contentType,
-      streamType: self.call.method.streamType,
-      timeout: self.call.remainingTime
-    )
-    let body: HTTPStreamRequest.Body
-    if case .message(let message) = self.body, request.trailers.isEmpty {
-      let bytes = self.framed(message)
-      self.metrics.requestBodyBytes = bytes.readableBytes
-      body = .complete(bytes)
-    } else {
-      body = .streamed
+  /// The request, and what is to be written behind it if it does not end there.
+  private func makeHTTPRequest() throws(ConnectError) -> (head: HTTPStreamRequest, rest: ByteBuffer?) {
+    switch self.body {
+    case .message(let message):
+      let (head, rest) = try self.writer.whole(self.request.with(message), timeout: self.call.remainingTime)
+      if case .complete(let body) = head.body { self.metrics.requestBodyBytes = body.readableBytes }
+      return (head, rest)
+    case .messages:
+      return (try self.writer.head(of: self.request, timeout: self.call.remainingTime), nil)
     }
-    let target = request.url.query.map { "\(request.url.path)?\($0)" } ?? request.url.path
-    return HTTPStreamRequest(method: .post, target: target, headers: headers, body: body)
   }
 
   // MARK: Response
@@ -203,7 +202,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
     guard !self.isOver else { return }
-    if failure.isUnprocessed, self.decoder.head == nil, self.sent.isComplete, self.call.takeTransparentRetry() {
+    if failure.isUnprocessed, self.decoder.head == nil, self.sent.isComplete, self.call.takeTransparentRetry()
+    {
       self.resend()
       return
     }

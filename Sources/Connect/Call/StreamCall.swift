@@ -224,7 +224,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     do {
       decoded = try result.mapMessage { try self.client.config.codec.decode($0, as: self.spec.output) }
     } catch {
-      self.failInside(.decodingFailed(error, method: self.method))
+      var error = ConnectError.decodingFailed(error, method: self.method)
+      if error.httpStatus == nil { error.httpStatus = self.exchange?.head?.status }
+      self.failInside(error)
       return
     }
     if let chain = self.messageChain { chain.receive(decoded) } else { self.deliver(decoded) }

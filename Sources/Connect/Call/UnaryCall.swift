@@ -101,13 +101,22 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   private func encode(_ request: HTTPRequest<Input>) {
     let bytes: ByteBuffer
     do {
-      bytes = try self.client.config.codec.encode(request.message, as: self.spec.input, deterministic: false)
+      bytes = try self.client.config.codec.encode(
+        request.message,
+        as: self.spec.input,
+        deterministic: request.isGET
+      )
     } catch {
       self.pass(ResponseMessage(error: .encodingFailed(error, method: self.method)))
       return
     }
-    let encoded = request.with(bytes)
-    if let chain = self.byteChain { chain.start(encoded) } else { self.send(encoded) }
+    var encoded = request.with(bytes)
+    guard let chain = self.byteChain else {
+      self.send(encoded)
+      return
+    }
+    if encoded.isGET { encoded.isGET = RequestWriter(self).goesAsGET(encoded) }
+    chain.start(encoded)
   }
 
   private func send(_ request: HTTPRequest<ByteBuffer>) {
@@ -176,10 +185,13 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
         ResponseMessage(message: message, headers: response.headers, trailers: response.trailers)
       )
     } catch {
+      let error = ConnectError.decodingFailed(error, method: self.method, response: response)
       self.pass(
         ResponseMessage(
-          error: .decodingFailed(error, method: self.method, metadata: response.trailers),
-          headers: response.headers
+          code: error.code,
+          headers: response.headers,
+          result: .failure(error),
+          trailers: response.trailers
         )
       )
     }

@@ -4,6 +4,7 @@ public struct CallOptions: Sendable {
   public var headers: Headers
   /// The time that the call may take; nil for the client's. It is sent to the server and enforced here, too.
   public var timeout: Duration?
+  public var requestCompression: RequestCompression
   /// Factories of interceptors for this call alone, inside those of the client and the method.
   public var interceptors: [InterceptorFactory]
   /// Values for interceptors, not sent.
@@ -12,11 +13,13 @@ public struct CallOptions: Sendable {
   public init(
     headers: Headers = Headers(),
     timeout: Duration? = nil,
+    requestCompression: RequestCompression = .inherited,
     interceptors: [InterceptorFactory] = [],
     context: CallContext = CallContext()
   ) {
     self.headers = headers
     self.timeout = timeout
+    self.requestCompression = requestCompression
     self.interceptors = interceptors
     self.context = context
   }

@@ -41,16 +41,20 @@ extension ProtocolClient {
     completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) -> CallHandle {
     let runner = self.makeRunner(for: options)
+    var completion = completion
+    if let runner {
+      completion = { [completion] response in
+        runner.post(.success(()))
+        completion(response)
+      }
+    }
     let call = UnaryCall(
       client: self,
       method: method,
       input: request,
       options: options,
       outerRunner: runner,
-      completion: { response in
-        runner?.post(.success(()))
-        completion(response)
-      }
+      completion: completion
     )
     call.start()
     return CallHandle(call)

@@ -19,6 +19,7 @@ public final class ProtocolClient: Sendable {
   private let unaryContentType: String
   /// Of all calls that are not unary.
   private let streamContentType: String
+  let acceptedEncodings: AcceptedEncodings
   let wire: any WireProtocol
   /// Where this client's calls live.
   let executor: any CallExecutor
@@ -29,15 +30,14 @@ public final class ProtocolClient: Sendable {
     self.config = config
     let wire = config.networkProtocol.wire
     self.wire = wire
+    self.acceptedEncodings = AcceptedEncodings(config.compression.responses)
     self.unaryContentType = wire.contentType(codecName: config.codec.name, isUnary: true)
     self.streamContentType = wire.contentType(codecName: config.codec.name, isUnary: false)
     let host: Result<(origin: Origin, pathPrefix: String), ConnectError> = Result { () throws(ConnectError) in
       try Origin.parse(host: config.host)
     }
     self.endpoint = host.flatMap { host in
-      Result { () throws(ConnectError) in
-        try httpClient.endpoint(for: host.origin, on: nil, requiresHTTP2: wire.requiresHTTP2)
-      }
+      Self.endpoint(of: httpClient, for: host.origin, on: nil, wire: wire)
     }
     let usable = try? host.get()
     self.origin = usable?.origin ?? Origin(scheme: .http, host: config.host, port: 0)
@@ -66,20 +66,33 @@ public final class ProtocolClient: Sendable {
   /// The way to `origin`, which is another than the client's if an interceptor has said so.
   func endpoint(for origin: Origin) -> Result<any HTTPEndpoint, ConnectError> {
     guard origin != self.origin else { return self.endpoint }
-    return Result { () throws(ConnectError) in
-      try self.httpClient.endpoint(
-        for: origin,
-        on: self.executor,
-        requiresHTTP2: self.wire.requiresHTTP2
-      )
+    return Self.endpoint(of: self.httpClient, for: origin, on: self.executor, wire: self.wire)
+  }
+
+  /// The one place where a transport is asked for a way, with what the protocol needs of it.
+  private static func endpoint(
+    of httpClient: any HTTPClientInterface,
+    for origin: Origin,
+    on executor: (any CallExecutor)?,
+    wire: any WireProtocol
+  ) -> Result<any HTTPEndpoint, ConnectError> {
+    Result { () throws(ConnectError) in
+      try httpClient.endpoint(for: origin, on: executor, requiresHTTP2: wire.requiresHTTP2)
     }
+  }
+
+  /// Whether calls of `method` go as GET, if their message is not too large for that.
+  func mayUseGET(for method: MethodInfo) -> Bool {
+    guard self.config.unaryGET != .disabled else { return false }
+    return method.idempotencyLevel == .noSideEffects && method.streamType == .unary && self.wire.supportsGET
   }
 
   func makeDecoder(contentType: String, streamType: StreamType) -> any ResponseDecoder {
     self.wire.makeDecoder(
       contentType: contentType,
       streamType: streamType,
-      maximumMessageSize: self.config.limits.maximumReceivedMessageSize
+      maximumMessageSize: self.config.limits.maximumReceivedMessageSize,
+      acceptedEncodings: self.acceptedEncodings
     )
   }
 }

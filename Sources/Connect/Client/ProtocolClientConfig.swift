@@ -15,6 +15,9 @@ public struct ProtocolClientConfig: Sendable {
   /// The time that a call may take, from its start to its end, unless its options say otherwise; nil for no
   /// limit.
   public var timeout: Duration?
+  public var compression: Compression
+  /// Whether calls without side effects go as HTTP GET, which caches understand.
+  public var unaryGET: UnaryGET
   public var limits: Limits
   public var retries: Retries
   public var logger: Logger
@@ -26,6 +29,8 @@ public struct ProtocolClientConfig: Sendable {
     interceptors: [InterceptorFactory] = [],
     methodInterceptors: (@Sendable (MethodInfo) -> [InterceptorFactory])? = nil,
     timeout: Duration? = nil,
+    compression: Compression = .defaults,
+    unaryGET: UnaryGET = .disabled,
     limits: Limits = .defaults,
     retries: Retries = .defaults,
     logger: Logger = Logger(label: "connect", factory: { _ in SwiftLogNoOpLogHandler() })
@@ -36,6 +41,8 @@ public struct ProtocolClientConfig: Sendable {
     self.interceptors = interceptors
     self.methodInterceptors = methodInterceptors
     self.timeout = timeout
+    self.compression = compression
+    self.unaryGET = unaryGET
     self.limits = limits
     self.retries = retries
     self.logger = logger
@@ -45,9 +52,12 @@ public struct ProtocolClientConfig: Sendable {
 extension ProtocolClientConfig {
   /// Bounds on what one call may hold.
   public struct Limits: Sendable, Hashable {
-    /// The largest message that is received, in bytes. A larger one fails the call with `resource_exhausted`
-    /// before it is buffered.
+    /// The largest message that is received, in bytes, after decompression. A larger one fails the call with
+    /// `resource_exhausted` before it is buffered, or while it is decompressed.
     public var maximumReceivedMessageSize: Int
+    /// The largest message that is sent, in bytes, before compression; nil for no limit. A larger one fails the
+    /// call with `resource_exhausted`, and nothing of it is sent.
+    public var maximumSentMessageSize: Int?
     /// How many values of a stream wait at one hook that has not yet proceeded with an earlier one. Then the
     /// stream is held back.
     public var maximumWaitingValues: Int
@@ -57,15 +67,17 @@ extension ProtocolClientConfig {
 
     public init(
       maximumReceivedMessageSize: Int = 4 * 1024 * 1024,
+      maximumSentMessageSize: Int? = nil,
       maximumWaitingValues: Int = 16,
       maximumQueuedMessages: Int = 1024
     ) {
       self.maximumReceivedMessageSize = maximumReceivedMessageSize
+      self.maximumSentMessageSize = maximumSentMessageSize
       self.maximumWaitingValues = maximumWaitingValues
       self.maximumQueuedMessages = maximumQueuedMessages
     }
 
-    /// 4 MiB for a received message, 16 waiting values, 1,024 queued messages.
+    /// 4 MiB for a received message, no limit for a sent one, 16 waiting values, 1,024 queued messages.
     public static var defaults: Limits { Limits() }
   }
 

@@ -6,14 +6,17 @@ final class AsyncUnaryRun<Response: Sendable>: @unchecked Sendable {
   private let call: Call
   /// What a request keeps that the body made anew without naming a context.
   let context: CallContext?
+  /// The same for whether it goes as GET.
+  let isGET: Bool?
   var job: Job?
   var hasCalledNext = false
   var pendingNext: Mailbox<Response>?
   private(set) var lastResponse: Response?
 
-  init(call: Call, context: CallContext?) {
+  init(call: Call, context: CallContext?, isGET: Bool?) {
     self.call = call
     self.context = context
+    self.isGET = isGET
   }
 
   func finishNext(with response: Response) {
@@ -34,14 +37,5 @@ final class AsyncUnaryRun<Response: Sendable>: @unchecked Sendable {
     } else {
       mailbox?.post(.failure(CancellationError()))
     }
-  }
-}
-
-/// Runs jobs in tasks of their own, for calls that no task waits for.
-final class DetachedRunner: JobRunner, Sendable {
-  static let shared = DetachedRunner()
-
-  func run(_ job: Job) {
-    job.start()
   }
 }

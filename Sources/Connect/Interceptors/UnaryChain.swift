@@ -125,6 +125,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     switch verb {
     case .proceed(.success(var request)):
       request.storedContext = request.storedContext ?? given.storedContext
+      request.storedIsGET = request.storedIsGET ?? given.storedIsGET
       self.descend(from: index + 1, request)
     case .proceed(.failure(let error)):
       self.ascend(from: index - 1, Response(failure: error))
@@ -188,6 +189,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
         return
       }
       request.storedContext = request.storedContext ?? self.initialRequest?.storedContext
+      request.storedIsGET = request.storedIsGET ?? self.initialRequest?.storedIsGET
       self.endRuns(inside: -1)
       self.position = .waitingToRetry
       self.unansweredCount = index
@@ -273,7 +275,11 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     _ body: @escaping @Sendable (HTTPRequest<Message>, @escaping Next) async throws -> Response
   ) {
     let executor = self.call.executor
-    let run = AsyncUnaryRun<Response>(call: self.call, context: request.storedContext)
+    let run = AsyncUnaryRun<Response>(
+      call: self.call,
+      context: request.storedContext,
+      isGET: request.storedIsGET
+    )
     self.visit += 1
     self.position = .asyncStage(index)
     self.runs[index]?.end(with: nil)
@@ -296,15 +302,15 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       executor.run { self.finish(run, index, with: response) }
     }
     run.job = job
-    self.runner(around: index).run(job)
+    if let runner = self.runner(around: index) { runner.run(job) } else { job.start() }
   }
 
   /// The pending `next` of the nearest async stage outside, else the caller's task.
-  private func runner(around index: Int) -> any JobRunner {
+  private func runner(around index: Int) -> (any JobRunner)? {
     for outer in stride(from: index - 1, through: 0, by: -1) {
       if let runner = self.runs[outer]?.pendingNext { return runner }
     }
-    return self.outerRunner ?? DetachedRunner.shared
+    return self.outerRunner
   }
 
   private func next(
@@ -338,6 +344,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     run.pendingNext = mailbox
     var request = request
     request.storedContext = request.storedContext ?? run.context
+    request.storedIsGET = request.storedIsGET ?? run.isGET
     self.descend(from: index + 1, request)
   }
 

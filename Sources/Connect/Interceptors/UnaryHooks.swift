@@ -12,6 +12,9 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   public var requestFunction: ((HTTPRequest<Message>, RequestProceed) -> Void)?
   /// Called with the response or the error, in the reverse order. When the call's own deadline passes or it is
   /// cancelled, it is called with that error too, but what it proceeds with then is ignored.
+  ///
+  /// In byte hooks, HTTP status 304 is no error if the request had `if-none-match`. A hook answers it by
+  /// proceeding with a message, or with a response of its own; else the call fails with `unknown`.
   public var responseFunction: ((Response, ResponseProceed) -> Void)?
   /// Called at the end of each attempt on the wire, in the reverse order; nothing waits for it. Byte hooks
   /// only.

@@ -18,6 +18,14 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     set { self.storedContext = newValue }
   }
   var storedContext: CallContext?
+  /// Whether the request will go as HTTP GET, with the message in the URL, which is what caches want to know. A
+  /// hook may set it to false. A request that an interceptor made anew keeps what that of the one it was given
+  /// says, as with ``context``.
+  public var isGET: Bool {
+    get { self.storedIsGET ?? false }
+    set { self.storedIsGET = newValue }
+  }
+  var storedIsGET: Bool?
 
   public init(
     url: RequestURL,
@@ -37,7 +45,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
 
   /// The same request around another message.
   func with<Other: Sendable>(_ message: Other) -> HTTPRequest<Other> {
-    HTTPRequest<Other>(
+    var request = HTTPRequest<Other>(
       url: self.url,
       contentType: self.contentType,
       headers: self.headers,
@@ -45,6 +53,8 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
       trailers: self.trailers,
       context: self.storedContext
     )
+    request.storedIsGET = self.storedIsGET
+    return request
   }
 }
 

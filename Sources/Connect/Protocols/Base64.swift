@@ -29,7 +29,63 @@ enum Base64 {
     return bytes
   }
 
-  private static func digit(_ character: UInt8) -> UInt32? {
+  enum Alphabet {
+    case standard
+    case urlSafe
+  }
+
+  /// `bytes` in base64.
+  static func encode(_ bytes: ByteBuffer, alphabet: Alphabet, isPadded: Bool) -> ByteBuffer {
+    let length = (bytes.readableBytes + 2) / 3 * 4
+    var text = ByteBuffer()
+    text.reserveCapacity(length)
+    bytes.withUnsafeReadableBytes { source in
+      _ = text.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { target in
+        self.encode(source, to: target, characters: self.characters(of: alphabet), isPadded: isPadded)
+      }
+    }
+    return text
+  }
+
+  private static func encode(
+    _ source: UnsafeRawBufferPointer,
+    to target: UnsafeMutableRawBufferPointer,
+    characters: StaticString,
+    isPadded: Bool
+  ) -> Int {
+    characters.withUTF8Buffer { characters in
+      var written = 0
+      var index = 0
+      while index < source.count {
+        let count = min(3, source.count - index)
+        var bits = UInt32(source[index]) << 16
+        if count > 1 { bits |= UInt32(source[index + 1]) << 8 }
+        if count > 2 { bits |= UInt32(source[index + 2]) }
+        for digit in 0...count {
+          target[written] = characters[Int(bits >> (18 - 6 * UInt32(digit)) & 63)]
+          written += 1
+        }
+        if isPadded {
+          for _ in count..<3 {
+            target[written] = UInt8(ascii: "=")
+            written += 1
+          }
+        }
+        index += 3
+      }
+      return written
+    }
+  }
+
+  private static func characters(of alphabet: Alphabet) -> StaticString {
+    switch alphabet {
+    case .standard: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    case .urlSafe: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    }
+  }
+
+  /// The six bits that `character` stands for, in either alphabet.
+  static func digit(_ character: UInt8) -> UInt32? {
     switch character {
     case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))
     case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(character - UInt8(ascii: "a")) + 26

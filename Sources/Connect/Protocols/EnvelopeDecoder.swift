@@ -92,9 +92,11 @@ struct EnvelopeDecoder {
   }
 
   private func check(length: Int, flags: UInt8) throws(ConnectError) {
-    let isEnd = flags & self.endFlag != 0
+    let isEnd = self.endFlag != 0 && flags & self.endFlag != 0
     let limit = isEnd ? self.maximumEndSize : self.maximumMessageSize
-    guard length > limit else { return }
+    // The limit is that of the message itself, which is checked when it is decompressed.
+    let isCompressed = flags & Envelope.compressedFlag != 0
+    guard length > (isCompressed ? ResponseEncoding.maximumCompressedSize(of: limit) : limit) else { return }
     let what = isEnd ? "end of the response" : "message"
     throw ConnectError(
       code: .resourceExhausted,

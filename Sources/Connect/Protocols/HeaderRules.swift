@@ -141,3 +141,14 @@ enum HeaderRules {
     )
   }
 }
+
+extension ConnectError {
+  /// Trailers that came in a body.
+  static func metadataTooLarge(_ size: Int) -> ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message: "received trailers of \(size) bytes,"
+        + " which is over the limit of \(HeaderRules.maximumMetadataSize) bytes"
+    )
+  }
+}

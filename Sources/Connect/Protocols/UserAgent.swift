@@ -1,10 +1,13 @@
 /// The `user-agent` of requests whose caller sets none.
 enum UserAgent {
   static let standard = "connect-swift-linux/0.1.0"
+  /// As gRPC wants it: `grpc-`, the language, a variant.
+  /// <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#user-agents>
+  static let grpc = "grpc-swift-connect-linux/0.1.0"
 
-  /// Adds the library's own value if `headers` has none.
-  static func addIfMissing(to headers: inout Headers) {
+  /// Adds `value` if `headers` has none.
+  static func addIfMissing(_ value: String = standard, to headers: inout Headers) {
     guard !headers.contains("user-agent") else { return }
-    headers.add(name: "user-agent", value: self.standard)
+    headers.add(name: "user-agent", value: value)
   }
 }

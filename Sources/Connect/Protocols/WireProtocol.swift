@@ -7,7 +7,7 @@ protocol WireProtocol: Sendable {
   /// The name that users know: `connect`.
   var name: String { get }
 
-  /// Whether the protocol works over HTTP/2 only, so that the transport must not fall back to HTTP/1.1.
+  /// Whether it needs HTTP/2, so that a connection without TLS has to begin with it.
   var requiresHTTP2: Bool { get }
 
   /// Whether header or trailer `name` (in lower case) is this protocol's own, so that a user must not set it.
@@ -16,29 +16,52 @@ protocol WireProtocol: Sendable {
   /// The content-type of a request.
   func contentType(codecName: String, isUnary: Bool) -> String
 
-  /// Whether the messages of such a call are enveloped, so that any number can be sent in a body.
+  /// Whether the messages of such a call are enveloped, so that any number can be sent in a body and each says
+  /// whether it is compressed.
   func envelopesMessages(of streamType: StreamType) -> Bool
 
+  /// The piece of a request's body that carries `message`.
+  func frame(_ message: consuming ByteBuffer, isCompressed: Bool, streamType: StreamType) -> ByteBuffer
+
   /// The headers that go on the wire: `headers`, which were checked, and the protocol's own.
-  ///
-  /// - Parameter timeout: What is left until the deadline; more than zero.
-  func requestHeaders(
-    _ headers: Headers,
-    contentType: String,
-    streamType: StreamType,
-    timeout: Duration?
-  ) -> Headers
+  func requestHeaders(_ headers: Headers, for request: WireRequest) -> Headers
+
+  /// Whether unary requests can go as GET.
+  var supportsGET: Bool { get }
+
+  /// The query of a GET request that carries `message`; nil if the protocol has no such.
+  func getQuery(message: ByteBuffer, for request: WireRequest) -> String?
 
   /// A decoder for one response.
   ///
   /// - Parameters:
   ///   - contentType: The content-type of the request, which the response's has to match.
-  ///   - maximumMessageSize: The limit for one received message, in bytes.
+  ///   - maximumMessageSize: The limit for one received message, in bytes, after decompression.
+  ///   - acceptedEncodings: What the request has announced.
   func makeDecoder(
     contentType: String,
     streamType: StreamType,
-    maximumMessageSize: Int
+    maximumMessageSize: Int,
+    acceptedEncodings: AcceptedEncodings
   ) -> any ResponseDecoder
+}
+
+extension WireProtocol {
+  var supportsGET: Bool { false }
+
+  func getQuery(message: ByteBuffer, for request: WireRequest) -> String? { nil }
+}
+
+/// What a protocol's own part of a request depends on.
+struct WireRequest {
+  var contentType: String
+  var streamType: StreamType
+  /// What is left until the deadline; more than zero. Nil for no deadline.
+  var timeout: Duration?
+  /// The encoding of the body, or that of enveloped messages, each of which says whether it is compressed.
+  var encoding: String?
+  var acceptedEncodings = AcceptedEncodings.none
+  var isGET = false
 }
 
 /// Decodes one response: what arrives goes in, results come out when they are asked for.

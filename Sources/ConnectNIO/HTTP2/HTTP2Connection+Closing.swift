@@ -112,6 +112,13 @@ extension HTTP2Connection {
     if let sent = self.session.sentGoAway, sent.errorCode != .noError {
       return ConnectError(code: .internalError, message: "the server broke the HTTP/2 protocol: \(sent)")
     }
+    if self.session.isHeaderBlockEndless {
+      let limit = self.session.configuration.maxHeaderListSize
+      return ConnectError(
+        code: .resourceExhausted,
+        message: "the server sent a header list that is far larger than the limit of \(limit) bytes"
+      )
+    }
     let reason = self.session.fatalError ?? "unknown reason"
     return ConnectError(code: .internalError, message: "the HTTP/2 session failed: \(reason)")
   }

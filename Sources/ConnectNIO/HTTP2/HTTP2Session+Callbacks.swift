@@ -146,9 +146,11 @@ extension HTTP2Session {
   private func didReceiveData(streamID: Int32, data: UnsafePointer<UInt8>, count: Int) {
     guard let stream = self.stream(streamID), stream.handler != nil else {
       if let handle = self.handle { _ = nghttp2_session_consume_connection(handle, count) }
+      self.reopenWindow()
       return
     }
     stream.unconsumed += count
+    self.unconsumed += count
     let bytes: ByteBuffer
     if let start = self.inputStart,
       let slice = self.input.getSlice(at: self.input.readerIndex + (data - start), length: count)

@@ -31,12 +31,16 @@ final class HTTP2Session {
   var lastStream: Unmanaged<HTTP2Stream>?
   /// DATA is not added to output that has this many bytes.
   var outputLimit = 0
+  /// Bytes of all streams that were received and not given back to the connection's window.
+  var unconsumed = 0
   /// The last GOAWAY of the peer.
   var goAway: HTTP2GoAway?
   /// The GOAWAY that we sent, which libnghttp2 does of itself if the peer breaks the protocol.
   var sentGoAway: HTTP2GoAway?
   /// What libnghttp2 said when it could not go on; nil while it can.
   private(set) var fatalError: String?
+  /// Whether that was a header block in more frames than libnghttp2 takes.
+  private(set) var isHeaderBlockEndless = false
 
   /// The streams that the C session knows, newest first; see `insert(_:)` and `remove(_:)`.
   var firstLive: Unmanaged<HTTP2Stream>?
@@ -119,9 +123,13 @@ final class HTTP2Session {
     return true
   }
 
+  /// NGHTTP2_ERR_TOO_MANY_CONTINUATIONS, which early versions do not have.
+  private static let tooManyContinuations: Int32 = -905
+
   private func check(_ result: Int) -> Bool {
     guard result < 0 else { return true }
     let code = Int32(truncatingIfNeeded: result)
+    self.isHeaderBlockEndless = code == Self.tooManyContinuations
     self.fatalError = nghttp2_strerror(code).map { String(cString: $0) } ?? "error \(code)"
     return false
   }

@@ -40,11 +40,7 @@ struct ConnectEndStream {
     }
     let size = HeaderRules.listSize(of: trailers)
     guard size <= HeaderRules.maximumMetadataSize else {
-      throw ConnectError(
-        code: .resourceExhausted,
-        message: "received trailers of \(size) bytes,"
-          + " which is over the limit of \(HeaderRules.maximumMetadataSize) bytes"
-      )
+      throw .metadataTooLarge(size)
     }
     self.trailers = trailers
   }

@@ -15,6 +15,8 @@ struct ConnectProtocol: WireProtocol {
 
   var requiresHTTP2: Bool { false }
 
+  var supportsGET: Bool { true }
+
   /// All of `connect-` is reserved; `grpc-` is too, since proxies translate between the protocols.
   func owns(headerName name: String) -> Bool {
     switch name.utf8.first {
@@ -33,31 +35,60 @@ struct ConnectProtocol: WireProtocol {
     streamType != .unary
   }
 
-  func requestHeaders(
-    _ headers: Headers,
-    contentType: String,
-    streamType: StreamType,
-    timeout: Duration?
-  ) -> Headers {
+  func frame(_ message: consuming ByteBuffer, isCompressed: Bool, streamType: StreamType) -> ByteBuffer {
+    guard streamType != .unary else { return message }
+    return Envelope.encode(message, flags: isCompressed ? Envelope.compressedFlag : 0)
+  }
+
+  func requestHeaders(_ headers: Headers, for request: WireRequest) -> Headers {
     var result = headers
-    result.reserveCapacity(headers.count + 4)
-    result.add(name: "content-type", value: contentType)
-    result.add(name: "connect-protocol-version", value: "1")
-    if let timeout {
+    result.reserveCapacity(headers.count + 6)
+    let isUnary = request.streamType == .unary
+    if !request.isGET {
+      result.add(name: "content-type", value: request.contentType)
+      result.add(name: "connect-protocol-version", value: "1")
+      if let encoding = request.encoding {
+        result.add(name: isUnary ? "content-encoding" : "connect-content-encoding", value: encoding)
+      }
+    }
+    if let accepted = request.acceptedEncodings.headerValue {
+      result.add(name: isUnary ? "accept-encoding" : "connect-accept-encoding", value: accepted)
+    }
+    if let timeout = request.timeout {
       result.add(name: "connect-timeout-ms", value: String(Self.milliseconds(timeout)))
     }
     UserAgent.addIfMissing(to: &result)
     return result
   }
 
+  func getQuery(message: ByteBuffer, for request: WireRequest) -> String? {
+    guard request.streamType == .unary else { return nil }
+    return ConnectGETQuery.make(
+      message: message,
+      codecName: String(MediaType.essence(request.contentType).dropFirst(Self.unaryContentTypePrefix.count)),
+      encoding: request.encoding
+    )
+  }
+
   func makeDecoder(
     contentType: String,
     streamType: StreamType,
-    maximumMessageSize: Int
+    maximumMessageSize: Int,
+    acceptedEncodings: AcceptedEncodings
   ) -> any ResponseDecoder {
-    streamType == .unary
-      ? ConnectUnaryDecoder(contentType: contentType, maximumMessageSize: maximumMessageSize)
-      : ConnectStreamDecoder(contentType: contentType, maximumMessageSize: maximumMessageSize)
+    if streamType == .unary {
+      ConnectUnaryDecoder(
+        contentType: contentType,
+        maximumMessageSize: maximumMessageSize,
+        acceptedEncodings: acceptedEncodings
+      )
+    } else {
+      ConnectStreamDecoder(
+        contentType: contentType,
+        maximumMessageSize: maximumMessageSize,
+        acceptedEncodings: acceptedEncodings
+      )
+    }
   }
 
   /// `timeout` in milliseconds, rounded up so that the server never gives up before the client, at least 1 and

@@ -8,6 +8,9 @@ internal import NIOCore
 /// comes from something between client and server; an error in JSON is honoured, else the status counts.
 struct ConnectStreamDecoder: ResponseDecoder {
   private let contentType: String
+  private let maximumMessageSize: Int
+  private let acceptedEncodings: AcceptedEncodings
+  private var encoding = ResponseEncoding(pool: nil, header: "connect-content-encoding")
 
   private(set) var head: HTTPResponseHead?
   private var isHeadDelivered = false
@@ -32,8 +35,10 @@ struct ConnectStreamDecoder: ResponseDecoder {
     case done
   }
 
-  init(contentType: String, maximumMessageSize: Int) {
+  init(contentType: String, maximumMessageSize: Int, acceptedEncodings: AcceptedEncodings = .none) {
     self.contentType = contentType
+    self.maximumMessageSize = maximumMessageSize
+    self.acceptedEncodings = acceptedEncodings
     self.envelopes = EnvelopeDecoder(
       maximumMessageSize: maximumMessageSize,
       endFlag: ConnectEndStream.flag,
@@ -53,10 +58,14 @@ struct ConnectStreamDecoder: ResponseDecoder {
       streamType: .bidirectionalStream
     ) {
       self.fail(with: error)
-    } else if let error = ConnectResponseRules.encodingError(
-      of: head.headers,
-      header: "connect-content-encoding"
-    ) {
+      return
+    }
+    do throws(ConnectError) {
+      self.encoding = try self.acceptedEncodings.encoding(
+        of: head.headers,
+        header: "connect-content-encoding"
+      )
+    } catch {
       self.fail(with: error)
     }
   }
@@ -66,7 +75,7 @@ struct ConnectStreamDecoder: ResponseDecoder {
     if head.status == 200 {
       self.envelopes.receive(bytes)
     } else if !self.errorBody.append(bytes) {
-      self.fail(with: ConnectResponseRules.statusError(head.status))
+      self.fail(with: ResponseRules.statusError(head.status))
     }
   }
 
@@ -108,14 +117,11 @@ struct ConnectStreamDecoder: ResponseDecoder {
         message: "received envelope with unknown flags \(envelope.flags)"
       )
     }
-    guard envelope.flags & Envelope.compressedFlag == 0 else {
-      throw ConnectError(
-        code: .internalError,
-        message: "received compressed message, but the response has no connect-content-encoding"
-      )
+    guard envelope.flags & ConnectEndStream.flag != 0 else {
+      return try self.encoding.message(of: envelope, maximumSize: self.maximumMessageSize)
     }
-    guard envelope.flags & ConnectEndStream.flag != 0 else { return envelope.message }
-    self.endStream = try ConnectEndStream(envelope.message)
+    let end = try self.encoding.message(of: envelope, maximumSize: ConnectErrorJSON.maximumSize)
+    self.endStream = try ConnectEndStream(end)
     return nil
   }
 
@@ -184,10 +190,14 @@ struct ConnectStreamDecoder: ResponseDecoder {
       return nil
     case .ended:
       return self.complete(
-        ConnectResponseRules.responseError(head, body: self.errorBody.bytes)
+        ConnectResponseRules.responseError(
+          head,
+          body: self.errorBody.bytes,
+          acceptedEncodings: self.acceptedEncodings
+        )
       )
     case .failed(let error):
-      return self.complete(ConnectResponseRules.brokenOff(error, status: head.status))
+      return self.complete(ResponseRules.brokenOff(error, status: head.status))
     }
   }
 }

@@ -10,6 +10,9 @@ struct ConnectUnaryDecoder: ResponseDecoder {
 
   private let contentType: String
   private let maximumMessageSize: Int
+  private let acceptedEncodings: AcceptedEncodings
+  /// Of a response with status 200.
+  private var encoding: ResponseEncoding?
 
   private(set) var head: HTTPResponseHead?
   /// The head's fields, sorted into metadata and trailers.
@@ -26,12 +29,14 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   }
 
   private enum Outcome {
-    case success
+    case success(ByteBuffer)
+    case end
     case failure(ConnectError)
   }
 
-  init(contentType: String, maximumMessageSize: Int) {
+  init(contentType: String, maximumMessageSize: Int, acceptedEncodings: AcceptedEncodings = .none) {
     self.contentType = contentType
+    self.acceptedEncodings = acceptedEncodings
     self.maximumMessageSize = maximumMessageSize
     self.body = BodyBuffer(limit: maximumMessageSize)
   }
@@ -46,16 +51,28 @@ struct ConnectUnaryDecoder: ResponseDecoder {
       self.body = BodyBuffer(limit: ConnectErrorJSON.maximumSize)
       return
     }
+    do throws(ConnectError) {
+      try self.accept(head.headers)
+    } catch {
+      self.fail(with: error)
+    }
+  }
+
+  private mutating func accept(_ headers: Headers) throws(ConnectError) {
     if let error = ConnectResponseRules.contentTypeError(
-      of: head.headers,
+      of: headers,
       expected: self.contentType,
       streamType: .unary
     ) {
-      self.fail(with: error)
-    } else if let error = ConnectResponseRules.encodingError(of: head.headers, header: "content-encoding") {
-      self.fail(with: error)
-    } else if let length = head.headers.first("content-length").flatMap(Int.init), !self.body.expect(length) {
-      self.fail(with: self.sizeError("\(length)"))
+      throw error
+    }
+    let encoding = try self.acceptedEncodings.encoding(of: headers, header: "content-encoding")
+    self.encoding = encoding
+    if encoding.pool != nil {
+      self.body = BodyBuffer(limit: ResponseEncoding.maximumCompressedSize(of: self.maximumMessageSize))
+    }
+    if let length = headers.first("content-length").flatMap(Int.init), !self.body.expect(length) {
+      throw self.sizeError("\(length)")
     }
   }
 
@@ -65,7 +82,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     self.fail(
       with: head.status == 200
         ? self.sizeError("at least \(self.body.bytes.readableBytes + bytes.readableBytes)")
-        : ConnectResponseRules.statusError(head.status)
+        : ResponseRules.statusError(head.status)
     )
   }
 
@@ -75,17 +92,29 @@ struct ConnectUnaryDecoder: ResponseDecoder {
       self.fail(with: ConnectError(code: .internalError, message: "response ended without a head"))
       return
     }
-    if head.status == 200 {
-      self.outcome = .success
-    } else {
-      self.fail(with: ConnectResponseRules.responseError(head, body: self.body.bytes))
+    guard head.status == 200 else {
+      self.fail(
+        with: ConnectResponseRules.responseError(
+          head,
+          body: self.body.bytes,
+          acceptedEncodings: self.acceptedEncodings
+        )
+      )
+      return
+    }
+    do throws(ConnectError) {
+      let body = self.body.take()
+      let message = try self.encoding?.decompress(body, maximumSize: self.maximumMessageSize) ?? body
+      self.outcome = .success(message)
+    } catch {
+      self.fail(with: error)
     }
   }
 
   mutating func fail(_ error: ConnectError) {
     guard self.outcome == nil else { return }
     if let head = self.head, head.status != 200 {
-      self.fail(with: ConnectResponseRules.brokenOff(error, status: head.status))
+      self.fail(with: ResponseRules.brokenOff(error, status: head.status))
     } else {
       self.fail(with: error)
     }
@@ -101,13 +130,14 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     case (.headers, .failure(let error)), (.message, .failure(let error)), (.complete, .failure(let error)):
       self.progress = .done
       return .complete(code: error.code, error: error, trailers: self.trailers)
-    case (.headers, .success), (.message, .success):
+    case (.headers, .success(let message)), (.message, .success(let message)):
       self.progress = .complete
-      return .message(self.body.take())
-    case (.complete, .success):
+      self.outcome = .end
+      return .message(message)
+    case (.complete, .end):
       self.progress = .done
       return .complete(code: .ok, error: nil, trailers: self.trailers)
-    case (.headers, nil), (.message, nil), (.complete, nil), (.done, _):
+    case (.headers, nil), (.message, nil), (.complete, _), (.done, _), (_, .end):
       return nil
     }
   }

@@ -8,9 +8,7 @@ final class ConnectProtocolTests: XCTestCase {
   private func headers(_ headers: Headers = [:], timeout: Duration? = nil) -> Headers {
     self.wire.requestHeaders(
       headers,
-      contentType: "application/proto",
-      streamType: .unary,
-      timeout: timeout
+      for: WireRequest(contentType: "application/proto", streamType: .unary, timeout: timeout)
     )
   }
 
@@ -50,10 +48,20 @@ final class ConnectProtocolTests: XCTestCase {
   }
 
   func testDecoders() {
-    let unary = self.wire.makeDecoder(contentType: "a", streamType: .unary, maximumMessageSize: 1)
+    let unary = self.wire.makeDecoder(
+      contentType: "a",
+      streamType: .unary,
+      maximumMessageSize: 1,
+      acceptedEncodings: .none
+    )
     XCTAssertTrue(unary is ConnectUnaryDecoder)
     for type in [StreamType.clientStream, .serverStream, .bidirectionalStream] {
-      let stream = self.wire.makeDecoder(contentType: "a", streamType: type, maximumMessageSize: 1)
+      let stream = self.wire.makeDecoder(
+        contentType: "a",
+        streamType: type,
+        maximumMessageSize: 1,
+        acceptedEncodings: .none
+      )
       XCTAssertTrue(stream is ConnectStreamDecoder)
     }
   }

@@ -1,0 +1,94 @@
+internal import NIOCore
+
+/// The encodings that a client accepts in responses. Made once per client and shared by its calls.
+final class AcceptedEncodings: Sendable {
+  static let none = AcceptedEncodings([])
+
+  private let pools: [any CompressionPool]
+  /// What announces them in a request; nil if there are none.
+  let headerValue: String?
+
+  init(_ pools: [any CompressionPool]) {
+    self.pools = pools
+    self.headerValue = pools.isEmpty ? nil : pools.map(\.name).joined(separator: ",")
+  }
+
+  /// How the messages of a response with these headers are encoded, as the header `name` says.
+  ///
+  /// - Throws: ``ConnectError`` with `internal` if the encoding was not announced.
+  func encoding(of headers: Headers, header name: StaticString) throws(ConnectError) -> ResponseEncoding {
+    guard let encoding = headers.first("\(name)") else { return ResponseEncoding(pool: nil, header: name) }
+    let lowercased = encoding.asciiLowercased
+    for pool in self.pools where pool.name == lowercased { return ResponseEncoding(pool: pool, header: name) }
+    guard lowercased.isEmpty || lowercased == "identity" else {
+      throw ConnectError(code: .internalError, message: "response has unknown \(name) '\(encoding)'")
+    }
+    return ResponseEncoding(pool: nil, header: name)
+  }
+}
+
+/// How the messages of one response are encoded.
+struct ResponseEncoding {
+  /// Nil for a response that is not compressed.
+  let pool: (any CompressionPool)?
+  /// The header that says so.
+  let header: StaticString
+
+  /// The most that a message of `size` bytes can take in compressed form, in bytes: none of the encodings adds
+  /// more to data that does not compress.
+  static func maximumCompressedSize(of size: Int) -> Int {
+    size.addingReportingOverflow(size / 128 + 1024).overflow ? size : size + size / 128 + 1024
+  }
+
+  /// The message in an envelope.
+  ///
+  /// - Throws: ``ConnectError``: `internal` if it is flagged as compressed and the response has no encoding or
+  ///   the bytes are not in it, `resource_exhausted` if it would be larger than the limit.
+  func message(of envelope: Envelope, maximumSize: Int) throws(ConnectError) -> ByteBuffer {
+    guard envelope.flags & Envelope.compressedFlag != 0 else { return envelope.message }
+    guard self.pool != nil else {
+      throw ConnectError(
+        code: .internalError,
+        message: "received compressed message, but the response has no \(self.header)"
+      )
+    }
+    return try self.decompress(envelope.message, maximumSize: maximumSize)
+  }
+
+  /// The decompressed form of `message`; an empty one is empty in every encoding.
+  func decompress(_ message: ByteBuffer, maximumSize: Int) throws(ConnectError) -> ByteBuffer {
+    guard let pool = self.pool, message.readableBytes > 0 else { return message }
+    let result: ByteBuffer
+    do {
+      result = try pool.decompress(message, maximumSize: maximumSize)
+    } catch let error as ConnectError {
+      throw error
+    } catch {
+      throw ConnectError(
+        code: .internalError,
+        message: "received message does not decompress as \(pool.name): \(error)",
+        exception: error
+      )
+    }
+    guard result.readableBytes <= maximumSize else {
+      throw .decompressedTooLarge("\(result.readableBytes)", limit: maximumSize)
+    }
+    return result
+  }
+}
+
+extension ConnectError {
+  /// - Parameter size: What is known of the size, in bytes.
+  static func decompressedTooLarge(_ size: String, limit: Int) -> ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message: "received message of \(size) bytes after decompression,"
+        + " which is over the limit of \(limit) bytes"
+    )
+  }
+
+  /// Bytes that are not what their encoding says.
+  static func corrupt(_ name: String, _ problem: String) -> ConnectError {
+    ConnectError(code: .internalError, message: "received message is no valid \(name): \(problem)")
+  }
+}

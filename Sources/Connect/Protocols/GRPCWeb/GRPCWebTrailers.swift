@@ -1,0 +1,41 @@
+internal import NIOCore
+
+/// The trailers of gRPC-Web, which come in the body as a block of HTTP/1.1 header lines.
+///
+/// <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md#protocol-differences-vs-grpc-over-http2>
+enum GRPCWebTrailers {
+  /// The flag of the envelope that holds them.
+  static let flag: UInt8 = 0b1000_0000
+
+  /// The fields in `block`: lines that end with CRLF (a bare LF will do, and so will the end of the block), names
+  /// in any case, values without the spaces around them.
+  ///
+  /// - Throws: ``ConnectError``: `internal` if a line has no name, `resource_exhausted` if there are more than
+  ///   ``HeaderRules/maximumMetadataSize``.
+  static func parse(_ block: ByteBuffer) throws(ConnectError) -> Headers {
+    var fields = Headers()
+    for line in block.readableBytesView.split(separator: UInt8(ascii: "\n")) {
+      let line = self.trimmed(line)
+      if line.isEmpty { continue }
+      guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
+        throw ConnectError(code: .internalError, message: "received trailers with a line that is no field")
+      }
+      fields.add(
+        name: String(decoding: self.trimmed(line[..<colon]), as: UTF8.self),
+        value: String(decoding: self.trimmed(line[line.index(after: colon)...]), as: UTF8.self)
+      )
+    }
+    let size = HeaderRules.listSize(of: fields)
+    guard size <= HeaderRules.maximumMetadataSize else {
+      throw .metadataTooLarge(size)
+    }
+    return fields
+  }
+
+  private static func trimmed(_ bytes: ByteBufferView) -> ByteBufferView {
+    let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }
+    let rest = bytes.drop(while: isSpace)
+    guard let last = rest.lastIndex(where: { !isSpace($0) }) else { return rest[rest.endIndex...] }
+    return rest[...last]
+  }
+}
