@@ -51,8 +51,8 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     self.all.filter { $0.security == .cleartext && $0.codec == .proto && $0.compression == .identity }
   }
 
-  static let protocols: [Connectrpc_Conformance_V1_Protocol] = [.connect]
-  static let compressions: [Connectrpc_Conformance_V1_Compression] = [.identity]
+  static let protocols: [Connectrpc_Conformance_V1_Protocol] = [.connect, .grpc, .grpcWeb]
+  static let compressions: [Connectrpc_Conformance_V1_Compression] = [.identity, .gzip, .deflate]
 
   /// A request of this setting, without a call.
   func request(_ server: ConformanceServer) -> CompatRequest {
