@@ -38,7 +38,7 @@ format: ## Format all Swift files
 
 .PHONY: generate
 generate: ## Generate the Swift messages of Protos/
-	@Codegen/generate-test-messages.sh
+	@Codegen/generate.sh
 
 .PHONY: check-generated
 check-generated: ## Check that the generated messages are up to date

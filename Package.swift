@@ -91,6 +91,39 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
 
+    // MARK: Conformance
+    .target(
+      name: "ConformanceMessages",
+      dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Tests/ConformanceClient/Messages",
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "ConnectConformanceClient",
+      dependencies: [
+        "Connect",
+        "ConnectNIO",
+        "ConformanceMessages",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      path: "Tests/ConformanceClient",
+      exclude: ["Messages", "config.yaml", "config-all.yaml"],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConformanceClientTests",
+      dependencies: [
+        "ConnectConformanceClient",
+        "ConformanceMessages",
+        "LoopbackServer",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      exclude: ["Servers"],
+      swiftSettings: swiftSettings
+    ),
+
     // MARK: Tests
     .target(
       name: "LoopbackServer",
