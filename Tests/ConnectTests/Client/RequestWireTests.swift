@@ -164,21 +164,30 @@ final class RequestWireTests: XCTestCase {
   }
 
   func testStreamCompression() async throws {
-    for (networkProtocol, prefix) in [
-      (NetworkProtocol.connect, "connect-content"), (.grpc, "grpc"), (.grpcWeb, "grpc"),
-    ] {
-      let transport = self.echo()
+    let protocols: [(NetworkProtocol, String)] = [
+      (.connect, "connect-content-encoding"), (.grpc, "grpc-encoding"), (.grpcWeb, "grpc-encoding"),
+    ]
+    for (networkProtocol, name) in protocols {
+      let transport = ScriptedTransport { stream in stream.onFinish = { $0.reply("\"ok\"") } }
       let client = ProtocolClient.scripted(transport) {
         $0.networkProtocol = networkProtocol
         $0.compression = Compression(requests: GzipCompressionPool(), minimumRequestBytes: 10)
       }
       let stream = client.clientStream(.clientStream)
       try await stream.send("hello hello")
-      try? await stream.send("small")
+      try await stream.send("small")
       _ = await stream.closeAndReceive()
       let sent = try XCTUnwrap(transport.streams.first)
-      XCTAssertEqual(sent.request.headers["\(prefix)-encoding"], ["gzip"])
-      XCTAssertEqual(sent.body.getInteger(at: 0, as: UInt8.self), 1)
+      XCTAssertEqual(sent.request.headers[name], ["gzip"])
+      var envelopes = EnvelopeDecoder(maximumMessageSize: 1000)
+      envelopes.receive(sent.body)
+      let first = try XCTUnwrap(try envelopes.next())
+      XCTAssertEqual(first.flags, 1)
+      XCTAssertEqual(
+        try GzipCompressionPool().decompress(first.message, maximumSize: 100),
+        ByteBuffer(string: "\"hello hello\"")
+      )
+      XCTAssertEqual(try envelopes.next(), Envelope(flags: 0, message: ByteBuffer(string: "\"small\"")))
     }
   }
 
