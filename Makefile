@@ -55,4 +55,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-protoc-gen .venv
+	@rm -rf .build .build-protoc-gen .build-release .venv

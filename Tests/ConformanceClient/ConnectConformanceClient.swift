@@ -4,11 +4,11 @@ internal import Foundation
 internal import Glibc
 internal import SwiftProtobuf
 
-/// The client under test of the Connect conformance suite: reads calls to make from standard input, makes them,
-/// and writes what came of each to standard output. See the README for how to run the suite.
+/// The client under test of the Connect conformance suite: reads calls to make from standard input, makes
+/// them, and writes what came of each to standard output. See the README for how to run the suite.
 ///
-/// Exits with 0 when standard input has ended and all calls are done, with 1 when input or output is broken, and
-/// with 2 for arguments that it does not know. SIGTERM ends it at once.
+/// Exits with 0 when standard input has ended and all calls are done, with 1 when input or output is broken,
+/// and with 2 for arguments that it does not know. SIGTERM ends it at once.
 @main
 struct ConnectConformanceClient {
   static func main() async {
@@ -32,7 +32,7 @@ struct ConnectConformanceClient {
   ///
   /// - Returns: Whether all of it was understood.
   private static func run(_ options: Options) async -> Bool {
-    let transports = TransportPool(maximumCalls: options.maximumCalls)
+    let transports = TransportPool()
     let runner = CaseRunner(transports: transports, options: options)
     let input = DelimitedReader(descriptor: STDIN_FILENO)
     let output = DelimitedWriter(descriptor: STDOUT_FILENO)

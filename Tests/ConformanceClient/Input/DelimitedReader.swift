@@ -16,8 +16,8 @@ final class DelimitedReader: Sendable {
 
   /// The next message; nil at the end of the input.
   ///
-  /// - Throws: ``StreamFailure`` if the input ends within a message, cannot be read, or announces a message that is
-  ///   too long.
+  /// - Throws: ``StreamFailure`` if the input ends within a message, cannot be read, or announces a message
+  ///   that is too long.
   func next() async throws -> [UInt8]? {
     try await withCheckedThrowingContinuation { continuation in
       self.queue.async {

@@ -1,10 +1,11 @@
 internal import Dispatch
 internal import Glibc
 
-/// Writes messages, each preceded by its length, four bytes in network order. Messages of concurrent tasks never mix.
+/// Writes messages, each preceded by its length, four bytes in network order. Messages of concurrent tasks
+/// never mix.
 final class DelimitedWriter: Sendable {
   private let descriptor: Int32
-  // Writing blocks while nobody reads, so it has a thread that is not one of the tasks'. It is also what keeps
+  // Writing blocks while nobody reads, so it has a thread that is not one of the tasks'. It also keeps
   // messages apart.
   private let queue = DispatchQueue(label: "connect.conformance.output")
 

@@ -1,8 +1,8 @@
 internal import ConnectNIO
 internal import Synchronization
 
-/// The transports of all cases, one for each ``TransportSettings``. Those that have not been used for the longest
-/// time are shut down when there are too many.
+/// The transports of all cases, one for each ``TransportSettings``. Those that have not been used for the
+/// longest time are shut down when there are too many.
 final class TransportPool: Sendable {
   private struct Entry {
     var transport: NIOHTTPClient
@@ -15,15 +15,10 @@ final class TransportPool: Sendable {
     var uses = 0
   }
 
-  /// How many transports without calls are kept: a runner has this many servers at the same time, at the most.
+  /// How many transports without calls are kept. A runner has about four servers at the same time.
   private static let maximumUnused = 8
 
-  private let maximumCalls: Int
   private let state = Mutex(State())
-
-  init(maximumCalls: Int) {
-    self.maximumCalls = maximumCalls
-  }
 
   /// A transport, to be given back with ``release(_:)``.
   func acquire(_ settings: TransportSettings) -> NIOHTTPClient {
@@ -31,7 +26,7 @@ final class TransportPool: Sendable {
       var entry =
         state.entries[settings]
         ?? Entry(
-          transport: NIOHTTPClient(configuration: settings.configuration(maximumCalls: self.maximumCalls))
+          transport: NIOHTTPClient(configuration: settings.configuration())
         )
       entry.users += 1
       state.entries[settings] = entry

@@ -22,12 +22,11 @@ struct TransportSettings: Sendable, Hashable {
     self.clientKey = request.hasClientTlsCreds ? request.clientTlsCreds.key : Data()
   }
 
-  /// - Parameter maximumCalls: How many calls may be made at the same time without one waiting for another's
-  ///   connection, which would use up its time limit.
-  func configuration(maximumCalls: Int) -> NIOHTTPClient.Configuration {
+  func configuration() -> NIOHTTPClient.Configuration {
     var configuration = NIOHTTPClient.Configuration(version: self.version)
-    configuration.limits.http1ConnectionsPerOrigin = max(maximumCalls, 1)
-    configuration.limits.http2ConnectionsPerOrigin = 16
+    // Enough for all calls at the same time: a server usually allows 100 streams or more on each connection. Over
+    // HTTP/1.1, calls rather wait a moment than open hundreds of connections at once.
+    configuration.limits.http2ConnectionsPerOrigin = 8
     configuration.timeouts.idle = .seconds(10)
     if !self.serverCertificate.isEmpty {
       configuration.tls.trustRoots = .pemBytes(Array(self.serverCertificate))

@@ -21,12 +21,15 @@ import connectrpc  # noqa: E402
 # The generated code's package is inside the library's.
 connectrpc.__path__.append(os.path.join(os.environ["CONNECT_TEST_GENERATED"], "connectrpc"))
 
+import cramjam  # noqa: E402
 import h2.events  # noqa: E402
 import h2.exceptions  # noqa: E402
 import launcher  # noqa: E402
 import trustme  # noqa: E402
 from connectrpc.code import Code  # noqa: E402
+from connectrpc.compression.brotli import BrotliCompression  # noqa: E402
 from connectrpc.compression.gzip import GzipCompression  # noqa: E402
+from connectrpc.compression.zstd import ZstdCompression  # noqa: E402
 from connectrpc.conformance.v1 import config_pb2  # noqa: E402
 from connectrpc.conformance.v1 import service_pb2 as pb  # noqa: E402
 from connectrpc.conformance.v1.service_connect import ConformanceServiceASGIApplication  # noqa: E402
@@ -64,6 +67,22 @@ class DeflateCompression:
         if not decompressor.eof or decompressor.unused_data:
             raise ConnectError(Code.INVALID_ARGUMENT, "not a zlib stream")
         return result
+
+
+class SnappyCompression:
+    """`snappy` in the framing format."""
+
+    def name(self) -> str:
+        return "snappy"
+
+    def compress(self, data) -> bytes:
+        return bytes(cramjam.snappy.compress(data))
+
+    def decompress(self, data, read_max_bytes: int | None = None) -> bytes:
+        try:
+            return bytes(cramjam.snappy.decompress(data))
+        except cramjam.DecompressionError as error:
+            raise ConnectError(Code.INVALID_ARGUMENT, "not a snappy stream") from error
 
 
 def request_info(ctx, requests: list, first: bool = True) -> pb.ConformancePayload.RequestInfo:
@@ -269,7 +288,14 @@ original_handle_events = H2Protocol._handle_events
 H2Protocol._handle_events = handle_events
 
 service = ConformanceServiceASGIApplication(
-    Service(), compressions=[GzipCompression(), DeflateCompression()]
+    Service(),
+    compressions=[
+        GzipCompression(),
+        DeflateCompression(),
+        BrotliCompression(),
+        ZstdCompression(),
+        SnappyCompression(),
+    ],
 )
 
 

@@ -213,6 +213,9 @@ struct CaseLibrary {
       switch setting.compression {
       case .gzip: ["gzip"]
       case .deflate: ["deflate"]
+      case .br: ["br"]
+      case .zstd: ["zstd"]
+      case .snappy: ["snappy"]
       default: []
       }
     let name =

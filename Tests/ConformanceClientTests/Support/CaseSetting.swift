@@ -20,7 +20,7 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     ].joined(separator: " ")
   }
 
-  /// All that the server and every build of the client can do.
+  /// All that the server and this build of the client can do.
   static var all: [CaseSetting] {
     var settings: [CaseSetting] = []
     for networkProtocol in Self.protocols {
@@ -52,7 +52,20 @@ struct CaseSetting: Hashable, CustomStringConvertible {
   }
 
   static let protocols: [Connectrpc_Conformance_V1_Protocol] = [.connect, .grpc, .grpcWeb]
-  static let compressions: [Connectrpc_Conformance_V1_Compression] = [.identity, .gzip, .deflate]
+  /// Those of this build.
+  static var compressions: [Connectrpc_Conformance_V1_Compression] {
+    var compressions: [Connectrpc_Conformance_V1_Compression] = [.identity, .gzip, .deflate]
+    #if Brotli
+    compressions.append(.br)
+    #endif
+    #if Zstd
+    compressions.append(.zstd)
+    #endif
+    #if Snappy
+    compressions.append(.snappy)
+    #endif
+    return compressions
+  }
 
   /// A request of this setting, without a call.
   func request(_ server: ConformanceServer) -> CompatRequest {
