@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import XCTest
 
@@ -5,6 +6,10 @@ import XCTest
 
 /// Valid responses, cut and damaged at random. The seed is printed, so that a failure can be repeated.
 final class DecoderFuzzTests: XCTestCase {
+  /// How many damaged inputs to try; `make fuzz` sets many more than the default.
+  private static let rounds =
+    ProcessInfo.processInfo.environment["CONNECT_FUZZ_ROUNDS"].flatMap(Int.init) ?? 20_000
+
   private struct Case {
     var script: ResponseScript
     var decoder: any ResponseDecoder
@@ -169,7 +174,7 @@ final class DecoderFuzzTests: XCTestCase {
   func testDamagedResponsesEndOnce() {
     var random = SeededGenerator()
     let cases = self.cases
-    for round in 0..<20_000 {
+    for round in 0..<Self.rounds {
       let item = cases[round % cases.count]
       var script = item.script
       var body = Array(script.body.readableBytesView)
@@ -187,6 +192,34 @@ final class DecoderFuzzTests: XCTestCase {
       guard results.completionCount == 1, results.isInOrder, results.bufferedByteCount == 0 else {
         XCTFail("round \(round): \(results)")
         return
+      }
+    }
+  }
+
+  func testDamagedTexts() {
+    var random = SeededGenerator()
+    let texts = [
+      "a%20b%C3%A4%", "AAECAwQFBgc=", "CAkSBm5vIHdheQ",
+      "grpc-status: 5\r\ngrpc-message:a%20b\r\nX: 1, 2:3\r\n",
+    ]
+    for round in 0..<Self.rounds {
+      var bytes = Array(texts[round % texts.count].utf8)
+      for _ in 0..<Int.random(in: 1...6, using: &random) { self.damage(&bytes, &random) }
+      let text = String(decoding: bytes, as: UTF8.self)
+
+      let decoded = PercentEncoding.decode(text)
+      XCTAssertLessThanOrEqual(decoded.utf8.count, 3 * text.utf8.count)
+      XCTAssertEqual(PercentEncoding.decode(PercentEncoding.encode(text.utf8)), text)
+      if let plain = Base64.decode(text) {
+        XCTAssertLessThan(plain.readableBytes, bytes.count + 1)
+      }
+      if let trailers = try? GRPCWebTrailers.parse(ByteBuffer(bytes: bytes)) {
+        XCTAssertLessThanOrEqual(trailers.count, bytes.count)
+      }
+      if bytes.isEmpty { continue }
+      for pool in [GzipCompressionPool(), DeflateCompressionPool()] as [any CompressionPool] {
+        let inflated = try? pool.decompress(ByteBuffer(bytes: bytes), maximumSize: 100)
+        XCTAssertLessThanOrEqual(inflated?.readableBytes ?? 0, 100)
       }
     }
   }
