@@ -65,9 +65,10 @@ private struct Redirection: HTTPClientInterface {
 
   func endpoint(
     for origin: Origin,
-    on executor: (any CallExecutor)?
+    on executor: (any CallExecutor)?,
+    requiresHTTP2: Bool
   ) throws(ConnectError) -> any HTTPEndpoint {
-    try self.base.endpoint(for: self.target, on: executor)
+    try self.base.endpoint(for: self.target, on: executor, requiresHTTP2: requiresHTTP2)
   }
 }
 
