@@ -9,7 +9,7 @@ internal import NIOCore
 enum HeaderRules {
   /// The size up to which metadata that arrives in a body is accepted, counted like a header list: 32 bytes for
   /// each field besides name and value (RFC 9113, section 6.5.2).
-  static let maximumMetadataSize = 64 << 10
+  static var maximumMetadataSize: Int { HeaderListSize.defaultLimit }
 
   /// Checks everything in `request` that a user or an interceptor may have set.
   ///
@@ -52,7 +52,7 @@ enum HeaderRules {
 
   /// The size of `headers` as a header list, in bytes.
   static func listSize(of headers: Headers) -> Int {
-    headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
+    HeaderListSize.of(headers)
   }
 
   private static func check(

@@ -1,3 +1,5 @@
+public import Connect
+
 extension NIOHTTPClient {
   /// What a client does and how much it takes. The defaults suit most services.
   public struct Configuration: Sendable {
@@ -86,11 +88,11 @@ extension NIOHTTPClient.Configuration {
     /// not read meanwhile. One read more (at most 256 KiB) may come on top. 1 MiB by default.
     public var responseWindow: Int
     /// The largest header or trailer list of a response, counted as in RFC 9113, section 6.5.2: the bytes of
-    /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`. 64 KiB
-    /// by default.
+    /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`.
+    /// `HeaderListSize.defaultLimit` (64 KiB) by default.
     public var maxHeaderListSize: Int
 
-    public init(responseWindow: Int = 1 << 20, maxHeaderListSize: Int = 64 << 10) {
+    public init(responseWindow: Int = 1 << 20, maxHeaderListSize: Int = HeaderListSize.defaultLimit) {
       self.responseWindow = responseWindow
       self.maxHeaderListSize = maxHeaderListSize
     }

@@ -1,3 +1,5 @@
+public import Connect
+
 /// How an HTTP/2 connection behaves: what it allows the server to send, and how it finds out that the server
 /// is gone. The defaults suit most services.
 public struct HTTP2Configuration: Sendable, Hashable {
@@ -31,8 +33,8 @@ public struct HTTP2Configuration: Sendable, Hashable {
   /// 2^24 - 1.
   public var maxFrameSize: Int
   /// The largest header or trailer list of a response, counted as in RFC 9113, section 6.5.2: the bytes of
-  /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`. 64 KiB by
-  /// default. Much more is of little use: libnghttp2 gives up a connection on which a header block comes in more
+  /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`.
+  /// `HeaderListSize.defaultLimit` (64 KiB) by default. Much more is of little use: libnghttp2 gives up a connection on which a header block comes in more
   /// than nine frames.
   public var maxHeaderListSize: Int
   /// Off by default.
@@ -42,7 +44,7 @@ public struct HTTP2Configuration: Sendable, Hashable {
     initialStreamWindow: Int = 1 << 20,
     connectionWindow: Int = 16 << 20,
     maxFrameSize: Int = 1 << 14,
-    maxHeaderListSize: Int = 64 << 10,
+    maxHeaderListSize: Int = HeaderListSize.defaultLimit,
     keepalive: Keepalive? = nil
   ) {
     self.initialStreamWindow = initialStreamWindow

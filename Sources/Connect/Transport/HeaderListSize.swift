@@ -1,0 +1,17 @@
+/// How the size of headers, trailers and other metadata is counted and bounded, wherever they arrive: in HTTP/1.1,
+/// in HTTP/2, and in the body of a response (the end of a Connect stream, gRPC-Web's trailers).
+public enum HeaderListSize {
+  /// The largest list that is accepted by default, in bytes: 64 KiB. A response with a larger one fails its call
+  /// with `resource_exhausted`, whose message has both figures.
+  ///
+  /// Transports let it be set for what arrives as HTTP; for metadata in bodies this is the limit.
+  public static let defaultLimit = 64 << 10
+
+  /// What each field counts besides its name and value, in bytes (RFC 9113, section 6.5.2).
+  public static let fieldOverhead = 32
+
+  /// The size of `headers`, in bytes.
+  public static func of(_ headers: Headers) -> Int {
+    headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + self.fieldOverhead }
+  }
+}
