@@ -23,7 +23,9 @@ final class NIOHTTPClientTests: XCTestCase {
 
   func testEndpointsThatRequireHTTP2() async throws {
     let origin = Origin(scheme: .http, host: "127.0.0.1", port: 1)
-    for (version, isShared) in [(NIOHTTPClient.Configuration.HTTPVersion.automatic, false), (.http2Only, true)] {
+    for (version, isShared) in [
+      (NIOHTTPClient.Configuration.HTTPVersion.automatic, false), (.http2Only, true),
+    ] {
       let client = NIOHTTPClient(configuration: .init(version: version))
       let any = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
       let http2 = try client.endpoint(for: origin, on: nil, requiresHTTP2: true)
@@ -58,7 +60,11 @@ final class NIOHTTPClientTests: XCTestCase {
         _ = try await call.response()
         let info = try await call.connectionInfo()
         XCTAssertEqual(info?.version, .http2)
-        let other = try client.client.endpoint(for: origin, on: client.endpoint.executor, requiresHTTP2: false)
+        let other = try client.client.endpoint(
+          for: origin,
+          on: client.endpoint.executor,
+          requiresHTTP2: false
+        )
         let otherCall = TestCall(other, on: client.eventLoop).start()
         _ = try await otherCall.response()
         let otherInfo = try await otherCall.connectionInfo()
