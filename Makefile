@@ -27,6 +27,16 @@ test: setup venv lint check-generated ## Check everything: style, generated code
 	@swift build -q --build-tests --disable-build-manifest-caching
 	@swift test --skip-build --disable-swift-testing
 
+# How many damaged inputs the fuzz tests try.
+rounds ?= 1000000
+
+.PHONY: fuzz
+fuzz: setup ## Feed a million damaged inputs to the decoders, under address sanitizer
+	@echo "Building the tests with address sanitizer (the first build takes some minutes)"
+	@swift build -q --build-tests --sanitize=address --scratch-path .build-fuzz --disable-build-manifest-caching
+	@CONNECT_FUZZ_ROUNDS=$(rounds) swift test --skip-build --sanitize=address --scratch-path .build-fuzz \
+		--disable-swift-testing --filter DecoderFuzzTests
+
 .PHONY: lint
 lint: ## Check the style of all Swift files
 	@echo "Checking the style"
@@ -38,7 +48,7 @@ format: ## Format all Swift files
 
 .PHONY: generate
 generate: ## Generate the Swift messages of Protos/
-	@Codegen/generate-test-messages.sh
+	@Codegen/generate.sh
 
 .PHONY: check-generated
 check-generated: ## Check that the generated messages are up to date
@@ -55,4 +65,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-protoc-gen .venv
+	@rm -rf .build .build-fuzz .build-protoc-gen .build-release .venv

@@ -15,6 +15,12 @@ let package = Package(
     .library(name: "Connect", targets: ["Connect"]),
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
   ],
+  // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
+  traits: [
+    .trait(name: "Brotli", description: "BrotliCompressionPool, on libbrotli"),
+    .trait(name: "Zstd", description: "ZstdCompressionPool, on libzstd"),
+    .trait(name: "Snappy", description: "SnappyCompressionPool, on libsnappy"),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -36,6 +42,9 @@ let package = Package(
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "NIOCore", package: "swift-nio"),
         "CZlib",
+        .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
+        .target(name: "CZstd", condition: .when(traits: ["Zstd"])),
+        .target(name: "CSnappy", condition: .when(traits: ["Snappy"])),
       ],
       swiftSettings: swiftSettings
     ),
@@ -44,6 +53,10 @@ let package = Package(
       pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]
     ),
+    // Without pkgConfig, so that nobody is told of a library that is missing and not needed.
+    .systemLibrary(name: "CBrotli"),
+    .systemLibrary(name: "CZstd"),
+    .systemLibrary(name: "CSnappy"),
     .systemLibrary(
       name: "CNghttp2",
       pkgConfig: "libnghttp2",
@@ -75,6 +88,39 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
+      swiftSettings: swiftSettings
+    ),
+
+    // MARK: Conformance
+    .target(
+      name: "ConformanceMessages",
+      dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Tests/ConformanceClient/Messages",
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "ConnectConformanceClient",
+      dependencies: [
+        "Connect",
+        "ConnectNIO",
+        "ConformanceMessages",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      path: "Tests/ConformanceClient",
+      exclude: ["Messages", "config.yaml", "config-all.yaml"],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConformanceClientTests",
+      dependencies: [
+        "ConnectConformanceClient",
+        "ConformanceMessages",
+        "LoopbackServer",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      exclude: ["Servers"],
       swiftSettings: swiftSettings
     ),
 

@@ -2,12 +2,13 @@
 # Fails if the committed Swift messages differ from what their proto files generate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-committed=Tests/LoopbackServer/Generated
 
 fresh="$(mktemp -d)"
 trap 'rm -rf "$fresh"' EXIT
-Codegen/generate-test-messages.sh "$fresh"
-if ! diff -r "$committed" "$fresh"; then
-  echo "$committed is out of date: run \`make generate\`" >&2
-  exit 1
-fi
+Codegen/generate.sh "$fresh"
+while read -r _ out; do
+  if ! diff -r "$out" "$fresh/$out"; then
+    echo "$out is out of date: run \`make generate\`" >&2
+    exit 1
+  fi
+done <Codegen/generated-folders.txt

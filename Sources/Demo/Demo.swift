@@ -12,6 +12,23 @@ struct Demo {
     case http2 = "HTTP/2"
   }
 
+  private enum Wire: String, CaseIterable {
+    case connect = "Connect"
+    case grpc = "gRPC"
+    case grpcWeb = "gRPC-Web"
+
+    var networkProtocol: NetworkProtocol {
+      switch self {
+      case .connect: .connect
+      case .grpc: .grpc
+      case .grpcWeb: .grpcWeb
+      }
+    }
+
+    /// gRPC needs HTTP/2.
+    var versions: [Version] { self == .grpc ? [.http2] : Version.allCases }
+  }
+
   private enum Coding: String, CaseIterable {
     case proto
     case json
@@ -48,13 +65,19 @@ struct Demo {
     print("Real calls to \(self.server.url), a server in this process, through three interceptors:")
     print("messages (sees types) → token (asynchronous) → wire (sees bytes); ▼ goes out, ▲ comes back.")
 
-    await self.show("Unary", .http2, .proto) { try await $0.unary() }
-    await self.show("Server stream", .http1, .json) { try await $0.serverStream() }
-    await self.show("Client stream", .http2, .json) { try await $0.clientStream() }
-    await self.show("Bidirectional stream", .http2, .proto) { try await $0.bidirectional(isFullDuplex: true) }
-    await self.show("A call that fails, with a typed detail", .http1, .proto) { try await $0.failure() }
+    await self.show("Unary", .connect, .http2, .proto) { try await $0.unary() }
+    await self.show("Server stream", .grpcWeb, .http1, .json) { try await $0.serverStream() }
+    await self.show("Client stream", .connect, .http2, .json) { try await $0.clientStream() }
+    await self.show("Bidirectional stream", .grpc, .http2, .proto) {
+      try await $0.bidirectional(isFullDuplex: true)
+    }
+    await self.show("A call that fails, with a typed detail", .connect, .http1, .proto) {
+      try await $0.failure()
+    }
     let server = self.server
-    await self.show("A call that is cancelled", .http2, .proto) { try await $0.cancellation(server: server) }
+    await self.show("A call that is cancelled", .connect, .http2, .proto) {
+      try await $0.cancellation(server: server)
+    }
     await self.showMatrix()
 
     let connections = self.server.journal.snapshot.acceptedConnections
@@ -66,12 +89,13 @@ struct Demo {
     }
   }
 
-  private func client(_ version: Version, _ coding: Coding) -> ProtocolClient? {
+  private func client(_ wire: Wire, _ version: Version, _ coding: Coding) -> ProtocolClient? {
     guard let httpClient = self.httpClients[version] else { return nil }
     return ProtocolClient(
       httpClient: httpClient,
       config: ProtocolClientConfig(
         host: self.server.url,
+        networkProtocol: wire.networkProtocol,
         codec: coding.codec,
         interceptors: [
           { MessageLogger(config: $0) },
@@ -85,12 +109,14 @@ struct Demo {
   /// Makes a call and prints its timeline.
   private mutating func show(
     _ title: String,
+    _ wire: Wire,
     _ version: Version,
     _ coding: Coding,
     _ call: (Scenarios) async throws -> Void
   ) async {
-    print("\n\(Style.bold(title)) \(Style.dim("· Connect · \(coding.rawValue) · \(version.rawValue)"))")
-    guard let client = self.client(version, coding) else { return }
+    let how = [wire.rawValue, coding.rawValue, version.rawValue].map { " · \($0)" }.joined()
+    print("\n\(Style.bold(title))\(Style.dim(how))")
+    guard let client = self.client(wire, version, coding) else { return }
     let timeline = Timeline()
     do {
       try await call(Scenarios(client: client, timeline: timeline))
@@ -103,19 +129,21 @@ struct Demo {
     }
   }
 
-  /// Makes each kind of call in each encoding over each version of HTTP.
+  /// Makes each kind of call in each protocol and encoding over each version of HTTP.
   private mutating func showMatrix() async {
-    print("\n\(Style.bold("Everything with everything"))")
-    print("  \("".padded(to: 24))unary       server stream  client stream  bidirectional")
-    for version in Version.allCases {
-      for coding in Coding.allCases {
-        guard let client = self.client(version, coding) else { continue }
+    print("\n\(Style.bold("Three protocols side by side"))")
+    print("  \("".padded(to: 26))unary       server stream  client stream  bidirectional  error with detail")
+    for wire in Wire.allCases {
+      for (version, coding) in wire.versions.flatMap({ version in Coding.allCases.map { (version, $0) } }) {
+        guard let client = self.client(wire, version, coding) else { continue }
         let calls = Scenarios(client: client, timeline: nil)
-        var row = "  " + "\(version.rawValue), \(coding.rawValue)".padded(to: 24)
+        let name = wire.rawValue.padded(to: 10) + version.rawValue.padded(to: 10) + coding.rawValue
+        var row = "  " + name.padded(to: 26)
         row += await self.cell(12) { try await calls.unary() }
         row += await self.cell(15) { try await calls.serverStream() }
         row += await self.cell(15) { try await calls.clientStream() }
-        row += await self.cell(13) { try await calls.bidirectional(isFullDuplex: version == .http2) }
+        row += await self.cell(15) { try await calls.bidirectional(isFullDuplex: version == .http2) }
+        row += await self.cell(10) { try await calls.failure() }
         print(row)
       }
     }

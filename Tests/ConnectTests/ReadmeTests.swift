@@ -78,7 +78,11 @@ private final class TokenInterceptor: Interceptor {
         }
       },
       responseFunction: { response, proceed in
-        if response.code == .unavailable { proceed.retry(after: .milliseconds(100)) } else { proceed(response) }
+        if response.code == .unavailable {
+          proceed.retry(after: .milliseconds(100))
+        } else {
+          proceed(response)
+        }
       }
     )
   }

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import SwiftProtobuf
 import XCTest
 
-/// Connections that cannot be made, or break: each call fails once, with the right code, and later calls work.
+/// Connections that cannot be made, or break: each call fails once with the right code, and later calls work.
 final class BrokenConnectionTests: XCTestCase {
   // MARK: No connection
 
@@ -169,7 +169,8 @@ final class BrokenConnectionTests: XCTestCase {
     let responses = [
       "HTTP/1.1 200 OK\r\ncontent-ty",
       "HTTP/1.1 200 OK\r\ncontent-type: application/proto\r\ncontent-length: 10\r\n\r\n12345",
-      "HTTP/1.1 200 OK\r\ncontent-type: application/proto\r\ntransfer-encoding: chunked\r\n\r\n5\r\n12345\r\n",
+      "HTTP/1.1 200 OK\r\ncontent-type: application/proto\r\n"
+        + "transfer-encoding: chunked\r\n\r\n5\r\n12345\r\n",
     ]
     for response in responses {
       let server = try await RawServer.start { connection in

@@ -9,7 +9,7 @@ import XCTest
 /// the caller, and memory is bounded.
 final class FlowControlTests: XCTestCase {
   private static let floodBytes = 500 << 20
-  /// The client's window (1 MiB for a stream of HTTP/2, the same and one read for HTTP/1.1), the buffers of two
+  /// The client's window (1 MiB for a stream of HTTP/2, the same and a read for HTTP/1.1), the buffers of two
   /// sockets (Linux lets them grow to 6 MiB and 4 MiB), and what the server's own buffers hold.
   private static let writtenLimit = 16 << 20
   /// The same and a margin.
@@ -95,7 +95,8 @@ final class FlowControlTests: XCTestCase {
         }
         peak = max(peak, try Memory.resident())
         print(
-          "\(version.rawValue): 500 MiB in \(ContinuousClock.now - start), took \(Memory.mebibytes(peak - before))"
+          "\(version.rawValue): 500 MiB in \(ContinuousClock.now - start), took"
+            + " \(Memory.mebibytes(peak - before))"
         )
         XCTAssertEqual(received, Self.floodBytes, version.rawValue)
         XCTAssertTrue(isInOrder, version.rawValue)

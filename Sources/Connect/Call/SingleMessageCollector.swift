@@ -17,7 +17,9 @@ struct SingleMessageCollector<Message: Sendable> {
       self.headers = headers
       return nil
     case .message(let message):
-      guard self.message == nil else { return self.failure(.wrongMessageCount("several messages", self.method)) }
+      guard self.message == nil else {
+        return self.failure(.wrongMessageCount("several messages", self.method))
+      }
       self.message = message
       return nil
     case .complete(let code, let error?, let trailers):
@@ -28,7 +30,9 @@ struct SingleMessageCollector<Message: Sendable> {
         trailers: trailers
       )
     case .complete(_, nil, let trailers):
-      guard let message = self.message else { return self.failure(.wrongMessageCount("no message", self.method)) }
+      guard let message = self.message else {
+        return self.failure(.wrongMessageCount("no message", self.method))
+      }
       return ResponseMessage(message: message, headers: self.headers, trailers: trailers)
     }
   }

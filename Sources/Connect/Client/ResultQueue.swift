@@ -9,7 +9,11 @@ final class ResultQueue<Output: Sendable>: @unchecked Sendable {
   private var isComplete = false
 
   func receive(_ result: StreamResult<Output>) {
-    if let first = self.waiting.popFirst() { first.resume(returning: result) } else { self.results.append(result) }
+    if let first = self.waiting.popFirst() {
+      first.resume(returning: result)
+    } else {
+      self.results.append(result)
+    }
     guard case .complete = result else { return }
     self.isComplete = true
     while let next = self.waiting.popFirst() { next.resume(returning: nil) }

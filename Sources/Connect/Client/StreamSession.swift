@@ -72,7 +72,8 @@ extension ProtocolClient {
   /// nil if there are no interceptors.
   func makeRunner(for options: CallOptions) -> Mailbox<Void>? {
     guard
-      !self.config.interceptors.isEmpty || self.config.methodInterceptors != nil || !options.interceptors.isEmpty
+      !self.config.interceptors.isEmpty || self.config.methodInterceptors != nil
+        || !options.interceptors.isEmpty
     else { return nil }
     let runner = Mailbox<Void>(executor: self.executor)
     Task { try? await runner.value {} }

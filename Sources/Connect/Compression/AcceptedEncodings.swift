@@ -16,8 +16,8 @@ final class AcceptedEncodings: Sendable {
   /// How the messages of a response with these headers are encoded, as the header `name` says.
   ///
   /// - Throws: ``ConnectError`` with `internal` if the encoding was not announced.
-  func encoding(of headers: Headers, header name: StaticString) throws(ConnectError) -> ResponseEncoding {
-    guard let encoding = headers.first("\(name)") else { return ResponseEncoding(pool: nil, header: name) }
+  func encoding(of headers: Headers, header name: String) throws(ConnectError) -> ResponseEncoding {
+    guard let encoding = headers.first(name) else { return ResponseEncoding(pool: nil, header: name) }
     let lowercased = encoding.asciiLowercased
     for pool in self.pools where pool.name == lowercased { return ResponseEncoding(pool: pool, header: name) }
     guard lowercased.isEmpty || lowercased == "identity" else {
@@ -32,7 +32,7 @@ struct ResponseEncoding {
   /// Nil for a response that is not compressed.
   let pool: (any CompressionPool)?
   /// The header that says so.
-  let header: StaticString
+  let header: String
 
   /// The most that a message of `size` bytes can take in compressed form, in bytes: none of the encodings adds
   /// more to data that does not compress.

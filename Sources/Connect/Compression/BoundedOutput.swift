@@ -37,4 +37,34 @@ struct BoundedOutput {
       body(UnsafeMutableRawBufferPointer(rebasing: space.prefix(room)))
     }
   }
+  /// Lets `body` fill free space of exactly `count` bytes.
+  ///
+  /// - Throws: ``ConnectError`` with `resource_exhausted` if that is more than the limit leaves.
+  mutating func write(
+    exactly count: Int,
+    _ body: (UnsafeMutableRawBufferPointer) -> Void
+  ) throws(ConnectError) {
+    guard count <= self.limit - self.bytes.readableBytes else {
+      throw .decompressedTooLarge("at least \(self.bytes.readableBytes + count)", limit: self.limit)
+    }
+    if self.bytes.writableBytes < count {
+      self.bytes.reserveCapacity(
+        min(self.limit, max(self.bytes.capacity * 2, self.bytes.writerIndex + count))
+      )
+    }
+    self.bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { space in
+      body(UnsafeMutableRawBufferPointer(rebasing: space.prefix(count)))
+      return count
+    }
+  }
+}
+
+extension ByteBuffer {
+  /// An empty buffer for a compressed message, with room for an envelope's prefix in front.
+  init(withHeadroomFor capacity: Int) {
+    self.init()
+    self.reserveCapacity(ContiguousByteBuffer.headroom + capacity)
+    self.moveWriterIndex(to: ContiguousByteBuffer.headroom)
+    self.moveReaderIndex(to: ContiguousByteBuffer.headroom)
+  }
 }

@@ -39,11 +39,8 @@ final class ZlibDeflater: @unchecked Sendable {
   func compress(_ message: ByteBuffer) throws -> ByteBuffer {
     let status = deflateReset(self.stream)
     guard status == Z_OK else { throw ConnectError.zlib(status) }
-    let headroom = ContiguousByteBuffer.headroom
-    var output = ByteBuffer()
-    output.reserveCapacity(headroom + Int(deflateBound(self.stream, UInt(message.readableBytes))))
-    output.moveWriterIndex(to: headroom)
-    output.moveReaderIndex(to: headroom)
+    let bound = Int(deflateBound(self.stream, UInt(message.readableBytes)))
+    var output = ByteBuffer(withHeadroomFor: bound)
     try message.withUnsafeReadableBytes { input in
       self.stream.setInput(input)
       defer { self.stream.forgetBuffers() }

@@ -27,6 +27,37 @@ final class TextHelpersTests: XCTestCase {
     }
   }
 
+  func testBase64EncodingAgainstFoundation() {
+    var random = SeededGenerator()
+    for size in 0..<200 {
+      let bytes = (0..<size).map { _ in UInt8.random(in: 0...255, using: &random) }
+      let expected = Data(bytes).base64EncodedString()
+      let buffer = ByteBuffer(bytes: bytes)
+      XCTAssertEqual(String(buffer: Base64.encode(buffer, alphabet: .standard, isPadded: true)), expected)
+      let bare = expected.filter { $0 != "=" }
+      XCTAssertEqual(String(buffer: Base64.encode(buffer, alphabet: .standard, isPadded: false)), bare)
+      let url = bare.replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
+      XCTAssertEqual(String(buffer: Base64.encode(buffer, alphabet: .urlSafe, isPadded: false)), url)
+    }
+  }
+
+  func testBinaryHeaders() throws {
+    var headers = Headers()
+    headers.addBinary(name: "A-Bin", value: ByteBuffer(bytes: [0]))
+    headers.addBinary(name: "a-bin", value: ByteBuffer(bytes: [0, 1, 255]))
+    XCTAssertEqual(headers["a-bin"], ["AA", "AAH/"])
+    headers.add(name: "a-bin", value: "AA==, AAE,,AAEC")
+    XCTAssertEqual(
+      try headers.binaryValues("A-BIN").map { Array($0.readableBytesView) },
+      [[0], [0, 1, 255], [0], [0, 1], [], [0, 1, 2]]
+    )
+    XCTAssertEqual(try headers.binaryValues("b-bin"), [])
+    headers.add(name: "a-bin", value: "!")
+    XCTAssertThrowsError(try headers.binaryValues("a-bin")) { error in
+      XCTAssertEqual((error as? ConnectError)?.code, .internalError)
+    }
+  }
+
   func testMediaTypes() {
     XCTAssertEqual(MediaType.essence("Application/JSON ; charset=utf-8"), "application/json")
     XCTAssertEqual(MediaType.essence(" \tapplication/proto\t"), "application/proto")

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Installs the Python servers' packages into .venv and generates their code into .venv/generated.
-# Does nothing if that was done for the same requirements, proto file and Python.
+# Does nothing if that was done for the same requirements, proto files and Python.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 requirements=Tests/EndToEndTests/Servers/requirements.txt
-proto=connect/test/v1/test.proto
+protos=(
+  connect/test/v1/test.proto
+  connectrpc/conformance/v1/{config,service}.proto
+)
 
-key="$({ cat "$requirements" "Protos/$proto" "$0"; python3 --version; pwd; } | sha256sum | cut -d' ' -f1)"
+key="$({ cat "$requirements" "${protos[@]/#/Protos/}" "$0"; python3 --version; pwd; } | sha256sum | cut -d' ' -f1)"
 if [[ -f .venv/installed && "$(cat .venv/installed)" == "$key" ]]; then exit 0; fi
 
 echo "Installing the Python test servers into .venv"
@@ -17,5 +20,5 @@ mkdir .venv/generated
 PATH="$PWD/.venv/bin:$PATH" .venv/bin/python -m grpc_tools.protoc -I Protos \
   --python_out=.venv/generated --grpc_python_out=.venv/generated \
   --connectrpc_out=.venv/generated --connectrpc_opt=protobuf=google \
-  "$proto"
+  "${protos[@]}"
 echo "$key" >.venv/installed

@@ -11,7 +11,7 @@ final class PythonServer: Sendable {
     /// The test service by connectrpc on hypercorn. Ports `http` and `https`; texts `unix` (a path) and
     /// `authority` (a PEM).
     case connect = "connect_server.py"
-    /// HTTP/2 that breaks rules. Ports `normal`, `one_stream` and `closed_window`; see the file for the paths.
+    /// HTTP/2 that breaks rules. Ports `normal`, `one_stream` and `closed_window`; its file has the paths.
     case misbehaving = "h2_misbehaving.py"
     /// The test service by grpcio. Ports `plain`, `tls` and `mutual` (which requires a client certificate); texts
     /// `unix` (a path), `authority`, `client_chain` and `client_key` (PEM).

@@ -77,8 +77,7 @@ struct Exchange: Sendable {
 
   /// After this time, reading and waiting fail with `deadline_exceeded`.
   func setDeadline(in time: TimeAmount) {
-    self.channel.eventLoop.scheduleTask(in: time) { [handler, request] in
-      handler.value.interrupt(RPCFailure(.deadlineExceeded, "the time limit has passed"), in: request.id)
+    self.channel.eventLoop.execute { [handler, request] in handler.value.setDeadline(in: time, of: request.id)
     }
   }
 

@@ -28,6 +28,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     var waiters: [Int: EventLoopPromise<Void>] = [:]
     var writers: [Int] = []
     var task: Task<Void, Never>?
+    var deadline: Scheduled<Void>?
   }
 
   /// Reading stops above this many bytes that nobody has taken.
@@ -170,6 +171,7 @@ extension ExchangeHandler {
     }
     self.interrupt(ChannelError.inputClosed)
     self.running?.task?.cancel()
+    self.running?.deadline?.cancel()
     self.running = nil
     self.backlog.removeAll()
     context.fireChannelInactive()
@@ -257,6 +259,17 @@ extension ExchangeHandler {
     return future
   }
 
+  /// After this time, reading and waiting fail with `deadline_exceeded`.
+  func setDeadline(in time: TimeAmount, of id: Int) {
+    guard let context = self.context, self.running?.id == id, self.running?.isResponseComplete == false else {
+      return
+    }
+    self.running?.deadline?.cancel()
+    self.running?.deadline = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
+      self.interrupt(RPCFailure(.deadlineExceeded, "the time limit has passed"), in: id)
+    }
+  }
+
   /// Fails what the exchange waits for, now and later. Writing stays possible, and no longer waits.
   func interrupt(_ error: any Error, in id: Int? = nil) {
     guard let running = self.running, id == nil || running.id == id else { return }
@@ -315,6 +328,7 @@ extension ExchangeHandler {
   /// Goes on to the next request of an HTTP/1.1 connection.
   private func finishIfComplete() {
     guard let running = self.running, running.isRequestComplete, running.isResponseComplete else { return }
+    running.deadline?.cancel()
     guard self.version == .http1, !self.isClosing else { return }
     self.running = nil
     if let context = self.context { self.takeBacklog(context) }

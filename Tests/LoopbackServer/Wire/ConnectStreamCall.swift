@@ -12,38 +12,18 @@ final class ConnectStreamCall: WireCall {
   let timeout: Int64?
   var headers = HeaderFields()
   var trailers = HeaderFields()
-  private var received = ByteBuffer()
+  private var reader: EnvelopeReader
   private var areHeadersSent = false
 
   init(_ exchange: Exchange, codec: MessageCodec, timeout: Int64?) {
     self.exchange = exchange
     self.codec = codec
     self.timeout = timeout
+    self.reader = EnvelopeReader(exchange)
   }
 
   func receive() async throws -> ByteBuffer? {
-    while true {
-      if let envelope = try self.received.readEnvelope(limit: ConnectUnaryCall.messageLimit) {
-        if envelope.flags & 0x01 != 0 {
-          throw RPCFailure(.unimplemented, "unknown compression: supported is identity")
-        }
-        guard envelope.flags == 0 else {
-          throw RPCFailure(.invalidArgument, "unexpected envelope flags \(envelope.flags)")
-        }
-        return envelope.message
-      }
-      guard var chunk = try await self.exchange.nextChunk() else { break }
-      if self.received.readableBytes == 0 {
-        self.received = chunk
-      } else {
-        self.received.discardReadBytes()
-        self.received.writeBuffer(&chunk)
-      }
-    }
-    guard self.received.readableBytes == 0 else {
-      throw RPCFailure(.invalidArgument, "the request ends within an envelope")
-    }
-    return nil
+    try await self.reader.next()
   }
 
   func sendHeaders() async throws {

@@ -46,6 +46,7 @@ enum Dispatcher {
     }
     let contentType = (request.headers.first("content-type") ?? "").split(separator: ";").first ?? ""
     let type = contentType.trimmingCharacters(in: .whitespaces).lowercased()
+    if let call = Self.makeGRPCCall(exchange, type) { return (method, call) }
     switch (method.kind, type) {
     case (.unary, "application/proto"):
       return (method, ConnectUnaryCall(exchange, codec: .proto, timeout: timeout))
@@ -59,6 +60,16 @@ enum Dispatcher {
       let prefix = method.kind == .unary ? "application/" : "application/connect+"
       throw Rejection(status: 415, headers: ["accept-post": "\(prefix)proto, \(prefix)json"])
     }
+  }
+
+  private static func makeGRPCCall(_ exchange: Exchange, _ type: String) -> GRPCCall? {
+    for (prefix, isWeb) in [("application/grpc-web", true), ("application/grpc", false)] {
+      guard type.hasPrefix(prefix) else { continue }
+      let codec = type == prefix ? "proto" : String(type.dropFirst(prefix.count + 1))
+      guard let codec = MessageCodec(rawValue: codec) else { return nil }
+      return GRPCCall(exchange, codec: codec, isWeb: isWeb)
+    }
+    return nil
   }
 
   /// <https://connectrpc.com/docs/protocol#unary-get-request>

@@ -8,7 +8,7 @@ enum GRPCResponseRules {
     guard let received = headers.first("content-type") else {
       return ConnectError(code: .unknown, message: "response has no content-type, expected '\(expected)'")
     }
-    if received == expected { return nil }
+    if received == expected || (received == base && expected.dropFirst(base.count) == "+proto") { return nil }
     let essence = MediaType.essence(received)
     if self.full(essence, base: base) == self.full(MediaType.essence(expected), base: base) { return nil }
     return ConnectError(

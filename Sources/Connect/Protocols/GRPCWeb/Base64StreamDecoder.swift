@@ -7,14 +7,15 @@ struct Base64StreamDecoder {
   private var bits: UInt32 = 0
   private var digitCount = 0
   private var paddingCount = 0
+  /// Whether all was base64 so far. What follows something else is not decoded.
+  private(set) var isValid = true
 
-  /// The bytes that `text` completes.
-  ///
-  /// - Throws: ``ConnectError`` with `internal` if it is not base64.
-  mutating func decode(_ text: ByteBuffer) throws(ConnectError) -> ByteBuffer {
+  /// The bytes that `text` completes, as far as it is base64.
+  mutating func decode(_ text: ByteBuffer) -> ByteBuffer {
+    guard self.isValid else { return ByteBuffer() }
     var bytes = ByteBuffer()
     bytes.reserveCapacity((text.readableBytes + 3) / 4 * 3)
-    var isValid = true
+    var isValid = self.isValid
     var bits = self.bits
     var digitCount = self.digitCount
     var paddingCount = self.paddingCount
@@ -48,20 +49,18 @@ struct Base64StreamDecoder {
     self.bits = bits
     self.digitCount = digitCount
     self.paddingCount = paddingCount
-    guard isValid else { throw Self.error }
+    self.isValid = isValid
     return bytes
   }
 
-  /// The bytes of a last group without padding; to be called at the end of the text.
-  ///
-  /// - Throws: ``ConnectError`` with `internal` if the text breaks off within a byte.
-  mutating func finish() throws(ConnectError) -> ByteBuffer {
-    guard self.digitCount > 0 else { return ByteBuffer() }
-    guard self.paddingCount == 0, self.digitCount >= 2 else { throw Self.error }
-    return try self.decode(ByteBuffer(repeating: UInt8(ascii: "="), count: 4 - self.digitCount))
-  }
-
-  private static var error: ConnectError {
-    ConnectError(code: .internalError, message: "received body is no valid base64")
+  /// The bytes of a last group without padding; to be called at the end of the text, which is not valid if it breaks
+  /// off within a byte.
+  mutating func finish() -> ByteBuffer {
+    guard self.isValid, self.digitCount > 0 else { return ByteBuffer() }
+    guard self.paddingCount == 0, self.digitCount >= 2 else {
+      self.isValid = false
+      return ByteBuffer()
+    }
+    return self.decode(ByteBuffer(repeating: UInt8(ascii: "="), count: 4 - self.digitCount))
   }
 }

@@ -34,15 +34,15 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
   }
 
   mutating func receive(_ bytes: ByteBuffer) {
-    guard self.base64 != nil else {
+    if let decoded = self.base64?.decode(bytes) {
+      self.receiveDecoded(decoded)
+    } else {
       self.decoder.receive(bytes)
-      return
     }
-    self.receiveText { base64 throws(ConnectError) in try base64?.decode(bytes) }
   }
 
   mutating func receiveEnd(trailers: Headers) {
-    if self.base64 != nil { self.receiveText { base64 throws(ConnectError) in try base64?.finish() } }
+    if let decoded = self.base64?.finish() { self.receiveDecoded(decoded) }
     self.decoder.receiveEnd(trailers: trailers)
   }
 
@@ -54,13 +54,10 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
     self.decoder.next()
   }
 
-  private mutating func receiveText(
-    _ decode: (inout Base64StreamDecoder?) throws(ConnectError) -> ByteBuffer?
-  ) {
-    do throws(ConnectError) {
-      if let bytes = try decode(&self.base64) { self.decoder.receive(bytes) }
-    } catch {
-      self.decoder.fail(error)
+  private mutating func receiveDecoded(_ bytes: ByteBuffer) {
+    self.decoder.receive(bytes)
+    if self.base64?.isValid == false {
+      self.decoder.fail(ConnectError(code: .internalError, message: "received body is no valid base64"))
     }
   }
 }

@@ -14,16 +14,19 @@ struct ResponseScript {
   var head: HTTPResponseHead?
   var body = ByteBuffer()
   var ending = Ending.end
+  var trailers: Headers
 
   init(
     status: Int? = 200,
     headers: Headers = ["content-type": ["application/proto"]],
     body: some Sequence<UInt8> = [],
-    ending: Ending = .end
+    ending: Ending = .end,
+    trailers: Headers = ["http-trailer": ["ignored"]]
   ) {
     self.head = status.map { HTTPResponseHead(status: $0, headers: headers) }
     self.body = ByteBuffer(bytes: body)
     self.ending = ending
+    self.trailers = trailers
   }
 
   /// Feeds the response to `decoder` in chunks of the given sizes (the rest in one) and gives what comes out,
@@ -51,7 +54,7 @@ struct ResponseScript {
     if rest.readableBytes > 0 { decoder.receive(rest) }
     if asksEachTime { ask() }
     switch self.ending {
-    case .end: decoder.receiveEnd(trailers: ["http-trailer": ["ignored"]])
+    case .end: decoder.receiveEnd(trailers: self.trailers)
     case .failure(let error): decoder.fail(error)
     case .none: break
     }

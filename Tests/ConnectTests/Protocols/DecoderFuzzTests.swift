@@ -1,10 +1,15 @@
+import Foundation
 import NIOCore
 import XCTest
 
 @testable import Connect
 
 /// Valid responses, cut and damaged at random. The seed is printed, so that a failure can be repeated.
-final class ConnectDecoderFuzzTests: XCTestCase {
+final class DecoderFuzzTests: XCTestCase {
+  /// How many damaged inputs to try; `make fuzz` sets many more than the default.
+  private static let rounds =
+    ProcessInfo.processInfo.environment["CONNECT_FUZZ_ROUNDS"].flatMap(Int.init) ?? 20_000
+
   private struct Case {
     var script: ResponseScript
     var decoder: any ResponseDecoder
@@ -55,6 +60,89 @@ final class ConnectDecoderFuzzTests: XCTestCase {
         ),
         decoder: stream
       ),
+    ] + self.compressedCases + self.grpcCases
+  }
+
+  private let accepted = AcceptedEncodings([GzipCompressionPool(), DeflateCompressionPool()])
+
+  private func body(_ envelopes: (UInt8, ByteBuffer)...) -> [UInt8] {
+    envelopes.flatMap { Array(Envelope.encode($1, flags: $0).readableBytesView) }
+  }
+
+  private func gzip(_ text: String) -> ByteBuffer {
+    (try? GzipCompressionPool().compress(ByteBuffer(string: text))) ?? ByteBuffer()
+  }
+
+  private var compressedCases: [Case] {
+    [
+      Case(
+        script: ResponseScript(
+          headers: ["content-type": ["application/proto"], "content-encoding": ["gzip"]],
+          body: self.gzip(String(repeating: "hello ", count: 100)).readableBytesView
+        ),
+        decoder: ConnectUnaryDecoder(
+          contentType: "application/proto",
+          maximumMessageSize: 5000,
+          acceptedEncodings: self.accepted
+        )
+      ),
+      Case(
+        script: ResponseScript(
+          headers: ["content-type": ["application/connect+proto"], "connect-content-encoding": ["gzip"]],
+          body: self.body((1, self.gzip("a")), (0, ByteBuffer(string: "b")), (3, self.gzip("{}")))
+        ),
+        decoder: ConnectStreamDecoder(
+          contentType: "application/connect+proto",
+          maximumMessageSize: 5000,
+          acceptedEncodings: self.accepted
+        )
+      ),
+    ]
+  }
+
+  private var grpcCases: [Case] {
+    let status: Headers = [
+      "grpc-status": ["5"], "grpc-message": ["a%20b%"], "grpc-status-details-bin": ["CAkSBm5vIHdheQ"],
+      "x": ["1"],
+    ]
+    let block = ByteBuffer(string: "grpc-status: 5\r\ngrpc-message:a%20b\r\nX: 1, 2:3\r\n")
+    let messages = self.body((0, ByteBuffer(bytes: [1, 2, 3])), (1, self.gzip("hello")), (0, ByteBuffer()))
+    let webBody = messages + self.body((0x80, block))
+    func headers(_ type: String) -> Headers { ["content-type": [type], "grpc-encoding": ["gzip"]] }
+    func web(_ isText: Bool) -> GRPCWebResponseDecoder {
+      GRPCWebResponseDecoder(
+        isText: isText,
+        contentType: isText ? "application/grpc-web-text" : "application/grpc-web",
+        maximumMessageSize: 5000,
+        acceptedEncodings: self.accepted
+      )
+    }
+    let text = Base64.encode(ByteBuffer(bytes: webBody), alphabet: .standard, isPadded: true)
+    return [
+      Case(
+        script: ResponseScript(headers: headers("application/grpc"), body: messages, trailers: status),
+        decoder: GRPCResponseDecoder(
+          baseContentType: "application/grpc",
+          contentType: "application/grpc",
+          maximumMessageSize: 5000,
+          acceptedEncodings: self.accepted
+        )
+      ),
+      Case(
+        script: ResponseScript(headers: headers("application/grpc-web"), body: webBody),
+        decoder: web(false)
+      ),
+      Case(
+        script: ResponseScript(
+          headers: headers("application/grpc-web"),
+          body: messages + self.body((0x81, self.gzip("grpc-status:0")))
+        ),
+        decoder: web(false)
+      ),
+      Case(
+        script: ResponseScript(headers: headers("application/grpc-web-text"), body: text.readableBytesView),
+        decoder: web(true)
+      ),
     ]
   }
 
@@ -86,7 +174,7 @@ final class ConnectDecoderFuzzTests: XCTestCase {
   func testDamagedResponsesEndOnce() {
     var random = SeededGenerator()
     let cases = self.cases
-    for round in 0..<20_000 {
+    for round in 0..<Self.rounds {
       let item = cases[round % cases.count]
       var script = item.script
       var body = Array(script.body.readableBytesView)
@@ -104,6 +192,34 @@ final class ConnectDecoderFuzzTests: XCTestCase {
       guard results.completionCount == 1, results.isInOrder, results.bufferedByteCount == 0 else {
         XCTFail("round \(round): \(results)")
         return
+      }
+    }
+  }
+
+  func testDamagedTexts() {
+    var random = SeededGenerator()
+    let texts = [
+      "a%20b%C3%A4%", "AAECAwQFBgc=", "CAkSBm5vIHdheQ",
+      "grpc-status: 5\r\ngrpc-message:a%20b\r\nX: 1, 2:3\r\n",
+    ]
+    for round in 0..<Self.rounds {
+      var bytes = Array(texts[round % texts.count].utf8)
+      for _ in 0..<Int.random(in: 1...6, using: &random) { self.damage(&bytes, &random) }
+      let text = String(decoding: bytes, as: UTF8.self)
+
+      let decoded = PercentEncoding.decode(text)
+      XCTAssertLessThanOrEqual(decoded.utf8.count, 3 * text.utf8.count)
+      XCTAssertEqual(PercentEncoding.decode(PercentEncoding.encode(text.utf8)), text)
+      if let plain = Base64.decode(text) {
+        XCTAssertLessThan(plain.readableBytes, bytes.count + 1)
+      }
+      if let trailers = try? GRPCWebTrailers.parse(ByteBuffer(bytes: bytes)) {
+        XCTAssertLessThanOrEqual(trailers.count, bytes.count)
+      }
+      if bytes.isEmpty { continue }
+      for pool in [GzipCompressionPool(), DeflateCompressionPool()] as [any CompressionPool] {
+        let inflated = try? pool.decompress(ByteBuffer(bytes: bytes), maximumSize: 100)
+        XCTAssertLessThanOrEqual(inflated?.readableBytes ?? 0, 100)
       }
     }
   }

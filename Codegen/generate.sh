@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Generates the Swift messages of Protos/connect/test/v1 into the folder given (default: where they are
-# committed). Needs protoc; builds protoc-gen-swift of the swift-protobuf that the package resolved.
+# Generates the Swift messages of Protos/ into the folders where they are committed, or into the same folders below
+# the one given. Needs protoc; builds protoc-gen-swift of the swift-protobuf that the package resolved.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-out="${1:-Tests/LoopbackServer/Generated}"
+root="${1:-.}"
 
 # In a scratch folder of its own: after `--product` of a dependency, SwiftPM keeps a build plan with all
 # products of all dependencies, and the next plain build would compile swift-protobuf's C++ protoc.
@@ -15,9 +15,11 @@ build=(
 "${build[@]}"
 plugin="$("${build[@]}" --show-bin-path)/protoc-gen-swift"
 
-mkdir -p "$out"
-protoc -I Protos \
-  --plugin=protoc-gen-swift="$plugin" \
-  --swift_out="$out" \
-  --swift_opt=Visibility=Public,UseAccessLevelOnImports=true,FileNaming=DropPath \
-  Protos/connect/test/v1/*.proto
+while read -r protos out; do
+  mkdir -p "$root/$out"
+  protoc -I Protos \
+    --plugin=protoc-gen-swift="$plugin" \
+    --swift_out="$root/$out" \
+    --swift_opt=Visibility=Public,UseAccessLevelOnImports=true,FileNaming=DropPath \
+    "Protos/$protos"/*.proto
+done <Codegen/generated-folders.txt

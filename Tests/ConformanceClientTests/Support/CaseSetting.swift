@@ -1,0 +1,93 @@
+internal import ConformanceMessages
+internal import Foundation
+
+/// How a case speaks to the server.
+struct CaseSetting: Hashable, CustomStringConvertible {
+  enum Security: String, CaseIterable {
+    case cleartext, tls, mutual
+  }
+
+  var version = Connectrpc_Conformance_V1_HTTPVersion.httpVersion2
+  var networkProtocol = Connectrpc_Conformance_V1_Protocol.connect
+  var codec = Connectrpc_Conformance_V1_Codec.proto
+  var compression = Connectrpc_Conformance_V1_Compression.identity
+  var security = Security.cleartext
+
+  var description: String {
+    [
+      "\(self.networkProtocol)", self.version == .httpVersion1 ? "HTTP/1.1" : "HTTP/2",
+      self.security.rawValue, "\(self.codec)", "\(self.compression)",
+    ].joined(separator: " ")
+  }
+
+  /// All that the server and this build of the client can do.
+  static var all: [CaseSetting] {
+    var settings: [CaseSetting] = []
+    for networkProtocol in Self.protocols {
+      for version in [Connectrpc_Conformance_V1_HTTPVersion.httpVersion1, .httpVersion2]
+      where networkProtocol != .grpc || version == .httpVersion2 {
+        for security in Security.allCases {
+          for codec in [Connectrpc_Conformance_V1_Codec.proto, .json] {
+            for compression in Self.compressions {
+              settings.append(
+                CaseSetting(
+                  version: version,
+                  networkProtocol: networkProtocol,
+                  codec: codec,
+                  compression: compression,
+                  security: security
+                )
+              )
+            }
+          }
+        }
+      }
+    }
+    return settings
+  }
+
+  /// Every protocol over every version of HTTP, in cleartext with protobuf and without compression.
+  static var simple: [CaseSetting] {
+    self.all.filter { $0.security == .cleartext && $0.codec == .proto && $0.compression == .identity }
+  }
+
+  static let protocols: [Connectrpc_Conformance_V1_Protocol] = [.connect, .grpc, .grpcWeb]
+  /// Those of this build.
+  static var compressions: [Connectrpc_Conformance_V1_Compression] {
+    var compressions: [Connectrpc_Conformance_V1_Compression] = [.identity, .gzip, .deflate]
+    #if Brotli
+    compressions.append(.br)
+    #endif
+    #if Zstd
+    compressions.append(.zstd)
+    #endif
+    #if Snappy
+    compressions.append(.snappy)
+    #endif
+    return compressions
+  }
+
+  /// A request of this setting, without a call.
+  func request(_ server: ConformanceServer) -> CompatRequest {
+    var request = CompatRequest()
+    request.httpVersion = self.version
+    request.protocol = self.networkProtocol
+    request.codec = self.codec
+    request.compression = self.compression
+    request.host = "127.0.0.1"
+    request.service = "connectrpc.conformance.v1.ConformanceService"
+    switch self.security {
+    case .cleartext:
+      request.port = UInt32(server.httpPort)
+    case .tls:
+      request.port = UInt32(server.httpsPort)
+      request.serverTlsCert = Data(server.certificate.utf8)
+    case .mutual:
+      request.port = UInt32(server.mutualPort)
+      request.serverTlsCert = Data(server.certificate.utf8)
+      request.clientTlsCreds.cert = Data(server.clientCertificate.utf8)
+      request.clientTlsCreds.key = Data(server.clientKey.utf8)
+    }
+    return request
+  }
+}

@@ -1,0 +1,100 @@
+internal import Foundation
+internal import Glibc
+internal import LoopbackServer
+internal import Synchronization
+
+/// A process with pipes for its standard input, output and error. It is killed when this is dropped.
+final class ChildProcess: Sendable {
+  private let process: Process
+  private let input = Pipe()
+  private let output = Pipe()
+  private let error = Pipe()
+  private let errorText = Mutex(Data())
+
+  init(_ executable: URL, arguments: [String] = [], environment: [String: String] = [:]) throws {
+    let process = Process()
+    process.executableURL = executable
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    // Else another child could keep this one's input open.
+    for handle in [
+      self.input.fileHandleForWriting, self.output.fileHandleForReading, self.error.fileHandleForReading,
+    ] {
+      _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    }
+    process.standardInput = self.input
+    process.standardOutput = self.output
+    process.standardError = self.error
+    self.process = process
+    self.error.fileHandleForReading.readabilityHandler = { [weak self] handle in
+      let data = handle.availableData
+      if data.isEmpty { handle.readabilityHandler = nil } else { self?.errorText.withLock { $0 += data } }
+    }
+    try process.run()
+  }
+
+  deinit {
+    if self.process.isRunning { kill(self.process.processIdentifier, SIGKILL) }
+  }
+
+  var isRunning: Bool { self.process.isRunning }
+
+  /// What it has written to standard error so far.
+  var errorOutput: String { self.errorText.withLock { String(decoding: $0, as: UTF8.self) } }
+
+  /// Writes to standard input, on a thread that may block.
+  func write(_ data: Data) async throws {
+    let handle = self.input.fileHandleForWriting
+    try await Self.onThread { try handle.write(contentsOf: data) }
+  }
+
+  func closeInput() throws {
+    try self.input.fileHandleForWriting.close()
+  }
+
+  /// So many bytes of standard output; fewer at its end.
+  func read(_ count: Int) async throws -> Data {
+    let handle = self.output.fileHandleForReading
+    return try await Self.onThread {
+      var data = Data()
+      while data.count < count, let piece = try handle.read(upToCount: count - data.count), !piece.isEmpty {
+        data += piece
+      }
+      return data
+    }
+  }
+
+  /// Standard output to its end.
+  func readAll() async throws -> Data {
+    let handle = self.output.fileHandleForReading
+    return try await Self.onThread { try handle.readToEnd() ?? Data() }
+  }
+
+  func signal(_ number: Int32) {
+    kill(self.process.processIdentifier, number)
+  }
+
+  /// Waits for the end.
+  ///
+  /// - Returns: The exit status, or the number of the signal that ended it, negative.
+  /// - Throws: ``LoopbackServerError`` if it has not ended in time.
+  func exitStatus(within limit: Duration = .seconds(30)) async throws -> Int32 {
+    let deadline = ContinuousClock.now + limit
+    while self.process.isRunning {
+      guard ContinuousClock.now < deadline else {
+        throw LoopbackServerError("the process has not ended within \(limit): \(self.errorOutput)")
+      }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    let status = self.process.terminationStatus
+    return self.process.terminationReason == .uncaughtSignal ? -status : status
+  }
+
+  private static func onThread<Value: Sendable>(
+    _ body: @escaping @Sendable () throws -> Value
+  ) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+    }
+  }
+}

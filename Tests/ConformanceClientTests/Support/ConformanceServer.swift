@@ -1,0 +1,71 @@
+internal import Foundation
+internal import LoopbackServer
+
+/// `Servers/conformance_server.py` in a process of its own, which ends with this one.
+final class ConformanceServer: Sendable {
+  private static let running = Starter()
+
+  let httpPort: Int
+  let httpsPort: Int
+  /// TLS that requires a client certificate.
+  let mutualPort: Int
+  /// PEM.
+  let certificate: String
+  let clientCertificate: String
+  let clientKey: String
+  private let process: ChildProcess
+
+  /// The server that all tests share; it starts at the first call.
+  static func shared() async throws -> ConformanceServer {
+    try await self.running.server()
+  }
+
+  private init() async throws {
+    let here = URL(filePath: #filePath).deletingLastPathComponent()
+    let root = here.appending(path: "../../..").standardized
+    guard FileManager.default.fileExists(atPath: root.appending(path: ".venv/installed").path()) else {
+      throw LoopbackServerError("the Python servers are not installed: run `make venv` in \(root.path())")
+    }
+    self.process = try ChildProcess(
+      root.appending(path: ".venv/bin/python"),
+      arguments: ["-B", here.appending(path: "../Servers/conformance_server.py").standardized.path()],
+      environment: [
+        "CONNECT_TEST_GENERATED": root.appending(path: ".venv/generated").path(),
+        "CONNECT_TEST_LAUNCHER": root.appending(path: "Tests/EndToEndTests/Servers").path(),
+      ]
+    )
+    var line = Data()
+    while let byte = try await self.process.read(1).first, byte != UInt8(ascii: "\n") { line.append(byte) }
+    guard let facts = try? JSONDecoder().decode(Announcement.self, from: line) else {
+      throw LoopbackServerError("the conformance server did not start: \(self.process.errorOutput)")
+    }
+    self.httpPort = facts.http
+    self.httpsPort = facts.https
+    self.mutualPort = facts.mtls
+    self.certificate = facts.certificate
+    self.clientCertificate = facts.client_certificate
+    self.clientKey = facts.client_key
+  }
+
+  private struct Announcement: Decodable {
+    var http: Int
+    var https: Int
+    var mtls: Int
+    var certificate: String
+    // The names are the script's.
+    // swift-format-ignore: AlwaysUseLowerCamelCase
+    var client_certificate: String
+    // swift-format-ignore: AlwaysUseLowerCamelCase
+    var client_key: String
+  }
+
+  private actor Starter {
+    private var task: Task<ConformanceServer, any Error>?
+
+    func server() async throws -> ConformanceServer {
+      let task = self.task ?? Task { try await ConformanceServer() }
+      self.task = task
+      return try await task.value
+    }
+  }
+}
