@@ -65,7 +65,7 @@ final class GRPCMisbehavingTests: XCTestCase {
       ("no-error", ExpectedError(.internalError, "NO_ERROR")),
       ("goaway-error", ExpectedError(.unavailable, "GOAWAY")),
       ("close-before-headers", ExpectedError(.unavailable)),
-      ("truncated-frame", ExpectedError(.unavailable)),
+      ("close-mid-stream", ExpectedError(.unavailable)),
     ]
     for (name, expected) in cases {
       try await self.withClient { client in

@@ -18,6 +18,10 @@ final class GRPCWebEnvoyTests: XCTestCase {
     Version.allCases.map { Setting(networkProtocol: networkProtocol, version: $0) }
   }
   private static let streams = web + [Setting(networkProtocol: .grpc, version: .http2)]
+  /// Envoy takes one message only in the text form of a request: it refuses padding in the middle.
+  private static let clientStreams = streams.filter {
+    $0.networkProtocol.description != "\(NetworkProtocol.grpcWebText)"
+  }
   private static let all = streams + Version.allCases.map { Setting(networkProtocol: .connect, version: $0) }
 
   private func withClients(
@@ -53,7 +57,7 @@ final class GRPCWebEnvoyTests: XCTestCase {
   }
 
   func testClientStream() async throws {
-    try await self.withClients(Self.streams) { client, setting in
+    try await self.withClients(Self.clientStreams) { client, setting in
       let stream = client.clientStream(TestMethods.sum)
       for number in 1...10 { try await stream.send(.with { $0.number = Int64(number) }) }
       let response = await stream.closeAndReceive()
@@ -62,7 +66,7 @@ final class GRPCWebEnvoyTests: XCTestCase {
   }
 
   func testHalfDuplexStream() async throws {
-    try await self.withClients(Self.streams) { client, setting in
+    try await self.withClients(Self.clientStreams) { client, setting in
       let stream = client.bidirectionalStream(TestMethods.converse)
       for text in ["a", "b", "c"] {
         try await stream.send(

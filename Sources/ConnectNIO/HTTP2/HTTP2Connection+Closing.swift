@@ -1,6 +1,7 @@
 internal import Connect
 internal import Logging
 internal import NIOCore
+internal import NIOSSL
 
 extension HTTP2Connection {
   /// Closes the connection if nothing is left for it to do.
@@ -65,6 +66,16 @@ extension HTTP2Connection {
   /// Why the channel has become inactive.
   var lostConnectionError: ConnectError? {
     if let error = self.channelError {
+      if self.servedStreams == nil, case NIOSSLError.uncleanShutdown = error {
+        return ConnectError(
+          code: .unavailable,
+          message: """
+            the server cut the connection right after the TLS handshake: \
+            it may require a client certificate, or not accept the one it was shown
+            """,
+          exception: error
+        )
+      }
       return ConnectError(
         code: .unavailable,
         message: "the HTTP/2 connection broke: \(TLSAlert.text(error))",

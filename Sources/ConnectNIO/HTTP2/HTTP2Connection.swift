@@ -152,7 +152,10 @@ extension HTTP2Connection {
   private func writeOutput() {
     self.isFlushing = true
     defer { self.isFlushing = false }
-    while self.state == .active, self.channel.isWritable {
+    // A session that ends itself may do so at once: else its streams would wait for a peer that does not read.
+    var isLast = self.session.isTerminating
+    while self.state == .active, self.channel.isWritable || isLast {
+      isLast = false
       guard self.session.fillOutput(limit: Self.writeSize) else {
         self.requestedClose = self.brokenSessionError
         self.scheduleFlush()

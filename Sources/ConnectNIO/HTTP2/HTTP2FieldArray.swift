@@ -24,6 +24,11 @@ struct HTTP2FieldArray: ~Copyable {
     self.bytes.deallocate()
   }
 
+  /// Names, values and 32 bytes for each field (RFC 9113, section 6.5.2).
+  var listSize: Int {
+    self.fields[..<self.count].reduce(0) { $0 + $1.namelen + $1.valuelen + 32 }
+  }
+
   mutating func removeAll() {
     self.count = 0
     self.firstCopied = 0

@@ -4,7 +4,10 @@ internal import NIOCore
 /// of bodies as buffers of their own between them.
 struct HTTP2Output {
   /// A piece of a body of this size or more, in bytes, is passed on as it is instead of being copied.
-  static let copyLimit = 8 << 10
+  ///
+  /// TLS copies everything anyway while it encrypts, and makes records of each buffer: large pieces would leave
+  /// the nine bytes of each DATA frame's header to a record of their own. There, everything is copied.
+  static let cleartextCopyLimit = 8 << 10
   /// A buffer is not filled beyond this many bytes, nor kept for reuse if it has become larger.
   private static let bufferLimit = 64 << 10
   private static let initialCapacity = 2 << 10
@@ -15,7 +18,11 @@ struct HTTP2Output {
   /// All bytes that wait here.
   private(set) var byteCount = 0
 
-  init() {
+  private let copyLimit: Int
+
+  /// - Parameter isEncrypted: Whether the bytes go through TLS.
+  init(isEncrypted: Bool = false) {
+    self.copyLimit = isEncrypted ? .max : Self.cleartextCopyLimit
     self.buffer = ByteBufferAllocator().buffer(capacity: Self.initialCapacity)
   }
 
@@ -28,7 +35,7 @@ struct HTTP2Output {
   mutating func append(_ bytes: ByteBuffer) {
     var bytes = bytes
     self.byteCount += bytes.readableBytes
-    if bytes.readableBytes < Self.copyLimit {
+    if bytes.readableBytes < self.copyLimit {
       self.makeRoom(for: bytes.readableBytes)
       self.buffer.writeBuffer(&bytes)
     } else {
@@ -63,6 +70,10 @@ struct HTTP2Output {
   private mutating func closeBuffer() {
     guard self.buffer.readableBytes > 0 else { return }
     self.pieces.append(self.buffer)
-    self.buffer = ByteBufferAllocator().buffer(capacity: Self.initialCapacity)
+    // A buffer that was filled up is followed by another one like it, one in front of a large piece is not.
+    let isFull = self.buffer.readableBytes > Self.bufferLimit / 2
+    self.buffer = ByteBufferAllocator().buffer(
+      capacity: isFull ? Self.bufferLimit : Self.initialCapacity
+    )
   }
 }

@@ -245,7 +245,9 @@ extension HTTP2Session {
     }
     if stream.isHeaderSent {
       // Trailers. libnghttp2 leaves the stream as it is, and the request would never end.
-      self.events.append(.failed(stream, .notSent(libraryError: libraryError)))
+      self.events.append(
+        .failed(stream, .notSent(libraryError: libraryError, size: stream.requestFieldsSize))
+      )
     } else {
       // The stream is closed next, with an error code that does not tell why.
       stream.notSentError = libraryError
@@ -278,6 +280,7 @@ extension HTTP2Session {
     guard let handle = self.handle else { return }
     self.requestFields.removeAll()
     self.requestFields.append(stream.requestTrailers)
+    stream.requestFieldsSize = self.requestFields.listSize
     stream.requestTrailers = Headers()
     _ = self.requestFields.withFields { fields, count in
       nghttp2_submit_trailer(handle, stream.id, fields, count)

@@ -39,8 +39,9 @@ extension HTTP2Session {
         nghttp2_submit_request(handle, nil, fields, count, hasBody ? provider : nil, userData)
       }
     }
+    stream.requestFieldsSize = self.requestFields.listSize
     guard id > 0 else {
-      self.events.append(.failed(stream, .notSent(libraryError: id)))
+      self.events.append(.failed(stream, .notSent(libraryError: id, size: stream.requestFieldsSize)))
       return
     }
     stream.id = id

@@ -13,6 +13,9 @@ internal import NIOCore
 /// to it: it is retained when it is submitted and released once, when the C session closes it or when the
 /// session is invalidated, whichever comes first.
 final class HTTP2Session {
+  /// What libnghttp2 makes at most of the fields of a request, in bytes (`max_send_header_block_length`).
+  static let maximumHeaderBlock = 64 << 10
+
   let configuration: HTTP2Configuration
 
   /// Nil once the session was invalidated, or if there was no memory for it.
@@ -22,7 +25,7 @@ final class HTTP2Session {
 
   // What callbacks change. No access to one of these may span a call into libnghttp2.
   var events: ContiguousArray<HTTP2Event> = []
-  var output = HTTP2Output()
+  var output: HTTP2Output
   var requestFields = HTTP2FieldArray()
   /// The buffer that is being read, and where its readable bytes are in memory.
   var input = ByteBuffer()
@@ -48,6 +51,7 @@ final class HTTP2Session {
 
   init(configuration: HTTP2Configuration, scheme: String, authority: String) {
     self.configuration = configuration
+    self.output = HTTP2Output(isEncrypted: scheme == "https")
     self.scheme = Self.copy(scheme)
     self.authority = Self.copy(authority)
     self.handle = Self.makeHandle(userData: Unmanaged.passUnretained(self).toOpaque())
@@ -148,6 +152,9 @@ final class HTTP2Session {
     guard let handle = self.handle else { return false }
     return nghttp2_session_check_request_allowed(handle) != 0
   }
+
+  /// Whether GOAWAY was queued by libnghttp2, since the peer broke the protocol, and nothing else matters.
+  var isTerminating: Bool { !self.takesRequests && self.goAway == nil }
 
   /// Queues a PING.
   func ping() {

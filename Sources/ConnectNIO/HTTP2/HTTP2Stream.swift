@@ -33,6 +33,8 @@ final class HTTP2Stream: HTTPStream {
   var id: Int32 = 0
   /// Whether the session has begun to write HEADERS.
   var isHeaderSent = false
+  /// The size of the request's header list, as in RFC 9113, section 6.5.2.
+  var requestFieldsSize = 0
   /// Whether RST_STREAM was queued by us.
   var isReset = false
   /// Whether the peer sent RST_STREAM.

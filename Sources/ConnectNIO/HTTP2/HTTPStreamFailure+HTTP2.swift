@@ -22,13 +22,16 @@ extension HTTPStreamFailure {
 
   /// libnghttp2 could not send the request's HEADERS. The peer has not seen the request, but one that is too
   /// large would not get through elsewhere.
-  static func notSent(libraryError: Int32) -> HTTPStreamFailure {
+  static func notSent(libraryError: Int32, size: Int) -> HTTPStreamFailure {
     switch libraryError {
     case NGHTTP2_ERR_FRAME_SIZE_ERROR.rawValue:
       return HTTPStreamFailure(
         error: ConnectError(
           code: .resourceExhausted,
-          message: "the request's header list is too large for an HTTP/2 header block"
+          message: """
+            the request's header list of \(size) bytes is too large for an HTTP/2 header block, \
+            which has about \(HTTP2Session.maximumHeaderBlock) bytes at most
+            """
         )
       )
     case NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue, NGHTTP2_ERR_SESSION_CLOSING.rawValue,
@@ -45,7 +48,7 @@ extension HTTPStreamFailure {
   /// The stream was closed with `errorCode` before its response was complete.
   init(closing stream: HTTP2Stream, errorCode: HTTP2ErrorCode, goAway: HTTP2GoAway?) {
     if stream.notSentError != 0 {
-      self = .notSent(libraryError: stream.notSentError)
+      self = .notSent(libraryError: stream.notSentError, size: stream.requestFieldsSize)
       return
     }
     let isRefused = errorCode == .refusedStream

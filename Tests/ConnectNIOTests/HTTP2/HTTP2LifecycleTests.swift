@@ -49,6 +49,20 @@ final class HTTP2LifecycleTests: XCTestCase {
     XCTAssertEqual(handler.events.last, .failed(.unavailable, isUnprocessed: true))
   }
 
+  /// The peer breaks the protocol and does not read: nobody has to wait until it does.
+  func testBrokenProtocolWhileTheChannelIsNotWritable() throws {
+    let peer = try HTTP2TestPeer()
+    let handler = RecordingHandler()
+    _ = peer.startUnary(handler)
+    _ = try peer.sent()
+    peer.setWritable(false)
+    try peer.send(.data(0, "x"))
+    peer.run()
+    XCTAssertEqual(handler.events.last, .failed(.internalError, isUnprocessed: false))
+    XCTAssertEqual(peer.delegate.events.last, .closed(.internalError))
+    XCTAssertFalse(peer.channel.isActive)
+  }
+
   func testGoAwayWithAnErrorAndNoStreams() throws {
     let peer = try HTTP2TestPeer()
     try peer.send(.goAway(last: 0, .enhanceYourCalm, debug: "too_many_pings"))
@@ -124,7 +138,7 @@ final class HTTP2LifecycleTests: XCTestCase {
 
   func testGarbage() throws {
     for garbage in [
-      "HTTP/1.1 400 Bad Request\r\n\r\nnot HTTP/2 at all", String(repeating: "\u{7f}", count: 5000),
+      "SSH-2.0-server\r\n this is not HTTP/2 at all", String(repeating: "\u{7f}", count: 5000),
     ] {
       for isByteByByte in [false, true] {
         let peer = try HTTP2TestPeer(settings: nil)
@@ -140,6 +154,18 @@ final class HTTP2LifecycleTests: XCTestCase {
         XCTAssertFalse(peer.channel.isActive)
       }
     }
+  }
+
+  func testAnswerInHTTP1() throws {
+    let peer = try HTTP2TestPeer(settings: nil)
+    let handler = RecordingHandler()
+    _ = peer.startUnary(handler)
+    _ = try peer.sent()
+    try peer.send(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
+    XCTAssertEqual(handler.events, [.started, .failed(.unavailable, isUnprocessed: false)])
+    XCTAssertTrue(handler.failure?.error.message?.contains("does not speak HTTP/2") == true)
+    XCTAssertEqual(peer.delegate.events, [.willClose, .closedStream, .closed(.unavailable)])
+    XCTAssertFalse(peer.channel.isActive)
   }
 
   func testGarbageAfterTheHandshake() throws {

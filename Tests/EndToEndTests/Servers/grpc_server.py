@@ -63,10 +63,11 @@ async def begin(context, instruction: pb.Instruction) -> None:
     trailers(context, instruction)
     if instruction.delay_ms:
         await asyncio.sleep(instruction.delay_ms / 1000)
-    if any(name == "x-compress" for name, _ in context.invocation_metadata()):
+    is_compressed = any(name == "x-compress" for name, _ in context.invocation_metadata())
+    if is_compressed:
         context.set_compression(grpc.Compression.Gzip)
-    # A response without headers of its own may be trailers alone.
-    if instruction.headers:
+    # A response without headers of its own may be trailers alone. The encoding is sent with headers only.
+    if instruction.headers or is_compressed:
         await context.send_initial_metadata(metadata(instruction.headers))
 
 

@@ -418,7 +418,7 @@ GRPC = {
     "status-in-headers": grpc_answer(head=OK),
     "error-in-headers": grpc_answer(head={"grpc_status": "5"}),
     "other-status-in-headers": grpc_answer(head={"grpc_status": "5"}, trailers=OK),
-    "other-status-in-trailers": grpc_answer(head=OK, trailers={"grpc_status": "9"}),
+    "other-status-in-trailers": grpc_answer(head=OK, trailers={"grpc_status": "9", "grpc_message": "m"}),
     # Trailers alone.
     "trailers-only": grpc_trailers_only(grpc_status="5", grpc_message="not%20here"),
     "trailers-only-ok": grpc_trailers_only(**OK),
@@ -455,7 +455,7 @@ GRPC = {
     ),
     "truncated-prefix": grpc_answer(body=lambda body: bytes(body) + b"\0\0", trailers=OK),
     "truncated-message-with-error": grpc_answer(
-        body=lambda body: envelope(bytes(100))[:15], trailers={"grpc_status": "14"}
+        body=lambda body: envelope(bytes(100))[:15], trailers={"grpc_status": "14", "grpc_message": "m"}
     ),
     "endless-message": grpc_answer(body=lambda body: b"\0\xff\xff\xff\xff", trailers=OK),
     "bad-flags": grpc_answer(body=with_flags(2), trailers=OK),
