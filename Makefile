@@ -16,7 +16,8 @@ help: ## List the targets
 # a kept plan holds all products of all dependencies, such as swift-protobuf's C++ protoc.
 
 .PHONY: demo
-demo: setup ## Run the demo against a server inside it
+demo: ## Run the demo against a server inside it
+	@.ci/setup build
 	@echo "Building the demo (the first build takes some minutes)"
 	@swift build -q --disable-build-manifest-caching
 	@"$$(swift build --show-bin-path)/Demo"
@@ -25,17 +26,27 @@ demo: setup ## Run the demo against a server inside it
 test: setup venv lint check-generated ## Check everything: style, generated code, tests
 	@echo "Building the tests (the first build takes some minutes)"
 	@swift build -q --build-tests --disable-build-manifest-caching
+	@echo "Running the demo"
+	@"$$(swift build --show-bin-path)/Demo" >/dev/null
+	@$(MAKE) --no-print-directory sanitize
 	@swift test --skip-build --disable-swift-testing
 
-# How many damaged inputs the fuzz tests try.
-rounds ?= 1000000
+# The tests that run under address sanitizer: the C session byte by byte, and damaged inputs for all decoders.
+sanitized = HTTP2SessionTests|HTTP2ExchangeTests|HTTP2ResetTests|HTTP2LifecycleTests|DecoderFuzzTests
+asan = --sanitize=address --scratch-path .build-asan
+# How many damaged inputs the decoders get.
+rounds ?= 2000
+
+.PHONY: sanitize
+sanitize: ## Run the tests of C code and of decoders under address sanitizer
+	@echo "Building the tests with address sanitizer (the first build takes some minutes)"
+	@swift build -q --build-tests $(asan) --disable-build-manifest-caching
+	@ASAN_OPTIONS=detect_leaks=0 CONNECT_FUZZ_ROUNDS=$(rounds) \
+		swift test --skip-build $(asan) --disable-swift-testing --filter '$(sanitized)'
 
 .PHONY: fuzz
 fuzz: setup ## Feed a million damaged inputs to the decoders, under address sanitizer
-	@echo "Building the tests with address sanitizer (the first build takes some minutes)"
-	@swift build -q --build-tests --sanitize=address --scratch-path .build-fuzz --disable-build-manifest-caching
-	@CONNECT_FUZZ_ROUNDS=$(rounds) swift test --skip-build --sanitize=address --scratch-path .build-fuzz \
-		--disable-swift-testing --filter DecoderFuzzTests
+	@$(MAKE) --no-print-directory sanitize sanitized=DecoderFuzzTests rounds=1000000
 
 .PHONY: lint
 lint: ## Check the style of all Swift files
@@ -65,4 +76,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-fuzz .build-protoc-gen .build-release .venv
+	@rm -rf .build .build-asan .build-protoc-gen .build-release .venv

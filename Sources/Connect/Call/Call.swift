@@ -10,6 +10,8 @@ class Call: @unchecked Sendable {
   let executor: any CallExecutor
   let method: MethodInfo
   let options: CallOptions
+  /// How the caller calls the method.
+  private let streamType: StreamType
   private let startTime: Duration
 
   private(set) var isOver = false
@@ -22,7 +24,8 @@ class Call: @unchecked Sendable {
   private var retryTimer: (any CallTimer)?
   private(set) var exchange: Exchange?
 
-  init(client: ProtocolClient, method: MethodInfo, options: CallOptions) {
+  init(client: ProtocolClient, method: MethodInfo, streamType: StreamType, options: CallOptions) {
+    self.streamType = streamType
     self.client = client
     self.executor = client.executor
     self.method = method
@@ -40,8 +43,8 @@ class Call: @unchecked Sendable {
   func exchangeHasResults() {}
   /// The exchange has room for request messages.
   func exchangeHasRoom() {}
-  /// The exchange is over on the wire.
-  func exchangeDidEnd(_ metrics: HTTPMetrics) {}
+  /// The hooks for metrics, if there are any.
+  var metricsHooks: MetricsHooks? { nil }
   /// Lets go of interceptors and of whatever waits; called once the call is over.
   func release() {}
 
@@ -72,6 +75,15 @@ class Call: @unchecked Sendable {
       self.fail(with: error)
       return
     }
+    guard self.method.streamType == self.streamType else {
+      self.fail(
+        with: ConnectError(
+          code: .invalidArgument,
+          message: "\(self.method.path) is \(self.method.streamType), and was called as \(self.streamType)"
+        )
+      )
+      return
+    }
     if let remaining = self.remainingTime {
       guard remaining > .zero else {
         self.deadlineDidPass()
@@ -87,6 +99,14 @@ class Call: @unchecked Sendable {
     self.executor.run {
       self.terminate(with: ConnectError(code: .canceled, message: "the call was cancelled"))
     }
+  }
+
+  /// Ends the call with `deadline_exceeded` if its time is up, although the timer has not run yet: then no error
+  /// of the peer counts any more.
+  final func endIfDeadlineHasPassed() -> Bool {
+    guard let remaining = self.remainingTime, remaining <= .zero else { return false }
+    self.deadlineDidPass()
+    return true
   }
 
   private func deadlineDidPass() {

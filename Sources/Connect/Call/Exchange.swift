@@ -117,6 +117,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   /// The next result; nil if more has to arrive, which this lets happen.
   func next() -> StreamResult<ByteBuffer>? {
     let result = self.decoder.next()
+    if case .complete(_, .some, _) = result, self.call.endIfDeadlineHasPassed() { return nil }
     let held = result == nil ? 0 : self.decoder.bufferedByteCount
     let consumed = self.unconsumedBytes - held
     if consumed > 0 {
@@ -136,7 +137,10 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     guard !self.hasEndedOnWire else { return }
     self.stream?.cancel()
     self.stream = nil
-    self.reportMetrics()
+    // Later: a hook could end the call, under the feet of whoever gives up this exchange.
+    guard let hooks = self.call.metricsHooks else { return }
+    let metrics = self.finalMetrics
+    self.call.executor.execute { hooks.pass(metrics) }
   }
 
   /// Ends the exchange with an error that did not come from the transport.
@@ -151,16 +155,17 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private func endOnWire() {
     self.hasEndedOnWire = true
     self.stream = nil
-    self.reportMetrics()
+    self.call.metricsHooks?.pass(self.finalMetrics)
     guard !self.isCancelled else { return }
     self.call.exchangeHasResults()
     self.call.exchangeHasRoom()
   }
 
-  private func reportMetrics() {
-    self.metrics.duration = self.elapsed
-    self.metrics.httpStatus = self.decoder.head?.status
-    self.call.exchangeDidEnd(self.metrics)
+  private var finalMetrics: HTTPMetrics {
+    var metrics = self.metrics
+    metrics.duration = self.elapsed
+    metrics.httpStatus = self.decoder.head?.status
+    return metrics
   }
 
   private var elapsed: Duration { self.call.executor.now - self.startTime }
@@ -202,6 +207,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
     guard !self.isOver else { return }
+    if self.call.endIfDeadlineHasPassed() { return }
     if failure.isUnprocessed, self.decoder.head == nil, self.sent.isComplete, self.call.takeTransparentRetry()
     {
       self.resend()

@@ -33,6 +33,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   init(
     client: ProtocolClient,
     method: MethodSpec<Input, Output>,
+    streamType: StreamType,
     options: CallOptions,
     outerRunner: Mailbox<Void>?,
     onResult: @escaping @Sendable (StreamResult<Output>) -> Void
@@ -40,7 +41,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     self.spec = method
     self.outerRunner = outerRunner
     self.onResult = onResult
-    super.init(client: client, method: method.info, options: options)
+    super.init(client: client, method: method.info, streamType: streamType, options: options)
   }
 
   /// Nobody is left who could go on with the call or end it. Hooks that wait are told, like at any other end.
@@ -209,7 +210,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   /// Whether sending is of no use: the response has ended, and nothing can start it anew.
   private var isRequestObsolete: Bool {
-    guard self.exchange?.isOver == true else { return self.pendingEnd != nil }
+    if self.pendingEnd != nil { return true }
+    let isAnswered = self.messageChain?.isAnswered == true || self.byteChain?.isAnswered == true
+    guard isAnswered || self.exchange?.isOver == true else { return false }
     return self.messageChain?.canRetry != true && self.byteChain?.canRetry != true
   }
 
@@ -257,9 +260,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   override func exchangeHasRoom() { self.pump() }
 
-  override func exchangeDidEnd(_ metrics: HTTPMetrics) {
-    self.byteChain?.receive(metrics)
-  }
+  override var metricsHooks: MetricsHooks? { self.byteChain?.metricsHooks }
 
   // MARK: Movement
 

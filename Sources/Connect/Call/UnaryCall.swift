@@ -28,7 +28,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.outerRunner = outerRunner
     self.completion = completion
     self.collector = SingleMessageCollector(method: method.info)
-    super.init(client: client, method: method.info, options: options)
+    super.init(client: client, method: method.info, streamType: .unary, options: options)
   }
 
   /// Nobody is left who could go on with the call or end it. Hooks that wait are told, like at any other end.
@@ -159,9 +159,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     return response
   }
 
-  override func exchangeDidEnd(_ metrics: HTTPMetrics) {
-    self.byteChain?.receive(metrics)
-  }
+  override var metricsHooks: MetricsHooks? { self.byteChain?.metricsHooks }
 
   private func decode(_ response: HTTPResponse) {
     if let error = response.error {

@@ -7,7 +7,7 @@ extension ProtocolClient {
     _ request: Input,
     options: CallOptions = CallOptions()
   ) -> ServerStream<Input, Output> {
-    let session = StreamSession(client: self, method: method, options: options)
+    let session = StreamSession(client: self, method: method, streamType: .serverStream, options: options)
     session.start(sending: request)
     return ServerStream(session: session)
   }
@@ -17,7 +17,7 @@ extension ProtocolClient {
     _ method: MethodSpec<Input, Output>,
     options: CallOptions = CallOptions()
   ) -> ClientStream<Input, Output> {
-    let session = StreamSession(client: self, method: method, options: options)
+    let session = StreamSession(client: self, method: method, streamType: .clientStream, options: options)
     session.start()
     return ClientStream(session: session, method: method.info)
   }
@@ -27,7 +27,7 @@ extension ProtocolClient {
     _ method: MethodSpec<Input, Output>,
     options: CallOptions = CallOptions()
   ) -> BidirectionalStream<Input, Output> {
-    let session = StreamSession(client: self, method: method, options: options)
+    let session = StreamSession(client: self, method: method, streamType: .bidirectionalStream, options: options)
     session.start()
     return BidirectionalStream(session: session)
   }
@@ -51,7 +51,7 @@ extension ProtocolClient {
     demand: Int = .max,
     onResult: @escaping @Sendable (StreamResult<Output>) -> Void
   ) -> StreamHandle<Input, Output> {
-    let handle = self.bidirectionalStream(method, options: options, demand: demand, onResult: onResult)
+    let handle = self.stream(method, .serverStream, options, demand: demand, onResult)
     handle.send(request)
     handle.finish()
     return handle
@@ -71,6 +71,7 @@ extension ProtocolClient {
     let call = StreamCall(
       client: self,
       method: method,
+      streamType: .clientStream,
       options: options,
       outerRunner: self.makeRunner(for: options),
       onResult: { receiver.receive($0) }
@@ -92,9 +93,20 @@ extension ProtocolClient {
     demand: Int = .max,
     onResult: @escaping @Sendable (StreamResult<Output>) -> Void
   ) -> StreamHandle<Input, Output> {
+    self.stream(method, .bidirectionalStream, options, demand: demand, onResult)
+  }
+
+  private func stream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    _ streamType: StreamType,
+    _ options: CallOptions,
+    demand: Int,
+    _ onResult: @escaping @Sendable (StreamResult<Output>) -> Void
+  ) -> StreamHandle<Input, Output> {
     let call = StreamCall(
       client: self,
       method: method,
+      streamType: streamType,
       options: options,
       outerRunner: self.makeRunner(for: options),
       onResult: onResult

@@ -86,7 +86,7 @@ extension ProtocolClientConfig {
     /// How many attempts a call may make beyond the first, by all interceptors together.
     public var maximumRetries: Int
     /// How many bytes of a stream's request messages are kept, so that a retry can send them again. A stream
-    /// that has sent more is not retried.
+    /// that has sent more, or more than 1,024 messages, is not retried.
     public var maximumReplayBytes: Int
 
     public init(maximumRetries: Int = 3, maximumReplayBytes: Int = 256 * 1024) {

@@ -4,12 +4,18 @@ final class StreamSession<Input: Sendable, Output: Sendable>: Sendable {
   let call: StreamCall<Input, Output>
   private let queue: ResultQueue<Output>
 
-  init(client: ProtocolClient, method: MethodSpec<Input, Output>, options: CallOptions) {
+  init(
+    client: ProtocolClient,
+    method: MethodSpec<Input, Output>,
+    streamType: StreamType,
+    options: CallOptions
+  ) {
     let queue = ResultQueue<Output>()
     self.queue = queue
     self.call = StreamCall(
       client: client,
       method: method,
+      streamType: streamType,
       options: options,
       outerRunner: client.makeRunner(for: options),
       onResult: { queue.receive($0) }

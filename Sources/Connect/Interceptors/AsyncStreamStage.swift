@@ -104,7 +104,7 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
   private func pass(_ result: Result, of run: Run) {
     guard self.run === run, !run.isClosed else { return }
     run.isWanted = false
-    run.results.append(result)
+    run.results.append(result.consistent)
     if case .complete = result {
       run.isClosed = true
       run.next?.cancel()

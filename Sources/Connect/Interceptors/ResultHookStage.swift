@@ -45,7 +45,7 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     }
     switch verb {
     case .proceed(let result):
-      self.pass(result, inPlaceOf: given, id)
+      self.pass(result.consistent, inPlaceOf: given, id)
     case .drop:
       if case .message = given {
         self.window.resolve(id, with: nil)

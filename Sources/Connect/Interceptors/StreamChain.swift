@@ -175,6 +175,9 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
   /// Whether what comes from inside is of no interest any more.
   private var isInsideClosed: Bool { self.downLane.cut != nil || self.isWaitingToRetry }
 
+  /// Whether a stage has ended the stream for all that is inside it.
+  var isAnswered: Bool { self.downLane.cut != nil }
+
   /// Whether results should be brought from inside.
   var wants: Bool {
     guard let surroundings = self.surroundings, !self.isInsideClosed else { return false }
@@ -195,21 +198,8 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
     self.answer(at: self.stages.count, with: [.failed(error)])
   }
 
-  func receive(_ metrics: HTTPMetrics) {
-    self.passMetrics(metrics, from: self.hooks.count - 1)
-  }
-
-  private func passMetrics(_ metrics: HTTPMetrics, from last: Int) {
-    for index in stride(from: last, through: 0, by: -1) where index < self.hooks.count {
-      guard let function = self.hooks[index]?.responseMetricsFunction else { continue }
-      function(
-        metrics,
-        Proceed { [call] metrics in
-          call.perform { self.passMetrics(metrics, from: index - 1) }
-        }
-      )
-      return
-    }
+  var metricsHooks: MetricsHooks {
+    MetricsHooks(functions: self.hooks.compactMap { $0?.responseMetricsFunction }, call: self.call)
   }
 
   // MARK: Movement

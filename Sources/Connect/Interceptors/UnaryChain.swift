@@ -1,14 +1,36 @@
 /// What goes up through a chain: can be made from an error.
 protocol UnaryOutcome: Sendable {
   init(failure: ConnectError)
+  /// The same outcome with a code and an error that agree, whatever a hook has made of them: neither is lost.
+  var consistent: Self { get }
 }
 
 extension HTTPResponse: UnaryOutcome {
   init(failure: ConnectError) { self.init(error: failure) }
+
+  var consistent: HTTPResponse {
+    var response = self
+    if let error = self.error {
+      response.code = error.code
+    } else if self.code != .ok {
+      response.error = ConnectError(code: self.code, metadata: self.trailers, httpStatus: self.httpStatus)
+    }
+    return response
+  }
 }
 
 extension ResponseMessage: UnaryOutcome {
   init(failure: ConnectError) { self.init(error: failure) }
+
+  var consistent: ResponseMessage {
+    var response = self
+    if let error = self.error {
+      response.code = error.code
+    } else if self.code != .ok {
+      response.result = .failure(ConnectError(code: self.code, metadata: self.trailers))
+    }
+    return response
+  }
 }
 
 /// The hooks of one level (messages or bytes) of a unary call, run one after the other: requests down, the
@@ -130,7 +152,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     case .proceed(.failure(let error)):
       self.ascend(from: index - 1, Response(failure: error))
     case .answer(let response):
-      self.ascend(from: index - 1, response)
+      self.ascend(from: index - 1, response.consistent)
     }
   }
 
@@ -182,7 +204,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     self.visit += 1
     switch verb {
     case .proceed(let response):
-      self.ascend(from: index - 1, response)
+      self.ascend(from: index - 1, response.consistent)
     case .retry(let request, let delay):
       guard var request = request ?? self.initialRequest, self.call.takeRetry(after: delay) else {
         self.ascend(from: index - 1, given)
@@ -204,24 +226,11 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
 
   // MARK: Metrics
 
-  /// Passes metrics up through the hooks for them; nothing waits for that.
-  func receive(_ metrics: HTTPMetrics) {
-    self.passMetrics(metrics, from: self.stages.count - 1)
-  }
-
-  private func passMetrics(_ metrics: HTTPMetrics, from last: Int) {
-    for index in stride(from: last, through: 0, by: -1) {
-      guard index < self.stages.count, case .hooks(let hooks) = self.stages[index],
-        let function = hooks.responseMetricsFunction
-      else { continue }
-      function(
-        metrics,
-        Proceed { [call] metrics in
-          call.perform { self.passMetrics(metrics, from: index - 1) }
-        }
-      )
-      return
-    }
+  var metricsHooks: MetricsHooks {
+    MetricsHooks(
+      functions: self.stages.compactMap { if case .hooks(let hooks) = $0 { hooks.responseMetricsFunction } else { nil } },
+      call: self.call
+    )
   }
 
   // MARK: End
@@ -362,7 +371,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     self.runs[index] = nil
     run.job = nil
     run.end(with: nil)
-    self.ascend(from: index - 1, response)
+    self.ascend(from: index - 1, response.consistent)
   }
 
   /// Gives up what goes on inside the stage at `index`, which lives on.

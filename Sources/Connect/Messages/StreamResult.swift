@@ -17,6 +17,14 @@ public enum StreamResult<Message: Sendable>: Sendable {
 }
 
 extension StreamResult {
+  /// The same result with a code and an error that agree, whatever a hook has made of them: neither is lost.
+  var consistent: Self {
+    guard case .complete(let code, let error, let trailers) = self else { return self }
+    if let error { return .complete(code: error.code, error: error, trailers: trailers) }
+    guard code != .ok else { return self }
+    return .complete(code: code, error: ConnectError(code: code, metadata: trailers), trailers: trailers)
+  }
+
   /// The same result with its message, if it is one, turned into another.
   func mapMessage<Other: Sendable>(_ transform: (Message) throws -> Other) rethrows -> StreamResult<Other> {
     switch self {

@@ -8,7 +8,8 @@ internal import Synchronization
 ///
 /// ```swift
 /// let client = NIOHTTPClient()
-/// defer { await client.shutdown() }
+/// // … calls …
+/// await client.shutdown()
 /// ```
 ///
 /// Nothing needs to be started: the first call to an origin connects. One client serves any number of origins

@@ -27,15 +27,17 @@ public struct HTTP2Configuration: Sendable, Hashable {
   /// How many bytes of a response the server may send before the call has taken them: the bound on what one
   /// stream holds in memory (SETTINGS_INITIAL_WINDOW_SIZE). 1 MiB by default; 1 byte to 2^31 - 1.
   public var initialStreamWindow: Int
-  /// The same for all streams of a connection together. 16 MiB by default; 65,535 bytes to 2^31 - 1.
+  /// How many bytes of all responses of a connection may be on their way. What has arrived is bounded for each
+  /// stream by its own window, so that one which is not read holds back no other. 16 MiB by default; 65,535 bytes
+  /// to 2^31 - 1.
   public var connectionWindow: Int
   /// The largest frame that the server may send, in bytes (SETTINGS_MAX_FRAME_SIZE). 16 KiB by default; 16 KiB to
   /// 2^24 - 1.
   public var maxFrameSize: Int
   /// The largest header or trailer list of a response, counted as in RFC 9113, section 6.5.2: the bytes of
   /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`.
-  /// `HeaderListSize.defaultLimit` (64 KiB) by default. Much more is of little use: libnghttp2 gives up a connection on which a header block comes in more
-  /// than nine frames.
+  /// `HeaderListSize.defaultLimit` (64 KiB) by default. Much more is of little use: libnghttp2 gives up a connection
+  /// on which a header block comes in more than nine frames.
   public var maxHeaderListSize: Int
   /// Off by default.
   public var keepalive: Keepalive?

@@ -226,7 +226,6 @@ extension HTTP2Connection {
       stream.handler?.streamDidReceive(bytes)
     case .end(let stream, let trailers):
       guard let handler = stream.detach() else { return }
-      self.session.release(stream)
       self.session.settleRequest(of: stream)
       handler.streamDidEnd(trailers: trailers)
     case .failed(let stream, let failure):
@@ -249,7 +248,6 @@ extension HTTP2Connection {
 
   func fail(_ stream: HTTP2Stream, _ failure: HTTPStreamFailure) {
     guard let handler = stream.detach() else { return }
-    self.session.release(stream)
     handler.streamDidFail(failure)
   }
 
@@ -288,11 +286,12 @@ extension HTTP2Connection {
   private func didReceiveGoAway() {
     guard let goAway = self.session.goAway else { return }
     self.logger.debug("HTTP/2 server is going away", metadata: ["reason": "\(goAway)"])
+    // First, so that a handler which starts a stream when it hears of an end is not given this connection again.
+    self.reportWillClose()
     // libnghttp2 has closed the streams that were sent and are too late, and keeps those that wait.
     for stream in self.session.liveStreams where !stream.isHeaderSent {
       self.fail(stream, .noConnection)
       self.session.reset(stream, errorCode: .cancel)
     }
-    self.reportWillClose()
   }
 }

@@ -144,13 +144,10 @@ extension HTTP2Session {
   }
 
   private func didReceiveData(streamID: Int32, data: UnsafePointer<UInt8>, count: Int) {
-    guard let stream = self.stream(streamID), stream.handler != nil else {
-      if let handle = self.handle { _ = nghttp2_session_consume_connection(handle, count) }
-      self.reopenWindow()
-      return
-    }
+    // The connection's window is for all streams, so what one of them holds must not use it up.
+    if let handle = self.handle { _ = nghttp2_session_consume_connection(handle, count) }
+    guard let stream = self.stream(streamID), stream.handler != nil else { return }
     stream.unconsumed += count
-    self.unconsumed += count
     let bytes: ByteBuffer
     if let start = self.inputStart,
       let slice = self.input.getSlice(at: self.input.readerIndex + (data - start), length: count)

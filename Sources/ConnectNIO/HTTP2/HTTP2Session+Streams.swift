@@ -62,41 +62,14 @@ extension HTTP2Session {
     _ = nghttp2_session_resume_data(handle, stream.id)
   }
 
-  /// Gives `count` bytes of the response's body back to the peer's windows.
+  /// Gives `count` bytes of the response's body back to the peer's window for the stream. Those for the
+  /// connection were given back as they arrived, so that a stream that nobody reads holds back itself alone.
   func consume(_ count: Int, of stream: HTTP2Stream) {
     let count = min(count, stream.unconsumed)
     guard count > 0, let handle = self.handle else { return }
     stream.unconsumed -= count
-    self.unconsumed -= count
-    if stream.isClosed || stream.response == .ended {
-      _ = nghttp2_session_consume_connection(handle, count)
-    } else {
-      _ = nghttp2_session_consume(handle, stream.id, count)
-    }
-    self.reopenWindow()
-  }
-
-  /// Gives what the call did not take back to the connection's window, once the call is over.
-  func release(_ stream: HTTP2Stream) {
-    guard stream.unconsumed > 0, let handle = self.handle else { return }
-    _ = nghttp2_session_consume_connection(handle, stream.unconsumed)
-    self.unconsumed -= stream.unconsumed
-    stream.unconsumed = 0
-    self.reopenWindow()
-  }
-
-  /// Announces what was given back to the connection's window, if the peer may not send much more.
-  ///
-  /// libnghttp2 does that once it is half of the window. Where streams that nobody reads hold more than the
-  /// other half, it would never be, and in the end the other streams would get nothing.
-  func reopenWindow() {
-    guard let handle = self.handle else { return }
-    let window = Int(nghttp2_session_get_effective_local_window_size(handle))
-    guard self.unconsumed > window / 2 else { return }
-    let received = Int(nghttp2_session_get_effective_recv_data_length(handle))
-    let givenBack = received - self.unconsumed
-    guard givenBack > 0, givenBack >= window - received else { return }
-    _ = nghttp2_submit_window_update(handle, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(givenBack))
+    guard !stream.isClosed, stream.response != .ended else { return }
+    _ = nghttp2_session_consume_stream(handle, stream.id, count)
   }
 
   /// Queues RST_STREAM and drops what waits to be sent. If HEADERS has not left yet, nothing at all will be

@@ -34,8 +34,6 @@ final class HTTP2Session {
   var lastStream: Unmanaged<HTTP2Stream>?
   /// DATA is not added to output that has this many bytes.
   var outputLimit = 0
-  /// Bytes of all streams that were received and not given back to the connection's window.
-  var unconsumed = 0
   /// The last GOAWAY of the peer.
   var goAway: HTTP2GoAway?
   /// The GOAWAY that we sent, which libnghttp2 does of itself if the peer breaks the protocol.

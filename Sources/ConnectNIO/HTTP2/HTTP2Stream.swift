@@ -107,7 +107,6 @@ final class HTTP2Stream: HTTPStream {
   func cancel() {
     guard let connection = self.connection else { return }
     _ = self.detach()
-    connection.session.release(self)
     connection.session.reset(self, errorCode: .cancel)
     connection.scheduleFlush()
   }

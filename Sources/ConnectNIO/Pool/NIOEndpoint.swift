@@ -19,7 +19,9 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
 
   private var pool: Pool
   private var attempts: [Pool.ConnectionID: PooledConnection] = [:]
-  private let finished: EventLoopPromise<Void>
+  /// Who waits for the end, and whether it has come.
+  private var shutDownPromises: [EventLoopPromise<Void>] = []
+  private var isFinished = false
 
   init(
     origin: Origin,
@@ -34,7 +36,6 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
     self.connector = connector
     self.waitingLimit = configuration.limits.waitingCalls
     self.logger = logger
-    self.finished = executor.eventLoop.makePromise()
     self.pool = Pool(
       limits: .init(
         http1Connections: max(configuration.limits.http1ConnectionsPerOrigin, 1),
@@ -44,12 +45,6 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
       ),
       version: connector.version.known(for: origin.scheme)
     )
-  }
-
-  deinit {
-    // Nobody can wait for a promise of an endpoint that is gone; one that is never completed is a trap in
-    // debug builds.
-    self.finished.succeed(())
   }
 
   // MARK: - HTTPEndpoint
@@ -129,13 +124,15 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
   /// Finishes what is under way, and after `limit` fails what is left. May be called from any thread, and
   /// again with another limit; the earliest counts.
   func shutDown(within limit: Duration) -> EventLoopFuture<Void> {
+    let promise = self.eventLoop.makePromise(of: Void.self)
     self.eventLoop.execute {
+      if self.isFinished { promise.succeed(()) } else { self.shutDownPromises.append(promise) }
       self.run(self.pool.shutDown())
       _ = self.eventLoop.scheduleTask(in: TimeAmount(limit)) { [weak self] in
         self?.forceShutDown()
       }
     }
-    return self.finished.futureResult
+    return promise.futureResult
   }
 
   private func forceShutDown() {
@@ -193,7 +190,10 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
         self.run(self.pool.checkIdle(now: self.loopExecutor.now))
       }
     case .finished:
-      self.finished.succeed(())
+      self.isFinished = true
+      let promises = self.shutDownPromises
+      self.shutDownPromises = []
+      for promise in promises { promise.succeed(()) }
     }
   }
 }

@@ -1,0 +1,24 @@
+/// The metrics hooks of a call, outermost first: metrics pass them from the last to the first, and nothing waits
+/// for that. They outlive the chain that they came from, since an attempt may end with the call.
+///
+/// Confined to the call's executor, which makes it `Sendable`.
+struct MetricsHooks: @unchecked Sendable {
+  typealias Function = (HTTPMetrics, Proceed<HTTPMetrics>) -> Void
+
+  let functions: [Function]
+  let call: Call
+
+  func pass(_ metrics: HTTPMetrics) {
+    self.pass(metrics, from: self.functions.count - 1)
+  }
+
+  private func pass(_ metrics: HTTPMetrics, from index: Int) {
+    guard index >= 0 else { return }
+    self.functions[index](
+      metrics,
+      Proceed { metrics in
+        self.call.perform { self.pass(metrics, from: index - 1) }
+      }
+    )
+  }
+}
