@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// Brings what happens on a call's executor to the one task that waits for it, in order.
 ///
 /// Besides values it brings jobs: async functions to run in a task made where the waiting task is, so that they
@@ -78,29 +80,36 @@ protocol JobRunner: AnyObject {
 
 /// An async function that a call wants to run, and can cancel.
 ///
-/// Confined to the executor, but for `start`, which touches nothing that changes.
-final class Job: @unchecked Sendable {
-  private let executor: any CallExecutor
-  private let body: @Sendable () async -> Void
-  private var task: Task<Void, Never>?
-  private var isCancelled = false
+/// It is started in the waiting task and cancelled on the executor. The lock makes that one or the other: what the
+/// body sees of a cancellation never comes after what it is told because of it.
+final class Job: Sendable {
+  private enum State {
+    case new
+    case running(Task<Void, Never>)
+    case cancelled
+  }
 
-  init(executor: any CallExecutor, _ body: @escaping @Sendable () async -> Void) {
-    self.executor = executor
+  private let body: @Sendable () async -> Void
+  private let state = Mutex(State.new)
+
+  init(_ body: @escaping @Sendable () async -> Void) {
     self.body = body
   }
 
   /// Starts the task, which inherits the task-local values of the caller.
   func start() {
-    let task = Task { await self.body() }
-    self.executor.run {
-      if self.isCancelled { task.cancel() } else { self.task = task }
+    self.state.withLock { state in
+      let task = Task { await self.body() }
+      if case .cancelled = state { task.cancel() } else { state = .running(task) }
     }
   }
 
   func cancel() {
-    self.isCancelled = true
-    self.task?.cancel()
-    self.task = nil
+    let task = self.state.withLock { state -> Task<Void, Never>? in
+      defer { state = .cancelled }
+      if case .running(let task) = state { return task }
+      return nil
+    }
+    task?.cancel()
   }
 }

@@ -79,7 +79,7 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
         return { try await self.pullMessage(reader, of: run) }
       }
     )
-    let job = Job(executor: call.executor) {
+    let job = Job {
       do {
         let response = try await body(request) { try await self.next($0, of: run) }
         let pull = response.results.makePull()
@@ -218,7 +218,7 @@ extension AsyncStreamStage {
     }
     // Both tasks begin here, where `next` was called, and so see the task-local values that are bound here.
     Task { try? await attempt.runner.value {} }
-    let sender = Job(executor: executor) {
+    let sender = Job {
       do {
         let pull = request.messages.makePull()
         while let message = try await pull() {

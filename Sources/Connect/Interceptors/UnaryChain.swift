@@ -301,7 +301,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
         executor.run { self.cancelNext(of: run, index, mailbox) }
       }
     }
-    let job = Job(executor: executor) {
+    let job = Job {
       let response: Response
       do {
         response = try await body(request, next)

@@ -101,7 +101,7 @@ final class HTTP2SessionTests: XCTestCase {
       if frame.kind == .headers || frame.kind == .continuation { block += frame.payload }
     }
     let fields = HTTP2FieldDecoder().decode(block)
-    XCTAssertEqual(fields.prefix(3).map(\.value), ["GET", "https", "demo.example"])
+    XCTAssertEqual(fields.prefix(3).map(\.value), ["GET", "http", "demo.example"])
     XCTAssertEqual(fields.dropFirst(4).map(\.name), headers.map(\.name))
     XCTAssertEqual(fields.dropFirst(4).map(\.value), headers.map(\.value))
   }

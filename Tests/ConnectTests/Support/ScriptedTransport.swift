@@ -104,6 +104,10 @@ final class ScriptedStream: HTTPStream, @unchecked Sendable {
 
   // MARK: For scripts
 
+  func passTimeUnnoticed(_ duration: Duration) {
+    self.executor.passUnnoticed(duration)
+  }
+
   func becomeWritable() {
     self.isWritable = true
     self.handler?.streamDidBecomeWritable()

@@ -78,6 +78,11 @@ final class VirtualExecutor: CallExecutor {
     self.settle()
   }
 
+  /// Moves time on without running the timers that are due, as when the executor is busy.
+  func passUnnoticed(_ duration: Duration) {
+    self.state.withLock { $0.now += duration }
+  }
+
   private func takeTimer(dueBy end: Duration) -> Timer? {
     self.state.withLock { state in
       state.timers.removeAll { $0.isDead }

@@ -1,0 +1,143 @@
+import Connect
+import NIOCore
+import XCTest
+
+/// What a call keeps to, whatever hooks, callers and peers do.
+final class CallRuleTests: XCTestCase {
+  // MARK: A method is called as what it is
+
+  func testAnotherKindOfCallIsRefused() async {
+    let transport = ScriptedTransport { _ in XCTFail("nothing is to be sent") }
+    let client = ProtocolClient.scripted(transport)
+
+    let upload = client.clientStream(.unary)
+    let uploaded = await upload.closeAndReceive()
+    XCTAssertEqual(uploaded.code, .invalidArgument)
+    XCTAssertEqual(
+      uploaded.error?.message,
+      "/test.Text/Unary is unary, and was called as clientStream"
+    )
+    let response = await client.unary(.serverStream, "a")
+    XCTAssertEqual(response.code, .invalidArgument)
+    for stream in [client.serverStream(.bidirectional, "a").results, client.bidirectionalStream(.unary).results] {
+      var codes: [Code] = []
+      for await case .complete(let code, _, _) in stream { codes.append(code) }
+      XCTAssertEqual(codes, [.invalidArgument])
+    }
+    XCTAssertEqual(transport.streams.count, 0)
+  }
+
+  // MARK: A code and an error agree
+
+  func testACodeWithoutAnErrorIsNoSuccess() async {
+    let transport = ScriptedTransport { stream in stream.reply(stream.sentMessage) }
+    let answering = TestInterceptor.make {
+      $0.unaryBytes.requestFunction = { _, proceed in proceed.answer(HTTPResponse(code: .notFound)) }
+    }
+    let replacing = TestInterceptor.make {
+      $0.unaryMessages.responseFunction = { response, proceed in
+        var response = response
+        response.code = .aborted
+        proceed(response)
+      }
+    }
+    for (interceptor, code) in [(answering, Code.notFound), (replacing, .aborted)] {
+      let client = ProtocolClient.scripted(transport, interceptors: [interceptor])
+      let response = await client.unary(.unary, "a")
+      XCTAssertEqual(response.code, code)
+      XCTAssertEqual(response.error?.code, code)
+    }
+  }
+
+  func testAnEndWithACodeWithoutAnErrorIsNoSuccess() async {
+    let transport = ScriptedTransport { stream in
+      stream.onFinish = { stream in
+        stream.respondStream()
+        stream.endStream()
+      }
+    }
+    let interceptor = TestInterceptor.make {
+      $0.streamMessages.streamResultFunction = { result, proceed in
+        guard case .complete = result else { return proceed(result) }
+        proceed(.complete(code: .unavailable, error: nil, trailers: [:]))
+      }
+    }
+    let client = ProtocolClient.scripted(transport, interceptors: [interceptor])
+    do {
+      for try await message in client.serverStream(.serverStream, "a").messages { XCTFail("\(message)") }
+      XCTFail("the stream did not fail")
+    } catch {
+      XCTAssertEqual((error as? ConnectError)?.code, .unavailable)
+    }
+  }
+
+  // MARK: The deadline wins
+
+  func testAfterTheDeadlineNoErrorOfThePeerCounts() async {
+    for isReset in [true, false] {
+      let transport = ScriptedTransport { stream in
+        // The loop was busy: time has passed, and the timer has not run yet.
+        stream.passTimeUnnoticed(.seconds(3))
+        if isReset {
+          stream.fail(ConnectError(code: .canceled, message: "reset by the peer"))
+        } else {
+          stream.reply(.unavailable, status: 504)
+        }
+      }
+      let client = ProtocolClient.scripted(transport, timeout: .seconds(2))
+      let response = await client.unary(.unary, "a")
+      XCTAssertEqual(response.code, .deadlineExceeded)
+    }
+  }
+
+  // MARK: A metrics hook that ends the call
+
+  func testAMetricsHookMayCancel() async {
+    let transport = ScriptedTransport { stream in
+      stream.respondStream()
+      stream.sendMessage("\"a\"")
+    }
+    let handle = Box<StreamHandle<Text, Text>?>(nil)
+    let closing = TestInterceptor.make {
+      $0.streamMessages.streamResultFunction = { result, proceed in
+        guard case .message = result else { return proceed(result) }
+        proceed(.complete(code: .ok, error: nil, trailers: [:]))
+      }
+    }
+    let cancelling = TestInterceptor.make {
+      $0.streamBytes.responseMetricsFunction = { metrics, proceed in
+        handle.value?.cancel()
+        proceed(metrics)
+      }
+    }
+    let client = ProtocolClient.scripted(transport, interceptors: [closing, cancelling])
+    let ends = Signal<Code>()
+    handle.value = client.bidirectionalStream(.bidirectional) { result in
+      if case .complete(let code, _, _) = result { ends.fire(code) }
+    }
+    let code = await ends.wait()
+    XCTAssertEqual(code, .ok)
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(ends.count, 0)
+    XCTAssertEqual(transport.streams.first?.isCancelled, true)
+  }
+
+  // MARK: Sending to nobody
+
+  func testSendFailsOnceAnInterceptorHasEndedTheStream() async {
+    let transport = ScriptedTransport { _ in XCTFail("nothing is to be sent") }
+    let failing = TestInterceptor.make {
+      $0.streamBytes.requestFunction = { _, proceed in proceed(.failure(ConnectError(code: .permissionDenied))) }
+    }
+    let client = ProtocolClient.scripted(transport, interceptors: [failing])
+    let stream = client.clientStream(.clientStream)
+    do {
+      for _ in 0..<10 { try await stream.send("a") }
+      XCTFail("messages were accepted")
+    } catch {
+      XCTAssertEqual(error.code, .failedPrecondition)
+    }
+    let code = await stream.closeAndReceive().code
+    XCTAssertEqual(code, .permissionDenied)
+  }
+}
