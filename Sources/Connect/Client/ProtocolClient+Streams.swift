@@ -27,7 +27,12 @@ extension ProtocolClient {
     _ method: MethodSpec<Input, Output>,
     options: CallOptions = CallOptions()
   ) -> BidirectionalStream<Input, Output> {
-    let session = StreamSession(client: self, method: method, streamType: .bidirectionalStream, options: options)
+    let session = StreamSession(
+      client: self,
+      method: method,
+      streamType: .bidirectionalStream,
+      options: options
+    )
     session.start()
     return BidirectionalStream(session: session)
   }

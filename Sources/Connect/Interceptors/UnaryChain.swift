@@ -228,7 +228,9 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
 
   var metricsHooks: MetricsHooks {
     MetricsHooks(
-      functions: self.stages.compactMap { if case .hooks(let hooks) = $0 { hooks.responseMetricsFunction } else { nil } },
+      functions: self.stages.compactMap {
+        if case .hooks(let hooks) = $0 { hooks.responseMetricsFunction } else { nil }
+      },
       call: self.call
     )
   }

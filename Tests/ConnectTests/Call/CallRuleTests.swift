@@ -19,7 +19,9 @@ final class CallRuleTests: XCTestCase {
     )
     let response = await client.unary(.serverStream, "a")
     XCTAssertEqual(response.code, .invalidArgument)
-    for stream in [client.serverStream(.bidirectional, "a").results, client.bidirectionalStream(.unary).results] {
+    for stream in [
+      client.serverStream(.bidirectional, "a").results, client.bidirectionalStream(.unary).results,
+    ] {
       var codes: [Code] = []
       for await case .complete(let code, _, _) in stream { codes.append(code) }
       XCTAssertEqual(codes, [.invalidArgument])
@@ -127,7 +129,9 @@ final class CallRuleTests: XCTestCase {
   func testSendFailsOnceAnInterceptorHasEndedTheStream() async {
     let transport = ScriptedTransport { _ in XCTFail("nothing is to be sent") }
     let failing = TestInterceptor.make {
-      $0.streamBytes.requestFunction = { _, proceed in proceed(.failure(ConnectError(code: .permissionDenied))) }
+      $0.streamBytes.requestFunction = { _, proceed in
+        proceed(.failure(ConnectError(code: .permissionDenied)))
+      }
     }
     let client = ProtocolClient.scripted(transport, interceptors: [failing])
     let stream = client.clientStream(.clientStream)
