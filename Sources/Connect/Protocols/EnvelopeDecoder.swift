@@ -3,39 +3,70 @@ internal import NIOCore
 
 /// Cuts a body into ``Envelope``s, wherever its chunks begin and end.
 ///
-/// A message that lies within one chunk is a slice of it; one that spans chunks is copied once. Limits are
-/// checked on the prefix, before anything is buffered for the message. What flags mean is the protocol's
-/// business, but for one: the flag that marks the last envelope (end-of-stream, trailers), which has a limit of
-/// its own.
+/// A message that lies within one chunk is a slice of it; one that spans chunks is put together as they arrive,
+/// which copies it once, also while nobody takes messages. Limits are checked on the prefix, before anything is
+/// buffered for the message. What flags mean is the protocol's business, but for one: the flag that marks the
+/// last envelope (end-of-stream, trailers), which has a limit of its own.
 struct EnvelopeDecoder {
   /// What is reserved for a message on the word of its prefix alone, in bytes; more is reserved as more
   /// arrives.
   static let maximumReservation = 4 << 20
-  /// Chunks below this size that wait in a row are copied together, so that a peer which sends byte by byte
-  /// cannot make each of them hold a read buffer.
+  /// Chunks below this size that wait in a row are copied together, so that a peer which sends message by
+  /// message cannot make each of them hold a read buffer.
   private static let smallChunkSize = 1024
 
   private let maximumMessageSize: Int
   private let endFlag: UInt8
   private let maximumEndSize: Int
 
-  /// The chunk that is being read, and those behind it.
+  /// Whole envelopes, the next one in front.
   private var current = ByteBuffer()
-  private var rest = Deque<ByteBuffer>()
-  /// The bytes of a prefix that is not yet complete, the last one lowest.
-  private var prefix: UInt64 = 0
-  private var prefixCount = 0
-  /// The envelope whose prefix was read and whose message has yet to come.
-  private var pending: Pending?
+  /// What waits behind them.
+  private var waiting = Deque<Piece>()
+  /// The envelope behind those, of which some has arrived but not all.
+  private(set) var partial: Partial?
+  /// What is wrong behind all of these.
+  private var failure: ConnectError?
 
   /// The bytes received and not yet handed out, prefixes included.
   private(set) var bufferedByteCount = 0
 
-  private struct Pending {
-    var flags: UInt8
-    var length: Int
-    /// What arrived of a message that spans chunks.
-    var partial: ByteBuffer?
+  private enum Piece {
+    /// One or more, each one whole, with their prefixes.
+    case envelopes(ByteBuffer)
+    case envelope(Envelope)
+  }
+
+  struct Partial {
+    /// The bytes of the prefix, the last one lowest.
+    private var prefix: UInt64 = 0
+    private var prefixCount = 0
+    /// What has arrived of the message.
+    private(set) var message = ByteBuffer()
+
+    var isPrefixComplete: Bool { self.prefixCount == Envelope.prefixLength }
+    var flags: UInt8 { UInt8(truncatingIfNeeded: self.prefix >> 32) }
+    var length: Int { Int(UInt32(truncatingIfNeeded: self.prefix)) }
+    var isComplete: Bool { self.isPrefixComplete && self.message.readableBytes == self.length }
+
+    mutating func readPrefix(from bytes: inout ByteBuffer) {
+      while !self.isPrefixComplete, let byte = bytes.readInteger(as: UInt8.self) {
+        self.prefix = self.prefix << 8 | UInt64(byte)
+        self.prefixCount += 1
+      }
+    }
+
+    mutating func readMessage(from bytes: inout ByteBuffer) {
+      let missing = self.length - self.message.readableBytes
+      guard var piece = bytes.readSlice(length: min(missing, bytes.readableBytes)), piece.readableBytes > 0
+      else { return }
+      if piece.readableBytes == self.length {
+        self.message = piece
+      } else {
+        self.message.reserveCapacity(min(self.length, EnvelopeDecoder.maximumReservation))
+        self.message.writeBuffer(&piece)
+      }
+    }
   }
 
   /// - Parameters:
@@ -48,18 +79,21 @@ struct EnvelopeDecoder {
     self.maximumEndSize = maximumEndSize
   }
 
+  /// Takes the next chunk of the body. Nothing more is kept once ``next()`` is bound to throw.
   mutating func receive(_ bytes: ByteBuffer) {
-    let count = bytes.readableBytes
-    guard count > 0 else { return }
-    self.bufferedByteCount += count
-    if self.current.readableBytes == 0 && self.rest.isEmpty {
-      self.current = bytes
-    } else if count < Self.smallChunkSize, let last = self.rest.indices.last,
-      self.rest[last].readableBytes < Self.smallChunkSize
-    {
-      self.rest[last].writeImmutableBuffer(bytes)
-    } else {
-      self.rest.append(bytes)
+    guard self.failure == nil else { return }
+    var bytes = bytes
+    self.bufferedByteCount += bytes.readableBytes
+    do throws(ConnectError) {
+      if self.partial != nil { try self.continuePartial(with: &bytes) }
+      if let envelopes = self.readWholeEnvelopes(from: &bytes) { self.append(envelopes) }
+      if bytes.readableBytes > 0 {
+        self.partial = Partial()
+        try self.continuePartial(with: &bytes)
+      }
+    } catch {
+      self.failure = error
+      self.partial = nil
     }
   }
 
@@ -68,94 +102,105 @@ struct EnvelopeDecoder {
   /// - Throws: ``ConnectError`` with `resource_exhausted` if the message is larger than the limit. The decoder
   ///   is of no use after that.
   mutating func next() throws(ConnectError) -> Envelope? {
-    if self.pending == nil {
-      guard let (flags, length) = self.readPrefix() else { return nil }
-      try self.check(length: length, flags: flags)
-      self.pending = Pending(flags: flags, length: length)
+    while self.current.readableBytes == 0 {
+      switch self.waiting.popFirst() {
+      case .envelopes(let envelopes):
+        self.current = envelopes
+      case .envelope(let envelope):
+        self.bufferedByteCount -= Envelope.prefixLength + envelope.message.readableBytes
+        return envelope
+      case nil:
+        if let failure = self.failure { throw failure }
+        return nil
+      }
     }
-    guard var pending = self.pending.take() else { return nil }
-    guard let message = self.readMessage(&pending) else {
-      self.pending = pending
-      return nil
-    }
-    self.bufferedByteCount -= Envelope.prefixLength + pending.length
-    return Envelope(flags: pending.flags, message: message)
+    guard let (flags, length) = self.current.readMultipleIntegers(as: (UInt8, UInt32).self),
+      let message = length == 0 ? ByteBuffer() : self.current.readSlice(length: Int(length))
+    else { return nil }
+    // The chunk's storage may be the transport's read buffer.
+    if self.current.readableBytes == 0 { self.current = ByteBuffer() }
+    self.bufferedByteCount -= Envelope.prefixLength + message.readableBytes
+    return Envelope(flags: flags, message: message)
   }
 
   /// Drops what is buffered.
   mutating func discard() {
     self.current = ByteBuffer()
-    self.rest.removeAll()
-    self.pending = nil
-    self.prefixCount = 0
+    self.waiting.removeAll()
+    self.partial = nil
     self.bufferedByteCount = 0
   }
 
-  private func check(length: Int, flags: UInt8) throws(ConnectError) {
-    let isEnd = self.endFlag != 0 && flags & self.endFlag != 0
-    let limit = isEnd ? self.maximumEndSize : self.maximumMessageSize
+  // MARK: Receiving
+
+  /// Gives the envelope that has begun what it lacks of `bytes`.
+  private mutating func continuePartial(with bytes: inout ByteBuffer) throws(ConnectError) {
+    // Taken out, so that its message is written in place.
+    guard var partial = self.partial.take() else { return }
+    if !partial.isPrefixComplete {
+      partial.readPrefix(from: &bytes)
+      if partial.isPrefixComplete, !self.accepts(length: partial.length, flags: partial.flags) {
+        throw self.tooLarge(partial)
+      }
+    }
+    if partial.isPrefixComplete { partial.readMessage(from: &bytes) }
+    if partial.isComplete {
+      self.waiting.append(.envelope(Envelope(flags: partial.flags, message: partial.message)))
+    } else {
+      self.partial = partial
+    }
+  }
+
+  /// The envelopes in front of `bytes` that are whole and within their limits; nil if there is none.
+  private func readWholeEnvelopes(from bytes: inout ByteBuffer) -> ByteBuffer? {
+    var end = bytes.readerIndex
+    while let flags = bytes.getInteger(at: end, as: UInt8.self),
+      let length = bytes.getInteger(at: end + 1, as: UInt32.self).map({ Int($0) }),
+      bytes.writerIndex - end - Envelope.prefixLength >= length,
+      self.accepts(length: length, flags: flags)
+    {
+      end += Envelope.prefixLength + length
+    }
+    return end > bytes.readerIndex ? bytes.readSlice(length: end - bytes.readerIndex) : nil
+  }
+
+  private mutating func append(_ envelopes: ByteBuffer) {
+    if self.current.readableBytes == 0 && self.waiting.isEmpty {
+      self.current = envelopes
+    } else if envelopes.readableBytes < Self.smallChunkSize,
+      case .envelopes(var last) = self.waiting.last, last.readableBytes < Self.smallChunkSize
+    {
+      // Taken out, so that it is written in place.
+      self.waiting.removeLast()
+      last.reserveCapacity(2 * Self.smallChunkSize)
+      last.writeImmutableBuffer(envelopes)
+      self.waiting.append(.envelopes(last))
+    } else {
+      self.waiting.append(.envelopes(envelopes))
+    }
+  }
+
+  // MARK: Limits
+
+  private func isEnd(flags: UInt8) -> Bool { self.endFlag != 0 && flags & self.endFlag != 0 }
+
+  private func limit(flags: UInt8) -> Int {
+    self.isEnd(flags: flags) ? self.maximumEndSize : self.maximumMessageSize
+  }
+
+  private func accepts(length: Int, flags: UInt8) -> Bool {
+    let limit = self.limit(flags: flags)
     // The limit is that of the message itself, which is checked when it is decompressed.
     let isCompressed = flags & Envelope.compressedFlag != 0
-    guard length > (isCompressed ? ResponseEncoding.maximumCompressedSize(of: limit) : limit) else { return }
-    let what = isEnd ? "end of the response" : "message"
-    throw ConnectError(
+    return length <= (isCompressed ? ResponseEncoding.maximumCompressedSize(of: limit) : limit)
+  }
+
+  private func tooLarge(_ envelope: Partial) -> ConnectError {
+    let what = self.isEnd(flags: envelope.flags) ? "end of the response" : "message"
+    let limit = self.limit(flags: envelope.flags)
+    return ConnectError(
       code: .resourceExhausted,
-      message: "received \(what) of \(length) bytes, which is over the limit of \(limit) bytes"
+      message: "received \(what) of \(envelope.length) bytes, which is over the limit of \(limit) bytes"
     )
-  }
-
-  private mutating func readPrefix() -> (flags: UInt8, length: Int)? {
-    if self.prefixCount == 0, self.current.readableBytes >= Envelope.prefixLength,
-      let (flags, length) = self.current.readMultipleIntegers(as: (UInt8, UInt32).self)
-    {
-      return (flags, Int(length))
-    }
-    while self.prefixCount < Envelope.prefixLength {
-      guard self.advance(), let byte = self.current.readInteger(as: UInt8.self) else { return nil }
-      self.prefix = self.prefix << 8 | UInt64(byte)
-      self.prefixCount += 1
-    }
-    let flags = UInt8(truncatingIfNeeded: self.prefix >> 32)
-    let length = UInt32(truncatingIfNeeded: self.prefix)
-    self.prefixCount = 0
-    self.prefix = 0
-    return (flags, Int(length))
-  }
-
-  /// The message if it is complete; what there is of it is moved to `pending` if not.
-  private mutating func readMessage(_ pending: inout Pending) -> ByteBuffer? {
-    if pending.length == 0 { return ByteBuffer() }
-    guard self.advance() else { return nil }
-    if pending.partial == nil, let message = self.current.readSlice(length: pending.length) {
-      self.releaseIfDrained()
-      return message
-    }
-    var partial = pending.partial.take() ?? ByteBuffer()
-    partial.reserveCapacity(min(pending.length, Self.maximumReservation))
-    while partial.readableBytes < pending.length && self.advance() {
-      let count = min(pending.length - partial.readableBytes, self.current.readableBytes)
-      if var piece = self.current.readSlice(length: count) { partial.writeBuffer(&piece) }
-    }
-    self.releaseIfDrained()
-    if partial.readableBytes == pending.length { return partial }
-    pending.partial = partial
-    return nil
-  }
-
-  /// Ensures that there is something to read in `current`, if there is anything at all.
-  private mutating func advance() -> Bool {
-    while self.current.readableBytes == 0 {
-      guard let next = self.rest.popFirst() else {
-        self.releaseIfDrained()
-        return false
-      }
-      self.current = next
-    }
-    return true
-  }
-
-  /// Lets go of a chunk that was read, whose storage may be the transport's read buffer.
-  private mutating func releaseIfDrained() {
-    if self.current.readableBytes == 0 { self.current = ByteBuffer() }
   }
 }

@@ -161,9 +161,8 @@ struct Connector: Sendable {
       delegate: attempt,
       logger: self.logger
     )
-    try channel.pipeline.syncOperations.addHTTP1Codec(self.configuration.http1)
     attempt.established(connection, version: .http1)
-    try channel.pipeline.syncOperations.addHandler(connection)
+    try channel.pipeline.syncOperations.addHTTP1(connection, configuration: self.configuration.http1)
   }
 
   private func startHTTP2(
@@ -189,8 +188,11 @@ struct Connector: Sendable {
 }
 
 extension ChannelPipeline.SynchronousOperations {
-  /// NIOHTTP1's client codec, with our limits.
-  func addHTTP1Codec(_ configuration: NIOHTTPClient.Configuration.HTTP1) throws {
+  /// Adds a connection, and in front of it NIOHTTP1's client codec with our limits.
+  func addHTTP1(
+    _ connection: HTTP1Connection,
+    configuration: NIOHTTPClient.Configuration.HTTP1
+  ) throws {
     var limits = NIOHTTPDecoderLimitConfiguration()
     limits.maxHeaderListSize = HTTP1Messages.parserLimit(configuration.maxHeaderListSize)
     limits.maxHeaderFieldSize = limits.maxHeaderListSize
@@ -200,6 +202,8 @@ extension ChannelPipeline.SynchronousOperations {
       informationalResponseStrategy: .drop,
       limitConfiguration: limits
     )
-    try self.addHandlers([HTTPRequestEncoder(), ByteToMessageHandler(decoder)])
+    try self.addHandlers([
+      HTTP1ReadGuard(connection), HTTPRequestEncoder(), ByteToMessageHandler(decoder), connection,
+    ])
   }
 }

@@ -2,12 +2,11 @@ internal import Connect
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOSSL
 
 /// An HTTP/1.1 connection: one request and its response at a time.
 ///
-/// It is the last handler of the channel, behind NIOHTTP1's encoder and decoder, and confined to the channel's
-/// event loop. Functions that the call or the pool calls only write; they flush, close and tell others
+/// It is the last handler of the channel, behind an ``HTTP1ReadGuard`` and NIOHTTP1's encoder and decoder, and
+/// confined to the channel's event loop. Functions that the call or the pool calls only write; they flush, close and tell others
 /// afterwards, from the event loop, so that nobody is called back from within a function he called.
 ///
 /// The response's body is held back by not reading: `read` is passed on only while the call has fewer than
@@ -17,7 +16,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   typealias OutboundIn = HTTPClientRequestPart
   typealias OutboundOut = HTTPClientRequestPart
 
-  private enum State {
+  enum State {
     /// Before the handler was added.
     case new
     case idle
@@ -29,21 +28,21 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
 
   private let eventLoop: any EventLoop
   private let authority: String
-  private let peer: String
+  let peer: String
   private let remoteAddress: String?
-  private let configuration: NIOHTTPClient.Configuration.HTTP1
-  private let responseWindow: Int
+  let configuration: NIOHTTPClient.Configuration.HTTP1
+  let responseWindow: Int
   private let logger: Logger
-  private var delegate: (any StreamConnectionDelegate)?
-  private var context: ChannelHandlerContext?
+  var delegate: (any StreamConnectionDelegate)?
+  var context: ChannelHandlerContext?
 
-  private var state = State.new
+  var state = State.new
   private var isDraining = false
   private var streamsServed = 0
   private var isFlushScheduled = false
-  private var isReadWithheld = false
+  var isReadWithheld = false
   /// TLS ended without its close_notify: the end of the connection proves nothing.
-  private var sawUncleanShutdown = false
+  var sawUncleanShutdown = false
 
   init(
     channel: any Channel,
@@ -182,7 +181,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     self.tellIfWritable()
   }
 
-  private func tellIfWritable() {
+  func tellIfWritable() {
     guard case .busy(let stream) = self.state, stream.awaitsWritability, !self.isFlushScheduled,
       self.context?.channel.isWritable == true
     else { return }
@@ -192,8 +191,51 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
 
   // MARK: - Reading
 
+  var awaitsHead: Bool {
+    if case .busy(let stream) = self.state, case .awaitingHead = stream.response { true } else { false }
+  }
+
+  /// Whether `count` bytes that have come from the peer are for the decoder. If they are no part of a response
+  /// that is due, the connection is given up.
+  func acceptsBytes(_ count: Int) -> Bool {
+    switch self.state {
+    case .busy(let stream):
+      guard stream.isFlushed else {
+        self.end(failing: .invalidHTTP1(self.peer, "it answered before the request was sent"))
+        return false
+      }
+      if case .complete = stream.response {
+        // More than was asked for. The response that is complete still counts.
+        stream.allowsReuse = false
+        return false
+      }
+      if let missing = stream.missingLength, count > missing { stream.allowsReuse = false }
+      return true
+    case .new, .idle:
+      self.end(failing: .invalidHTTP1(self.peer, "it answered without a request"))
+      return false
+    case .closing, .closed:
+      return false
+    }
+  }
+
+  /// Looks, once the decoder has seen a piece, whether what ended in it ended where it does. If not, the decoder
+  /// may hold the beginning of something that nobody asked for.
+  ///
+  /// - Parameters:
+  ///   - isHead: Whether the piece was to be of a head.
+  ///   - endsWithBlankLine: Whether its last bytes were a blank line, which ends heads and chunked bodies.
+  func didDecode(isHead: Bool, endsWithBlankLine: Bool) {
+    guard case .busy(let stream) = self.state, !endsWithBlankLine else { return }
+    switch stream.response {
+    case .awaitingHead: break
+    case .receivingBody: if isHead { stream.allowsReuse = false }
+    case .complete: if isHead || stream.missingLength != 0 { stream.allowsReuse = false }
+    }
+  }
+
   /// Delivers one part of a response. What comes after the call has lost interest is dropped.
-  private func receive(_ part: HTTPClientResponsePart, for stream: HTTP1Stream) {
+  func receive(_ part: HTTPClientResponsePart, for stream: HTTP1Stream) {
     switch (part, stream.response) {
     case (.head(let head), .awaitingHead):
       guard head.status.code != 101 else {
@@ -202,6 +244,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
       }
       guard self.accept(head.headers) else { return }
       stream.response = .receivingBody
+      stream.missingLength = HTTP1Messages.contentLength(head)
       stream.endsWithConnection = HTTP1Messages.endsWithConnection(head)
       stream.allowsReuse = head.isKeepAlive && !stream.endsWithConnection
       stream.handler?.streamDidReceive(
@@ -213,12 +256,12 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     case (.body(let bytes), .receivingBody):
       guard bytes.readableBytes > 0 else { return }
       stream.unconsumed += bytes.readableBytes
+      stream.missingLength? -= bytes.readableBytes
       stream.handler?.streamDidReceive(bytes)
     case (.end(let trailers), .receivingBody):
       guard self.accept(trailers) else { return }
       stream.response = .complete(trailers: HTTP1Messages.headers(trailers))
     default:
-      // More than was asked for. The response that is complete still counts.
       stream.allowsReuse = false
     }
   }
@@ -240,7 +283,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   /// Tells of the end of a response that is complete.
   ///
   /// - Parameter isLast: Whether the connection is of no further use.
-  private func deliverEnd(isLast: Bool = false) {
+  func deliverEnd(isLast: Bool = false) {
     guard case .busy(let stream) = self.state, case .complete(let trailers) = stream.response else { return }
     if self.sawUncleanShutdown, stream.endsWithConnection {
       let reason = "TLS ended without a close_notify, so the response may be cut short"
@@ -271,7 +314,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   // MARK: - Failing
 
   /// Fails the stream, if there is one, and closes the channel.
-  private func end(failing error: ConnectError) {
+  func end(failing error: ConnectError) {
     switch self.state {
     case .closed:
       return
@@ -291,7 +334,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     self.context?.close(promise: nil)
   }
 
-  private func lost(_ stream: HTTP1Stream, _ reason: String) -> ConnectError {
+  func lost(_ stream: HTTP1Stream, _ reason: String) -> ConnectError {
     let moment: String
     switch stream.response {
     case .awaitingHead: moment = stream.isFlushed ? "before the response" : "before the request was sent"
@@ -301,104 +344,5 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
       code: .unavailable,
       message: "the connection to \(self.peer) was lost \(moment): \(reason)"
     )
-  }
-
-  // MARK: - ChannelHandler
-
-  func handlerAdded(context: ChannelHandlerContext) {
-    self.context = context
-    if context.channel.isActive { self.becomeReady() }
-  }
-
-  func channelActive(context: ChannelHandlerContext) {
-    self.becomeReady()
-    context.fireChannelActive()
-  }
-
-  private func becomeReady() {
-    guard case .new = self.state else { return }
-    self.state = .idle
-    self.delegate?.connection(self, canServe: 1)
-  }
-
-  func handlerRemoved(context: ChannelHandlerContext) {
-    self.context = nil
-  }
-
-  func read(context: ChannelHandlerContext) {
-    if case .busy(let stream) = self.state, stream.unconsumed >= self.responseWindow {
-      self.isReadWithheld = true
-    } else {
-      context.read()
-    }
-  }
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    switch self.state {
-    case .busy(let stream) where !stream.isFlushed:
-      self.end(failing: .invalidHTTP1(self.peer, "it answered before the request was sent"))
-    case .busy(let stream):
-      self.receive(self.unwrapInboundIn(data), for: stream)
-    case .new, .idle:
-      self.end(failing: .invalidHTTP1(self.peer, "it answered without a request"))
-    case .closing, .closed:
-      break
-    }
-  }
-
-  func channelReadComplete(context: ChannelHandlerContext) {
-    self.deliverEnd()
-    context.fireChannelReadComplete()
-  }
-
-  func channelWritabilityChanged(context: ChannelHandlerContext) {
-    self.tellIfWritable()
-    context.fireChannelWritabilityChanged()
-  }
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    if case NIOSSLError.uncleanShutdown = error {
-      // What it means depends on what has arrived: see `deliverEnd` and `channelInactive`.
-      self.sawUncleanShutdown = true
-      return
-    }
-    self.deliverEnd(isLast: true)
-    guard case .busy(let stream) = self.state else {
-      self.end(failing: .invalidHTTP1(self.peer, String(describing: error)))
-      return
-    }
-    switch error {
-    case HTTPParserError.invalidEOFState:
-      self.end(failing: self.lost(stream, "the peer closed it"))
-    case HTTPParserError.headerOverflow:
-      let limit = self.configuration.maxHeaderListSize
-      self.end(
-        failing: ConnectError(
-          code: .resourceExhausted,
-          message: """
-            the response's header list has more than \(HTTP1Messages.parserLimit(limit)) bytes, \
-            the limit is \(limit)
-            """,
-          exception: error
-        )
-      )
-    case is HTTPParserError, is NIOHTTPDecoderError:
-      self.end(failing: .invalidHTTP1(self.peer, String(describing: error), error))
-    default:
-      var failure = self.lost(stream, TLSAlert.text(error))
-      failure.exception = error
-      self.end(failing: failure)
-    }
-  }
-
-  func channelInactive(context: ChannelHandlerContext) {
-    self.deliverEnd(isLast: true)
-    if case .busy(let stream) = self.state {
-      self.end(failing: self.lost(stream, "the peer closed it"))
-    }
-    self.state = .closed
-    self.delegate?.connectionDidClose(self, error: nil)
-    self.delegate = nil
-    context.fireChannelInactive()
   }
 }

@@ -65,6 +65,12 @@ enum HTTP1Messages {
     limit > Int.max / 4 ? Int.max : max(limit, 16 * 1024) * 4
   }
 
+  /// The length that the head gives for the body; nil if it gives none that counts.
+  static func contentLength(_ head: NIOHTTP1.HTTPResponseHead) -> Int? {
+    guard !head.headers.contains(name: "transfer-encoding") else { return nil }
+    return head.headers.first(name: "content-length").flatMap { Int($0) }
+  }
+
   /// Whether the body of the response ends where the connection does (RFC 9112, section 6.3).
   static func endsWithConnection(_ head: NIOHTTP1.HTTPResponseHead) -> Bool {
     switch head.status.code {

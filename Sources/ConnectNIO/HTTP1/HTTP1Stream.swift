@@ -28,8 +28,10 @@ final class HTTP1Stream: HTTPStream {
   var awaitsWritability = false
   /// Bytes of the body that the call was given and has not consumed.
   var unconsumed = 0
-  /// What the response's head said about using the connection again.
+  /// Whether the connection may be used again, after what the response's head said and what came behind it.
   var allowsReuse = true
+  /// How much of the response's body has yet to come, in bytes, if its head said how long it is.
+  var missingLength: Int?
   /// Whether the end of the connection is the end of the body.
   var endsWithConnection = false
 

@@ -57,6 +57,69 @@ final class HTTP1EmbeddedTests: XCTestCase {
     XCTAssertTrue(outcome.hasPrefix("failed unavailable"), outcome)
   }
 
+  private static let responses = [
+    "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+    "HTTP/1.1 304 Not Modified\r\ncontent-length: 9\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nbody",
+    "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nt: v\r\n\r\n",
+  ]
+
+  /// However its bytes are cut, a response that ends where the bytes do leaves the connection usable.
+  func testAResponseThatEndsWhereTheBytesDoKeepsTheConnection() throws {
+    for response in Self.responses {
+      for cut in 0...response.utf8.count {
+        let world = try World()
+        for _ in 0..<2 {
+          let call = world.start()
+          try world.receive(Array(response.utf8.prefix(cut)))
+          try world.receive(Array(response.utf8.dropFirst(cut)))
+          XCTAssertTrue(call.events.last?.hasPrefix("end") == true, "\(call.events)")
+        }
+        XCTAssertTrue(world.channel.isActive, "\(response) cut at \(cut)")
+      }
+    }
+  }
+
+  func testHalfAHeadBehindAResponseIsNoAnswerToTheNextRequest() throws {
+    let evil = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil"
+    for response in Self.responses {
+      for half in ["H", "HTTP/1.1 200 OK\r\ncontent-", "HTTP/1.1 200 OK\r\n", "body", "\n"] {
+        let world = try World()
+        let call = world.start()
+        try world.receive(response + half)
+        XCTAssertTrue(call.events.last?.hasPrefix("end") == true, "\(call.events)")
+        XCTAssertFalse(world.channel.isActive, "\(response)\(half)")
+        let second = world.start()
+        try world.receive(String(evil.dropFirst(half.count)))
+        XCTAssertEqual(second.events, ["failed unavailable unprocessed"])
+      }
+    }
+  }
+
+  func testHalfAHeadWhileIdleClosesTheConnection() throws {
+    for half in ["H", "\r\n", "HTTP/1.1 200 OK\r\ncontent-"] {
+      let world = try World()
+      let call = world.start()
+      try world.receive("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+      XCTAssertEqual(call.events.last, "end []")
+      XCTAssertTrue(world.channel.isActive)
+      try world.receive(half)
+      XCTAssertFalse(world.channel.isActive, half)
+      XCTAssertEqual(world.delegate.events, ["canServe 1", "stream closed", "will close", "closed"])
+      XCTAssertEqual(world.start().events, ["failed unavailable unprocessed"])
+    }
+  }
+
+  func testHalfAHeadBeforeTheRequestIsSentFailsTheCall() throws {
+    let world = try World()
+    let call = world.start(runs: false)
+    try world.channel.writeInbound(ByteBuffer(string: "HTTP/1.1 200 OK\r\n"))
+    XCTAssertEqual(call.events, ["failed internal unprocessed"])
+    XCTAssertFalse(world.channel.isActive)
+  }
+
   func testUnsolicitedBytesCloseAnIdleConnection() throws {
     let world = try World()
     try world.receive("HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n")
@@ -210,8 +273,7 @@ private final class World {
     )
     try self.channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
     try self.channel.pipeline.syncOperations.addHandler(self.counter)
-    try self.channel.pipeline.syncOperations.addHTTP1Codec(configuration)
-    try self.channel.pipeline.syncOperations.addHandler(self.connection)
+    try self.channel.pipeline.syncOperations.addHTTP1(self.connection, configuration: configuration)
   }
 
   func start(

@@ -41,6 +41,54 @@ final class EnvelopeDecoderTests: XCTestCase {
     chunk.clear()
   }
 
+  func testAMessageInPiecesIsCopiedOnceWhetherItIsReadOrNot() throws {
+    let size = 100_000
+    for piece in [1, 100, 1023, 1024, 20_000] {
+      for reads in [true, false] {
+        var rest = self.bytes([(0, [7]), (0, Array(repeating: 1, count: size)), (0, [8])])
+        var decoder = EnvelopeDecoder(maximumMessageSize: size)
+        var places: Set<UnsafeRawPointer?> = []
+        var envelopes: [Envelope] = []
+        while let chunk = rest.readSlice(length: min(piece, rest.readableBytes)), chunk.readableBytes > 0 {
+          decoder.receive(ByteBuffer(bytes: chunk.readableBytesView))
+          if reads { envelopes += try self.drain(&decoder) }
+          if let partial = decoder.partial, partial.length == size, partial.message.readableBytes > 0 {
+            places.insert(partial.message.withUnsafeReadableBytes { $0.baseAddress })
+          }
+        }
+        envelopes += try self.drain(&decoder)
+        XCTAssertEqual(envelopes.map(\.message.readableBytes), [1, size, 1])
+        // Where the first piece was written to, and nowhere else.
+        XCTAssertEqual(places, [envelopes[1].message.withUnsafeReadableBytes { $0.baseAddress }])
+      }
+    }
+  }
+
+  func testAPrefixOfItsOwnCostsNoCopyOfTheMessage() throws {
+    var decoder = EnvelopeDecoder(maximumMessageSize: 4000)
+    decoder.receive(ByteBuffer(bytes: [0, 0, 0, 0x0b, 0xb8]))
+    let message = ByteBuffer(repeating: 1, count: 3000)
+    decoder.receive(message)
+    let result = try XCTUnwrap(decoder.next()).message
+    XCTAssertEqual(result, message)
+    XCTAssertEqual(
+      result.withUnsafeReadableBytes { $0.baseAddress },
+      message.withUnsafeReadableBytes { $0.baseAddress }
+    )
+  }
+
+  func testNothingIsKeptBehindAMessageOverTheLimit() throws {
+    var decoder = EnvelopeDecoder(maximumMessageSize: 10)
+    decoder.receive(self.bytes([(0, [1]), (0, Array(repeating: 0, count: 11))]))
+    let count = decoder.bufferedByteCount
+    decoder.receive(ByteBuffer(repeating: 0, count: 1000))
+    XCTAssertEqual(decoder.bufferedByteCount, count)
+    XCTAssertEqual(try decoder.next()?.message, ByteBuffer(bytes: [1]))
+    for _ in 0..<2 { XCTAssertThrowsError(try decoder.next()) }
+    decoder.discard()
+    XCTAssertEqual(decoder.bufferedByteCount, 0)
+  }
+
   func testByteByByte() throws {
     let whole = self.bytes([(0, [1, 2, 3]), (1, []), (0, Array(0...255)), (2, [9])])
     for drainsEachTime in [true, false] {

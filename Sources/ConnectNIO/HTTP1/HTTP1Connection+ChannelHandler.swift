@@ -1,0 +1,96 @@
+internal import Connect
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOSSL
+
+extension HTTP1Connection {
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    if context.channel.isActive { self.becomeReady() }
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    self.becomeReady()
+    context.fireChannelActive()
+  }
+
+  private func becomeReady() {
+    guard case .new = self.state else { return }
+    self.state = .idle
+    self.delegate?.connection(self, canServe: 1)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if case .busy(let stream) = self.state, stream.unconsumed >= self.responseWindow {
+      self.isReadWithheld = true
+    } else {
+      context.read()
+    }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    // Nothing is decoded in other states: see `HTTP1ReadGuard`.
+    guard case .busy(let stream) = self.state else { return }
+    self.receive(self.unwrapInboundIn(data), for: stream)
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    self.deliverEnd()
+    context.fireChannelReadComplete()
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    self.tellIfWritable()
+    context.fireChannelWritabilityChanged()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if case NIOSSLError.uncleanShutdown = error {
+      // What it means depends on what has arrived: see `deliverEnd` and `channelInactive`.
+      self.sawUncleanShutdown = true
+      return
+    }
+    self.deliverEnd(isLast: true)
+    guard case .busy(let stream) = self.state else {
+      self.end(failing: .invalidHTTP1(self.peer, String(describing: error)))
+      return
+    }
+    switch error {
+    case HTTPParserError.invalidEOFState:
+      self.end(failing: self.lost(stream, "the peer closed it"))
+    case HTTPParserError.headerOverflow:
+      let limit = self.configuration.maxHeaderListSize
+      self.end(
+        failing: ConnectError(
+          code: .resourceExhausted,
+          message: """
+            the response's header list has more than \(HTTP1Messages.parserLimit(limit)) bytes, \
+            the limit is \(limit)
+            """,
+          exception: error
+        )
+      )
+    case is HTTPParserError, is NIOHTTPDecoderError:
+      self.end(failing: .invalidHTTP1(self.peer, String(describing: error), error))
+    default:
+      var failure = self.lost(stream, TLSAlert.text(error))
+      failure.exception = error
+      self.end(failing: failure)
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    self.deliverEnd(isLast: true)
+    if case .busy(let stream) = self.state {
+      self.end(failing: self.lost(stream, "the peer closed it"))
+    }
+    self.state = .closed
+    self.delegate?.connectionDidClose(self, error: nil)
+    self.delegate = nil
+    context.fireChannelInactive()
+  }
+}
