@@ -64,7 +64,7 @@ final class HTTP2Connection: StreamConnection {
   /// The last error of the channel, which explains why it is closed afterwards.
   var channelError: (any Error)?
   var hasServedStream = false
-  lazy var remoteAddress: String? = self.channel.remoteAddress.map(Self.text(of:))
+  lazy var remoteAddress: String? = self.channel.remoteAddress.flatMap { RemoteAddress.text($0) }
 
   var keepaliveTask: Scheduled<Void>?
   /// Whether anything was received since the keepalive timer was set.
@@ -88,12 +88,6 @@ final class HTTP2Connection: StreamConnection {
     self.delegate = delegate
     self.logger = logger
     self.session = HTTP2Session(configuration: configuration, scheme: scheme, authority: authority)
-  }
-
-  private static func text(of address: SocketAddress) -> String {
-    guard let host = address.ipAddress else { return address.pathname ?? address.description }
-    return host.utf8.contains(UInt8(ascii: ":"))
-      ? "[\(host)]:\(address.port ?? 0)" : "\(host):\(address.port ?? 0)"
   }
 
   // MARK: StreamConnection
@@ -197,6 +191,9 @@ extension HTTP2Connection {
     guard !self.isHandlingEvents else { return }
     self.isHandlingEvents = true
     while !self.session.events.isEmpty {
+      // Before anything else that came with it, so that a handler which starts a stream when it hears of an end
+      // is not given this connection again.
+      if self.session.goAway != nil, self.servedStreams != nil { self.reportWillClose() }
       swap(&self.handledEvents, &self.session.events)
       for index in self.handledEvents.indices { self.handle(self.handledEvents[index]) }
       self.handledEvents.removeAll(keepingCapacity: true)
@@ -286,7 +283,6 @@ extension HTTP2Connection {
   private func didReceiveGoAway() {
     guard let goAway = self.session.goAway else { return }
     self.logger.debug("HTTP/2 server is going away", metadata: ["reason": "\(goAway)"])
-    // First, so that a handler which starts a stream when it hears of an end is not given this connection again.
     self.reportWillClose()
     // libnghttp2 has closed the streams that were sent and are too late, and keeps those that wait.
     for stream in self.session.liveStreams where !stream.isHeaderSent {

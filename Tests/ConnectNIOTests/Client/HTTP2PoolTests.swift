@@ -83,6 +83,38 @@ final class HTTP2PoolTests: XCTestCase {
     await server.stop()
   }
 
+  /// The response and GOAWAY come in one read, and the caller starts the next call as soon as it hears of the
+  /// response: the pool must know by then that the connection takes no more.
+  func testACallStartedByTheLastResponseOfAConnection() async throws {
+    let server = try await RawServer { connection in
+      while let frame = connection.takeFrame() {
+        switch frame.kind {
+        case .settings where !frame.isAck:
+          connection.send(.settings(), .settingsAck)
+        case .headers:
+          connection.send(
+            .headers(frame.streamID),
+            .data(frame.streamID, "\(connection.index)", end: true),
+            .goAway(last: frame.streamID)
+          )
+        default:
+          break
+        }
+      }
+    }
+    let client = try TestClient(
+      Origin(scheme: .http, host: "127.0.0.1", port: server.port),
+      .init(version: .http2Only, limits: .init(http2ConnectionsPerOrigin: 1))
+    )
+    let second = client.call()
+    let first = client.call().onEnd { second.start() }
+    let texts = [try await first.start().response().text, try await second.response().text]
+    XCTAssertEqual(texts, ["0", "1"])
+    XCTAssertEqual(server.accepted, 2)
+    await client.shutdown()
+    await server.close()
+  }
+
   func testServerThatSendsNoSettings() async throws {
     let server = try await RawServer { _ in }
     let client = try TestClient(

@@ -344,4 +344,73 @@ final class NIOHTTPClientTests: XCTestCase {
     try await eventually("freed") { dropped == nil }
     await server.close()
   }
+
+  // MARK: A group of the user's
+
+  /// Origins take turns on the loops, and each is served on its own, also when calls for all come at once.
+  func testAGroupOfSeveralLoops() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 3)
+    let client = NIOHTTPClient(eventLoopGroup: group)
+    var servers: [RawServer] = []
+    for _ in 0..<3 {
+      servers.append(
+        try await RawServer { connection in
+          while let request = connection.takeRequest() { connection.respond(request.body) }
+        }
+      )
+    }
+    let loops = Array(group.makeIterator())
+    let origins = servers.map { Origin(scheme: .http, host: "127.0.0.1", port: $0.port) }
+    let endpoints = try origins.map { try client.endpoint(for: $0, on: nil, requiresHTTP2: false) }
+    XCTAssertEqual(Set(endpoints.map { ObjectIdentifier($0.executor) }).count, 3)
+    // A way to another's origin, on the same executor as a call that is under way.
+    let crossing = try client.endpoint(for: origins[1], on: endpoints[0].executor, requiresHTTP2: false)
+    XCTAssertTrue(crossing.executor === endpoints[0].executor)
+    XCTAssertFalse(crossing === endpoints[1])
+
+    var calls: [(text: String, call: TestCall)] = []
+    for (index, endpoint) in (endpoints + [crossing]).enumerated() {
+      let loop = try XCTUnwrap(loops.first { $0.isLoop(of: endpoint.executor) })
+      for number in 0..<50 {
+        let text = "\(index) \(number)"
+        let call = TestCall(endpoint, on: loop).start(body: .complete(ByteBuffer(string: text)))
+        calls.append((text, call))
+      }
+    }
+    for (text, call) in calls {
+      let answer = try await call.response().text
+      XCTAssertEqual(answer, text)
+    }
+    await client.shutdown()
+    try await group.shutdownGracefully()
+    for server in servers { await server.close() }
+  }
+
+  /// Against the rule, but no trap: the client, its endpoint and its connections outlive their loop.
+  func testAGroupThatIsShutDownFirst() async throws {
+    let server = try await RawServer { connection in
+      while connection.takeRequest() != nil { connection.respond() }
+    }
+    weak var dropped: (any HTTPEndpoint)?
+    func use() async throws {
+      let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+      let client = NIOHTTPClient(eventLoopGroup: group)
+      let origin = Origin(scheme: .http, host: "127.0.0.1", port: server.port)
+      let endpoint = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
+      dropped = endpoint
+      let call = TestCall(endpoint, on: group.next())
+      _ = try await call.start().response()
+      try await group.shutdownGracefully()
+    }
+    try await use()
+    try await eventually("closed") { server.open == 0 }
+    XCTAssertNil(dropped)
+    await server.close()
+  }
+}
+
+extension EventLoop {
+  fileprivate func isLoop(of executor: any CallExecutor) -> Bool {
+    (try? self.submit { executor.isCurrent }.wait()) ?? false
+  }
 }

@@ -208,7 +208,15 @@ final class HTTP2ExchangeTests: XCTestCase {
     let whole = try run(byteByByte: false)
     let bytes = try run(byteByByte: true)
     XCTAssertEqual(whole.0, bytes.0)
-    XCTAssertEqual(whole.1, bytes.1)
+    // That the server goes away is told before all else that came in the same read.
+    XCTAssertEqual(whole.1.dropFirst().first, .willClose)
+    XCTAssertEqual(bytes.1.dropLast(2).last, .willClose)
+    for events in [whole.1, bytes.1] {
+      XCTAssertEqual(
+        events.filter { $0 != .willClose && $0 != .canServe(5) },
+        [.canServe(Int(Int32.max))] + Array(repeating: .closedStream, count: 4) + [.closed(.unavailable)]
+      )
+    }
     XCTAssertEqual(whole.2, bytes.2)
     XCTAssertEqual(whole.2.map(\.kind), [.ping, .settings])
     XCTAssertEqual(

@@ -16,6 +16,7 @@ final class RawServer: Sendable {
     var received = ByteBuffer()
     /// What a script wants to remember.
     var requests = 0
+    private var frames = HTTP2FrameParser()
 
     init(channel: any Channel, index: Int) {
       self.channel = channel
@@ -38,6 +39,17 @@ final class RawServer: Sendable {
       self.received.moveReaderIndex(forwardBy: head.utf8.count + 4 + length)
       self.requests += 1
       return (head, String(rest.prefix(length)))
+    }
+
+    /// Takes one whole HTTP/2 frame, behind the client's preface; nil if it is not there yet.
+    func takeFrame() -> HTTP2Frame? {
+      self.frames.append(self.received.readableBytesView)
+      self.received.clear()
+      return self.frames.next()
+    }
+
+    func send(_ frames: HTTP2Frame...) {
+      self.channel.writeAndFlush(ByteBuffer(bytes: frames.flatMap(\.bytes)), promise: nil)
     }
 
     func send(_ text: String) {

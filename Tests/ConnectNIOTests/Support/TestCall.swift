@@ -32,6 +32,7 @@ final class TestCall: HTTPStreamHandler, @unchecked Sendable {
   private var received = 0
   private var writableCount = 0
   private var onWritable: (@Sendable (TestCall) -> Void)?
+  private var onEnd: (@Sendable () -> Void)?
   private var waiters: [(condition: (TestCall) -> Bool, promise: EventLoopPromise<Void>)] = []
 
   private let ended: EventLoopPromise<Outcome>
@@ -93,6 +94,12 @@ final class TestCall: HTTPStreamHandler, @unchecked Sendable {
 
   func onWritable(_ action: @escaping @Sendable (TestCall) -> Void) -> TestCall {
     self.onWritable = action
+    return self
+  }
+
+  /// Runs within the function that tells of the response's end.
+  func onEnd(_ action: @escaping @Sendable () -> Void) -> TestCall {
+    self.onEnd = action
     return self
   }
 
@@ -209,6 +216,7 @@ final class TestCall: HTTPStreamHandler, @unchecked Sendable {
       return
     }
     self.ended.succeed(.response(Response(head: head, body: self.body, trailers: trailers)))
+    self.onEnd?()
     self.checkWaiters()
   }
 

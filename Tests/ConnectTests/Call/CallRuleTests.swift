@@ -124,6 +124,72 @@ final class CallRuleTests: XCTestCase {
     XCTAssertEqual(transport.streams.first?.isCancelled, true)
   }
 
+  /// An async interceptor answers while its `next` is pending, which gives up what goes on inside.
+  func testAMetricsHookMayCancelWhenAnAttemptIsGivenUp() async {
+    for isCancelled in [true, false] {
+      let transport = ScriptedTransport.silent()
+      let handle = Box<CallHandle?>(nil)
+      let started = Signal<Void>()
+      let impatient = TestAsyncInterceptor.unary { request, next in
+        let pending = Task { try await next(request) }
+        await started.wait()
+        if isCancelled {
+          pending.cancel()
+          _ = await pending.result
+        }
+        return ResponseMessage(message: "own")
+      }
+      let cancelling = TestInterceptor.make { interceptor in
+        interceptor.unaryBytes.requestFunction = { request, proceed in
+          proceed(.success(request))
+          started.fire(())
+        }
+        interceptor.unaryBytes.responseMetricsFunction = { metrics, proceed in
+          handle.value?.cancel()
+          proceed(metrics)
+        }
+      }
+      let client = ProtocolClient.scripted(transport, interceptors: [impatient, cancelling])
+      let ends = Signal<ResponseMessage<Text>>()
+      handle.value = client.unary(.unary, "a") { ends.fire($0) }
+      let response = await ends.wait()
+      // When `next` was cancelled, the hook has cancelled the call before the interceptor could answer.
+      XCTAssertEqual(response.code, isCancelled ? .canceled : .ok)
+      transport.virtualExecutor.settle()
+      XCTAssertEqual(ends.count, 0)
+      XCTAssertEqual(transport.streams.first?.isCancelled, true)
+    }
+  }
+
+  /// An async interceptor ends a stream that goes on inside.
+  func testAMetricsHookMayCancelWhenAStreamIsCutShort() async {
+    let transport = ScriptedTransport { stream in
+      stream.respondStream()
+      stream.sendMessage("\"a\"")
+    }
+    let handle = Box<StreamHandle<Text, Text>?>(nil)
+    let short = TestAsyncInterceptor.stream { request, next in
+      _ = try await next(request)
+      return StreamResponse(results: PulledSequence([.message("own")]))
+    }
+    let cancelling = TestInterceptor.make {
+      $0.streamBytes.responseMetricsFunction = { metrics, proceed in
+        handle.value?.cancel()
+        proceed(metrics)
+      }
+    }
+    let client = ProtocolClient.scripted(transport, interceptors: [short, cancelling])
+    let ends = Signal<Code>()
+    handle.value = client.bidirectionalStream(.bidirectional) { result in
+      if case .complete(let code, _, _) = result { ends.fire(code) }
+    }
+    let code = await ends.wait()
+    XCTAssertEqual(code, .ok)
+    transport.virtualExecutor.settle()
+    XCTAssertEqual(ends.count, 0)
+    XCTAssertEqual(transport.streams.first?.isCancelled, true)
+  }
+
   // MARK: Sending to nobody
 
   func testSendFailsOnceAnInterceptorHasEndedTheStream() async {

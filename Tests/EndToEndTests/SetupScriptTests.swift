@@ -1,0 +1,58 @@
+import Foundation
+import XCTest
+
+/// `.ci/setup`, which says what a machine lacks.
+final class SetupScriptTests: XCTestCase {
+  /// Runs the script as one who may not install anything, on a machine where pkg-config finds no library.
+  private func run(_ arguments: [String]) throws -> (status: Int32, error: String) {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "setup-\(UUID())")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    for tool in ["bash", "echo", "mktemp", "rm", "xargs", "id", "pkg-config"] {
+      let path = try XCTUnwrap(
+        ["/usr/bin", "/bin"].map { "\($0)/\(tool)" }.first(where: FileManager.default.fileExists)
+      )
+      try FileManager.default.createSymbolicLink(atPath: "\(folder.path)/\(tool)", withDestinationPath: path)
+    }
+    // It only has to be there.
+    try FileManager.default.createSymbolicLink(
+      atPath: "\(folder.path)/swift",
+      withDestinationPath: "/bin/true"
+    )
+
+    let process = Process()
+    let errors = Pipe()
+    var root = URL(filePath: #filePath)
+    for _ in 0..<3 { root.deleteLastPathComponent() }
+    process.executableURL = URL(filePath: "/bin/bash")
+    process.arguments = [root.appending(path: ".ci/setup").path] + arguments
+    process.environment = ["PATH": folder.path, "PKG_CONFIG_LIBDIR": folder.path]
+    process.standardError = errors
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    let text = try errors.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    return (process.terminationStatus, String(decoding: text, as: UTF8.self))
+  }
+
+  func testNamesTheMissingLibraries() throws {
+    let result = try self.run(["build"])
+    XCTAssertEqual(result.status, 1)
+    XCTAssertEqual(
+      result.error,
+      """
+      System packages are missing. On Debian, run as root:
+        apt-get update && apt-get install --yes --no-install-recommends zlib1g-dev libnghttp2-dev
+
+      """
+    )
+  }
+
+  func testNamesWhatTheTestsNeedBesides() throws {
+    let result = try self.run([])
+    XCTAssertEqual(result.status, 1)
+    for package in ["zlib1g-dev", "libnghttp2-dev", "protobuf-compiler", "python3-venv"] {
+      XCTAssertTrue(result.error.contains(package), result.error)
+    }
+  }
+}
