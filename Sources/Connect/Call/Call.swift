@@ -154,7 +154,9 @@ class Call: @unchecked Sendable {
 
   /// Takes one retry from the cap. Returns false if the cap is reached or the delay would pass the deadline.
   final func takeRetry(after delay: Duration = .zero) -> Bool {
-    guard !self.isOver, self.attempt <= self.client.config.retries.maximumRetries else { return false }
+    guard !self.isOver, !self.isEnding, self.attempt <= self.client.config.retries.maximumRetries else {
+      return false
+    }
     if let remaining = self.remainingTime, delay >= remaining { return false }
     self.attempt += 1
     self.dropExchange()

@@ -27,7 +27,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private var hasEndedOnWire = false
 
   /// What was sent, while it may have to be sent again.
-  private var sent = ReplayLog<ByteBuffer>(maximumBytes: writeHighWaterMark)
+  /// The first message whatever its size, since most calls have no other.
+  private var sent = ReplayLog<ByteBuffer>(maximumBytes: writeHighWaterMark, keepsFirst: true)
   private var hasFinishedRequest = false
   private var unwrittenBytes = 0
   /// Bytes of the response that were given to us and that the transport may not yet replace by others.

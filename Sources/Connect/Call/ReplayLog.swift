@@ -9,10 +9,13 @@ struct ReplayLog<Element> {
   private let maximumBytes: Int
   /// Elements that are not bytes yet count for their number alone.
   private let maximumCount: Int
+  /// Whether the first element is kept however large it is.
+  private let keepsFirst: Bool
 
-  init(maximumBytes: Int, maximumCount: Int = 1024) {
+  init(maximumBytes: Int, maximumCount: Int = 1024, keepsFirst: Bool = false) {
     self.maximumBytes = maximumBytes
     self.maximumCount = maximumCount
+    self.keepsFirst = keepsFirst
   }
 
   mutating func append(_ element: Element, byteCount: Int = 0) {
@@ -26,6 +29,7 @@ struct ReplayLog<Element> {
     guard self.isComplete else { return }
     self.passByteCount += byteCount
     self.byteCount = max(self.byteCount, self.passByteCount)
+    if self.keepsFirst, self.elements.count == 1 { return }
     if self.byteCount > self.maximumBytes || self.elements.count > self.maximumCount { self.drop() }
   }
 

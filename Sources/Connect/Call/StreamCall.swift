@@ -85,7 +85,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
       completion(.requestFinished(self.method))
       return
     }
-    let maximum = self.client.config.limits.maximumQueuedMessages
+    let maximum = max(self.client.config.limits.maximumQueuedMessages, 1)
     guard self.outgoing.count < maximum else {
       completion(.tooManyQueuedMessages(maximum, method: self.method))
       return

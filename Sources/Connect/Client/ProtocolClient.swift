@@ -19,10 +19,22 @@ public final class ProtocolClient: Sendable {
   private let unaryContentType: String
   /// Of all calls that are not unary.
   private let streamContentType: String
+  private let maximumMetadataSize: Int
   let acceptedEncodings: AcceptedEncodings
   let wire: any WireProtocol
   /// Where this client's calls live.
   let executor: any CallExecutor
+  /// Where tasks wait for this client's calls at the least cost: the event loop of its connections. A task that prefers
+  /// it changes no thread when it starts a call, nor when the outcome arrives.
+  ///
+  /// ```swift
+  /// try await withTaskExecutorPreference(client.taskExecutor) {
+  ///   let response = try await client.unary(say, request).get()
+  /// }
+  /// ```
+  ///
+  /// What runs there must not block, nor compute for long: all calls on the loop wait for it.
+  public let taskExecutor: any _Concurrency.TaskExecutor
 
   /// - Parameter httpClient: The transport, which may serve several clients.
   public init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
@@ -42,7 +54,10 @@ public final class ProtocolClient: Sendable {
     let usable = try? host.get()
     self.origin = usable?.origin ?? Origin(scheme: .http, host: config.host, port: 0)
     self.pathPrefix = usable?.pathPrefix ?? ""
-    self.executor = (try? self.endpoint.get())?.executor ?? TaskExecutor()
+    let usableEndpoint = try? self.endpoint.get()
+    self.maximumMetadataSize = usableEndpoint?.maximumHeaderListSize ?? HeaderListSize.defaultLimit
+    self.executor = usableEndpoint?.executor ?? TaskExecutor()
+    self.taskExecutor = LoopTaskExecutor(self.executor)
   }
 
   // MARK: For calls
@@ -92,6 +107,7 @@ public final class ProtocolClient: Sendable {
       contentType: contentType,
       streamType: streamType,
       maximumMessageSize: self.config.limits.maximumReceivedMessageSize,
+      maximumMetadataSize: self.maximumMetadataSize,
       acceptedEncodings: self.acceptedEncodings
     )
   }

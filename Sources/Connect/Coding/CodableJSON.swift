@@ -13,6 +13,8 @@ enum CodableJSON {
   private static let deterministicEncoder = makeEncoder(formatting: [.withoutEscapingSlashes, .sortedKeys])
   private static let decoder = makeDecoder()
 
+  /// 0001-01-01 to 9999-12-31, in seconds since 2001.
+  private static let years1To9999 = -63_114_076_800.0...252_423_993_599.0
   private static let wholeSeconds = Date.ISO8601FormatStyle()
   private static let milliseconds = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
@@ -34,6 +36,12 @@ enum CodableJSON {
       nan: "NaN"
     )
     encoder.dateEncodingStrategy = .custom { date, encoder in
+      guard Self.years1To9999.contains(date.timeIntervalSinceReferenceDate) else {
+        throw EncodingError.invalidValue(
+          date,
+          .init(codingPath: encoder.codingPath, debugDescription: "a date that RFC 3339 cannot say")
+        )
+      }
       let milliseconds = (date.timeIntervalSinceReferenceDate * 1000).rounded()
       let style = milliseconds.remainder(dividingBy: 1000) == 0 ? Self.wholeSeconds : Self.milliseconds
       let rounded = Date(timeIntervalSinceReferenceDate: milliseconds / 1000)

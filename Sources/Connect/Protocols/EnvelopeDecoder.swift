@@ -3,17 +3,17 @@ internal import NIOCore
 
 /// Cuts a body into ``Envelope``s, wherever its chunks begin and end.
 ///
-/// A message that lies within one chunk is a slice of it; one that spans chunks is put together as they arrive,
-/// which copies it once, also while nobody takes messages. Limits are checked on the prefix, before anything is
+/// A message that lies within one chunk is a slice of it, unless it is small and has to wait; one that spans chunks is put
+/// together as they arrive. So each is copied once at most (above ``maximumReservation``, what has arrived is moved as it
+/// grows), and what waits holds little more memory than it has bytes. Limits are checked on the prefix, before anything is
 /// buffered for the message. What flags mean is the protocol's business, but for one: the flag that marks the
 /// last envelope (end-of-stream, trailers), which has a limit of its own.
 struct EnvelopeDecoder {
   /// What is reserved for a message on the word of its prefix alone, in bytes; more is reserved as more
   /// arrives.
   static let maximumReservation = 4 << 20
-  /// Chunks below this size that wait in a row are copied together, so that a peer which sends message by
-  /// message cannot make each of them hold a read buffer.
-  private static let smallChunkSize = 1024
+  /// What is smaller and has to wait is copied, so that it does not hold on to a read buffer.
+  static let smallSize = 1024
 
   private let maximumMessageSize: Int
   private let endFlag: UInt8
@@ -60,7 +60,7 @@ struct EnvelopeDecoder {
       let missing = self.length - self.message.readableBytes
       guard var piece = bytes.readSlice(length: min(missing, bytes.readableBytes)), piece.readableBytes > 0
       else { return }
-      if piece.readableBytes == self.length {
+      if piece.readableBytes == self.length, self.length >= EnvelopeDecoder.smallSize {
         self.message = piece
       } else {
         self.message.reserveCapacity(min(self.length, EnvelopeDecoder.maximumReservation))
@@ -167,14 +167,8 @@ struct EnvelopeDecoder {
   private mutating func append(_ envelopes: ByteBuffer) {
     if self.current.readableBytes == 0 && self.waiting.isEmpty {
       self.current = envelopes
-    } else if envelopes.readableBytes < Self.smallChunkSize,
-      case .envelopes(var last) = self.waiting.last, last.readableBytes < Self.smallChunkSize
-    {
-      // Taken out, so that it is written in place.
-      self.waiting.removeLast()
-      last.reserveCapacity(2 * Self.smallChunkSize)
-      last.writeImmutableBuffer(envelopes)
-      self.waiting.append(.envelopes(last))
+    } else if envelopes.readableBytes < Self.smallSize {
+      self.waiting.append(.envelopes(ByteBuffer(bytes: envelopes.readableBytesView)))
     } else {
       self.waiting.append(.envelopes(envelopes))
     }

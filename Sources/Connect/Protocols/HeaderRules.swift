@@ -7,10 +7,6 @@ internal import NIOCore
 /// Bytes from 0x80 on, UTF-8 that is, pass. Fields that steer the connection (RFC 9113, section 8.2.2) or
 /// belong to the wire protocol are refused.
 enum HeaderRules {
-  /// The size up to which metadata that arrives in a body is accepted, counted like a header list: 32 bytes for
-  /// each field besides name and value (RFC 9113, section 6.5.2).
-  static var maximumMetadataSize: Int { HeaderListSize.defaultLimit }
-
   /// Checks everything in `request` that a user or an interceptor may have set.
   ///
   /// - Throws: ``ConnectError`` with `invalid_argument`, which names what is wrong.
@@ -48,11 +44,6 @@ enum HeaderRules {
     if let query, !query.utf8.allSatisfy(self.isTargetByte) {
       throw self.error("the query '\(self.printable(query))' has a character that must not be in a URL")
     }
-  }
-
-  /// The size of `headers` as a header list, in bytes.
-  static func listSize(of headers: Headers) -> Int {
-    HeaderListSize.of(headers)
   }
 
   private static func check(
@@ -138,17 +129,6 @@ enum HeaderRules {
       text.unicodeScalars.prefix(100).reduce(into: "") { result, scalar in
         result.append(scalar.value < 0x20 || scalar.value == 0x7f ? "?" : Character(scalar))
       }
-    )
-  }
-}
-
-extension ConnectError {
-  /// Trailers that came in a body.
-  static func metadataTooLarge(_ size: Int) -> ConnectError {
-    ConnectError(
-      code: .resourceExhausted,
-      message: "received trailers of \(size) bytes,"
-        + " which is over the limit of \(HeaderRules.maximumMetadataSize) bytes"
     )
   }
 }

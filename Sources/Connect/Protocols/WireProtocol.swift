@@ -37,11 +37,13 @@ protocol WireProtocol: Sendable {
   /// - Parameters:
   ///   - contentType: The content-type of the request, which the response's has to match.
   ///   - maximumMessageSize: The limit for one received message, in bytes, after decompression.
+  ///   - maximumMetadataSize: The limit for metadata that come in the body, counted like a header list.
   ///   - acceptedEncodings: What the request has announced.
   func makeDecoder(
     contentType: String,
     streamType: StreamType,
     maximumMessageSize: Int,
+    maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
   ) -> any ResponseDecoder
 }

@@ -26,6 +26,10 @@ public protocol HTTPEndpoint: AnyObject, Sendable {
   /// Calls to this origin run here, and so do all functions of streams and handlers.
   var executor: any CallExecutor { get }
 
+  /// The largest header or trailer list that a response may have, counted as ``HeaderListSize`` does. Trailers in the
+  /// body of a response are held to it, too. ``HeaderListSize/defaultLimit`` unless the transport says otherwise.
+  var maximumHeaderListSize: Int { get }
+
   /// Starts a stream. To be called on ``executor``. Never fails by itself: whatever goes wrong reaches the
   /// handler through ``HTTPStreamHandler/streamDidFail(_:)``, and never before this function has returned.
   ///
@@ -34,6 +38,10 @@ public protocol HTTPEndpoint: AnyObject, Sendable {
     _ request: HTTPStreamRequest,
     handler: any HTTPStreamHandler
   ) -> any HTTPStream
+}
+
+extension HTTPEndpoint {
+  public var maximumHeaderListSize: Int { HeaderListSize.defaultLimit }
 }
 
 /// The head of a request, and its body where that is known as a whole.

@@ -106,7 +106,7 @@ extension Connector {
   /// BoringSSL says through NIOSSL only that verification failed. The certificate's dates tell one cause; the
   /// usual other one is its issuer.
   private static func whyUntrusted(_ certificate: NIOSSLCertificate?) -> String {
-    let untrusted = "its issuer is not a trusted authority (unknown CA)"
+    let untrusted = "no chain leads to a trusted authority (unknown CA), or it is not valid"
     guard let certificate else { return untrusted }
     let now = time(nil)
     if certificate.notValidAfter < now { return "it has expired" }

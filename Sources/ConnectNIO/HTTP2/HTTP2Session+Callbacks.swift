@@ -17,6 +17,7 @@ extension HTTP2Session {
     guard nghttp2_session_callbacks_new(&callbacks) == 0, nghttp2_option_new(&option) == 0 else { return nil }
     nghttp2_option_set_no_auto_window_update(option, 1)
     nghttp2_option_set_no_closed_streams(option, 1)
+    connect_nghttp2_option_allow_spaces_around_values(option)
 
     nghttp2_session_callbacks_set_on_header_callback(callbacks) {
       _,

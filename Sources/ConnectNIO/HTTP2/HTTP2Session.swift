@@ -152,7 +152,11 @@ final class HTTP2Session {
   }
 
   /// Whether GOAWAY was queued by libnghttp2, since the peer broke the protocol, and nothing else matters.
-  var isTerminating: Bool { !self.takesRequests && self.goAway == nil }
+  var isTerminating: Bool {
+    guard !self.takesRequests, self.goAway == nil, let handle = self.handle else { return false }
+    // Not because the identifiers are used up.
+    return nghttp2_session_get_next_stream_id(handle) <= UInt32(Int32.max)
+  }
 
   /// Queues a PING.
   func ping() {

@@ -356,10 +356,11 @@ extension ConnectionPool {
         actions.append(.fail(waiter, error))
       }
     }
-    guard self.openingCount == 0 else { return }
+    // Beside an open connection calls go on waiting, and each attempt that fails would at once be followed by another.
+    guard self.openingCount == 0 || self.openCount > 0, !self.isBackingOff else { return }
     self.failures += 1
     // Nothing after the first failure, then 50 ms, 100 ms and so on to one second.
-    guard self.failures > 1, !self.isBackingOff else { return }
+    guard self.failures > 1 else { return }
     self.isBackingOff = true
     actions.append(.backOff(.milliseconds(min(50 << min(self.failures - 2, 5), 1_000))))
   }

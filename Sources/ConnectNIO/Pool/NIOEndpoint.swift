@@ -15,6 +15,7 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
   private let loopExecutor: EventLoopExecutor
   private let connector: Connector
   private let waitingLimit: Int
+  let maximumHeaderListSize: Int
   private let logger: Logger
 
   private var pool: Pool
@@ -35,6 +36,12 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
     self.loopExecutor = executor
     self.connector = connector
     self.waitingLimit = configuration.limits.waitingCalls
+    self.maximumHeaderListSize =
+      switch connector.version.known(for: origin.scheme) {
+      case .http1: configuration.http1.maxHeaderListSize
+      case .http2: configuration.http2.maxHeaderListSize
+      case nil: max(configuration.http1.maxHeaderListSize, configuration.http2.maxHeaderListSize)
+      }
     self.logger = logger
     self.pool = Pool(
       limits: .init(

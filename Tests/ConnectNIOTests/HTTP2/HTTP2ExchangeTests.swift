@@ -185,6 +185,25 @@ final class HTTP2ExchangeTests: XCTestCase {
     XCTAssertEqual(second.events, [.started])
   }
 
+  /// RFC 9113 forbids them, and servers of gRPC send them: percent-encoding leaves a space as it is.
+  func testSpacesAtTheEndsOfAValueAreKept() throws {
+    let peer = try HTTP2TestPeer()
+    let handler = RecordingHandler()
+    _ = peer.startUnary(handler)
+    _ = try peer.sent()
+    try peer.send(
+      .headers(1, [(":status", "200"), ("name", " value ")]),
+      .headers(1, [("grpc-status", "9"), ("grpc-message", "no such user: ")], end: true)
+    )
+    XCTAssertEqual(
+      handler.events,
+      [
+        .started, .head(200, ["name": [" value "]]),
+        .end(["grpc-status": ["9"], "grpc-message": ["no such user: "]]),
+      ]
+    )
+  }
+
   func testByteByByte() throws {
     let frames: [HTTP2Frame] = [
       .headers(1, [(":status", "100")]), .headers(1, [(":status", "200"), ("name", "value")]), .ping(),

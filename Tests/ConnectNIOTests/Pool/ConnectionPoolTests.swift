@@ -163,6 +163,30 @@ final class ConnectionPoolTests: XCTestCase {
     XCTAssertEqual(harness.attempts.count, 1)
   }
 
+  /// A server that has stopped listening, and still serves a long call: the calls that wait must not make the pool
+  /// connect again and again.
+  func testAttemptsBesideAnOpenConnectionBackOff() {
+    var harness = PoolHarness(http1: 3, version: .http1)
+    harness.wait(1)
+    harness.succeed(.http1)
+    harness.wait(2)
+    harness.wait(3)
+    var failures = 0
+    for _ in 0..<100 where !harness.attempts.isEmpty {
+      harness.failAttempt()
+      failures += 1
+    }
+    XCTAssertEqual(failures, 3)
+    XCTAssertEqual(harness.backOffs, [.milliseconds(50)])
+    XCTAssertTrue(harness.failed.isEmpty)
+    harness.run(harness.pool.backoffDidElapse())
+    XCTAssertEqual(harness.attempts.count, 2)
+    harness.failAttempt()
+    harness.failAttempt()
+    XCTAssertEqual(harness.backOffs, [.milliseconds(50), .milliseconds(100)])
+    XCTAssertTrue(harness.attempts.isEmpty)
+  }
+
   func testBackOffBeginsWithTheSecondFailureAndGrows() {
     var harness = PoolHarness(version: .http2)
     harness.wait(1)

@@ -76,6 +76,19 @@ final class TransparentRetryTests: XCTestCase {
     XCTAssertEqual(transport.streams.map(\.sentMessages), [["\"a\"", "\"b\""], ["\"a\"", "\"b\""]])
   }
 
+  func testTheOnlyMessageIsSentAgainWhateverItsSize() async {
+    let transport = ScriptedTransport.replying([
+      { $0.onFinish = { $0.fail(ConnectError(code: .unavailable), isUnprocessed: true) } },
+      StreamChainTests.echo,
+    ])
+    let text = Text(String(repeating: "x", count: 500_000))
+    let stream = ProtocolClient.scripted(transport).serverStream(.serverStream, text)
+    var messages: [Text] = []
+    for await case .message(let message) in stream.results { messages.append(message) }
+    XCTAssertEqual(messages, [text])
+    XCTAssertEqual(transport.streams.count, 2)
+  }
+
   func testNotWhenMoreWasSentThanIsKept() async {
     let transport = ScriptedTransport.replying([
       { $0.onFinish = { $0.fail(ConnectError(code: .unavailable), isUnprocessed: true) } },

@@ -155,6 +155,20 @@ final class CodecTests: XCTestCase {
       String(buffer: try JSONCodec().encode(whole, as: .codable, deterministic: true)),
       #"{"born":"2024-02-29T12:00:00Z","name":""}"#
     )
+    for (seconds, text) in [
+      (-63_114_076_800.0, "0001-01-01T00:00:00Z"), (252_423_993_599.0, "9999-12-31T23:59:59Z"),
+    ] {
+      let bytes = try JSONCodec().encode(
+        Person(name: "", born: Date(timeIntervalSinceReferenceDate: seconds)),
+        as: .codable,
+        deterministic: true
+      )
+      XCTAssertEqual(String(buffer: bytes), #"{"born":"\#(text)","name":""}"#)
+    }
+    for seconds in [.infinity, -.infinity, .nan, 1e300, -63_114_076_801, 252_423_993_600] {
+      let person = Person(name: "", born: Date(timeIntervalSinceReferenceDate: seconds))
+      XCTAssertThrowsError(try JSONCodec().encode(person, as: .codable, deterministic: true), "\(seconds)")
+    }
   }
 
   func testNumbersThatJSONLacks() throws {

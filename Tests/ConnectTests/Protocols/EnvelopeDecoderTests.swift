@@ -64,6 +64,28 @@ final class EnvelopeDecoderTests: XCTestCase {
     }
   }
 
+  /// Whether it came in a chunk with other things, or behind a prefix that came before.
+  func testASmallMessageThatWaitsDoesNotHoldItsChunk() throws {
+    var decoder = EnvelopeDecoder(maximumMessageSize: 10_000)
+    var large = self.bytes([(0, Array(repeating: 1, count: 5000))])
+    decoder.receive(large)
+    large.writeBytes([0, 0, 0, 0, 1])
+    decoder.receive(large)
+    let chunk = ByteBuffer(bytes: [7] + Array(repeating: 0, count: 65_536))
+    decoder.receive(try XCTUnwrap(chunk.getSlice(at: 0, length: 1)))
+    let whole = self.bytes([(0, [8]), (0, Array(repeating: 2, count: 5000))])
+    decoder.receive(try XCTUnwrap(whole.getSlice(at: 0, length: 6)))
+    let messages = try self.drain(&decoder).map(\.message)
+    XCTAssertEqual(messages.map(\.readableBytes), [5000, 5000, 1, 1])
+    for (message, chunk) in zip(messages.suffix(2), [chunk, whole]) {
+      let place = try XCTUnwrap(message.withUnsafeReadableBytes { $0.baseAddress })
+      chunk.withUnsafeReadableBytes { bytes in
+        guard let start = bytes.baseAddress else { return XCTFail("no bytes") }
+        XCTAssertFalse((start..<start + bytes.count).contains(place))
+      }
+    }
+  }
+
   func testAPrefixOfItsOwnCostsNoCopyOfTheMessage() throws {
     var decoder = EnvelopeDecoder(maximumMessageSize: 4000)
     decoder.receive(ByteBuffer(bytes: [0, 0, 0, 0x0b, 0xb8]))

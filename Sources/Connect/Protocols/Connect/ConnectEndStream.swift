@@ -19,9 +19,10 @@ struct ConnectEndStream {
   /// Decodes the message. `"error": null` means success, as the conformance suite wants it; an error without a
   /// usable code is `unknown`.
   ///
+  /// - Parameter maximumMetadataSize: How large its metadata may be, counted like a header list.
   /// - Throws: ``ConnectError``: `internal` if it is not what the protocol says it should be,
-  ///   `resource_exhausted` if the metadata is over ``HeaderRules/maximumMetadataSize``.
-  init(_ message: ByteBuffer) throws(ConnectError) {
+  ///   `resource_exhausted` if the metadata is too large.
+  init(_ message: ByteBuffer, maximumMetadataSize: Int) throws(ConnectError) {
     let json: JSON
     do {
       json = try JSONDecoder().decode(JSON.self, from: Data(message.readableBytesView))
@@ -38,10 +39,7 @@ struct ConnectEndStream {
     for (name, values) in (json.metadata ?? [:]).sorted(by: { $0.key < $1.key }) {
       for value in values ?? [] { trailers.add(name: name, value: value) }
     }
-    let size = HeaderRules.listSize(of: trailers)
-    guard size <= HeaderRules.maximumMetadataSize else {
-      throw .metadataTooLarge(size)
-    }
+    try HeaderListSize.check(metadata: trailers, limit: maximumMetadataSize)
     self.trailers = trailers
   }
 

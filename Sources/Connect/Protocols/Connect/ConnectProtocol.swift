@@ -74,6 +74,7 @@ struct ConnectProtocol: WireProtocol {
     contentType: String,
     streamType: StreamType,
     maximumMessageSize: Int,
+    maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
   ) -> any ResponseDecoder {
     if streamType == .unary {
@@ -86,6 +87,7 @@ struct ConnectProtocol: WireProtocol {
       ConnectStreamDecoder(
         contentType: contentType,
         maximumMessageSize: maximumMessageSize,
+        maximumMetadataSize: maximumMetadataSize,
         acceptedEncodings: acceptedEncodings
       )
     }

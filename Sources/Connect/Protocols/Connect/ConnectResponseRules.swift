@@ -33,14 +33,16 @@ enum ConnectResponseRules {
     guard let contentType = head.headers.first("content-type"),
       MediaType.matches(contentType, "application/json")
     else { return fallback }
-    let text: ByteBuffer
+    let encoding: ResponseEncoding
     do throws(ConnectError) {
-      let encoding = try acceptedEncodings.encoding(of: head.headers, header: "content-encoding")
-      text = try encoding.decompress(body, maximumSize: ConnectErrorJSON.maximumSize)
+      encoding = try acceptedEncodings.encoding(of: head.headers, header: "content-encoding")
     } catch {
       return error
     }
-    guard let json = ConnectErrorJSON.parse(text) else { return fallback }
+    // One that does not decompress is one that does not parse: the status says what there is to say.
+    guard let text = try? encoding.decompress(body, maximumSize: ConnectErrorJSON.maximumSize),
+      let json = ConnectErrorJSON.parse(text)
+    else { return fallback }
     var error = json.error(fallback: fallback.code)
     if json.code == nil, error.message == nil { error.message = fallback.message }
     return error

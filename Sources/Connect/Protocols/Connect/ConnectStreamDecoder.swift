@@ -9,6 +9,7 @@ internal import NIOCore
 struct ConnectStreamDecoder: ResponseDecoder {
   private let contentType: String
   private let maximumMessageSize: Int
+  private let maximumMetadataSize: Int
   private let acceptedEncodings: AcceptedEncodings
   private var encoding = ResponseEncoding(pool: nil, header: "connect-content-encoding")
 
@@ -35,9 +36,15 @@ struct ConnectStreamDecoder: ResponseDecoder {
     case done
   }
 
-  init(contentType: String, maximumMessageSize: Int, acceptedEncodings: AcceptedEncodings = .none) {
+  init(
+    contentType: String,
+    maximumMessageSize: Int,
+    maximumMetadataSize: Int = HeaderListSize.defaultLimit,
+    acceptedEncodings: AcceptedEncodings = .none
+  ) {
     self.contentType = contentType
     self.maximumMessageSize = maximumMessageSize
+    self.maximumMetadataSize = maximumMetadataSize
     self.acceptedEncodings = acceptedEncodings
     self.envelopes = EnvelopeDecoder(
       maximumMessageSize: maximumMessageSize,
@@ -121,7 +128,7 @@ struct ConnectStreamDecoder: ResponseDecoder {
       return try self.encoding.message(of: envelope, maximumSize: self.maximumMessageSize)
     }
     let end = try self.encoding.message(of: envelope, maximumSize: ConnectErrorJSON.maximumSize)
-    self.endStream = try ConnectEndStream(end)
+    self.endStream = try ConnectEndStream(end, maximumMetadataSize: self.maximumMetadataSize)
     return nil
   }
 

@@ -32,12 +32,14 @@ struct GRPCProtocol: WireProtocol {
     contentType: String,
     streamType: StreamType,
     maximumMessageSize: Int,
+    maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
   ) -> any ResponseDecoder {
     GRPCResponseDecoder(
       baseContentType: Self.contentType,
       contentType: contentType,
       maximumMessageSize: maximumMessageSize,
+      maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings
     )
   }

@@ -16,6 +16,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
   private let contentType: String
   private let trailerPlace: TrailerPlace
   private let maximumMessageSize: Int
+  private let maximumMetadataSize: Int
   private let acceptedEncodings: AcceptedEncodings
   private var encoding = ResponseEncoding(pool: nil, header: "grpc-encoding")
 
@@ -47,6 +48,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
     baseContentType: String,
     contentType: String,
     maximumMessageSize: Int,
+    maximumMetadataSize: Int = HeaderListSize.defaultLimit,
     acceptedEncodings: AcceptedEncodings = .none,
     trailerPlace: TrailerPlace = .http
   ) {
@@ -54,11 +56,12 @@ struct GRPCResponseDecoder: ResponseDecoder {
     self.contentType = contentType
     self.trailerPlace = trailerPlace
     self.maximumMessageSize = maximumMessageSize
+    self.maximumMetadataSize = maximumMetadataSize
     self.acceptedEncodings = acceptedEncodings
     self.envelopes = EnvelopeDecoder(
       maximumMessageSize: maximumMessageSize,
       endFlag: trailerPlace == .body ? GRPCWebTrailers.flag : 0,
-      maximumEndSize: HeaderRules.maximumMetadataSize
+      maximumEndSize: maximumMetadataSize
     )
   }
 
@@ -134,8 +137,8 @@ struct GRPCResponseDecoder: ResponseDecoder {
     guard envelope.flags & ~Envelope.compressedFlag != 0 else {
       return try self.encoding.message(of: envelope, maximumSize: self.maximumMessageSize)
     }
-    let block = try self.encoding.message(of: envelope, maximumSize: HeaderRules.maximumMetadataSize)
-    self.bodyTrailers = try GRPCWebTrailers.parse(block)
+    let block = try self.encoding.message(of: envelope, maximumSize: self.maximumMetadataSize)
+    self.bodyTrailers = try GRPCWebTrailers.parse(block, maximumSize: self.maximumMetadataSize)
     return nil
   }
 

@@ -40,12 +40,14 @@ struct GRPCWebProtocol: WireProtocol {
     contentType: String,
     streamType: StreamType,
     maximumMessageSize: Int,
+    maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
   ) -> any ResponseDecoder {
     GRPCWebResponseDecoder(
       isText: self.isText,
       contentType: contentType,
       maximumMessageSize: maximumMessageSize,
+      maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings
     )
   }

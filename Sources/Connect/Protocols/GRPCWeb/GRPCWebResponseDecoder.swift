@@ -11,12 +11,14 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
     isText: Bool,
     contentType: String,
     maximumMessageSize: Int,
+    maximumMetadataSize: Int = HeaderListSize.defaultLimit,
     acceptedEncodings: AcceptedEncodings = .none
   ) {
     self.decoder = GRPCResponseDecoder(
       baseContentType: isText ? GRPCWebProtocol.textContentType : GRPCWebProtocol.contentType,
       contentType: contentType,
       maximumMessageSize: maximumMessageSize,
+      maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings,
       trailerPlace: .body
     )

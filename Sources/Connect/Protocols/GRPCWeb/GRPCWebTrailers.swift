@@ -10,9 +10,11 @@ enum GRPCWebTrailers {
   /// The fields in `block`: lines that end with CRLF (a bare LF will do, and so will the end of the block), names
   /// in any case, values without the spaces around them.
   ///
-  /// - Throws: ``ConnectError``: `internal` if a line has no name, `resource_exhausted` if there are more than
-  ///   ``HeaderRules/maximumMetadataSize``.
-  static func parse(_ block: ByteBuffer) throws(ConnectError) -> Headers {
+  /// - Parameter maximumSize: How large they may be, counted like a header list.
+  /// - Throws: ``ConnectError``: `internal` if a line has no name, `resource_exhausted` if they are too large.
+  static func parse(_ block: ByteBuffer, maximumSize: Int = HeaderListSize.defaultLimit) throws(ConnectError)
+    -> Headers
+  {
     var fields = Headers()
     for line in block.readableBytesView.split(separator: UInt8(ascii: "\n")) {
       let line = self.trimmed(line)
@@ -25,10 +27,7 @@ enum GRPCWebTrailers {
         value: String(decoding: self.trimmed(line[line.index(after: colon)...]), as: UTF8.self)
       )
     }
-    let size = HeaderRules.listSize(of: fields)
-    guard size <= HeaderRules.maximumMetadataSize else {
-      throw .metadataTooLarge(size)
-    }
+    try HeaderListSize.check(metadata: fields, limit: maximumSize)
     return fields
   }
 

@@ -75,7 +75,10 @@ final class ConnectCompressionTests: XCTestCase {
     let results = self.unary(try self.gzip(json), status: 409, type: "application/json", limit: 5)
     XCTAssertEqual(results.code, .aborted)
     XCTAssertEqual(results.error?.message, "oops")
-    XCTAssertEqual(self.unary(Array(json.utf8), status: 409, type: "application/json").code, .internalError)
+    // What does not decompress, or is too large, says no more than the status.
+    XCTAssertEqual(self.unary(Array(json.utf8), status: 503, type: "application/json").code, .unavailable)
+    let bomb = try self.gzip(String(repeating: " ", count: ConnectErrorJSON.maximumSize + 1))
+    XCTAssertEqual(self.unary(bomb, status: 503, type: "application/json").code, .unavailable)
     XCTAssertEqual(self.unary([], status: 404, type: "application/json").code, .unimplemented)
     XCTAssertEqual(self.unary([1], encoding: "br", status: 404, type: "text/html").code, .unimplemented)
   }

@@ -52,6 +52,7 @@ final class ConnectProtocolTests: XCTestCase {
       contentType: "a",
       streamType: .unary,
       maximumMessageSize: 1,
+      maximumMetadataSize: 1,
       acceptedEncodings: .none
     )
     XCTAssertTrue(unary is ConnectUnaryDecoder)
@@ -60,6 +61,7 @@ final class ConnectProtocolTests: XCTestCase {
         contentType: "a",
         streamType: type,
         maximumMessageSize: 1,
+        maximumMetadataSize: 1,
         acceptedEncodings: .none
       )
       XCTAssertTrue(stream is ConnectStreamDecoder)
