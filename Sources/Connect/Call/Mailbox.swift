@@ -66,7 +66,7 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
         }
       }
       switch event {
-      case .run(let job): job.start()
+      case .run(let job): job.start(on: self.executor)
       case .value(let result): return try result.get()
       }
     }
@@ -97,9 +97,9 @@ final class Job: Sendable {
   }
 
   /// Starts the task, which inherits the task-local values of the caller.
-  func start() {
+  func start(on executor: any CallExecutor) {
     self.state.withLock { state in
-      let task = Task { await self.body() }
+      let task = Task(executorPreference: executor.taskExecutor) { await self.body() }
       if case .cancelled = state { task.cancel() } else { state = .running(task) }
     }
   }

@@ -119,7 +119,7 @@ final class CallRuleTests: XCTestCase {
     }
     let code = await ends.wait()
     XCTAssertEqual(code, .ok)
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(ends.count, 0)
     XCTAssertEqual(transport.streams.first?.isCancelled, true)
   }

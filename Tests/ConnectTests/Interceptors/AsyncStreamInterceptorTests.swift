@@ -117,7 +117,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     for (expected, count) in [("headers", 0), ("0", 1), ("1", 2)] {
       let result = await iterator.next()
       XCTAssertEqual(result?.short, expected)
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       XCTAssertEqual(read.value, count)
     }
     XCTAssertGreaterThan(transport.streams[0].unconsumed, 90 * 6)
@@ -306,7 +306,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     let results = Signal<String>()
     client.serverStream(.serverStream, "x") { results.fire($0.short) }
     await started.wait()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     // The interceptor reads in a task of its own; the deadline may pass before it has begun to.
     transport.virtualExecutor.advance(by: .seconds(1))
     let end = await results.wait()
@@ -339,7 +339,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
       await started.wait()
       withExtendedLifetime(stream) {}
     }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertTrue(transport.streams[0].isCancelled)
     // The interceptor's task lets go of it on a thread of the pool.
     for _ in 0..<50 where leaked != nil { try? await Task.sleep(for: .milliseconds(1)) }

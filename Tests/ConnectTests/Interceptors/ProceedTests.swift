@@ -46,7 +46,7 @@ final class ProceedTests: XCTestCase {
     ) { $0.logger = Logger(label: "test") { _ in EventLogHandler(events: log) } }
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.message, "x")
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(transport.streams.count, 1)
     XCTAssertEqual(log.all.count, 4)
     XCTAssertTrue(log.all.allSatisfy { $0.contains("ignored") }, "\(log.all)")
@@ -86,7 +86,7 @@ final class ProceedTests: XCTestCase {
     var received: [Text] = []
     for try await message in client.serverStream(.serverStream, "a").messages { received.append(message) }
     XCTAssertEqual(received, ["a"])
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(log.all.count, 1 + 2 + 3)
   }
 
@@ -118,7 +118,7 @@ final class ProceedTests: XCTestCase {
     let weak = WeakReference()
     let client = ProtocolClient.scripted(transport, interceptors: [weak.keepingFactory], timeout: .seconds(1))
     let outcome = client.outcome(of: "x").outcome
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertNotNil(weak.object)
     transport.virtualExecutor.advance(by: .seconds(1))
     let response = await outcome.wait()
@@ -132,12 +132,12 @@ final class ProceedTests: XCTestCase {
     let weak = WeakReference()
     let client = ProtocolClient.scripted(transport, interceptors: [weak.keepingFactory])
     let (handle, outcome) = client.outcome(of: "x")
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     handle.cancel()
     handle.cancel()
     let response = await outcome.wait()
     XCTAssertEqual(response.error?.code, .canceled)
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(outcome.count, 0)
     XCTAssertNil(weak.object)
   }
@@ -148,7 +148,7 @@ final class ProceedTests: XCTestCase {
     let client = ProtocolClient.scripted(transport, interceptors: [dropping])
     let timed = client.outcome(of: "x", options: CallOptions(timeout: .seconds(1))).outcome
     let (handle, cancelled) = client.outcome(of: "x")
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(timed.count, 0)
     XCTAssertEqual(cancelled.count, 0)
     handle.cancel()
@@ -225,14 +225,14 @@ final class ProceedTests: XCTestCase {
       let outcome = client.outcome(of: "x").outcome
       let results = Signal<StreamResult<Text>>()
       client.serverStream(.serverStream, "x") { results.fire($0) }
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       transport.virtualExecutor.advance(by: .seconds(1))
       _ = await outcome.wait()
       _ = await results.wait()
     }
     XCTAssertEqual(kept.value.count, 4)
     for late in kept.exchange([]) { late() }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(transport.streams.count, 0)
   }
 
@@ -284,7 +284,7 @@ final class ProceedTests: XCTestCase {
       }
       let response = await outcome.wait()
       XCTAssertEqual(response.code, .canceled, place)
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       XCTAssertEqual(outcome.count, 0)
       handle.value = nil
     }

@@ -159,7 +159,7 @@ final class RetryTests: XCTestCase {
         timeout: .seconds(10)
       )
       let outcome = client.outcome(of: "x").outcome
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       transport.virtualExecutor.advance(by: .milliseconds(1999))
       XCTAssertEqual(transport.streams.count, 1)
       transport.virtualExecutor.advance(by: .milliseconds(1))
@@ -170,7 +170,7 @@ final class RetryTests: XCTestCase {
       )
       let response = await outcome.wait()
       XCTAssertEqual(response.message, "x")
-      XCTAssertEqual(transport.virtualExecutor.pendingTimers, 0)
+      XCTAssertEqual(transport.virtualExecutor.scheduled, [])
     }
   }
 

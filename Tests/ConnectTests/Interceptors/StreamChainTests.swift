@@ -141,16 +141,16 @@ final class StreamChainTests: XCTestCase {
     let handle = client.bidirectionalStream(.bidirectional) { _ in }
     let accepted = Signal<ConnectError?>()
     handle.send("a") { accepted.fire($0) }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(events.all, [])
     XCTAssertEqual(accepted.count, 0)
     let proceed = await head.wait()
     proceed()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(events.all, ["a"])
     XCTAssertEqual(accepted.count, 1)
     handle.cancel()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertTrue(transport.streams[0].isCancelled)
   }
 
@@ -315,7 +315,7 @@ final class StreamChainTests: XCTestCase {
     for expected in ["headers", "0", "1"] {
       let result = await iterator.next()
       XCTAssertEqual(result?.short, expected)
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       XCTAssertEqual(events.all.last, "A < \(expected)")
     }
     XCTAssertGreaterThan(transport.streams[0].unconsumed, 90 * 6)
@@ -340,13 +340,13 @@ final class StreamChainTests: XCTestCase {
     ) { $0.limits.maximumWaitingValues = 4 }
     let results = Box<[String]>([])
     let handle = client.serverStream(.serverStream, "go") { results.value = results.value + [$0.short] }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(seen.value, 4)
     XCTAssertEqual(results.value, [])
     XCTAssertGreaterThan(transport.streams[0].unconsumed, 90 * 6)
     let proceed = await first.wait()
     proceed()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(results.value.count, 101)
     XCTAssertEqual(transport.streams[0].unconsumed, 0)
     handle.cancel()
@@ -369,7 +369,7 @@ final class StreamChainTests: XCTestCase {
     let handle = client.bidirectionalStream(.bidirectional) { _ in }
     let accepted = Box(0)
     for _ in 0..<10 { handle.send("x") { if $0 == nil { _ = accepted.increment() } } }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(seen.value, 4)
     XCTAssertEqual(accepted.value, 4)
     handle.cancel()
@@ -381,12 +381,12 @@ final class StreamChainTests: XCTestCase {
     let handle = client.bidirectionalStream(.bidirectional) { _ in }
     let accepted = Box(0)
     let large = Text(String(repeating: "x", count: 40_000))
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     for _ in 0..<5 { handle.send(large) { if $0 == nil { _ = accepted.increment() } } }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(accepted.value, 2)
     transport.virtualExecutor.sync { transport.streams[0].becomeWritable() }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(accepted.value, 5)
     handle.cancel()
   }

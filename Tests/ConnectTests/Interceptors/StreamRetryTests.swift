@@ -115,15 +115,15 @@ final class StreamRetryTests: XCTestCase {
     )
     let results = Box<[String]>([])
     let handle = client.bidirectionalStream(.bidirectional) { results.value = results.value + [$0.short] }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     handle.send("a")
     handle.finish()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(transport.streams.count, 1)
     transport.virtualExecutor.advance(by: .seconds(1))
     XCTAssertEqual(transport.streams.count, 2)
     XCTAssertEqual(results.value, ["headers", "a", "end ok"])
-    XCTAssertEqual(transport.virtualExecutor.pendingTimers, 0)
+    XCTAssertEqual(transport.virtualExecutor.scheduled, [])
   }
 
   func testTheCapHoldsAndTheLastErrorIsReported() async {
