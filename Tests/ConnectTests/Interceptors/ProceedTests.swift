@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import Logging
 import NIOCore
 import Synchronization

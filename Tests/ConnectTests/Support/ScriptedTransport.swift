@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import Synchronization
 
@@ -8,7 +9,8 @@ import Synchronization
 final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
   typealias Script = @Sendable (ScriptedStream) -> Void
 
-  let virtualExecutor = VirtualExecutor()
+  /// Async interceptors run in the concurrency pool, as in production.
+  let virtualExecutor = VirtualExecutor(runsTasks: false)
   private let script: Script
   private let started = Mutex<[ScriptedStream]>([])
 
@@ -43,7 +45,7 @@ final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
 
 /// A stream of a ``ScriptedTransport``: the call's side, and the functions with which a script answers.
 ///
-/// Confined to the executor, but for reading from a test after `settle()`.
+/// Confined to the executor, but for reading from a test after `runUntilIdle()`.
 final class ScriptedStream: HTTPStream, @unchecked Sendable {
   let request: HTTPStreamRequest
   private let executor: VirtualExecutor

@@ -1,0 +1,5 @@
+import ConnectTesting
+import XCTest
+
+final class VirtualExecutorTests: XCTestCase {
+}
