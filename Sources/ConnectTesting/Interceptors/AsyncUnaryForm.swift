@@ -1,0 +1,172 @@
+internal import Connect
+internal import Synchronization
+
+/// An interceptor of unary calls in its async form. Its function runs in a task on the driver's executor; `next`
+/// waits there until the driver is given a response.
+final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
+  typealias Request = HTTPRequest<Input>
+  typealias Response = ResponseMessage<Output>
+  typealias RequestVisit = HookVisit<RequestVerb<Request, Response>>
+  typealias ResponseVisit = HookVisit<ResponseVerb<Request, Response>>
+
+  /// What the interceptor is at, and so what its next step means.
+  private enum Visit {
+    case none
+    case request(RequestVisit)
+    case response(ResponseVisit, since: Duration)
+  }
+
+  private struct State {
+    var visit = Visit.none
+    var pendingNext: CheckedContinuation<Response, any Error>?
+    var task: Task<Void, Never>?
+    /// What the interceptor returned though no response had been given to its `next`.
+    var early: Response?
+    var hasEnded = false
+  }
+
+  private let name: String
+  private let interceptor: any AsyncUnaryInterceptor
+  private let method: MethodSpec<Input, Output>
+  private let time: DriverTime
+  private let state = Mutex(State())
+
+  init(
+    _ name: String,
+    _ interceptor: any AsyncUnaryInterceptor,
+    _ method: MethodSpec<Input, Output>,
+    _ time: DriverTime
+  ) {
+    self.name = name
+    self.interceptor = interceptor
+    self.method = method
+    self.time = time
+  }
+
+  func label(_ hook: String) -> String { "\(self.name), unary async \(hook)" }
+
+  // MARK: From the driver
+
+  func request(_ request: Request, _ visit: RequestVisit) {
+    // A new call of the function, as when an interceptor outside asks for a retry.
+    self.stop()
+    self.state.withLock { $0.visit = .request(visit) }
+    let task = Task(executorPreference: self.time.executor) {
+      let response: Result<Response, ConnectError>
+      do {
+        response = .success(
+          try await self.interceptor.interceptUnary(
+            request,
+            method: self.method,
+            next: UnaryNext { try await self.next($0) }
+          )
+        )
+      } catch {
+        response = .failure(ConnectError(error))
+      }
+      guard !Task.isCancelled else { return }
+      self.finish(with: response)
+    }
+    self.state.withLock { $0.task = task }
+  }
+
+  func response(_ response: Response, _ visit: ResponseVisit) {
+    let (pending, early) = self.state.withLock { state in
+      defer {
+        state.pendingNext = nil
+        state.early = nil
+      }
+      if state.pendingNext != nil { state.visit = .response(visit, since: self.time.executor.now) }
+      return (state.pendingNext, state.early)
+    }
+    if let pending {
+      pending.resume(returning: response)
+    } else if let early {
+      visit.add(.proceed(early))
+    } else {
+      visit.report(.notWaiting)
+    }
+  }
+
+  func metrics(_ metrics: HTTPMetrics, _ visit: HookVisit<HTTPMetrics>) {
+    visit.add(metrics)
+  }
+
+  func end() {
+    self.state.withLock { $0.hasEnded = true }
+    self.stop()
+  }
+
+  private func stop() {
+    let (task, pending) = self.state.withLock { state in
+      defer {
+        state.task = nil
+        state.pendingNext = nil
+        state.early = nil
+        state.visit = .none
+      }
+      return (state.task, state.pendingNext)
+    }
+    task?.cancel()
+    pending?.resume(throwing: CancellationError())
+  }
+
+  // MARK: From the interceptor
+
+  private func next(_ request: Request) async throws -> Response {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        self.begin(request, continuation)
+      }
+    } onCancel: {
+      let pending = self.state.withLock { state in
+        defer { state.pendingNext = nil }
+        return state.pendingNext
+      }
+      pending?.resume(throwing: CancellationError())
+    }
+  }
+
+  private func begin(_ request: Request, _ continuation: CheckedContinuation<Response, any Error>) {
+    let refusal = self.state.withLock { state -> (any Error)? in
+      guard !state.hasEnded, !Task.isCancelled else { return CancellationError() }
+      guard state.pendingNext == nil else {
+        return ConnectError(
+          code: .internalError,
+          message: "an interceptor called next while an earlier next was pending"
+        )
+      }
+      state.pendingNext = continuation
+      return nil
+    }
+    if let refusal { return continuation.resume(throwing: refusal) }
+    switch self.takeVisit() {
+    case .none: break
+    case .request(let visit): visit.add(.proceed(.success(request)))
+    case .response(let visit, let start): visit.add(.retry(request, after: self.time.executor.now - start))
+    }
+  }
+
+  private func finish(with result: Result<Response, ConnectError>) {
+    switch (self.takeVisit(), result) {
+    case (.request(let visit), .success(let response)): visit.add(.answer(response))
+    case (.request(let visit), .failure(let error)): visit.add(.proceed(.failure(error)))
+    case (.response(let visit, _), _): visit.add(.proceed(self.response(result)))
+    case (.none, _): self.state.withLock { $0.early = self.response(result) }
+    }
+  }
+
+  private func response(_ result: Result<Response, ConnectError>) -> Response {
+    switch result {
+    case .success(let response): response
+    case .failure(let error): Response(error: error)
+    }
+  }
+
+  private func takeVisit() -> Visit {
+    self.state.withLock { state in
+      defer { state.visit = .none }
+      return state.visit
+    }
+  }
+}
