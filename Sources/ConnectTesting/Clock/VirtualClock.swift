@@ -1,5 +1,5 @@
-internal import Synchronization
 internal import Connect
+internal import Synchronization
 
 /// The time of a ``VirtualExecutor`` as a `Clock`, for code that sleeps on a clock that it is given.
 ///

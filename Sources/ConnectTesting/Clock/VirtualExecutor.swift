@@ -32,21 +32,23 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
     var queuedCount = 0
   }
 
-  /// How many rounds of work, or timers, one function runs before it gives up on the executor ever being idle.
-  private static let maximumRounds = 100_000
-
   private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
   private let queue = DispatchQueue(label: "virtual executor")
   private let state = Mutex(State())
   private let runsTasks: Bool
+  private let maximumRounds: Int
 
   /// An executor whose time is zero.
   ///
-  /// - Parameter runsTasks: Whether the async interceptors of its calls run here, which makes what they do certain
-  ///   in order. If not, they run in the concurrency pool, as in production.
-  public init(runsTasks: Bool = true) {
+  /// - Parameters:
+  ///   - runsTasks: Whether the async interceptors of its calls run here, which makes what they do certain in order.
+  ///     If not, they run in the concurrency pool, as in production.
+  ///   - maximumRounds: How many timers, or rounds of work that gave more work, one function runs before it gives up
+  ///     on the executor ever being idle.
+  public init(runsTasks: Bool = true, maximumRounds: Int = 100_000) {
     self.runsTasks = runsTasks
+    self.maximumRounds = maximumRounds
     self.queue.setSpecific(key: Self.key, value: ObjectIdentifier(self))
   }
 
@@ -97,12 +99,12 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
   /// Moves time on to `time` since the executor was made, and runs each timer that is due at its time, and all work
   /// that it gives. Time never goes back: a `time` that has passed only runs what is due.
   ///
-  /// - Returns: Whether the executor has become idle; false if 100,000 timers have not been enough for that, for
+  /// - Returns: Whether the executor has become idle; false if it had not after as many timers as it may run, for
   ///   example since one without delay schedules itself again. Then time stands where the last one was.
   @discardableResult
   public func advance(to time: Duration) -> Bool {
     var isIdle = self.runUntilIdle()
-    for _ in 0..<Self.maximumRounds {
+    for _ in 0..<self.maximumRounds {
       guard let timer = self.takeTimer(dueBy: max(time, self.now)) else {
         self.state.withLock { $0.now = max($0.now, time) }
         return isIdle
@@ -143,12 +145,12 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
 
   /// Waits until all work that was given, and what that gave, is done. Time stands still.
   ///
-  /// - Returns: Whether the executor has become idle; false if 100,000 rounds of work have always given more, or if
-  ///   called on the executor.
+  /// - Returns: Whether the executor has become idle; false if each of as many rounds of work as it may run has given
+  ///   more, or if called on the executor.
   @discardableResult
   public func runUntilIdle() -> Bool {
     guard !self.isCurrent else { return false }
-    for _ in 0..<Self.maximumRounds {
+    for _ in 0..<self.maximumRounds {
       self.queue.sync {}
       guard self.state.withLock({ $0.queuedCount == 0 }) else { continue }
       // What the last piece of work held on to is released behind it.

@@ -147,6 +147,7 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
       } catch {
         // A transform has thrown, which ends the attempt.
         guard !Task.isCancelled else { return }
+        self.state.withLock { $0.messageVisits.letGo() }
         results.append(.failed(ConnectError(error)))
         results.finish()
       }
@@ -213,8 +214,7 @@ private struct Visits<Verb: Sendable> {
 
   /// The value at `index` is asked for: if nothing went on in the place of the one before, it was dropped.
   func willRead(_ index: Int, verb: Verb) {
-    guard index > 0, self.all.indices.contains(index - 1) else { return }
-    self.end(at: index - 1, verb)
+    if index > 0 { self.end(at: index - 1, verb) }
   }
 
   /// Something goes on in the place of the value that was read last.
@@ -228,7 +228,13 @@ private struct Visits<Verb: Sendable> {
     if let last { self.end(at: last, verb) }
   }
 
+  /// No value is passed on any more.
+  func letGo() {
+    for visit in self.all { visit.report(.letGoOfProceed) }
+  }
+
   private func end(at index: Int, _ verb: Verb) {
-    if self.all[index].isOpen { self.all[index].add(verb) }
+    guard self.all.indices.contains(index), self.all[index].isOpen else { return }
+    self.all[index].add(verb)
   }
 }

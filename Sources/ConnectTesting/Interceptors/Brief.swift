@@ -22,7 +22,8 @@ private func behind(_ title: String, _ text: String) -> String {
 extension ByteBuffer: BriefValue {
   var brief: String {
     let text = String(buffer: self)
-    let isText = text.utf8.elementsEqual(self.readableBytesView) && !text.contains { $0.isNewline || $0 == "\0" }
+    let isText =
+      text.utf8.elementsEqual(self.readableBytesView) && !text.contains { $0.isNewline || $0 == "\0" }
     return isText && text.count <= 200 ? text : "\(self.readableBytes) bytes"
   }
 }
