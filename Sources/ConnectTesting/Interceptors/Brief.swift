@@ -29,7 +29,7 @@ extension ByteBuffer: BriefValue {
 }
 
 extension HTTPRequest: BriefValue {
-  var brief: String { Message.self == Void.self ? self.url.path : describe(self.message) }
+  var brief: String { describe(self.message) }
 }
 
 extension ConnectError: BriefValue {

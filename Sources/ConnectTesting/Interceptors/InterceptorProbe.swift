@@ -46,11 +46,14 @@ public final class InterceptorProbe: Sendable {
   ///   - name: What the events of this place are called.
   ///   - levels: Which hooks are there. With ``HookEvent/Level/async`` the place is also an interceptor in the async
   ///     form.
+  ///   - metrics: Whether metrics hooks are there, too. Nothing waits for them, so in streams their place in the order
+  ///     is not certain.
   public func factory(
     _ name: String,
-    levels: Set<HookEvent.Level> = [.message, .byte]
+    levels: Set<HookEvent.Level> = [.message, .byte],
+    metrics: Bool = false
   ) -> InterceptorFactory {
-    { _ in ProbingInterceptor(probe: self, name: name, levels: levels) }
+    { _ in ProbingInterceptor(probe: self, name: name, levels: levels, recordsMetrics: metrics) }
   }
 
   fileprivate func record(
@@ -75,12 +78,26 @@ private struct ProbingInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor
   let probe: InterceptorProbe
   let name: String
   let levels: Set<HookEvent.Level>
+  let recordsMetrics: Bool
 
   // MARK: Hooks
 
-  func unaryFunction() -> UnaryFunction { self.unaryHooks(.byte) }
+  func unaryFunction() -> UnaryFunction {
+    var hooks: UnaryFunction = self.unaryHooks(.byte)
+    if self.recordsMetrics { hooks.responseMetricsFunction = self.metricsFunction }
+    return hooks
+  }
 
-  func streamFunction() -> StreamFunction { self.streamHooks(.byte) }
+  func streamFunction() -> StreamFunction {
+    var hooks: StreamFunction = self.streamHooks(.byte)
+    if self.recordsMetrics { hooks.responseMetricsFunction = self.metricsFunction }
+    return hooks
+  }
+
+  private func metricsFunction(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
+    self.record(.byte, .metrics, metrics)
+    proceed(metrics)
+  }
 
   func unaryMessageFunction<Input, Output>(
     _ method: MethodSpec<Input, Output>
@@ -104,10 +121,6 @@ private struct ProbingInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor
       responseFunction: { response, proceed in
         self.record(level, .response, response)
         proceed(response)
-      },
-      responseMetricsFunction: { metrics, proceed in
-        self.record(level, .metrics, metrics)
-        proceed(metrics)
       }
     )
   }
@@ -126,10 +139,6 @@ private struct ProbingInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor
       streamResultFunction: { result, proceed in
         self.record(level, .result, result)
         proceed(result)
-      },
-      responseMetricsFunction: { metrics, proceed in
-        self.record(level, .metrics, metrics)
-        proceed(metrics)
       }
     )
   }

@@ -10,7 +10,9 @@ final class InterceptorProbeTests: XCTestCase {
 
   func testUnaryCallsInOrderWithValues() async {
     let probe = InterceptorProbe()
-    let client = NoteTransport(self.executor).client([probe.factory("A"), probe.factory("B")])
+    let client = NoteTransport(self.executor).client([
+      probe.factory("A", metrics: true), probe.factory("B", metrics: true),
+    ])
     let response = await client.unary(Note.post, Note("hello"))
     XCTAssertEqual(response.message, Note("hello"))
     XCTAssertEqual(
@@ -45,7 +47,7 @@ final class InterceptorProbeTests: XCTestCase {
     ])
     _ = await client.unary(Note.post, Note("hello"))
     XCTAssertEqual(
-      probe.events.filter { $0.hook != .metrics }.outline,
+      probe.events.outline,
       ["A message request", "B byte request", "B byte response not_found", "A message response not_found"]
     )
     XCTAssertEqual(probe.events.last?.description, "A message response not_found: sorry")
@@ -114,14 +116,14 @@ final class InterceptorProbeTests: XCTestCase {
   func testStreams() async throws {
     let probe = InterceptorProbe()
     let client = NoteTransport(self.executor).client([
-      probe.factory("A"), probe.factory("B", levels: [.async]),
+      probe.factory("A", metrics: true), probe.factory("B", levels: [.async]),
     ])
     let received = try await self.chat(client)
     XCTAssertEqual(received, [Note("one"), Note("two")])
     XCTAssertEqual(
       probe.events.filter { $0.level == .message }.transcript,
       """
-      A message request: /notes.v1.Notes/Chat
+      A message request
       A message request message: one
       A message request message: two
       A message result headers
@@ -133,7 +135,7 @@ final class InterceptorProbeTests: XCTestCase {
     XCTAssertEqual(
       probe.events.filter { $0.level == .async }.transcript,
       """
-      B async request: /notes.v1.Notes/Chat
+      B async request
       B async request message: one
       B async request message: two
       B async result headers

@@ -170,12 +170,12 @@ final class ProceedTests: XCTestCase {
   }
 
   func testDroppedUncalledWithNobodyLeftFailsAndOuterHooksAreTold() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport.echo()
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recording("A", to: events),
+        probe.factory("A"),
         TestInterceptor.make { interceptor in
           interceptor.unaryBytes.requestFunction = { _, proceed in Task.detached { _ = proceed } }
         },
@@ -185,7 +185,7 @@ final class ProceedTests: XCTestCase {
     let response = await outcome.wait()
     XCTAssertEqual(response.error?.code, .internalError)
     XCTAssertEqual(
-      events.all,
+      probe.events.outline,
       ["A message request", "A byte request", "A byte response internal", "A message response internal"]
     )
   }

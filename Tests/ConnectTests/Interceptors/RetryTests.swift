@@ -103,18 +103,18 @@ final class RetryTests: XCTestCase {
   }
 
   func testOuterHooksDoNotSeeARetriedAttempt() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport.replying([Self.failing, Self.failing, Self.fine])
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recording("A", to: events), Self.retrying(1), Self.retrying(1, bytes: true),
+        probe.factory("A"), Self.retrying(1), Self.retrying(1, bytes: true),
       ]
     )
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.message, "x")
     XCTAssertEqual(
-      events.all,
+      probe.events.outline,
       [
         "A message request", "A byte request",
         "A byte request", "A byte response unavailable",

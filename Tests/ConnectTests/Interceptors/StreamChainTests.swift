@@ -45,15 +45,15 @@ final class StreamChainTests: XCTestCase {
   }
 
   func testRequestsPassInOrderAndResultsInReverse() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let client = ProtocolClient.scripted(
       ScriptedTransport(Self.echo),
-      interceptors: ["A", "B"].map { TestInterceptor.recordingStream($0, to: events) }
+      interceptors: ["A", "B"].map { probe.factory($0, levels: [.message]) }
     )
     let results = await self.results(client, sending: ["x"])
     XCTAssertEqual(results, ["headers", "x", "end ok"])
     XCTAssertEqual(
-      events.all,
+      probe.events.map(\.short),
       [
         "A head", "B head", "A > x", "B > x",
         "B < headers", "A < headers", "B < x", "A < x", "B < end ok", "A < end ok",
@@ -62,32 +62,17 @@ final class StreamChainTests: XCTestCase {
   }
 
   func testByteHooksSeeEncodedMessagesInsideOfMessageHooks() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let client = ProtocolClient.scripted(
       ScriptedTransport(Self.echo),
       interceptors: [
-        TestInterceptor.make { interceptor in
-          interceptor.streamBytes = StreamFunction(
-            requestFunction: { request, proceed in
-              events.add("byte head")
-              proceed(.success(request))
-            },
-            requestDataFunction: { data, proceed in
-              events.add("byte > \(String(buffer: data))")
-              proceed(data)
-            },
-            streamResultFunction: { result, proceed in
-              events.add("byte < \(result.short)")
-              proceed(result)
-            }
-          )
-        },
-        TestInterceptor.recordingStream("M", to: events),
+        probe.factory("byte", levels: [.byte]),
+        probe.factory("M", levels: [.message]),
       ]
     )
     _ = await self.results(client, sending: ["x"])
     XCTAssertEqual(
-      events.all,
+      probe.events.map(\.short),
       [
         "M head", "byte head", "M > x", "byte > \"x\"",
         "byte < headers", "M < headers", "byte < \"x\"", "M < x", "byte < end ok", "M < end ok",
@@ -180,7 +165,7 @@ final class StreamChainTests: XCTestCase {
   }
 
   func testAMessageInPlaceOfTheEndAndAnEndInPlaceOfAMessage() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let replacing: @Sendable (String, StreamResult<Text>) -> InterceptorFactory = { what, replacement in
       TestInterceptor.make { interceptor in
         interceptor.streamMessages.streamResultFunction = { result, proceed in
@@ -188,7 +173,7 @@ final class StreamChainTests: XCTestCase {
         }
       }
     }
-    let outer = TestInterceptor.recordingStream("A", to: events)
+    let outer = probe.factory("A", levels: [.message])
     let message = ProtocolClient.scripted(
       ScriptedTransport(Self.echo),
       interceptors: [outer, replacing("end ok", .message("more"))]
@@ -208,7 +193,7 @@ final class StreamChainTests: XCTestCase {
     let second = await self.results(end, sending: [])
     XCTAssertEqual(second, ["headers", "end aborted"])
     XCTAssertTrue(transport.streams[0].isCancelled)
-    XCTAssertEqual(events.all.suffix(2), ["A < headers", "A < end aborted"])
+    XCTAssertEqual(probe.events.map(\.short).suffix(2), ["A < headers", "A < end aborted"])
   }
 
   func testReplacingErrors() async {
@@ -240,9 +225,9 @@ final class StreamChainTests: XCTestCase {
   func testFailingAndAnsweringAtEachPosition() async {
     for position in 0..<3 {
       for isFailing in [true, false] {
-        let events = Events()
+        let probe = InterceptorProbe()
         let transport = ScriptedTransport(Self.echo)
-        var factories = ["A", "B", "C"].map { TestInterceptor.recordingStream($0, to: events) }
+        var factories = ["A", "B", "C"].map { probe.factory($0, levels: [.message]) }
         factories[position] = TestInterceptor.make { interceptor in
           interceptor.streamMessages = StreamMessageFunction(
             requestFunction: { _, proceed in
@@ -269,7 +254,7 @@ final class StreamChainTests: XCTestCase {
         XCTAssertEqual(transport.streams.count, 0)
         let outside = ["A", "B", "C"].prefix(position)
         XCTAssertEqual(
-          events.all.filter { !$0.contains(">") },
+          probe.events.map(\.short).filter { !$0.contains(">") },
           outside.map { "\($0) head" }
             + expected.flatMap { result in outside.reversed().map { "\($0) < \(result)" } }
         )
@@ -278,7 +263,7 @@ final class StreamChainTests: XCTestCase {
   }
 
   func testAnsweringInAByteHook() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport(Self.echo)
     let client = ProtocolClient.scripted(
       transport,
@@ -288,19 +273,19 @@ final class StreamChainTests: XCTestCase {
             proceed.answer(StreamAnswer(messages: [ByteBuffer(string: "\"1\"")]))
           }
         },
-        TestInterceptor.recordingStream("M", to: events),
+        probe.factory("M", levels: [.message]),
       ]
     )
     let results = await self.results(client, sending: [])
     XCTAssertEqual(results, ["headers", "1", "end ok"])
-    XCTAssertEqual(events.all, ["M head", "M < headers", "M < 1", "M < end ok"])
+    XCTAssertEqual(probe.events.map(\.short), ["M head", "M < headers", "M < 1", "M < end ok"])
     XCTAssertEqual(transport.streams.count, 0)
   }
 
   // MARK: Demand and bounds
 
   func testNothingIsReadThatNobodyAskedFor() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport { stream in
       stream.respondStream()
       for index in 0..<100 { stream.sendMessage("\"\(index)\"") }
@@ -308,7 +293,7 @@ final class StreamChainTests: XCTestCase {
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recordingStream("A", to: events), TestInterceptor.recordingStream("B", to: events),
+        probe.factory("A", levels: [.message]), probe.factory("B", levels: [.message]),
       ]
     )
     let stream = client.serverStream(.serverStream, "go")
@@ -317,7 +302,7 @@ final class StreamChainTests: XCTestCase {
       let result = await iterator.next()
       XCTAssertEqual(result?.short, expected)
       transport.virtualExecutor.runUntilIdle()
-      XCTAssertEqual(events.all.last, "A < \(expected)")
+      XCTAssertEqual(probe.events.last?.short, "A < \(expected)")
     }
     XCTAssertGreaterThan(transport.streams[0].unconsumed, 90 * 6)
   }

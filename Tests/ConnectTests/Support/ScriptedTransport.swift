@@ -9,13 +9,15 @@ import Synchronization
 final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
   typealias Script = @Sendable (ScriptedStream) -> Void
 
-  /// Async interceptors run in the concurrency pool, as in production.
-  let virtualExecutor = VirtualExecutor(runsTasks: false)
+  let virtualExecutor: VirtualExecutor
   private let script: Script
   private let started = Mutex<[ScriptedStream]>([])
 
-  /// - Parameter script: Called on the executor when a stream has started.
-  init(_ script: @escaping Script) {
+  /// - Parameters:
+  ///   - script: Called on the executor when a stream has started.
+  ///   - executor: By default one with which async interceptors run in the concurrency pool, as in production.
+  init(_ script: @escaping Script, executor: VirtualExecutor = VirtualExecutor(runsTasks: false)) {
+    self.virtualExecutor = executor
     self.script = script
   }
 
