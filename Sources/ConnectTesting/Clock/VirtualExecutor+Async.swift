@@ -12,11 +12,14 @@ extension VirtualExecutor {
   /// Whatever runs elsewhere (a task that is made in `operation` without this executor, a callback of other code)
   /// is waited for only while nothing is scheduled here.
   ///
-  /// - Parameter limit: How much may pass.
-  /// - Throws: What `operation` throws; ``VirtualTimeLimit`` if it has not ended at the limit, or if it waits for 5
-  ///   real seconds with nothing scheduled. Its task is cancelled then.
+  /// - Parameters:
+  ///   - limit: How much may pass.
+  ///   - patience: How much real time the operation has in which it may wait for something elsewhere.
+  /// - Throws: What `operation` throws; ``VirtualTimeLimit`` if it has not ended at the limit, or when there is no
+  ///   patience left. Its task is cancelled then.
   public func lettingTimePass<Value: Sendable>(
     upTo limit: Duration = .seconds(3600),
+    patience: Duration = .seconds(5),
     _ operation: @escaping @Sendable () async throws -> Value
   ) async throws -> Value {
     let end = self.now + limit
@@ -27,7 +30,7 @@ extension VirtualExecutor {
     }
     do {
       try await withTaskCancellationHandler {
-        try await self.poll(upTo: .seconds(5)) {
+        try await self.poll(upTo: patience) {
           for _ in 0..<1000 where !hasEnded.isRaised {
             guard self.advanceToNext(by: end) else { break }
           }

@@ -16,7 +16,7 @@ internal import Synchronization
 /// executor.advance(by: .seconds(2))
 /// ```
 ///
-/// It is also a `TaskExecutor`: async functions that run here, as in ``lettingTimePass(upTo:_:)``, are pieces of
+/// It is also a `TaskExecutor`: async functions that run here, as in ``lettingTimePass(upTo:patience:_:)``, are pieces of
 /// work like all others, so that it is certain when nothing more happens without time. A task elsewhere is not
 /// waited for, unless by ``wait(upTo:until:)``.
 ///

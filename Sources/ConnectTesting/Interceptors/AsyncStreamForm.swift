@@ -3,13 +3,17 @@ internal import Synchronization
 
 /// An interceptor of streams in its async form. Its function runs in a task on the driver's executor, and so do the
 /// readers of what it gives inwards and outwards.
+///
+/// A visit keeps its form, so a form does not keep its visits.
 final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
   typealias RequestVisit = HookVisit<RequestVerb<HTTPRequest<Void>, StreamAnswer<Output>>>
   typealias MessageVisit = HookVisit<StreamDataVerb<Input>>
   typealias ResultVisit = HookVisit<StreamResultVerb<Output>>
 
   private struct State {
-    var request: RequestVisit?
+    /// Whether the head has led to nothing yet.
+    var isAtHead = false
+    weak var request: RequestVisit?
     var messages = PulledBuffer<Input>()
     var messageVisits = Visits<StreamDataVerb<Input>>()
     /// Results of the attempt that `next` started last; nil before the first.
@@ -46,6 +50,7 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
     // A new call of the function, as when an interceptor outside asks for a retry.
     if self.state.withLock({ !$0.tasks.isEmpty }) { self.stop() }
     let messages = self.state.withLock { state in
+      state.isAtHead = true
       state.request = visit
       return state.messages
     }
@@ -73,7 +78,7 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
 
   func requestMessage(_ message: Input, _ visit: MessageVisit) {
     let messages = self.state.withLock { state in
-      state.messageVisits.all.append(visit)
+      state.messageVisits.all.append(Weak(visit))
       return state.messages
     }
     messages.append(message)
@@ -85,7 +90,7 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
 
   func result(_ result: StreamResult<Output>, _ visit: ResultVisit) {
     let results = self.state.withLock { state in
-      if state.results != nil { state.resultVisits.all.append(visit) }
+      if state.results != nil { state.resultVisits.all.append(Weak(visit)) }
       return state.results
     }
     guard let results else { return visit.report(.notWaiting) }
@@ -97,6 +102,7 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
     visit.add(metrics)
   }
 
+  /// No more values come.
   func end() {
     self.state.withLock { $0.hasEnded = true }
     self.stop()
@@ -129,9 +135,9 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
     try Task.checkCancellation()
     let results = PulledBuffer<StreamResult<Output>>()
     self.state.withLock { state in
-      if state.results == nil {
+      if state.isAtHead {
         state.request?.add(.proceed(.success(request.head)))
-        state.request = nil
+        state.isAtHead = false
       } else {
         let delay = self.time.executor.now - state.lastResultTime
         state.resultVisits.pass(.retry(request.head, after: delay))
@@ -176,8 +182,8 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
     for try await result in response.results {
       try Task.checkCancellation()
       let isAnswer = self.state.withLock { state in
-        if state.request == nil { state.resultVisits.pass(.proceed(result)) }
-        return state.request != nil
+        if !state.isAtHead { state.resultVisits.pass(.proceed(result)) }
+        return state.isAtHead
       }
       guard isAnswer else { continue }
       switch result {
@@ -191,25 +197,26 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
     self.state.withLock { state in
       // A stream that ends without an end has ended well.
       state.resultVisits.end(.proceed(.complete(code: .ok, error: nil, trailers: Headers())))
-      state.request?.add(.answer(answer))
-      state.request = nil
+      if state.isAtHead { state.request?.add(.answer(answer)) }
+      state.isAtHead = false
     }
   }
 
   private func passOut(_ error: ConnectError) {
     self.state.withLock { state in
-      guard let request = state.request else {
-        return state.resultVisits.pass(.proceed(.failed(error)))
+      if state.isAtHead {
+        state.request?.add(.proceed(.failure(error)))
+      } else {
+        state.resultVisits.pass(.proceed(.failed(error)))
       }
-      state.request = nil
-      request.add(.proceed(.failure(error)))
+      state.isAtHead = false
     }
   }
 }
 
 /// The visits of one kind of value, by index, and which of the values was read last.
 private struct Visits<Verb: Sendable> {
-  var all: [HookVisit<Verb>] = []
+  var all: [Weak<HookVisit<Verb>>] = []
   var last: Int?
 
   /// The value at `index` is asked for: if nothing went on in the place of the one before, it was dropped.
@@ -220,7 +227,7 @@ private struct Visits<Verb: Sendable> {
   /// Something goes on in the place of the value that was read last.
   func pass(_ verb: Verb) {
     guard let last, self.all.indices.contains(last) else { return }
-    self.all[last].add(verb)
+    self.all[last].object?.add(verb)
   }
 
   /// Nothing more goes on.
@@ -230,11 +237,11 @@ private struct Visits<Verb: Sendable> {
 
   /// No value is passed on any more.
   func letGo() {
-    for visit in self.all { visit.report(.letGoOfProceed) }
+    for visit in self.all { visit.object?.report(.letGoOfProceed) }
   }
 
   private func end(at index: Int, _ verb: Verb) {
-    guard self.all.indices.contains(index), self.all[index].isOpen else { return }
-    self.all[index].add(verb)
+    guard self.all.indices.contains(index), let visit = self.all[index].object, visit.isOpen else { return }
+    visit.add(verb)
   }
 }

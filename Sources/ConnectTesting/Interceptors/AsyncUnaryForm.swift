@@ -3,6 +3,8 @@ internal import Synchronization
 
 /// An interceptor of unary calls in its async form. Its function runs in a task on the driver's executor; `next`
 /// waits there until the driver is given a response.
+///
+/// A visit keeps its form, so a form does not keep its visits.
 final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
   typealias Request = HTTPRequest<Input>
   typealias Response = ResponseMessage<Output>
@@ -12,8 +14,8 @@ final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
   /// What the interceptor is at, and so what its next step means.
   private enum Visit {
     case none
-    case request(RequestVisit)
-    case response(ResponseVisit, since: Duration)
+    case request(Weak<RequestVisit>)
+    case response(Weak<ResponseVisit>, since: Duration)
   }
 
   private struct State {
@@ -50,7 +52,7 @@ final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
   func request(_ request: Request, _ visit: RequestVisit) {
     // A new call of the function, as when an interceptor outside asks for a retry.
     self.stop()
-    self.state.withLock { $0.visit = .request(visit) }
+    self.state.withLock { $0.visit = .request(Weak(visit)) }
     let task = Task(executorPreference: self.time.executor) {
       let response: Result<Response, ConnectError>
       do {
@@ -76,7 +78,7 @@ final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
         state.pendingNext = nil
         state.early = nil
       }
-      if state.pendingNext != nil { state.visit = .response(visit, since: self.time.executor.now) }
+      if state.pendingNext != nil { state.visit = .response(Weak(visit), since: self.time.executor.now) }
       return (state.pendingNext, state.early)
     }
     if let pending {
@@ -92,6 +94,7 @@ final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
     visit.add(metrics)
   }
 
+  /// No more values come.
   func end() {
     self.state.withLock { $0.hasEnded = true }
     self.stop()
@@ -142,16 +145,17 @@ final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
     if let refusal { return continuation.resume(throwing: refusal) }
     switch self.takeVisit() {
     case .none: break
-    case .request(let visit): visit.add(.proceed(.success(request)))
-    case .response(let visit, let start): visit.add(.retry(request, after: self.time.executor.now - start))
+    case .request(let visit): visit.object?.add(.proceed(.success(request)))
+    case .response(let visit, let start):
+      visit.object?.add(.retry(request, after: self.time.executor.now - start))
     }
   }
 
   private func finish(with result: Result<Response, ConnectError>) {
     switch (self.takeVisit(), result) {
-    case (.request(let visit), .success(let response)): visit.add(.answer(response))
-    case (.request(let visit), .failure(let error)): visit.add(.proceed(.failure(error)))
-    case (.response(let visit, _), _): visit.add(.proceed(self.response(result)))
+    case (.request(let visit), .success(let response)): visit.object?.add(.answer(response))
+    case (.request(let visit), .failure(let error)): visit.object?.add(.proceed(.failure(error)))
+    case (.response(let visit, _), _): visit.object?.add(.proceed(self.response(result)))
     case (.none, _): self.state.withLock { $0.early = self.response(result) }
     }
   }

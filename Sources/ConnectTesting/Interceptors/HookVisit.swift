@@ -14,11 +14,14 @@ public final class HookVisit<Verb: Sendable>: Sendable {
   /// Which hook of which interceptor.
   private let hook: String
   private let time: DriverTime
+  /// What has to live as long as the hook may still proceed.
+  private let lifetime: Lifetime?
   private let state = Mutex(State())
 
-  init(_ hook: String, _ time: DriverTime) {
+  init(_ hook: String, _ time: DriverTime, keeping lifetime: Lifetime? = nil) {
     self.hook = hook
     self.time = time
+    self.lifetime = lifetime
   }
 
   /// What the hook has called `proceed` with so far, in order: one verb, or none yet, unless it makes a mistake.
@@ -71,14 +74,15 @@ public final class HookVisit<Verb: Sendable>: Sendable {
       if state.verbs.isEmpty, state.misuse == nil { state.misuse = kind }
     }
   }
+}
 
-  private final class Lifetime: Sendable {
-    private let onEnd: @Sendable () -> Void
+/// Does something when the last reference to it is gone.
+final class Lifetime: Sendable {
+  private let onEnd: @Sendable () -> Void
 
-    init(_ onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+  init(_ onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
 
-    deinit { self.onEnd() }
-  }
+  deinit { self.onEnd() }
 }
 
 /// A hook that has not called `proceed` exactly once.
@@ -95,7 +99,7 @@ public struct HookMisuse: Error, Sendable {
   }
 
   public var kind: Kind
-  /// Which hook of which interceptor, for example `AuthInterceptor, unary bytes request`.
+  /// Which hook of which interceptor, for example `AuthInterceptor, unary byte request`.
   public var hook: String
   /// What it proceeded with, as text.
   public var verbs: [String]

@@ -51,11 +51,11 @@ public final class InterceptorDriver: Sendable {
     self.subject = subject
     self.time = time
     self.unary = UnaryHookDriver(
-      ClosureUnaryForm(subject.name, "unary bytes") { subject.interceptor.unaryFunction() },
+      ClosureUnaryForm(subject.name, "unary byte") { subject.interceptor.unaryFunction() },
       time
     )
     self.stream = StreamHookDriver(
-      ClosureStreamForm(subject.name, "stream bytes") { subject.interceptor.streamFunction() },
+      ClosureStreamForm(subject.name, "stream byte") { subject.interceptor.streamFunction() },
       time
     )
   }
@@ -67,7 +67,8 @@ public final class InterceptorDriver: Sendable {
   ) -> UnaryHookDriver<Input, ResponseMessage<Output>> {
     let subject = self.subject
     if let form = self.executor.sync({ subject.interceptor.asyncUnaryForm }) {
-      return UnaryHookDriver(AsyncUnaryForm(subject.name, form, method, self.time), self.time)
+      let form = AsyncUnaryForm(subject.name, form, method, self.time)
+      return UnaryHookDriver(form, self.time, keeping: self.lifetime { form.end() })
     }
     return UnaryHookDriver(
       ClosureUnaryForm(subject.name, "unary message") {
@@ -84,7 +85,8 @@ public final class InterceptorDriver: Sendable {
   ) -> StreamHookDriver<Input, Output> {
     let subject = self.subject
     if let form = self.executor.sync({ subject.interceptor.asyncStreamForm }) {
-      return StreamHookDriver(AsyncStreamForm(subject.name, form, method, self.time), self.time)
+      let form = AsyncStreamForm(subject.name, form, method, self.time)
+      return StreamHookDriver(form, self.time, keeping: self.lifetime { form.end() })
     }
     return StreamHookDriver(
       ClosureStreamForm(subject.name, "stream message") {
@@ -92,6 +94,11 @@ public final class InterceptorDriver: Sendable {
       },
       self.time
     )
+  }
+
+  /// Runs `end` on the executor, later: a form may be holding a lock when it lets go of the last visit.
+  private func lifetime(_ end: @escaping @Sendable () -> Void) -> Lifetime {
+    Lifetime { [executor] in executor.execute(end) }
   }
 
   /// A request to a host that exists nowhere, `https://interceptor.test`, for values that a hook does not look at.

@@ -23,26 +23,29 @@ public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: S
 
   private let form: any StreamForm<RequestMessage, ResponseMessage>
   private let time: DriverTime
+  private let lifetime: Lifetime?
 
-  init(_ form: any StreamForm<RequestMessage, ResponseMessage>, _ time: DriverTime) {
+  /// - Parameter lifetime: Ends the form once neither the driver nor a visit needs it any more.
+  init(
+    _ form: any StreamForm<RequestMessage, ResponseMessage>,
+    _ time: DriverTime,
+    keeping lifetime: Lifetime? = nil
+  ) {
     self.form = form
     self.time = time
-  }
-
-  deinit {
-    self.form.end()
+    self.lifetime = lifetime
   }
 
   /// Gives the request hook the head of a request.
   public func request(_ head: HTTPRequest<Void>) -> RequestVisit {
-    let visit = RequestVisit(self.form.label("request"), self.time)
+    let visit = RequestVisit(self.form.label("request"), self.time, keeping: self.lifetime)
     self.perform { self.form.request(head, visit) }
     return visit
   }
 
   /// Gives the hook for request messages a message.
   public func requestMessage(_ message: RequestMessage) -> MessageVisit {
-    let visit = MessageVisit(self.form.label("request message"), self.time)
+    let visit = MessageVisit(self.form.label("request message"), self.time, keeping: self.lifetime)
     self.perform { self.form.requestMessage(message, visit) }
     return visit
   }
@@ -54,14 +57,14 @@ public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: S
 
   /// Gives the result hook headers, a message, or the end.
   public func result(_ result: StreamResult<ResponseMessage>) -> ResultVisit {
-    let visit = ResultVisit(self.form.label("result"), self.time)
+    let visit = ResultVisit(self.form.label("result"), self.time, keeping: self.lifetime)
     self.perform { self.form.result(result, visit) }
     return visit
   }
 
   /// Gives the metrics hook metrics. Message hooks and the async form see none, and pass them on.
   public func metrics(_ metrics: HTTPMetrics) -> HookVisit<HTTPMetrics> {
-    let visit = HookVisit<HTTPMetrics>(self.form.label("metrics"), self.time)
+    let visit = HookVisit<HTTPMetrics>(self.form.label("metrics"), self.time, keeping: self.lifetime)
     self.perform { self.form.metrics(metrics, visit) }
     return visit
   }
@@ -72,8 +75,8 @@ public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: S
   }
 }
 
-/// How an interceptor of streams is written: with hooks or with an async function. All functions but `end` are called
-/// on the driver's executor.
+/// How an interceptor of streams is written: with hooks or with an async function. All functions are called on the
+/// driver's executor.
 protocol StreamForm<RequestMessage, ResponseMessage>: Sendable {
   associatedtype RequestMessage: Sendable
   associatedtype ResponseMessage: Sendable
@@ -90,8 +93,6 @@ protocol StreamForm<RequestMessage, ResponseMessage>: Sendable {
     _ visit: HookVisit<StreamResultVerb<ResponseMessage>>
   )
   func metrics(_ metrics: HTTPMetrics, _ visit: HookVisit<HTTPMetrics>)
-  /// No more values come.
-  func end()
 }
 
 /// An interceptor's hooks, asked for with the first value. Confined to the driver's executor, which makes it
@@ -145,6 +146,4 @@ final class ClosureStreamForm<RequestMessage: Sendable, ResponseMessage: Sendabl
     guard let function = self.hooks.responseMetricsFunction else { return proceed(metrics) }
     function(metrics, proceed)
   }
-
-  func end() {}
 }

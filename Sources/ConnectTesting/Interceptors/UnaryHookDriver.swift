@@ -14,33 +14,32 @@ public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Senda
 
   private let form: any UnaryForm<Message, Response>
   private let time: DriverTime
+  private let lifetime: Lifetime?
 
-  init(_ form: any UnaryForm<Message, Response>, _ time: DriverTime) {
+  /// - Parameter lifetime: Ends the form once neither the driver nor a visit needs it any more.
+  init(_ form: any UnaryForm<Message, Response>, _ time: DriverTime, keeping lifetime: Lifetime? = nil) {
     self.form = form
     self.time = time
-  }
-
-  deinit {
-    self.form.end()
+    self.lifetime = lifetime
   }
 
   /// Gives the request hook a request.
   public func request(_ request: Request) -> RequestVisit {
-    let visit = RequestVisit(self.form.label("request"), self.time)
+    let visit = RequestVisit(self.form.label("request"), self.time, keeping: self.lifetime)
     self.perform { self.form.request(request, visit) }
     return visit
   }
 
   /// Gives the response hook a response, or an error in one.
   public func response(_ response: Response) -> ResponseVisit {
-    let visit = ResponseVisit(self.form.label("response"), self.time)
+    let visit = ResponseVisit(self.form.label("response"), self.time, keeping: self.lifetime)
     self.perform { self.form.response(response, visit) }
     return visit
   }
 
   /// Gives the metrics hook metrics. Message hooks and the async form see none, and pass them on.
   public func metrics(_ metrics: HTTPMetrics) -> HookVisit<HTTPMetrics> {
-    let visit = HookVisit<HTTPMetrics>(self.form.label("metrics"), self.time)
+    let visit = HookVisit<HTTPMetrics>(self.form.label("metrics"), self.time, keeping: self.lifetime)
     self.perform { self.form.metrics(metrics, visit) }
     return visit
   }
@@ -51,8 +50,8 @@ public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Senda
   }
 }
 
-/// How an interceptor of unary calls is written: with hooks or with an async function. All functions but `end` are
-/// called on the driver's executor.
+/// How an interceptor of unary calls is written: with hooks or with an async function. All functions are called on
+/// the driver's executor.
 protocol UnaryForm<Message, Response>: Sendable {
   associatedtype Message: Sendable
   associatedtype Response: Sendable
@@ -64,8 +63,6 @@ protocol UnaryForm<Message, Response>: Sendable {
   )
   func response(_ response: Response, _ visit: HookVisit<ResponseVerb<HTTPRequest<Message>, Response>>)
   func metrics(_ metrics: HTTPMetrics, _ visit: HookVisit<HTTPMetrics>)
-  /// No more values come.
-  func end()
 }
 
 /// An interceptor's hooks, asked for with the first value. Confined to the driver's executor, which makes it
@@ -106,6 +103,4 @@ final class ClosureUnaryForm<Message: Sendable, Response: Sendable>: UnaryForm, 
     guard let function = self.hooks.responseMetricsFunction else { return proceed(metrics) }
     function(metrics, proceed)
   }
-
-  func end() {}
 }

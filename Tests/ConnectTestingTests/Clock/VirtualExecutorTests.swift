@@ -217,6 +217,18 @@ final class VirtualExecutorTests: XCTestCase {
     XCTAssertEqual(executor.now, .zero)
   }
 
+  func testLettingTimePassDoesNotWaitForEver() async {
+    let executor = VirtualExecutor()
+    do {
+      try await executor.lettingTimePass(patience: .milliseconds(10)) {
+        try await Task.sleep(for: .seconds(7200))
+      }
+      XCTFail("no error")
+    } catch {
+      XCTAssertTrue(error is VirtualTimeLimit, "\(error)")
+    }
+  }
+
   func testLettingTimePassWaitsForWorkElsewhere() async throws {
     let executor = VirtualExecutor()
     let result = try await executor.lettingTimePass {

@@ -1,6 +1,7 @@
 import Connect
 import ConnectTesting
 import NIOCore
+import Synchronization
 import XCTest
 
 /// Interceptors in their async form, driven like those made of closures.
@@ -156,6 +157,30 @@ final class AsyncInterceptorDriverTests: XCTestCase {
     }
     let response = try await hooks.response(ResponseMessage(message: Note("x"))).outcome
     XCTAssertEqual(response.response?.message, Note("x"))
+  }
+
+  func testAVisitKeepsWhatItNeedsAndNothingIsLeftBehind() async throws {
+    let executor = VirtualExecutor()
+    let ended = Mutex<[String]>([])
+    func driver() -> InterceptorDriver {
+      self.unary(executor) { request, next in
+        try await executor.clock.sleep(for: .seconds(1))
+        do {
+          return try await next(request)
+        } catch {
+          ended.withLock { $0.append("\(error is CancellationError)") }
+          throw error
+        }
+      }
+    }
+    let request = driver().makeRequest(message: Note("hi"))
+    // Nobody but the visit holds the hooks.
+    let outcome = try await driver().unaryMessages(Note.post).request(request).outcome
+    XCTAssertEqual(outcome.request?.message, Note("hi"))
+    try await executor.wait { !ended.withLock { $0 }.isEmpty }
+    XCTAssertEqual(ended.withLock { $0 }, ["true"])
+    _ = driver().unaryMessages(Note.post).request(request)
+    try await executor.wait { executor.scheduled.isEmpty }
   }
 
   // MARK: Streams

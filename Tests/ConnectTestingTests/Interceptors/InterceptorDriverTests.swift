@@ -263,7 +263,7 @@ final class InterceptorDriverTests: XCTestCase {
     XCTAssertEqual(
       misuse.map { "\($0)" },
       """
-      HooksInterceptor, unary bytes request: called proceed more than once
+      HooksInterceptor, unary byte request: called proceed more than once
         with request: hello
         with failure aborted: no
       """
@@ -293,7 +293,7 @@ final class InterceptorDriverTests: XCTestCase {
     XCTAssertEqual(misuse?.kind, .letGoOfProceed)
     XCTAssertEqual(
       misuse?.description,
-      "HooksInterceptor, unary bytes response: let go of proceed without calling it"
+      "HooksInterceptor, unary byte response: let go of proceed without calling it"
     )
     XCTAssertLessThan(ContinuousClock.now - start, .seconds(2))
   }
@@ -305,7 +305,7 @@ final class InterceptorDriverTests: XCTestCase {
     }
     let misuse = await self.misuse(driver.unary.response(HTTPResponse()))
     XCTAssertEqual(misuse?.kind, .neverProceeded)
-    XCTAssertEqual(misuse?.hook, "HooksInterceptor, unary bytes response")
+    XCTAssertEqual(misuse?.hook, "HooksInterceptor, unary byte response")
   }
 
   func testTheTimeoutIsInVirtualTime() async {
