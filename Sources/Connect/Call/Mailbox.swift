@@ -96,7 +96,7 @@ final class Job: Sendable {
     self.body = body
   }
 
-  /// Starts the task, which inherits the task-local values of the caller.
+  /// Starts the task, which inherits the task-local values of the caller. It runs on `executor` if that runs tasks.
   func start(on executor: any CallExecutor) {
     self.state.withLock { state in
       let task = Task(executorPreference: executor.taskExecutor) { await self.body() }

@@ -27,7 +27,7 @@ public final class InterceptorDriver: Sendable {
   /// The byte hooks for streams.
   public let stream: StreamHookDriver<ByteBuffer, ByteBuffer>
 
-  private let subject: DrivenInterceptor
+  private let driven: DrivenInterceptor
   private let time: DriverTime
 
   /// - Parameters:
@@ -44,18 +44,18 @@ public final class InterceptorDriver: Sendable {
     patience: Duration = .seconds(2),
     _ factory: @escaping InterceptorFactory
   ) {
-    let subject = DrivenInterceptor(executor.sync { factory(config) })
+    let driven = DrivenInterceptor(executor.sync { factory(config) })
     let time = DriverTime(executor: executor, timeout: timeout, patience: patience)
     self.config = config
     self.executor = executor
-    self.subject = subject
+    self.driven = driven
     self.time = time
     self.unary = UnaryHookDriver(
-      ClosureUnaryForm(subject.name, "unary byte") { subject.interceptor.unaryFunction() },
+      UnaryHookSubject(driven.name, "unary byte") { driven.interceptor.unaryFunction() },
       time
     )
     self.stream = StreamHookDriver(
-      ClosureStreamForm(subject.name, "stream byte") { subject.interceptor.streamFunction() },
+      StreamHookSubject(driven.name, "stream byte") { driven.interceptor.streamFunction() },
       time
     )
   }
@@ -65,14 +65,14 @@ public final class InterceptorDriver: Sendable {
   public func unaryMessages<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryHookDriver<Input, ResponseMessage<Output>> {
-    let subject = self.subject
-    if let form = self.executor.sync({ subject.interceptor.asyncUnaryForm }) {
-      let form = AsyncUnaryForm(subject.name, form, method, self.time)
-      return UnaryHookDriver(form, self.time, keeping: self.lifetime { form.end() })
+    let driven = self.driven
+    if let form = self.executor.sync({ driven.interceptor.asyncUnaryForm }) {
+      let subject = AsyncUnarySubject(driven.name, form, method, self.time)
+      return UnaryHookDriver(subject, self.time, keeping: self.lifetime { subject.end() })
     }
     return UnaryHookDriver(
-      ClosureUnaryForm(subject.name, "unary message") {
-        subject.interceptor.unaryMessageFunction(method)
+      UnaryHookSubject(driven.name, "unary message") {
+        driven.interceptor.unaryMessageFunction(method)
       },
       self.time
     )
@@ -83,20 +83,20 @@ public final class InterceptorDriver: Sendable {
   public func streamMessages<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> StreamHookDriver<Input, Output> {
-    let subject = self.subject
-    if let form = self.executor.sync({ subject.interceptor.asyncStreamForm }) {
-      let form = AsyncStreamForm(subject.name, form, method, self.time)
-      return StreamHookDriver(form, self.time, keeping: self.lifetime { form.end() })
+    let driven = self.driven
+    if let form = self.executor.sync({ driven.interceptor.asyncStreamForm }) {
+      let subject = AsyncStreamSubject(driven.name, form, method, self.time)
+      return StreamHookDriver(subject, self.time, keeping: self.lifetime { subject.end() })
     }
     return StreamHookDriver(
-      ClosureStreamForm(subject.name, "stream message") {
-        subject.interceptor.streamMessageFunction(method)
+      StreamHookSubject(driven.name, "stream message") {
+        driven.interceptor.streamMessageFunction(method)
       },
       self.time
     )
   }
 
-  /// Runs `end` on the executor, later: a form may be holding a lock when it lets go of the last visit.
+  /// Runs `end` on the executor, later: a subject may be holding a lock when it lets go of the last visit.
   private func lifetime(_ end: @escaping @Sendable () -> Void) -> Lifetime {
     Lifetime { [executor] in executor.execute(end) }
   }

@@ -14,58 +14,59 @@ public import Connect
 /// An interceptor in its async form looks the same from outside; it is told from what it reads and writes. What
 /// `next` is called with is the head that it proceeds with, and `next` again is a retry in the place of the last
 /// result that it was given, after as much virtual time as it took. A message or result goes on in the place of the one
-/// that was read last; one that is followed by the next without any going on is a drop. A head that is followed by
-/// results before `next` is an answer, once its end is there.
+/// that was read last; one that is followed by the next without any going on is a drop. What goes on before anything was
+/// read does so in the place of the first value. A head that is followed by results before `next` is an answer, once
+/// its end is there.
 public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: Sendable>: Sendable {
   public typealias RequestVisit = HookVisit<RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>>
   public typealias MessageVisit = HookVisit<StreamDataVerb<RequestMessage>>
   public typealias ResultVisit = HookVisit<StreamResultVerb<ResponseMessage>>
 
-  private let form: any StreamForm<RequestMessage, ResponseMessage>
+  private let subject: any StreamSubject<RequestMessage, ResponseMessage>
   private let time: DriverTime
   private let lifetime: Lifetime?
 
-  /// - Parameter lifetime: Ends the form once neither the driver nor a visit needs it any more.
+  /// - Parameter lifetime: Ends the subject once neither the driver nor a visit needs it any more.
   init(
-    _ form: any StreamForm<RequestMessage, ResponseMessage>,
+    _ subject: any StreamSubject<RequestMessage, ResponseMessage>,
     _ time: DriverTime,
     keeping lifetime: Lifetime? = nil
   ) {
-    self.form = form
+    self.subject = subject
     self.time = time
     self.lifetime = lifetime
   }
 
   /// Gives the request hook the head of a request.
   public func request(_ head: HTTPRequest<Void>) -> RequestVisit {
-    let visit = RequestVisit(self.form.label("request"), self.time, keeping: self.lifetime)
-    self.perform { self.form.request(head, visit) }
+    let visit = RequestVisit(self.subject.label("request"), self.time, keeping: self.lifetime)
+    self.perform { self.subject.request(head, visit) }
     return visit
   }
 
   /// Gives the hook for request messages a message.
   public func requestMessage(_ message: RequestMessage) -> MessageVisit {
-    let visit = MessageVisit(self.form.label("request message"), self.time, keeping: self.lifetime)
-    self.perform { self.form.requestMessage(message, visit) }
+    let visit = MessageVisit(self.subject.label("request message"), self.time, keeping: self.lifetime)
+    self.perform { self.subject.requestMessage(message, visit) }
     return visit
   }
 
   /// Ends the request. Only the async form sees that.
   public func finishRequest() {
-    self.perform { self.form.finishRequest() }
+    self.perform { self.subject.finishRequest() }
   }
 
   /// Gives the result hook headers, a message, or the end.
   public func result(_ result: StreamResult<ResponseMessage>) -> ResultVisit {
-    let visit = ResultVisit(self.form.label("result"), self.time, keeping: self.lifetime)
-    self.perform { self.form.result(result, visit) }
+    let visit = ResultVisit(self.subject.label("result"), self.time, keeping: self.lifetime)
+    self.perform { self.subject.result(result, visit) }
     return visit
   }
 
   /// Gives the metrics hook metrics. Message hooks and the async form see none, and pass them on.
   public func metrics(_ metrics: HTTPMetrics) -> HookVisit<HTTPMetrics> {
-    let visit = HookVisit<HTTPMetrics>(self.form.label("metrics"), self.time, keeping: self.lifetime)
-    self.perform { self.form.metrics(metrics, visit) }
+    let visit = HookVisit<HTTPMetrics>(self.subject.label("metrics"), self.time, keeping: self.lifetime)
+    self.perform { self.subject.metrics(metrics, visit) }
     return visit
   }
 
@@ -77,7 +78,7 @@ public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: S
 
 /// How an interceptor of streams is written: with hooks or with an async function. All functions are called on the
 /// driver's executor.
-protocol StreamForm<RequestMessage, ResponseMessage>: Sendable {
+protocol StreamSubject<RequestMessage, ResponseMessage>: Sendable {
   associatedtype RequestMessage: Sendable
   associatedtype ResponseMessage: Sendable
 
@@ -97,7 +98,7 @@ protocol StreamForm<RequestMessage, ResponseMessage>: Sendable {
 
 /// An interceptor's hooks, asked for with the first value. Confined to the driver's executor, which makes it
 /// `Sendable`.
-final class ClosureStreamForm<RequestMessage: Sendable, ResponseMessage: Sendable>: StreamForm,
+final class StreamHookSubject<RequestMessage: Sendable, ResponseMessage: Sendable>: StreamSubject,
   @unchecked Sendable
 {
   private let name: String

@@ -12,35 +12,36 @@ public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Senda
   public typealias RequestVisit = HookVisit<RequestVerb<Request, Response>>
   public typealias ResponseVisit = HookVisit<ResponseVerb<Request, Response>>
 
-  private let form: any UnaryForm<Message, Response>
+  private let subject: any UnarySubject<Message, Response>
   private let time: DriverTime
   private let lifetime: Lifetime?
 
-  /// - Parameter lifetime: Ends the form once neither the driver nor a visit needs it any more.
-  init(_ form: any UnaryForm<Message, Response>, _ time: DriverTime, keeping lifetime: Lifetime? = nil) {
-    self.form = form
+  /// - Parameter lifetime: Ends the subject once neither the driver nor a visit needs it any more.
+  init(_ subject: any UnarySubject<Message, Response>, _ time: DriverTime, keeping lifetime: Lifetime? = nil)
+  {
+    self.subject = subject
     self.time = time
     self.lifetime = lifetime
   }
 
   /// Gives the request hook a request.
   public func request(_ request: Request) -> RequestVisit {
-    let visit = RequestVisit(self.form.label("request"), self.time, keeping: self.lifetime)
-    self.perform { self.form.request(request, visit) }
+    let visit = RequestVisit(self.subject.label("request"), self.time, keeping: self.lifetime)
+    self.perform { self.subject.request(request, visit) }
     return visit
   }
 
   /// Gives the response hook a response, or an error in one.
   public func response(_ response: Response) -> ResponseVisit {
-    let visit = ResponseVisit(self.form.label("response"), self.time, keeping: self.lifetime)
-    self.perform { self.form.response(response, visit) }
+    let visit = ResponseVisit(self.subject.label("response"), self.time, keeping: self.lifetime)
+    self.perform { self.subject.response(response, visit) }
     return visit
   }
 
   /// Gives the metrics hook metrics. Message hooks and the async form see none, and pass them on.
   public func metrics(_ metrics: HTTPMetrics) -> HookVisit<HTTPMetrics> {
-    let visit = HookVisit<HTTPMetrics>(self.form.label("metrics"), self.time, keeping: self.lifetime)
-    self.perform { self.form.metrics(metrics, visit) }
+    let visit = HookVisit<HTTPMetrics>(self.subject.label("metrics"), self.time, keeping: self.lifetime)
+    self.perform { self.subject.metrics(metrics, visit) }
     return visit
   }
 
@@ -52,7 +53,7 @@ public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Senda
 
 /// How an interceptor of unary calls is written: with hooks or with an async function. All functions are called on
 /// the driver's executor.
-protocol UnaryForm<Message, Response>: Sendable {
+protocol UnarySubject<Message, Response>: Sendable {
   associatedtype Message: Sendable
   associatedtype Response: Sendable
 
@@ -67,7 +68,7 @@ protocol UnaryForm<Message, Response>: Sendable {
 
 /// An interceptor's hooks, asked for with the first value. Confined to the driver's executor, which makes it
 /// `Sendable`.
-final class ClosureUnaryForm<Message: Sendable, Response: Sendable>: UnaryForm, @unchecked Sendable {
+final class UnaryHookSubject<Message: Sendable, Response: Sendable>: UnarySubject, @unchecked Sendable {
   private let name: String
   private lazy var hooks: UnaryHooks<Message, Response> = self.makeHooks()
   private let makeHooks: () -> UnaryHooks<Message, Response>

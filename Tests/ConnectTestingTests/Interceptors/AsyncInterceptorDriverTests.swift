@@ -285,6 +285,37 @@ final class AsyncInterceptorDriverTests: XCTestCase {
     XCTAssertEqual(message.verbs.map { $0.message?.text }, ["a", "a"])
   }
 
+  func testGivesUpAStreamAndReadsNoMore() async throws {
+    let executor = VirtualExecutor()
+    let hooks = self.stream(executor) { request, next in
+      _ = try await next(request)
+      try await executor.clock.sleep(for: .seconds(5))
+      throw ConnectError(code: .deadlineExceeded)
+    }
+    _ = try await hooks.request(self.head).outcome
+    let headers = hooks.result(.headers([:]))
+    let message = hooks.result(.message(Note("a")))
+    let end = try await headers.outcome
+    guard case .complete(.deadlineExceeded, _, _) = end.result else { return XCTFail("\(end)") }
+    XCTAssertEqual(executor.now, .seconds(5))
+    let unread = await self.misuse(message)
+    XCTAssertEqual(unread, .notWaiting)
+    let late = await self.misuse(hooks.result(.message(Note("b"))))
+    XCTAssertEqual(late, .notWaiting)
+  }
+
+  func testEndsAStreamBeforeAnyResult() async throws {
+    let hooks = self.stream { request, next in
+      _ = try await next(request)
+      return StreamResponse(StreamAnswer(messages: [Note("own")]))
+    }
+    _ = try await hooks.request(self.head).outcome
+    let visit = hooks.result(.headers([:]))
+    let outcome = try await visit.outcome
+    guard case .headers = outcome.result else { return XCTFail("\(outcome)") }
+    XCTAssertEqual(visit.verbs.map { $0.result?.message?.text }, [nil, "own", nil])
+  }
+
   func testATransformThatThrowsEndsTheStream() async throws {
     struct Failure: Error {}
     let hooks = self.stream { request, next in

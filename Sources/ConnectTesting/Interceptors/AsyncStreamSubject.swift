@@ -4,8 +4,8 @@ internal import Synchronization
 /// An interceptor of streams in its async form. Its function runs in a task on the driver's executor, and so do the
 /// readers of what it gives inwards and outwards.
 ///
-/// A visit keeps its form, so a form does not keep its visits.
-final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
+/// A visit keeps its subject, so a subject does not keep its visits.
+final class AsyncStreamSubject<Input: Sendable, Output: Sendable>: StreamSubject {
   typealias RequestVisit = HookVisit<RequestVerb<HTTPRequest<Void>, StreamAnswer<Output>>>
   typealias MessageVisit = HookVisit<StreamDataVerb<Input>>
   typealias ResultVisit = HookVisit<StreamResultVerb<Output>>
@@ -22,6 +22,13 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
     var lastResultTime = Duration.zero
     var tasks: [Task<Void, Never>] = []
     var hasEnded = false
+
+    /// The interceptor has given all that it gives outwards, and reads no results any more.
+    mutating func finish() {
+      self.isAtHead = false
+      self.results = nil
+      self.resultVisits.report(.notWaiting)
+    }
   }
 
   private let name: String
@@ -78,7 +85,7 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
 
   func requestMessage(_ message: Input, _ visit: MessageVisit) {
     let messages = self.state.withLock { state in
-      state.messageVisits.all.append(Weak(visit))
+      state.messageVisits.append(visit)
       return state.messages
     }
     messages.append(message)
@@ -90,7 +97,7 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
 
   func result(_ result: StreamResult<Output>, _ visit: ResultVisit) {
     let results = self.state.withLock { state in
-      if state.results != nil { state.resultVisits.all.append(Weak(visit)) }
+      state.resultVisits.append(visit)
       return state.results
     }
     guard let results else { return visit.report(.notWaiting) }
@@ -153,7 +160,7 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
       } catch {
         // A transform has thrown, which ends the attempt.
         guard !Task.isCancelled else { return }
-        self.state.withLock { $0.messageVisits.letGo() }
+        self.state.withLock { $0.messageVisits.report(.letGoOfProceed) }
         results.append(.failed(ConnectError(error)))
         results.finish()
       }
@@ -198,7 +205,7 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
       // A stream that ends without an end has ended well.
       state.resultVisits.end(.proceed(.complete(code: .ok, error: nil, trailers: Headers())))
       if state.isAtHead { state.request?.add(.answer(answer)) }
-      state.isAtHead = false
+      state.finish()
     }
   }
 
@@ -209,15 +216,23 @@ final class AsyncStreamForm<Input: Sendable, Output: Sendable>: StreamForm {
       } else {
         state.resultVisits.pass(.proceed(.failed(error)))
       }
-      state.isAtHead = false
+      state.finish()
     }
   }
 }
 
 /// The visits of one kind of value, by index, and which of the values was read last.
 private struct Visits<Verb: Sendable> {
-  var all: [Weak<HookVisit<Verb>>] = []
+  private var all: [Weak<HookVisit<Verb>>] = []
+  /// What went on before there was a value in whose place it could be.
+  private var early: [Verb] = []
   var last: Int?
+
+  mutating func append(_ visit: HookVisit<Verb>) {
+    self.all.append(Weak(visit))
+    for verb in self.early { visit.add(verb) }
+    self.early.removeAll()
+  }
 
   /// The value at `index` is asked for: if nothing went on in the place of the one before, it was dropped.
   func willRead(_ index: Int, verb: Verb) {
@@ -225,9 +240,12 @@ private struct Visits<Verb: Sendable> {
   }
 
   /// Something goes on in the place of the value that was read last.
-  func pass(_ verb: Verb) {
-    guard let last, self.all.indices.contains(last) else { return }
-    self.all[last].object?.add(verb)
+  mutating func pass(_ verb: Verb) {
+    if let last = self.last ?? self.all.indices.first {
+      if last < self.all.count { self.all[last].object?.add(verb) }
+    } else {
+      self.early.append(verb)
+    }
   }
 
   /// Nothing more goes on.
@@ -235,13 +253,13 @@ private struct Visits<Verb: Sendable> {
     if let last { self.end(at: last, verb) }
   }
 
-  /// No value is passed on any more.
-  func letGo() {
-    for visit in self.all { visit.object?.report(.letGoOfProceed) }
+  /// Nothing has become of the values in whose place nothing went on.
+  func report(_ kind: HookMisuse.Kind) {
+    for visit in self.all { visit.object?.report(kind) }
   }
 
   private func end(at index: Int, _ verb: Verb) {
-    guard self.all.indices.contains(index), let visit = self.all[index].object, visit.isOpen else { return }
+    guard index < self.all.count, let visit = self.all[index].object, visit.isOpen else { return }
     visit.add(verb)
   }
 }

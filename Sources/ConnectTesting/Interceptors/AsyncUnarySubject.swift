@@ -4,8 +4,8 @@ internal import Synchronization
 /// An interceptor of unary calls in its async form. Its function runs in a task on the driver's executor; `next`
 /// waits there until the driver is given a response.
 ///
-/// A visit keeps its form, so a form does not keep its visits.
-final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
+/// A visit keeps its subject, so a subject does not keep its visits.
+final class AsyncUnarySubject<Input: Sendable, Output: Sendable>: UnarySubject {
   typealias Request = HTTPRequest<Input>
   typealias Response = ResponseMessage<Output>
   typealias RequestVisit = HookVisit<RequestVerb<Request, Response>>
@@ -20,7 +20,8 @@ final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
 
   private struct State {
     var visit = Visit.none
-    var pendingNext: CheckedContinuation<Response, any Error>?
+    /// Where the `next` that has not returned waits for its response.
+    var pendingNext: PulledBuffer<Response>?
     var task: Task<Void, Never>?
     /// What the interceptor returned though no response had been given to its `next`.
     var early: Response?
@@ -82,7 +83,7 @@ final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
       return (state.pendingNext, state.early)
     }
     if let pending {
-      pending.resume(returning: response)
+      pending.append(response)
     } else if let early {
       visit.add(.proceed(early))
     } else {
@@ -111,44 +112,40 @@ final class AsyncUnaryForm<Input: Sendable, Output: Sendable>: UnaryForm {
       return (state.task, state.pendingNext)
     }
     task?.cancel()
-    pending?.resume(throwing: CancellationError())
+    pending?.finish(.failure(CancellationError()))
   }
 
   // MARK: From the interceptor
 
   private func next(_ request: Request) async throws -> Response {
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        self.begin(request, continuation)
-      }
-    } onCancel: {
-      let pending = self.state.withLock { state in
-        defer { state.pendingNext = nil }
-        return state.pendingNext
-      }
-      pending?.resume(throwing: CancellationError())
+    let pending = try self.begin(request)
+    defer {
+      self.state.withLock { if $0.pendingNext === pending { $0.pendingNext = nil } }
     }
+    guard let response = try await pending.element(at: 0) else { throw CancellationError() }
+    return response
   }
 
-  private func begin(_ request: Request, _ continuation: CheckedContinuation<Response, any Error>) {
-    let refusal = self.state.withLock { state -> (any Error)? in
-      guard !state.hasEnded, !Task.isCancelled else { return CancellationError() }
+  private func begin(_ request: Request) throws -> PulledBuffer<Response> {
+    try Task.checkCancellation()
+    let pending = PulledBuffer<Response>()
+    try self.state.withLock { state in
+      guard !state.hasEnded else { throw CancellationError() }
       guard state.pendingNext == nil else {
-        return ConnectError(
+        throw ConnectError(
           code: .internalError,
           message: "an interceptor called next while an earlier next was pending"
         )
       }
-      state.pendingNext = continuation
-      return nil
+      state.pendingNext = pending
     }
-    if let refusal { return continuation.resume(throwing: refusal) }
     switch self.takeVisit() {
     case .none: break
     case .request(let visit): visit.object?.add(.proceed(.success(request)))
     case .response(let visit, let start):
       visit.object?.add(.retry(request, after: self.time.executor.now - start))
     }
+    return pending
   }
 
   private func finish(with result: Result<Response, ConnectError>) {
