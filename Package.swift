@@ -14,6 +14,7 @@ let package = Package(
   products: [
     .library(name: "Connect", targets: ["Connect"]),
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
+    .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
   ],
   // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
@@ -74,6 +75,14 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "ConnectTesting",
+      dependencies: [
+        "Connect",
+        .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings
     ),
@@ -144,9 +153,19 @@ let package = Package(
       name: "ConnectTests",
       dependencies: [
         "Connect",
+        "ConnectTesting",
         "LoopbackServer",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConnectTestingTests",
+      dependencies: [
+        "Connect",
+        "ConnectTesting",
         .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import SwiftProtobuf
 import XCTest
 
@@ -57,7 +58,7 @@ extension ScriptedTransport {
   /// Waits, at most some seconds, until so many streams have started and have been answered.
   fileprivate func waitForStreams(_ count: Int) async throws {
     for _ in 0..<5000 {
-      self.virtualExecutor.settle()
+      self.virtualExecutor.runUntilIdle()
       if self.streams.count >= count { return }
       try await Task.sleep(for: .milliseconds(1))
     }

@@ -66,7 +66,7 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
         }
       }
       switch event {
-      case .run(let job): job.start()
+      case .run(let job): job.start(on: self.executor)
       case .value(let result): return try result.get()
       }
     }
@@ -96,10 +96,10 @@ final class Job: Sendable {
     self.body = body
   }
 
-  /// Starts the task, which inherits the task-local values of the caller.
-  func start() {
+  /// Starts the task, which inherits the task-local values of the caller. It runs on `executor` if that runs tasks.
+  func start(on executor: any CallExecutor) {
     self.state.withLock { state in
-      let task = Task { await self.body() }
+      let task = Task(executorPreference: executor.taskExecutor) { await self.body() }
       if case .cancelled = state { task.cancel() } else { state = .running(task) }
     }
   }

@@ -82,7 +82,7 @@ extension ProtocolClient {
         || !options.interceptors.isEmpty
     else { return nil }
     let runner = Mailbox<Void>(executor: self.executor)
-    Task { try? await runner.value {} }
+    Task(executorPreference: self.executor.taskExecutor) { try? await runner.value {} }
     return runner
   }
 }

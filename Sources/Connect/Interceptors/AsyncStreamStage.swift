@@ -97,7 +97,7 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
     }
     run.job = job
     let runner = self.chain.runner(around: self.index) ?? self.outerRunner
-    if let runner { runner.run(job) } else { job.start() }
+    if let runner { runner.run(job) } else { job.start(on: run.call.executor) }
   }
 
   /// Gives a result of the body outwards.
@@ -217,7 +217,7 @@ extension AsyncStreamStage {
     } onCancel: { _ in
     }
     // Both tasks begin here, where `next` was called, and so see the task-local values that are bound here.
-    Task { try? await attempt.runner.value {} }
+    Task(executorPreference: executor.taskExecutor) { try? await attempt.runner.value {} }
     let sender = Job {
       do {
         let pull = request.messages.makePull()
@@ -233,7 +233,7 @@ extension AsyncStreamStage {
         }
       }
     }
-    sender.start()
+    sender.start(on: executor)
     executor.run {
       if self.isCurrent(attempt, of: run) { attempt.sender = sender } else { sender.cancel() }
     }

@@ -313,7 +313,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       executor.run { self.finish(run, index, with: response) }
     }
     run.job = job
-    if let runner = self.runner(around: index) { runner.run(job) } else { job.start() }
+    if let runner = self.runner(around: index) { runner.run(job) } else { job.start(on: executor) }
   }
 
   /// The pending `next` of the nearest async stage outside, else the caller's task.

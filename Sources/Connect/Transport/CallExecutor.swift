@@ -14,9 +14,14 @@ public protocol CallExecutor: AnyObject, Sendable {
 
   /// Runs `work` once `delay` has passed, unless it is cancelled before. To be called on the executor.
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer
+
+  /// Where the tasks run that calls make for async interceptors; nil, the default, for the concurrency pool.
+  var taskExecutor: (any _Concurrency.TaskExecutor)? { get }
 }
 
 extension CallExecutor {
+  public var taskExecutor: (any _Concurrency.TaskExecutor)? { nil }
+
   /// Runs `work` at once if the caller is on the executor, else later.
   @inlinable
   public func run(_ work: @escaping @Sendable () -> Void) {

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -119,7 +120,7 @@ final class CallRuleTests: XCTestCase {
     }
     let code = await ends.wait()
     XCTAssertEqual(code, .ok)
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(ends.count, 0)
     XCTAssertEqual(transport.streams.first?.isCancelled, true)
   }

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -49,7 +50,7 @@ final class DeadlineTests: XCTestCase {
   ]
 
   private func end(_ end: End, _ handle: CallHandle, _ transport: ScriptedTransport) {
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     switch end {
     case .deadline:
       transport.virtualExecutor.advance(by: .seconds(9))
@@ -57,7 +58,7 @@ final class DeadlineTests: XCTestCase {
       transport.virtualExecutor.advance(by: .seconds(1))
     case .cancellation:
       handle.cancel()
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
     }
   }
 
@@ -98,7 +99,7 @@ final class DeadlineTests: XCTestCase {
         transport.virtualExecutor.advance(by: .seconds(100))
         XCTAssertEqual(outcome.count, 0)
         XCTAssertLessThanOrEqual(transport.streams.count, 1)
-        XCTAssertEqual(transport.virtualExecutor.pendingTimers, 0)
+        XCTAssertEqual(transport.virtualExecutor.scheduled, [])
         Self.kept.value = []
       }
     }
@@ -138,7 +139,7 @@ final class DeadlineTests: XCTestCase {
         )
         let results = Signal<String>()
         let handle = client.serverStream(.serverStream, "x") { results.fire($0.short) }
-        transport.virtualExecutor.settle()
+        transport.virtualExecutor.runUntilIdle()
         switch end {
         case .deadline: transport.virtualExecutor.advance(by: .seconds(10))
         case .cancellation: handle.cancel()
@@ -152,7 +153,7 @@ final class DeadlineTests: XCTestCase {
         XCTAssertEqual(transport.streams.count { $0.isCancelled }, stage.cancelledStreams, stage.name)
         transport.virtualExecutor.advance(by: .seconds(100))
         XCTAssertEqual(results.count, 0)
-        XCTAssertEqual(transport.virtualExecutor.pendingTimers, 0)
+        XCTAssertEqual(transport.virtualExecutor.scheduled, [])
         Self.kept.value = []
       }
     }
@@ -247,7 +248,7 @@ final class DeadlineTests: XCTestCase {
       _ = await started.wait()
       withExtendedLifetime(stream) {}
     }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertTrue(transport.streams[1].isCancelled)
 
     let stream = client.clientStream(.clientStream)

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -9,17 +10,17 @@ final class TransparentRetryTests: XCTestCase {
   }
 
   func testUnaryOnceUnseenByHooks() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport.replying([Self.refused, { $0.reply($0.sentMessage) }])
     let client = ProtocolClient.scripted(
       transport,
-      interceptors: [TestInterceptor.recording("A", to: events)]
+      interceptors: [probe.factory("A")]
     )
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.message, "x")
     XCTAssertEqual(transport.streams.count, 2)
     XCTAssertEqual(
-      events.all,
+      probe.events.outline,
       ["A message request", "A byte request", "A byte response ok", "A message response ok"]
     )
   }

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -136,7 +137,7 @@ final class ProtocolClientTests: XCTestCase {
       handle.finish()
       let callback = await called.wait()
       XCTAssertEqual(callback.code, code, "\(count)")
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       XCTAssertEqual(called.count, 0)
     }
   }
@@ -168,10 +169,10 @@ final class ProtocolClientTests: XCTestCase {
     let codes = Box<[Code?]>([])
     let large = Text(String(repeating: "x", count: 100_000))
     for _ in 0..<8 { handle.send(large) { codes.value = codes.value + [$0?.code] } }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(codes.value, [nil, .resourceExhausted, .resourceExhausted])
     handle.cancel()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(codes.value.count, 8)
     XCTAssertEqual(codes.value.suffix(5), Array(repeating: .failedPrecondition, count: 5))
   }
@@ -190,22 +191,22 @@ final class ProtocolClientTests: XCTestCase {
     let handle = ProtocolClient.scripted(transport).serverStream(.serverStream, "x", demand: 1) {
       results.value = results.value + [$0.short]
     }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(results.value, ["headers"])
     handle.request(0)
     handle.request(-3)
     handle.request(2)
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(results.value, ["headers", "a", "b"])
     handle.request(.max)
     handle.request(.max)
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(results.value, ["headers", "a", "b", "c", "end ok"])
     let none = Box(0)
     let idle = ProtocolClient.scripted(transport).serverStream(.serverStream, "x", demand: -1) { _ in
       _ = none.increment()
     }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(none.value, 0)
     idle.cancel()
   }

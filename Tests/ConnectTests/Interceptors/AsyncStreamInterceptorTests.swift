@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -20,7 +21,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
   }
 
   func testMapsMessagesAndErrorsAmongClosures() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport { stream in
       stream.onFinish = { stream in
         stream.respondStream()
@@ -31,20 +32,20 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recordingStream("A", to: events),
+        probe.factory("A", levels: [.message]),
         TestAsyncInterceptor.stream { request, next in
           try await next(request.map { Text($0.text + "1") })
             .map { Text($0.text + "2") }
             .mapErrors { ConnectError(code: .aborted, message: $0.message) }
         },
-        TestInterceptor.recordingStream("C", to: events),
+        probe.factory("C", levels: [.message]),
       ]
     )
     let results = await self.results(client)
     XCTAssertEqual(results, ["headers", "a12", "b12", "end aborted"])
     XCTAssertEqual(transport.streams[0].sentMessages, ["\"a1\"", "\"b1\""])
     XCTAssertEqual(
-      events.all.filter { $0.contains("<") },
+      probe.events.map(\.short).filter { $0.contains("<") },
       ["headers", "a1", "b1", "end"].flatMap { result in
         result == "end"
           ? ["C < end unavailable", "A < end aborted"]
@@ -117,7 +118,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     for (expected, count) in [("headers", 0), ("0", 1), ("1", 2)] {
       let result = await iterator.next()
       XCTAssertEqual(result?.short, expected)
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       XCTAssertEqual(read.value, count)
     }
     XCTAssertGreaterThan(transport.streams[0].unconsumed, 90 * 6)
@@ -137,22 +138,22 @@ final class AsyncStreamInterceptorTests: XCTestCase {
   }
 
   func testNextAgainSendsTheMessagesAgain() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport.replying([Self.failing, Self.failing, StreamChainTests.echo])
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recordingStream("A", to: events), Self.retrying,
-        TestInterceptor.recordingStream("C", to: events),
+        probe.factory("A", levels: [.message]), Self.retrying,
+        probe.factory("C", levels: [.message]),
       ]
     )
     let results = await self.results(client)
     XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
     XCTAssertEqual(transport.streams.map(\.sentMessages), Array(repeating: ["\"a\"", "\"b\""], count: 3))
-    XCTAssertEqual(events.count("A > a"), 1)
-    XCTAssertEqual(events.count("C > a"), 3)
-    XCTAssertEqual(events.count("C < end unavailable"), 2)
-    XCTAssertEqual(events.count("A < end unavailable"), 0)
+    XCTAssertEqual(probe.events.count { $0.short == "A > a" }, 1)
+    XCTAssertEqual(probe.events.count { $0.short == "C > a" }, 3)
+    XCTAssertEqual(probe.events.count { $0.short == "C < end unavailable" }, 2)
+    XCTAssertEqual(probe.events.count { $0.short == "A < end unavailable" }, 0)
   }
 
   func testMessagesSentWhileAnInnerFailureGoesUpAreNotLost() async {
@@ -306,7 +307,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     let results = Signal<String>()
     client.serverStream(.serverStream, "x") { results.fire($0.short) }
     await started.wait()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     // The interceptor reads in a task of its own; the deadline may pass before it has begun to.
     transport.virtualExecutor.advance(by: .seconds(1))
     let end = await results.wait()
@@ -339,7 +340,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
       await started.wait()
       withExtendedLifetime(stream) {}
     }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertTrue(transport.streams[0].isCancelled)
     // The interceptor's task lets go of it on a thread of the pool.
     for _ in 0..<50 where leaked != nil { try? await Task.sleep(for: .milliseconds(1)) }

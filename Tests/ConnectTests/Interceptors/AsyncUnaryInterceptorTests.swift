@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -9,44 +10,54 @@ final class AsyncUnaryInterceptorTests: XCTestCase {
   private static let failing: ScriptedTransport.Script = { $0.reply(.unavailable) }
   private static let fine: ScriptedTransport.Script = { $0.reply($0.sentMessage) }
 
-  private static func recording(_ name: String, to events: Events) -> InterceptorFactory {
-    TestAsyncInterceptor.unary { request, next in
-      events.add("\(name) request")
-      let response = try await next(request)
-      events.add("\(name) response \(response.code)")
-      return response
-    }
-  }
-
   func testMixedWithClosures() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let client = ProtocolClient.scripted(
       .echo(),
       interceptors: [
-        Self.recording("A", to: events), TestInterceptor.recording("B", to: events),
-        Self.recording("C", to: events),
+        probe.factory("A", levels: [.async]), probe.factory("B"), probe.factory("C", levels: [.async]),
       ]
     )
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.message, "x")
     XCTAssertEqual(
-      events.all,
+      probe.events.outline,
       [
-        "A request", "B message request", "C request", "B byte request",
-        "B byte response ok", "C response ok", "B message response ok", "A response ok",
+        "A async request", "B message request", "C async request", "B byte request",
+        "B byte response ok", "C async response ok", "B message response ok", "A async response ok",
       ]
     )
   }
 
+  func testTheyRunOnTheExecutorIfItRunsTasks() async throws {
+    for runsTasks in [false, true] {
+      let events = Events()
+      let transport = ScriptedTransport(Self.fine, executor: VirtualExecutor(runsTasks: runsTasks))
+      let factories = ["A", "B"].map { name in
+        TestAsyncInterceptor.unary { request, next in
+          events.add("\(name) \(transport.executor.isCurrent)")
+          return try await next(request)
+        }
+      }
+      let client = ProtocolClient.scripted(transport, interceptors: factories)
+      let response = await client.unary(.unary, "x")
+      XCTAssertEqual(response.message, "x")
+      let called = await client.outcome(of: "x").outcome.wait()
+      XCTAssertEqual(called.message, "x")
+      let expected = ["A \(runsTasks)", "B \(runsTasks)"]
+      XCTAssertEqual(events.all, expected + expected)
+    }
+  }
+
   func testChangesFailsAndAnswers() async {
     let transport = ScriptedTransport.echo()
-    let events = Events()
+    let probe = InterceptorProbe()
     func call(_ body: @escaping TestAsyncInterceptor.Unary) async -> ResponseMessage<Text> {
       await ProtocolClient.scripted(
         transport,
         interceptors: [
-          TestInterceptor.recording("A", to: events), TestAsyncInterceptor.unary(body),
-          TestInterceptor.recording("C", to: events),
+          probe.factory("A"), TestAsyncInterceptor.unary(body),
+          probe.factory("C"),
         ]
       ).unary(.unary, "x")
     }
@@ -71,7 +82,7 @@ final class AsyncUnaryInterceptorTests: XCTestCase {
     XCTAssertTrue(other.error?.exception is Other)
     XCTAssertEqual(transport.streams.count, 1)
     XCTAssertEqual(
-      events.all.suffix(6),
+      probe.events.outline.suffix(6),
       [
         "A message request", "A message response ok", "A message request", "A message response aborted",
         "A message request", "A message response unknown",
@@ -82,23 +93,23 @@ final class AsyncUnaryInterceptorTests: XCTestCase {
   // MARK: Retry
 
   func testNextAgainStartsAtTheHookBehind() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport.replying([Self.failing, Self.fine])
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recording("A", to: events),
+        probe.factory("A"),
         TestAsyncInterceptor.unary { request, next in
           let response = try await next(request)
           return response.error == nil ? response : try await next(request)
         },
-        TestInterceptor.recording("C", to: events),
+        probe.factory("C"),
       ]
     )
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.message, "x")
     XCTAssertEqual(
-      events.all,
+      probe.events.outline,
       [
         "A message request",
         "C message request", "A byte request", "C byte request",

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import Logging
 import NIOCore
 import Synchronization
@@ -46,7 +47,7 @@ final class ProceedTests: XCTestCase {
     ) { $0.logger = Logger(label: "test") { _ in EventLogHandler(events: log) } }
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.message, "x")
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(transport.streams.count, 1)
     XCTAssertEqual(log.all.count, 4)
     XCTAssertTrue(log.all.allSatisfy { $0.contains("ignored") }, "\(log.all)")
@@ -86,7 +87,7 @@ final class ProceedTests: XCTestCase {
     var received: [Text] = []
     for try await message in client.serverStream(.serverStream, "a").messages { received.append(message) }
     XCTAssertEqual(received, ["a"])
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(log.all.count, 1 + 2 + 3)
   }
 
@@ -118,7 +119,7 @@ final class ProceedTests: XCTestCase {
     let weak = WeakReference()
     let client = ProtocolClient.scripted(transport, interceptors: [weak.keepingFactory], timeout: .seconds(1))
     let outcome = client.outcome(of: "x").outcome
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertNotNil(weak.object)
     transport.virtualExecutor.advance(by: .seconds(1))
     let response = await outcome.wait()
@@ -132,12 +133,12 @@ final class ProceedTests: XCTestCase {
     let weak = WeakReference()
     let client = ProtocolClient.scripted(transport, interceptors: [weak.keepingFactory])
     let (handle, outcome) = client.outcome(of: "x")
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     handle.cancel()
     handle.cancel()
     let response = await outcome.wait()
     XCTAssertEqual(response.error?.code, .canceled)
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(outcome.count, 0)
     XCTAssertNil(weak.object)
   }
@@ -148,7 +149,7 @@ final class ProceedTests: XCTestCase {
     let client = ProtocolClient.scripted(transport, interceptors: [dropping])
     let timed = client.outcome(of: "x", options: CallOptions(timeout: .seconds(1))).outcome
     let (handle, cancelled) = client.outcome(of: "x")
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(timed.count, 0)
     XCTAssertEqual(cancelled.count, 0)
     handle.cancel()
@@ -169,12 +170,12 @@ final class ProceedTests: XCTestCase {
   }
 
   func testDroppedUncalledWithNobodyLeftFailsAndOuterHooksAreTold() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport.echo()
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recording("A", to: events),
+        probe.factory("A"),
         TestInterceptor.make { interceptor in
           interceptor.unaryBytes.requestFunction = { _, proceed in Task.detached { _ = proceed } }
         },
@@ -184,7 +185,7 @@ final class ProceedTests: XCTestCase {
     let response = await outcome.wait()
     XCTAssertEqual(response.error?.code, .internalError)
     XCTAssertEqual(
-      events.all,
+      probe.events.outline,
       ["A message request", "A byte request", "A byte response internal", "A message response internal"]
     )
   }
@@ -225,14 +226,14 @@ final class ProceedTests: XCTestCase {
       let outcome = client.outcome(of: "x").outcome
       let results = Signal<StreamResult<Text>>()
       client.serverStream(.serverStream, "x") { results.fire($0) }
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       transport.virtualExecutor.advance(by: .seconds(1))
       _ = await outcome.wait()
       _ = await results.wait()
     }
     XCTAssertEqual(kept.value.count, 4)
     for late in kept.exchange([]) { late() }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(transport.streams.count, 0)
   }
 
@@ -284,7 +285,7 @@ final class ProceedTests: XCTestCase {
       }
       let response = await outcome.wait()
       XCTAssertEqual(response.code, .canceled, place)
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       XCTAssertEqual(outcome.count, 0)
       handle.value = nil
     }

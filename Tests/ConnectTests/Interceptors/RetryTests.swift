@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -102,18 +103,18 @@ final class RetryTests: XCTestCase {
   }
 
   func testOuterHooksDoNotSeeARetriedAttempt() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport.replying([Self.failing, Self.failing, Self.fine])
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recording("A", to: events), Self.retrying(1), Self.retrying(1, bytes: true),
+        probe.factory("A"), Self.retrying(1), Self.retrying(1, bytes: true),
       ]
     )
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.message, "x")
     XCTAssertEqual(
-      events.all,
+      probe.events.outline,
       [
         "A message request", "A byte request",
         "A byte request", "A byte response unavailable",
@@ -159,7 +160,7 @@ final class RetryTests: XCTestCase {
         timeout: .seconds(10)
       )
       let outcome = client.outcome(of: "x").outcome
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       transport.virtualExecutor.advance(by: .milliseconds(1999))
       XCTAssertEqual(transport.streams.count, 1)
       transport.virtualExecutor.advance(by: .milliseconds(1))
@@ -170,7 +171,7 @@ final class RetryTests: XCTestCase {
       )
       let response = await outcome.wait()
       XCTAssertEqual(response.message, "x")
-      XCTAssertEqual(transport.virtualExecutor.pendingTimers, 0)
+      XCTAssertEqual(transport.virtualExecutor.scheduled, [])
     }
   }
 

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -44,15 +45,15 @@ final class StreamChainTests: XCTestCase {
   }
 
   func testRequestsPassInOrderAndResultsInReverse() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let client = ProtocolClient.scripted(
       ScriptedTransport(Self.echo),
-      interceptors: ["A", "B"].map { TestInterceptor.recordingStream($0, to: events) }
+      interceptors: ["A", "B"].map { probe.factory($0, levels: [.message]) }
     )
     let results = await self.results(client, sending: ["x"])
     XCTAssertEqual(results, ["headers", "x", "end ok"])
     XCTAssertEqual(
-      events.all,
+      probe.events.map(\.short),
       [
         "A head", "B head", "A > x", "B > x",
         "B < headers", "A < headers", "B < x", "A < x", "B < end ok", "A < end ok",
@@ -61,32 +62,17 @@ final class StreamChainTests: XCTestCase {
   }
 
   func testByteHooksSeeEncodedMessagesInsideOfMessageHooks() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let client = ProtocolClient.scripted(
       ScriptedTransport(Self.echo),
       interceptors: [
-        TestInterceptor.make { interceptor in
-          interceptor.streamBytes = StreamFunction(
-            requestFunction: { request, proceed in
-              events.add("byte head")
-              proceed(.success(request))
-            },
-            requestDataFunction: { data, proceed in
-              events.add("byte > \(String(buffer: data))")
-              proceed(data)
-            },
-            streamResultFunction: { result, proceed in
-              events.add("byte < \(result.short)")
-              proceed(result)
-            }
-          )
-        },
-        TestInterceptor.recordingStream("M", to: events),
+        probe.factory("byte", levels: [.byte]),
+        probe.factory("M", levels: [.message]),
       ]
     )
     _ = await self.results(client, sending: ["x"])
     XCTAssertEqual(
-      events.all,
+      probe.events.map(\.short),
       [
         "M head", "byte head", "M > x", "byte > \"x\"",
         "byte < headers", "M < headers", "byte < \"x\"", "M < x", "byte < end ok", "M < end ok",
@@ -141,16 +127,16 @@ final class StreamChainTests: XCTestCase {
     let handle = client.bidirectionalStream(.bidirectional) { _ in }
     let accepted = Signal<ConnectError?>()
     handle.send("a") { accepted.fire($0) }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(events.all, [])
     XCTAssertEqual(accepted.count, 0)
     let proceed = await head.wait()
     proceed()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(events.all, ["a"])
     XCTAssertEqual(accepted.count, 1)
     handle.cancel()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertTrue(transport.streams[0].isCancelled)
   }
 
@@ -179,7 +165,7 @@ final class StreamChainTests: XCTestCase {
   }
 
   func testAMessageInPlaceOfTheEndAndAnEndInPlaceOfAMessage() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let replacing: @Sendable (String, StreamResult<Text>) -> InterceptorFactory = { what, replacement in
       TestInterceptor.make { interceptor in
         interceptor.streamMessages.streamResultFunction = { result, proceed in
@@ -187,7 +173,7 @@ final class StreamChainTests: XCTestCase {
         }
       }
     }
-    let outer = TestInterceptor.recordingStream("A", to: events)
+    let outer = probe.factory("A", levels: [.message])
     let message = ProtocolClient.scripted(
       ScriptedTransport(Self.echo),
       interceptors: [outer, replacing("end ok", .message("more"))]
@@ -207,7 +193,7 @@ final class StreamChainTests: XCTestCase {
     let second = await self.results(end, sending: [])
     XCTAssertEqual(second, ["headers", "end aborted"])
     XCTAssertTrue(transport.streams[0].isCancelled)
-    XCTAssertEqual(events.all.suffix(2), ["A < headers", "A < end aborted"])
+    XCTAssertEqual(probe.events.map(\.short).suffix(2), ["A < headers", "A < end aborted"])
   }
 
   func testReplacingErrors() async {
@@ -239,9 +225,9 @@ final class StreamChainTests: XCTestCase {
   func testFailingAndAnsweringAtEachPosition() async {
     for position in 0..<3 {
       for isFailing in [true, false] {
-        let events = Events()
+        let probe = InterceptorProbe()
         let transport = ScriptedTransport(Self.echo)
-        var factories = ["A", "B", "C"].map { TestInterceptor.recordingStream($0, to: events) }
+        var factories = ["A", "B", "C"].map { probe.factory($0, levels: [.message]) }
         factories[position] = TestInterceptor.make { interceptor in
           interceptor.streamMessages = StreamMessageFunction(
             requestFunction: { _, proceed in
@@ -268,7 +254,7 @@ final class StreamChainTests: XCTestCase {
         XCTAssertEqual(transport.streams.count, 0)
         let outside = ["A", "B", "C"].prefix(position)
         XCTAssertEqual(
-          events.all.filter { !$0.contains(">") },
+          probe.events.map(\.short).filter { !$0.contains(">") },
           outside.map { "\($0) head" }
             + expected.flatMap { result in outside.reversed().map { "\($0) < \(result)" } }
         )
@@ -277,7 +263,7 @@ final class StreamChainTests: XCTestCase {
   }
 
   func testAnsweringInAByteHook() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport(Self.echo)
     let client = ProtocolClient.scripted(
       transport,
@@ -287,19 +273,19 @@ final class StreamChainTests: XCTestCase {
             proceed.answer(StreamAnswer(messages: [ByteBuffer(string: "\"1\"")]))
           }
         },
-        TestInterceptor.recordingStream("M", to: events),
+        probe.factory("M", levels: [.message]),
       ]
     )
     let results = await self.results(client, sending: [])
     XCTAssertEqual(results, ["headers", "1", "end ok"])
-    XCTAssertEqual(events.all, ["M head", "M < headers", "M < 1", "M < end ok"])
+    XCTAssertEqual(probe.events.map(\.short), ["M head", "M < headers", "M < 1", "M < end ok"])
     XCTAssertEqual(transport.streams.count, 0)
   }
 
   // MARK: Demand and bounds
 
   func testNothingIsReadThatNobodyAskedFor() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport { stream in
       stream.respondStream()
       for index in 0..<100 { stream.sendMessage("\"\(index)\"") }
@@ -307,7 +293,7 @@ final class StreamChainTests: XCTestCase {
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recordingStream("A", to: events), TestInterceptor.recordingStream("B", to: events),
+        probe.factory("A", levels: [.message]), probe.factory("B", levels: [.message]),
       ]
     )
     let stream = client.serverStream(.serverStream, "go")
@@ -315,8 +301,8 @@ final class StreamChainTests: XCTestCase {
     for expected in ["headers", "0", "1"] {
       let result = await iterator.next()
       XCTAssertEqual(result?.short, expected)
-      transport.virtualExecutor.settle()
-      XCTAssertEqual(events.all.last, "A < \(expected)")
+      transport.virtualExecutor.runUntilIdle()
+      XCTAssertEqual(probe.events.last?.short, "A < \(expected)")
     }
     XCTAssertGreaterThan(transport.streams[0].unconsumed, 90 * 6)
   }
@@ -340,13 +326,13 @@ final class StreamChainTests: XCTestCase {
     ) { $0.limits.maximumWaitingValues = 4 }
     let results = Box<[String]>([])
     let handle = client.serverStream(.serverStream, "go") { results.value = results.value + [$0.short] }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(seen.value, 4)
     XCTAssertEqual(results.value, [])
     XCTAssertGreaterThan(transport.streams[0].unconsumed, 90 * 6)
     let proceed = await first.wait()
     proceed()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(results.value.count, 101)
     XCTAssertEqual(transport.streams[0].unconsumed, 0)
     handle.cancel()
@@ -369,7 +355,7 @@ final class StreamChainTests: XCTestCase {
     let handle = client.bidirectionalStream(.bidirectional) { _ in }
     let accepted = Box(0)
     for _ in 0..<10 { handle.send("x") { if $0 == nil { _ = accepted.increment() } } }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(seen.value, 4)
     XCTAssertEqual(accepted.value, 4)
     handle.cancel()
@@ -381,12 +367,12 @@ final class StreamChainTests: XCTestCase {
     let handle = client.bidirectionalStream(.bidirectional) { _ in }
     let accepted = Box(0)
     let large = Text(String(repeating: "x", count: 40_000))
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     for _ in 0..<5 { handle.send(large) { if $0 == nil { _ = accepted.increment() } } }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(accepted.value, 2)
     transport.virtualExecutor.sync { transport.streams[0].becomeWritable() }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(accepted.value, 5)
     handle.cancel()
   }

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -51,19 +52,22 @@ final class StreamRetryTests: XCTestCase {
 
   func testMessagesAreSentAgainFromBothLevels() async {
     for (bytes, encodes) in [(false, 6), (true, 2)] {
-      let events = Events()
+      let probe = InterceptorProbe()
       let codec = CountingCodec()
       let transport = ScriptedTransport.replying([Self.failing, Self.failing, StreamChainTests.echo])
       let client = ProtocolClient.scripted(
         transport,
-        interceptors: [TestInterceptor.recordingStream("A", to: events), Self.retrying(bytes: bytes)]
+        interceptors: [probe.factory("A", levels: [.message]), Self.retrying(bytes: bytes)]
       ) { $0.codec = codec }
       let results = await self.results(client)
       XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
       XCTAssertEqual(codec.encodes, encodes)
       XCTAssertEqual(transport.streams.map(\.sentMessages), Array(repeating: ["\"a\"", "\"b\""], count: 3))
-      XCTAssertEqual(events.count("A > a"), bytes ? 1 : 3)
-      XCTAssertEqual(events.all.filter { $0.contains("<") }, ["A < headers", "A < a", "A < b", "A < end ok"])
+      XCTAssertEqual(probe.events.count { $0.short == "A > a" }, bytes ? 1 : 3)
+      XCTAssertEqual(
+        probe.events.map(\.short).filter { $0.contains("<") },
+        ["A < headers", "A < a", "A < b", "A < end ok"]
+      )
     }
   }
 
@@ -115,15 +119,15 @@ final class StreamRetryTests: XCTestCase {
     )
     let results = Box<[String]>([])
     let handle = client.bidirectionalStream(.bidirectional) { results.value = results.value + [$0.short] }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     handle.send("a")
     handle.finish()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(transport.streams.count, 1)
     transport.virtualExecutor.advance(by: .seconds(1))
     XCTAssertEqual(transport.streams.count, 2)
     XCTAssertEqual(results.value, ["headers", "a", "end ok"])
-    XCTAssertEqual(transport.virtualExecutor.pendingTimers, 0)
+    XCTAssertEqual(transport.virtualExecutor.scheduled, [])
   }
 
   func testTheCapHoldsAndTheLastErrorIsReported() async {

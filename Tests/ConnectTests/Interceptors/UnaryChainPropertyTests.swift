@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import Foundation
 import NIOCore
 import XCTest

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import Synchronization
 import XCTest
@@ -26,16 +27,15 @@ final class UnaryChainTests: XCTestCase {
   }
 
   func testRequestsPassInOrderAndResponsesInReverse() async throws {
-    let events = Events()
-    let client = ProtocolClient.scripted(.echo(), interceptors: [TestInterceptor.recording("A", to: events)])
-    {
-      $0.methodInterceptors = { _ in [TestInterceptor.recording("B", to: events)] }
+    let probe = InterceptorProbe()
+    let client = ProtocolClient.scripted(.echo(), interceptors: [probe.factory("A")]) {
+      $0.methodInterceptors = { _ in [probe.factory("B")] }
     }
-    let options = CallOptions(interceptors: [TestInterceptor.recording("C", to: events)])
+    let options = CallOptions(interceptors: [probe.factory("C")])
     let response = await client.unary(.unary, "x", options: options)
     XCTAssertEqual(try response.get(), "x")
     XCTAssertEqual(
-      events.all,
+      probe.events.outline,
       [
         "A message request", "B message request", "C message request",
         "A byte request", "B byte request", "C byte request",
@@ -138,16 +138,16 @@ final class UnaryChainTests: XCTestCase {
 
   func testFailingAtEachPosition() async {
     for failing in 0..<3 {
-      let events = Events()
+      let probe = InterceptorProbe()
       let transport = ScriptedTransport.echo()
-      var factories = ["A", "B", "C"].map { TestInterceptor.recording($0, to: events) }
+      var factories = ["A", "B", "C"].map { probe.factory($0) }
       factories[failing] = TestInterceptor.make { interceptor in
         interceptor.unaryMessages = UnaryMessageFunction(
           requestFunction: { _, proceed in
             proceed(.failure(ConnectError(code: .aborted, message: "no")))
           },
           responseFunction: { response, proceed in
-            events.add("own response")
+            XCTFail("its own hook must not see the error")
             proceed(response)
           }
         )
@@ -159,7 +159,7 @@ final class UnaryChainTests: XCTestCase {
       XCTAssertEqual(response.error?.message, "no")
       let outside = ["A", "B", "C"].prefix(failing)
       XCTAssertEqual(
-        events.all,
+        probe.events.outline,
         outside.map { "\($0) message request" } + outside.reversed().map { "\($0) message response aborted" }
       )
       XCTAssertEqual(transport.streams.count, 0)
@@ -168,28 +168,28 @@ final class UnaryChainTests: XCTestCase {
   }
 
   func testFailingInAByteHookGoesUpThroughOuterByteHooksAndAllMessageHooks() async {
-    let events = Events()
+    let probe = InterceptorProbe()
     let transport = ScriptedTransport.echo()
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
-        TestInterceptor.recording("A", to: events),
+        probe.factory("A"),
         TestInterceptor.make { interceptor in
           interceptor.unaryBytes = UnaryFunction(
             requestFunction: { _, proceed in proceed(.failure(ConnectError(code: .aborted))) },
             responseFunction: { response, proceed in
-              events.add("own response")
+              XCTFail("its own hook must not see the error")
               proceed(response)
             }
           )
         },
-        TestInterceptor.recording("C", to: events),
+        probe.factory("C"),
       ]
     )
     let response = await client.unary(.unary, "x")
     XCTAssertEqual(response.code, .aborted)
     XCTAssertEqual(
-      events.all,
+      probe.events.outline,
       [
         "A message request", "C message request", "A byte request", "A byte response aborted",
         "C message response aborted", "A message response aborted",
@@ -201,9 +201,9 @@ final class UnaryChainTests: XCTestCase {
   func testAnsweringAtEachPosition() async {
     for answering in 0..<3 {
       for isByteLevel in [false, true] {
-        let events = Events()
+        let probe = InterceptorProbe()
         let transport = ScriptedTransport.echo()
-        var factories = ["A", "B", "C"].map { TestInterceptor.recording($0, to: events) }
+        var factories = ["A", "B", "C"].map { probe.factory($0) }
         factories[answering] = TestInterceptor.make { interceptor in
           if isByteLevel {
             interceptor.unaryBytes = UnaryFunction(
@@ -230,7 +230,7 @@ final class UnaryChainTests: XCTestCase {
             + outside.reversed().map { "\($0) byte response ok" }
             + others.reversed().map { "\($0) message response ok" }
           : outside.map { "\($0) message request" } + outside.reversed().map { "\($0) message response ok" }
-        XCTAssertEqual(events.all, expected)
+        XCTAssertEqual(probe.events.outline, expected)
       }
     }
   }
@@ -242,18 +242,18 @@ final class UnaryChainTests: XCTestCase {
       _ script: @escaping ScriptedTransport.Script,
       _ replace: @escaping @Sendable (ResponseMessage<Text>) -> ResponseMessage<Text>
     ) async -> ResponseMessage<Text> {
-      let events = Events()
+      let probe = InterceptorProbe()
       let client = ProtocolClient.scripted(
         ScriptedTransport(script),
         interceptors: [
-          TestInterceptor.recording("A", to: events),
+          probe.factory("A"),
           TestInterceptor.make { interceptor in
             interceptor.unaryMessages.responseFunction = { response, proceed in proceed(replace(response)) }
           },
         ]
       )
       let response = await client.unary(.unary, "x")
-      XCTAssertEqual(events.all.last, "A message response \(response.code)")
+      XCTAssertEqual(probe.events.last?.outline, "A message response \(response.code)")
       return response
     }
     let rescued = await outcome({ $0.reply(.unavailable) }) { _ in ResponseMessage(message: "rescued") }

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import Synchronization
 
@@ -8,12 +9,15 @@ import Synchronization
 final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
   typealias Script = @Sendable (ScriptedStream) -> Void
 
-  let virtualExecutor = VirtualExecutor()
+  let virtualExecutor: VirtualExecutor
   private let script: Script
   private let started = Mutex<[ScriptedStream]>([])
 
-  /// - Parameter script: Called on the executor when a stream has started.
-  init(_ script: @escaping Script) {
+  /// - Parameters:
+  ///   - script: Called on the executor when a stream has started.
+  ///   - executor: By default one with which async interceptors run in the concurrency pool, as in production.
+  init(_ script: @escaping Script, executor: VirtualExecutor = VirtualExecutor(runsTasks: false)) {
+    self.virtualExecutor = executor
     self.script = script
   }
 
@@ -43,7 +47,7 @@ final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
 
 /// A stream of a ``ScriptedTransport``: the call's side, and the functions with which a script answers.
 ///
-/// Confined to the executor, but for reading from a test after `settle()`.
+/// Confined to the executor, but for reading from a test after `runUntilIdle()`.
 final class ScriptedStream: HTTPStream, @unchecked Sendable {
   let request: HTTPStreamRequest
   private let executor: VirtualExecutor

@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import Synchronization
 
@@ -30,52 +31,6 @@ struct TestInterceptor: Interceptor {
       var interceptor = TestInterceptor()
       configure(&interceptor)
       return interceptor
-    }
-  }
-
-  /// One that writes down what passes its message and byte hooks of unary calls.
-  static func recording(_ name: String, to events: Events) -> InterceptorFactory {
-    Self.make { interceptor in
-      interceptor.unaryMessages = UnaryMessageFunction(
-        requestFunction: { request, proceed in
-          events.add("\(name) message request")
-          proceed(.success(request))
-        },
-        responseFunction: { response, proceed in
-          events.add("\(name) message response \(response.code)")
-          proceed(response)
-        }
-      )
-      interceptor.unaryBytes = UnaryFunction(
-        requestFunction: { request, proceed in
-          events.add("\(name) byte request")
-          proceed(.success(request))
-        },
-        responseFunction: { response, proceed in
-          events.add("\(name) byte response \(response.code)")
-          proceed(response)
-        }
-      )
-    }
-  }
-
-  /// One that writes down what passes its message hooks of streams.
-  static func recordingStream(_ name: String, to events: Events) -> InterceptorFactory {
-    Self.make { interceptor in
-      interceptor.streamMessages = StreamMessageFunction(
-        requestFunction: { request, proceed in
-          events.add("\(name) head")
-          proceed(.success(request))
-        },
-        requestMessageFunction: { message, proceed in
-          events.add("\(name) > \(message.text)")
-          proceed(message)
-        },
-        streamResultFunction: { result, proceed in
-          events.add("\(name) < \(result.short)")
-          proceed(result)
-        }
-      )
     }
   }
 }
@@ -138,6 +93,19 @@ extension StreamResult where Message == ByteBuffer {
     case .headers: "headers"
     case .message(let message): String(buffer: message)
     case .complete(let code, _, _): "end \(code)"
+    }
+  }
+}
+
+extension HookEvent {
+  /// What passed in a stream: `A head`, `A > message`, `A < result`.
+  var short: String {
+    switch self.value {
+    case let message as Text: "\(self.interceptor) > \(message.text)"
+    case let message as ByteBuffer: "\(self.interceptor) > \(String(buffer: message))"
+    case let result as StreamResult<Text>: "\(self.interceptor) < \(result.short)"
+    case let result as StreamResult<ByteBuffer>: "\(self.interceptor) < \(result.short)"
+    default: "\(self.interceptor) head"
     }
   }
 }

@@ -1,0 +1,93 @@
+internal import Connect
+internal import Synchronization
+
+/// The time of a ``VirtualExecutor`` as a `Clock`, for code that sleeps on a clock that it is given.
+///
+/// ```swift
+/// let interceptor = BackoffInterceptor(clock: executor.clock)  // takes `any Clock<Duration>`
+/// ```
+public struct VirtualClock: Clock {
+  /// A point in virtual time.
+  public struct Instant: InstantProtocol {
+    /// Time since the executor was made.
+    public var offset: Duration
+
+    public init(offset: Duration) {
+      self.offset = offset
+    }
+
+    public func advanced(by duration: Duration) -> Instant {
+      Instant(offset: self.offset + duration)
+    }
+
+    public func duration(to other: Instant) -> Duration {
+      other.offset - self.offset
+    }
+
+    public static func < (lhs: Instant, rhs: Instant) -> Bool {
+      lhs.offset < rhs.offset
+    }
+  }
+
+  let executor: VirtualExecutor
+
+  public var now: Instant { Instant(offset: self.executor.now) }
+
+  public var minimumResolution: Duration { .zero }
+
+  /// Waits until a test has moved time on to `deadline`; returns at once if it has passed.
+  ///
+  /// - Throws: `CancellationError` if the task is cancelled.
+  public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+    try Task.checkCancellation()
+    let delay = self.now.duration(to: deadline)
+    guard delay > .zero else { return }
+    let sleeper = Sleeper()
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let timer = self.executor.schedule(after: delay) { sleeper.wake(.success(())) }
+        sleeper.begin(continuation, timer)
+      }
+    } onCancel: {
+      sleeper.wake(.failure(CancellationError()))
+    }
+  }
+}
+
+extension VirtualExecutor {
+  /// This executor's time as a `Clock`.
+  public var clock: VirtualClock { VirtualClock(executor: self) }
+}
+
+/// One `sleep` of a ``VirtualClock``, which ends once: by time or by cancellation, whichever comes first.
+private final class Sleeper: Sendable {
+  private enum State {
+    case new
+    case asleep(CheckedContinuation<Void, any Error>, any CallTimer)
+    case awake(Result<Void, any Error>)
+  }
+
+  private let state = Mutex(State.new)
+
+  func begin(_ continuation: CheckedContinuation<Void, any Error>, _ timer: any CallTimer) {
+    let result = self.state.withLock { state -> Result<Void, any Error>? in
+      if case .awake(let result) = state { return result }
+      state = .asleep(continuation, timer)
+      return nil
+    }
+    guard let result else { return }
+    timer.cancel()
+    continuation.resume(with: result)
+  }
+
+  func wake(_ result: Result<Void, any Error>) {
+    let earlier = self.state.withLock { state in
+      let earlier = state
+      if case .awake = earlier {} else { state = .awake(result) }
+      return earlier
+    }
+    guard case .asleep(let continuation, let timer) = earlier else { return }
+    timer.cancel()
+    continuation.resume(with: result)
+  }
+}

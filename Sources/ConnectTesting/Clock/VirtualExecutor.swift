@@ -1,0 +1,174 @@
+public import Connect
+internal import Dispatch
+internal import Synchronization
+
+/// An executor in virtual time: work runs in order, one piece at a time, and time stands still until a test moves
+/// it. Deadlines, delays and backoff of calls that live here take no real time.
+///
+/// Work that is given to it runs by itself, on a thread of its own; only timers wait for the test. A test gives it
+/// to a transport, or to an ``InterceptorDriver``, and moves time on:
+///
+/// ```swift
+/// let executor = VirtualExecutor()
+/// …
+/// executor.runUntilIdle()                  // the first attempt has failed, and its retry is scheduled
+/// XCTAssertEqual(executor.scheduled, [.seconds(2)])
+/// executor.advance(by: .seconds(2))
+/// ```
+///
+/// It is also a `TaskExecutor`: async functions that run here, as in ``lettingTimePass(upTo:patience:_:)``, are pieces of
+/// work like all others, so that it is certain when nothing more happens without time. A task elsewhere is not
+/// waited for, unless by ``wait(upTo:until:)``.
+///
+/// All functions may be called from any thread. Those that move time or wait block the caller until the executor is
+/// idle; called on the executor itself, they cannot wait and run only the timers that are due. Two threads must not
+/// move time at once: the order of what they cause would be left to chance.
+public final class VirtualExecutor: CallExecutor, TaskExecutor {
+  private struct State {
+    var now: Duration = .zero
+    /// In the order in which they were scheduled.
+    var timers: [VirtualTimer] = []
+    /// Pieces of work that were given and have not run to their end.
+    var queuedCount = 0
+  }
+
+  private static let key = DispatchSpecificKey<ObjectIdentifier>()
+
+  private let queue = DispatchQueue(label: "virtual executor")
+  private let state = Mutex(State())
+  private let runsTasks: Bool
+  private let maximumRounds: Int
+
+  /// An executor whose time is zero.
+  ///
+  /// - Parameters:
+  ///   - runsTasks: Whether the async interceptors of its calls run here, which makes what they do certain in order.
+  ///     If not, they run in the concurrency pool, as in production.
+  ///   - maximumRounds: How many timers, or rounds of work that gave more work, one function runs before it gives up
+  ///     on the executor ever being idle.
+  public init(runsTasks: Bool = true, maximumRounds: Int = 100_000) {
+    self.runsTasks = runsTasks
+    self.maximumRounds = maximumRounds
+    self.queue.setSpecific(key: Self.key, value: ObjectIdentifier(self))
+  }
+
+  // MARK: CallExecutor
+
+  /// Time since the executor was made.
+  public var now: Duration { self.state.withLock { $0.now } }
+
+  public var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(self) }
+
+  public func execute(_ work: @escaping @Sendable () -> Void) {
+    self.state.withLock { $0.queuedCount += 1 }
+    self.queue.async {
+      work()
+      self.state.withLock { $0.queuedCount -= 1 }
+    }
+  }
+
+  /// Runs `work` once a test has moved time on by `delay`. May be called from any thread.
+  public func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
+    self.state.withLock { state in
+      let timer = VirtualTimer(due: state.now + max(delay, .zero), work: work)
+      state.timers.append(timer)
+      return timer
+    }
+  }
+
+  public var taskExecutor: (any TaskExecutor)? { self.runsTasks ? self : nil }
+
+  // MARK: TaskExecutor
+
+  public func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    self.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+
+  // MARK: Moving time
+
+  /// Moves time on, and runs each timer that is due at its time, and all work that it gives.
+  ///
+  /// - Parameter duration: Less than zero counts as zero.
+  /// - Returns: As ``advance(to:)``.
+  @discardableResult
+  public func advance(by duration: Duration) -> Bool {
+    self.advance(to: self.now + duration)
+  }
+
+  /// Moves time on to `time` since the executor was made, and runs each timer that is due at its time, and all work
+  /// that it gives. Time never goes back: a `time` that has passed only runs what is due.
+  ///
+  /// - Returns: Whether the executor has become idle; false if it had not after as many timers as it may run, for
+  ///   example since one without delay schedules itself again. Then time stands where the last one was.
+  @discardableResult
+  public func advance(to time: Duration) -> Bool {
+    var isIdle = self.runUntilIdle()
+    for _ in 0..<self.maximumRounds {
+      guard let timer = self.takeTimer(dueBy: max(time, self.now)) else {
+        self.state.withLock { $0.now = max($0.now, time) }
+        return isIdle
+      }
+      self.sync { timer.fire() }
+      isIdle = self.runUntilIdle()
+    }
+    return false
+  }
+
+  /// Moves time on to the earliest scheduled work, if that is due by `limit`, and runs it.
+  ///
+  /// - Returns: Whether there was any.
+  @discardableResult
+  public func advanceToNext(by limit: Duration = .seconds(Int64.max)) -> Bool {
+    guard let next = self.scheduled.first, next <= limit else { return false }
+    self.advance(to: next)
+    return true
+  }
+
+  /// Moves time on without running the timers that are due, as when a real executor is busy. They run when time is
+  /// next advanced.
+  public func passUnnoticed(_ duration: Duration) {
+    self.state.withLock { $0.now += max(duration, .zero) }
+  }
+
+  private func takeTimer(dueBy end: Duration) -> VirtualTimer? {
+    self.state.withLock { state in
+      state.timers.removeAll { $0.isOver }
+      guard let next = state.timers.filter({ $0.due <= end }).min(by: { $0.due < $1.due }) else { return nil }
+      state.timers.removeAll { $0 === next }
+      state.now = max(state.now, next.due)
+      return next
+    }
+  }
+
+  // MARK: Waiting
+
+  /// Waits until all work that was given, and what that gave, is done. Time stands still.
+  ///
+  /// - Returns: Whether the executor has become idle; false if each of as many rounds of work as it may run has given
+  ///   more, or if called on the executor.
+  @discardableResult
+  public func runUntilIdle() -> Bool {
+    guard !self.isCurrent else { return false }
+    for _ in 0..<self.maximumRounds {
+      self.queue.sync {}
+      guard self.state.withLock({ $0.queuedCount == 0 }) else { continue }
+      // What the last piece of work held on to is released behind it.
+      self.queue.sync {}
+      return true
+    }
+    return false
+  }
+
+  /// Runs `work` on the executor and waits for it.
+  public func sync<Value>(_ work: () throws -> Value) rethrows -> Value {
+    if self.isCurrent { try work() } else { try self.queue.sync(execute: work) }
+  }
+
+  // MARK: Looking
+
+  /// When the scheduled work that is still to run is due, as ``now`` counts, the earliest first.
+  public var scheduled: [Duration] {
+    self.state.withLock { $0.timers.filter { !$0.isOver }.map(\.due) }.sorted()
+  }
+}

@@ -1,0 +1,131 @@
+public import Connect
+public import NIOCore
+
+/// Runs the hooks of one interceptor with values that a test gives, and hands back what it proceeded with. There is
+/// no client and no server.
+///
+/// ```swift
+/// let driver = InterceptorDriver { TokenInterceptor(config: $0) }
+/// let outcome = try await driver.unary.request(driver.makeRequest(message: ByteBuffer())).outcome
+/// XCTAssertEqual(outcome.request?.headers["authorization"], ["Bearer t0"])
+/// ```
+///
+/// A driver stands for one call: the factory runs once, and the interceptor's state is kept from value to value. It
+/// is driven at one level: ``unary`` and ``stream`` are its byte hooks, ``unaryMessages(_:)`` and
+/// ``streamMessages(_:)`` its message hooks, or the interceptor in its async form if it has one. A hook that is
+/// absent passes its value on.
+///
+/// Hooks run on ``executor``, in virtual time, which passes by itself, as far as the hook needs, while a test waits
+/// for an outcome: delays take no real time, and `executor.now` tells of them. An interceptor that sleeps has to be
+/// given `executor.clock`.
+public final class InterceptorDriver: Sendable {
+  public let config: ProtocolClientConfig
+  /// Where the hooks run.
+  public let executor: VirtualExecutor
+  /// The byte hooks for unary calls.
+  public let unary: UnaryHookDriver<ByteBuffer, HTTPResponse>
+  /// The byte hooks for streams.
+  public let stream: StreamHookDriver<ByteBuffer, ByteBuffer>
+
+  private let driven: DrivenInterceptor
+  private let time: DriverTime
+
+  /// - Parameters:
+  ///   - config: What the factory is given.
+  ///   - executor: Where the hooks run; by default one of its own.
+  ///   - timeout: How much virtual time a hook has to proceed.
+  ///   - patience: How much real time a hook has that waits for something outside of virtual time. Only hooks that
+  ///     do not proceed at all take as long.
+  ///   - factory: Makes the interceptor, once.
+  public init(
+    config: ProtocolClientConfig = ProtocolClientConfig(host: "https://interceptor.test"),
+    executor: VirtualExecutor = VirtualExecutor(),
+    timeout: Duration = .seconds(3600),
+    patience: Duration = .seconds(2),
+    _ factory: @escaping InterceptorFactory
+  ) {
+    let driven = DrivenInterceptor(executor.sync { factory(config) })
+    let time = DriverTime(executor: executor, timeout: timeout, patience: patience)
+    self.config = config
+    self.executor = executor
+    self.driven = driven
+    self.time = time
+    self.unary = UnaryHookDriver(
+      UnaryHookSubject(driven.name, "unary byte") { driven.interceptor.unaryFunction() },
+      time
+    )
+    self.stream = StreamHookDriver(
+      StreamHookSubject(driven.name, "stream byte") { driven.interceptor.streamFunction() },
+      time
+    )
+  }
+
+  /// The message hooks for unary calls of `method`, or the async form if the interceptor has one. The interceptor is
+  /// asked for them anew each time, so use one for the whole of a test.
+  public func unaryMessages<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryHookDriver<Input, ResponseMessage<Output>> {
+    let driven = self.driven
+    if let form = self.executor.sync({ driven.interceptor.asyncUnaryForm }) {
+      let subject = AsyncUnarySubject(driven.name, form, method, self.time)
+      return UnaryHookDriver(subject, self.time, keeping: self.lifetime { subject.end() })
+    }
+    return UnaryHookDriver(
+      UnaryHookSubject(driven.name, "unary message") {
+        driven.interceptor.unaryMessageFunction(method)
+      },
+      self.time
+    )
+  }
+
+  /// The message hooks for streams of `method`, or the async form if the interceptor has one. The interceptor is
+  /// asked for them anew each time, so use one for the whole of a test.
+  public func streamMessages<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamHookDriver<Input, Output> {
+    let driven = self.driven
+    if let form = self.executor.sync({ driven.interceptor.asyncStreamForm }) {
+      let subject = AsyncStreamSubject(driven.name, form, method, self.time)
+      return StreamHookDriver(subject, self.time, keeping: self.lifetime { subject.end() })
+    }
+    return StreamHookDriver(
+      StreamHookSubject(driven.name, "stream message") {
+        driven.interceptor.streamMessageFunction(method)
+      },
+      self.time
+    )
+  }
+
+  /// Runs `end` on the executor, later: a subject may be holding a lock when it lets go of the last visit.
+  private func lifetime(_ end: @escaping @Sendable () -> Void) -> Lifetime {
+    Lifetime { [executor] in executor.execute(end) }
+  }
+
+  /// A request to a host that exists nowhere, `https://interceptor.test`, for values that a hook does not look at.
+  public func makeRequest<Message>(
+    path: String = "/test.v1.TestService/Method",
+    contentType: String = "application/proto",
+    headers: Headers = Headers(),
+    message: Message,
+    context: CallContext? = nil
+  ) -> HTTPRequest<Message> {
+    HTTPRequest(
+      url: RequestURL(origin: Origin(scheme: .https, host: "interceptor.test", port: 443), path: path),
+      contentType: contentType,
+      headers: headers,
+      message: message,
+      context: context
+    )
+  }
+}
+
+/// The interceptor of a driver, made and used only on the driver's executor, which makes it `Sendable`.
+final class DrivenInterceptor: @unchecked Sendable {
+  let interceptor: any Interceptor
+  let name: String
+
+  init(_ interceptor: any Interceptor) {
+    self.interceptor = interceptor
+    self.name = "\(type(of: interceptor))"
+  }
+}

@@ -1,0 +1,71 @@
+public import Connect
+
+// What a hook proceeded with, taken apart for assertions. Each property is nil if the hook did something else.
+
+extension RequestVerb {
+  /// The request that was passed on.
+  public var request: Request? {
+    if case .proceed(.success(let request)) = self { request } else { nil }
+  }
+
+  /// The error that the call was failed with.
+  public var error: ConnectError? {
+    if case .proceed(.failure(let error)) = self { error } else { nil }
+  }
+
+  /// The response that the call was answered with.
+  public var answer: Response? {
+    if case .answer(let response) = self { response } else { nil }
+  }
+}
+
+extension ResponseVerb {
+  /// The response that was passed on.
+  public var response: Response? {
+    if case .proceed(let response) = self { response } else { nil }
+  }
+
+  /// How long the hook wants to wait before a new attempt, if it asked for one.
+  public var retryDelay: Duration? {
+    if case .retry(_, let delay) = self { delay } else { nil }
+  }
+
+  /// The request of the new attempt; nil also if it is to be that of the caller.
+  public var retryRequest: Request? {
+    if case .retry(let request, _) = self { request } else { nil }
+  }
+}
+
+extension StreamDataVerb {
+  /// The message that was passed on.
+  public var message: Message? {
+    if case .proceed(let message) = self { message } else { nil }
+  }
+
+  /// Whether nothing is passed on.
+  public var isDrop: Bool {
+    if case .drop = self { true } else { false }
+  }
+}
+
+extension StreamResultVerb {
+  /// The result that was passed on.
+  public var result: StreamResult<Message>? {
+    if case .proceed(let result) = self { result } else { nil }
+  }
+
+  /// How long the hook wants to wait before a new attempt, if it asked for one.
+  public var retryDelay: Duration? {
+    if case .retry(_, let delay) = self { delay } else { nil }
+  }
+
+  /// The request of the new attempt; nil also if it is to be that of the caller.
+  public var retryRequest: HTTPRequest<Void>? {
+    if case .retry(let request, _) = self { request } else { nil }
+  }
+
+  /// Whether nothing is passed on.
+  public var isDrop: Bool {
+    if case .drop = self { true } else { false }
+  }
+}

@@ -1,0 +1,120 @@
+import Connect
+import ConnectTesting
+import NIOCore
+import XCTest
+
+// The examples of README.md, "Testing an interceptor".
+
+/// An interceptor made of closures.
+final class TokenInterceptor: Interceptor {
+  private let fetchToken: @Sendable () async -> String?
+
+  init(config: ProtocolClientConfig, fetchToken: @escaping @Sendable () async -> String?) {
+    self.fetchToken = fetchToken
+  }
+
+  func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { [fetchToken] request, proceed in
+        Task {
+          guard let token = await fetchToken() else {
+            return proceed(.failure(ConnectError(code: .unauthenticated, message: "no token")))
+          }
+          var request = request
+          request.headers["authorization"] = ["Bearer \(token)"]
+          proceed(.success(request))
+        }
+      },
+      responseFunction: { response, proceed in
+        if response.code == .unavailable {
+          proceed.retry(after: .milliseconds(100))
+        } else {
+          proceed(response)
+        }
+      }
+    )
+  }
+}
+
+final class TokenInterceptorTests: XCTestCase {
+  func testAddsTheToken() async throws {
+    let driver = InterceptorDriver { TokenInterceptor(config: $0) { "t0k3n" } }
+    let request = driver.makeRequest(message: ByteBuffer())
+    let outcome = try await driver.unary.request(request).outcome
+    XCTAssertEqual(outcome.request?.headers["authorization"], ["Bearer t0k3n"])
+  }
+
+  func testFailsTheCallWithoutAToken() async throws {
+    let driver = InterceptorDriver { TokenInterceptor(config: $0) { nil } }
+    let request = driver.makeRequest(message: ByteBuffer())
+    let outcome = try await driver.unary.request(request).outcome
+    XCTAssertEqual(outcome.error?.code, .unauthenticated)
+  }
+
+  func testRetriesWhenTheServerIsUnavailable() async throws {
+    let driver = InterceptorDriver { TokenInterceptor(config: $0) { "t0k3n" } }
+    let unavailable = HTTPResponse(error: ConnectError(code: .unavailable))
+    let outcome = try await driver.unary.response(unavailable).outcome
+    XCTAssertEqual(outcome.retryDelay, .milliseconds(100))
+  }
+}
+
+/// An interceptor in the async form, which sleeps.
+struct BackoffInterceptor: AsyncUnaryInterceptor {
+  let clock: any Clock<Duration>
+
+  func interceptUnary<Input, Output>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    var delay = Duration.seconds(1)
+    while true {
+      let response = try await next(request)
+      guard response.code == .unavailable, delay < .seconds(4) else { return response }
+      try await self.clock.sleep(for: delay)
+      delay *= 2
+    }
+  }
+}
+
+final class BackoffInterceptorTests: XCTestCase {
+  func testWaitsLongerEachTimeAndGivesUp() async throws {
+    let executor = VirtualExecutor()
+    let driver = InterceptorDriver(executor: executor) { _ in BackoffInterceptor(clock: executor.clock) }
+    let hooks = driver.unaryMessages(Note.post)
+    let unavailable = ResponseMessage<Note>(error: ConnectError(code: .unavailable))
+
+    _ = try await hooks.request(driver.makeRequest(message: Note("hello"))).outcome
+    let first = try await hooks.response(unavailable).outcome
+    XCTAssertEqual(first.retryDelay, .seconds(1))
+    let second = try await hooks.response(unavailable).outcome
+    XCTAssertEqual(second.retryDelay, .seconds(2))
+    let third = try await hooks.response(unavailable).outcome
+    XCTAssertEqual(third.response?.code, .unavailable)
+  }
+
+  func testInACall() async throws {
+    let executor = VirtualExecutor()
+    let probe = InterceptorProbe(executor: executor)
+    let transport = NoteTransport(executor, errors: [.unavailable, .unavailable])
+    let client = transport.client([
+      { _ in BackoffInterceptor(clock: executor.clock) }, probe.factory("inside"),
+    ])
+
+    let response = try await executor.lettingTimePass { await client.unary(Note.post, Note("hello")) }
+
+    XCTAssertEqual(response.message, Note("hello"))
+    XCTAssertEqual(
+      probe.events.filter { $0.level == .message }.timeline,
+      """
+      0.0 seconds inside message request: hello
+      0.0 seconds inside message response unavailable: sorry
+      1.0 seconds inside message request: hello
+      1.0 seconds inside message response unavailable: sorry
+      3.0 seconds inside message request: hello
+      3.0 seconds inside message response ok: hello
+      """
+    )
+  }
+}
