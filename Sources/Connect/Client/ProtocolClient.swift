@@ -57,7 +57,7 @@ public final class ProtocolClient: Sendable {
     let usableEndpoint = try? self.endpoint.get()
     self.maximumMetadataSize = usableEndpoint?.maximumHeaderListSize ?? HeaderListSize.defaultLimit
     self.executor = usableEndpoint?.executor ?? TaskExecutor()
-    self.taskExecutor = LoopTaskExecutor(self.executor)
+    self.taskExecutor = self.executor.taskExecutor ?? LoopTaskExecutor(self.executor)
   }
 
   // MARK: For calls

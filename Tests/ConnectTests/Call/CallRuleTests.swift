@@ -156,7 +156,7 @@ final class CallRuleTests: XCTestCase {
       let response = await ends.wait()
       // When `next` was cancelled, the hook has cancelled the call before the interceptor could answer.
       XCTAssertEqual(response.code, isCancelled ? .canceled : .ok)
-      transport.virtualExecutor.settle()
+      transport.virtualExecutor.runUntilIdle()
       XCTAssertEqual(ends.count, 0)
       XCTAssertEqual(transport.streams.first?.isCancelled, true)
     }
@@ -186,7 +186,7 @@ final class CallRuleTests: XCTestCase {
     }
     let code = await ends.wait()
     XCTAssertEqual(code, .ok)
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(ends.count, 0)
     XCTAssertEqual(transport.streams.first?.isCancelled, true)
   }
