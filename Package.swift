@@ -14,6 +14,7 @@ let package = Package(
   products: [
     .library(name: "Connect", targets: ["Connect"]),
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
+    .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
   ],
   // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
@@ -77,6 +78,15 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
+    .target(
+      name: "ConnectTesting",
+      dependencies: [
+        "Connect",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      swiftSettings: swiftSettings
+    ),
 
     // MARK: Demo
     .executableTarget(
@@ -129,6 +139,7 @@ let package = Package(
       name: "LoopbackServer",
       dependencies: [
         "Connect",
+        "ConnectTesting",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -164,6 +175,17 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConnectTestingTests",
+      dependencies: [
+        "Connect",
+        "ConnectTesting",
+        "LoopbackServer",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings
     ),
