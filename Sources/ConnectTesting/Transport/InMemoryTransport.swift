@@ -5,7 +5,7 @@ internal import Synchronization
 /// A transport without sockets: functions answer the calls, by path, in the same process.
 ///
 /// All else is real: interceptors, codecs, compression, framing, flow control and cancellation, in each of the
-/// protocols. Calls to any host are served.
+/// protocols. Calls to any host are served, below any base path.
 ///
 /// ```swift
 /// let transport = InMemoryTransport()
@@ -126,9 +126,9 @@ public final class InMemoryTransport: HTTPClientInterface {
     self.state.withLock { $0.faults[path] = plan }
   }
 
-  private func takeFaults(for path: String) -> [Fault] {
+  private func takeFaults(for head: ServerRequestHead) -> [Fault] {
     self.state.withLock { state in
-      let key = state.faults[path] == nil ? nil : path
+      let key = [head.path, head.methodPath].first { state.faults[$0] != nil }
       guard var plan = state.faults[key] else { return [] }
       plan.remaining -= 1
       state.faults[key] = plan.remaining > 0 ? plan : nil
@@ -170,7 +170,7 @@ extension InMemoryTransport {
     handler: any HTTPStreamHandler
   ) -> any HTTPStream {
     let stream = InMemoryStream(request, handler: handler, executor: self.executor, window: self.window)
-    let faults = self.takeFaults(for: stream.head.path)
+    let faults = self.takeFaults(for: stream.head)
     self.executor.execute {
       if let refusal = faults.lazy.compactMap(\.refusal).first {
         stream.fail(refusal)
@@ -198,7 +198,7 @@ extension InMemoryTransport {
   }
 
   private func method(for head: ServerRequestHead) -> ServerMethod {
-    if let method = self.state.withLock({ $0.methods[head.path] }) { return method }
+    if let method = self.state.withLock({ $0.methods[head.path] ?? $0.methods[head.methodPath] }) { return method }
     // What it is can be seen in the content type only where it makes a difference.
     let isStream = head.headers.first("content-type")?.hasPrefix("application/connect+") == true
     let info = MethodInfo(
@@ -208,5 +208,12 @@ extension InMemoryTransport {
     )
     let error = ConnectError(code: .unimplemented, message: "\(head.path) has no handler in this transport")
     return ServerMethod(info, failingWith: error)
+  }
+}
+
+extension ServerRequestHead {
+  /// The service and the method, without the base path that a client's host may have.
+  fileprivate var methodPath: String {
+    "/" + self.path.split(separator: "/").suffix(2).joined(separator: "/")
   }
 }

@@ -114,16 +114,6 @@ final class InMemoryTransportTests: XCTestCase {
           compression: compression,
           unaryGET: .alwaysEnabled
         )
-        transport.onUnary(
-          MethodSpec<Connect_Test_V1_LookupRequest, Connect_Test_V1_LookupResponse>(
-            path: "/prefix" + TestMethods.lookup.path,
-            streamType: .unary,
-            idempotencyLevel: .noSideEffects
-          )
-        ) { request, context in
-          heads.withLock { $0.append(context.request) }
-          return .with { $0.value = request.key + "=1" }
-        }
         let client = ProtocolClient(httpClient: transport, config: config)
 
         let response = await client.unary(TestMethods.lookup, .with { $0.key = "ä +&%" })
