@@ -14,17 +14,20 @@ public func requireEqual<Value: Equatable>(
 ) throws {
   guard actual != expected else { return }
   let difference = LineDiff.describe(expected: description(of: expected), actual: description(of: actual))
-  throw ExpectationFailure("\(what) is not as expected (- expected, + actual):\n\(difference)\n\(file):\(line)")
+  throw ExpectationFailure("\(what): not as expected (- expected, + actual)\n\(difference)\n\(file):\(line)")
 }
 
 /// A value as text, with a line for each field of a message and each element of an array.
 func description(of value: Any) -> String {
   switch value {
-  case let message as any SwiftProtobuf.Message: message.textFormatString()
+  case let message as any SwiftProtobuf.Message:
+    let text = message.textFormatString()
+    return text.hasSuffix("\n") ? String(text.dropLast()) : text
   case let elements as [Any] where !elements.isEmpty:
-    elements.map { "- " + description(of: $0) }.joined(separator: "\n")
+    return elements.map { "- " + description(of: $0).replacing("\n", with: "\n  ") }.joined(separator: "\n")
   case Optional<Any>.some(let wrapped) where Mirror(reflecting: value).displayStyle == .optional:
-    description(of: wrapped)
-  default: String(describing: value)
+    return description(of: wrapped)
+  default:
+    return String(describing: value)
   }
 }

@@ -39,7 +39,7 @@ public final class MockScript<Input: Sendable, Output: Sendable>: Sendable {
     call.attemptDidStart(headers: context.requestHeaders)
     let requests = requests.observed { call.didReceive($0) }
     guard let handler = self.takeHandler() else {
-      for try await _ in requests {}
+      if self.method.streamType != .bidirectionalStream { for try await _ in requests {} }
       throw ConnectError(
         code: .unimplemented,
         message: "\(self.method.service)/\(self.method.name) has no scripted answer in this mock"
@@ -59,13 +59,22 @@ public final class MockScript<Input: Sendable, Output: Sendable>: Sendable {
   var allCalls: [MockCall<Input>] { self.calls.value.all }
 
   func nextCall(within limit: Duration) async throws -> MockCall<Input> {
-    let index = self.calls.update { calls in
-      calls.taken += 1
-      return calls.taken - 1
+    // More than one task may wait for the same call, of which the first gets it.
+    while await self.calls.wait(within: limit, until: { $0.all.count > $0.taken ? true : nil }) == true {
+      guard let call = self.takeCall() else { continue }
+      if await call.begin(within: limit) { return call }
+      throw ExpectationFailure("a call of \(self.method.path) did not arrive within \(limit)")
     }
-    let call = await self.calls.wait(within: limit) { $0.all.count > index ? $0.all[index] : nil }
-    if let call, await call.begin(within: limit) { return call }
-    throw ExpectationFailure("\(self.method.path) was not called for the \(Self.ordinal(index + 1)) time within \(limit)")
+    let number = Self.ordinal(self.calls.value.taken + 1)
+    throw ExpectationFailure("\(self.method.path) was not called for the \(number) time within \(limit)")
+  }
+
+  private func takeCall() -> MockCall<Input>? {
+    self.calls.update { calls in
+      guard calls.all.count > calls.taken else { return nil }
+      calls.taken += 1
+      return calls.all[calls.taken - 1]
+    }
   }
 
   private static func ordinal(_ number: Int) -> String {

@@ -4,7 +4,7 @@ import LoopbackServer
 
 // What the generators write for connect.test.v1.TestService, by hand, for one method of each stream type.
 
-protocol TestServiceClientInterface: Sendable {
+protocol Connect_Test_V1_TestServiceClientInterface: Sendable {
   func echo(
     request: Connect_Test_V1_EchoRequest, options: CallOptions
   ) async -> ResponseMessage<Connect_Test_V1_EchoResponse>
@@ -42,7 +42,7 @@ protocol TestServiceClientInterface: Sendable {
   ) -> StreamHandle<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse>
 }
 
-extension TestServiceClientInterface {
+extension Connect_Test_V1_TestServiceClientInterface {
   func echo(
     _ request: Connect_Test_V1_EchoRequest, options: CallOptions = CallOptions()
   ) async throws -> Connect_Test_V1_EchoResponse {
@@ -50,7 +50,7 @@ extension TestServiceClientInterface {
   }
 }
 
-struct TestServiceClient: TestServiceClientInterface {
+struct Connect_Test_V1_TestServiceClient: Connect_Test_V1_TestServiceClientInterface {
   private let client: ProtocolClient
 
   init(client: ProtocolClient) {
@@ -110,15 +110,15 @@ struct TestServiceClient: TestServiceClientInterface {
   }
 }
 
-final class TestServiceClientMock: TestServiceClientInterface {
+final class Connect_Test_V1_TestServiceClientMock: Connect_Test_V1_TestServiceClientInterface {
   let mockEcho: UnaryMock<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoResponse>
   let mockCount: ServerStreamMock<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse>
   let mockSum: ClientStreamMock<Connect_Test_V1_SumRequest, Connect_Test_V1_SumResponse>
   let mockConverse: BidirectionalStreamMock<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse>
-  private let client: TestServiceClient
+  private let client: Connect_Test_V1_TestServiceClient
 
   init(_ service: MockService = MockService()) {
-    self.client = TestServiceClient(client: service.client)
+    self.client = Connect_Test_V1_TestServiceClient(client: service.client)
     self.mockEcho = service.unary(TestMethods.echo)
     self.mockCount = service.serverStream(TestMethods.count)
     self.mockSum = service.clientStream(TestMethods.sum)
