@@ -42,7 +42,12 @@ struct RequestWriter {
     if let target = self.getTarget(request, wireRequest, payload) {
       wireRequest.isGET = true
       let headers = self.client.wire.requestHeaders(request.headers, for: wireRequest)
-      var get = HTTPStreamRequest(method: .get, target: target, headers: headers, body: .complete(ByteBuffer()))
+      var get = HTTPStreamRequest(
+        method: .get,
+        target: target,
+        headers: headers,
+        body: .complete(ByteBuffer())
+      )
       get.context = request.context
       return (get, nil)
     }

@@ -11,7 +11,9 @@ extension ConnectError {
     line: UInt = #line
   ) throws -> M {
     if let detail = self.unpackedDetails(type).first { return detail }
-    throw ExpectationFailure("expected a detail of type \(M.protoMessageName) in \(self.summary)\n\(file):\(line)")
+    throw ExpectationFailure(
+      "expected a detail of type \(M.protoMessageName) in \(self.summary)\n\(file):\(line)"
+    )
   }
 
   /// The error with all that is known of it, a line for each thing.

@@ -8,7 +8,9 @@ extension ResponseMessage {
     switch self.result {
     case .success(let message): return message
     case .failure(let error):
-      throw ExpectationFailure("expected a message, and the call failed with \(error.summary)\n\(file):\(line)")
+      throw ExpectationFailure(
+        "expected a message, and the call failed with \(error.summary)\n\(file):\(line)"
+      )
     }
   }
 

@@ -57,7 +57,10 @@ final class ConnectStreamCall: WireCall {
     var metadata: [String: [String]] = [:]
     for field in self.metadata.trailers { metadata[field.name, default: []].append(field.value) }
     for field in error?.metadata ?? [:] { metadata[field.name, default: []].append(field.value) }
-    let end = EndOfStream(error: error.map(ConnectErrorBody.init), metadata: metadata.isEmpty ? nil : metadata)
+    let end = EndOfStream(
+      error: error.map(ConnectErrorBody.init),
+      metadata: metadata.isEmpty ? nil : metadata
+    )
     let json = try ByteBuffer(json: end)
     try await self.exchange.sendEnd(Envelope.encode(json, flags: Self.endFlag), trailers: [:])
   }

@@ -49,7 +49,8 @@ final class EnvelopeReader: Sendable {
   private func message(of envelope: Envelope) throws(ConnectError) -> ByteBuffer {
     switch envelope.flags {
     case 0: return envelope.message
-    case Envelope.compressedFlag: return try self.options.decompress(envelope.message, encoding: self.encoding)
+    case Envelope.compressedFlag:
+      return try self.options.decompress(envelope.message, encoding: self.encoding)
     default:
       throw ConnectError(
         code: .invalidArgument,
@@ -65,7 +66,9 @@ extension ServerOptions {
   /// - Throws: ``ConnectError``: `unimplemented` for an unknown encoding, `invalid_argument` for bytes that are not
   ///   in it, `resource_exhausted` for a message over the limit.
   func decompress(_ bytes: ByteBuffer, encoding: String?) throws(ConnectError) -> ByteBuffer {
-    guard let pool = try self.requestCompression(named: encoding), bytes.readableBytes > 0 else { return bytes }
+    guard let pool = try self.requestCompression(named: encoding), bytes.readableBytes > 0 else {
+      return bytes
+    }
     do {
       return try pool.decompress(bytes, maximumSize: Self.messageLimit)
     } catch let error as ConnectError where error.code == .resourceExhausted {

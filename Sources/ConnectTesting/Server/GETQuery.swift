@@ -15,7 +15,8 @@ struct GETQuery {
       let value = parts.count > 1 ? PercentEncoding.decode(String(parts[1].replacing("+", with: "%20"))) : ""
       if values[String(parts[0])] == nil { values[String(parts[0])] = value }
     }
-    guard values["connect"] == "v1", let codecName = values["encoding"], let message = values["message"] else {
+    guard values["connect"] == "v1", let codecName = values["encoding"], let message = values["message"]
+    else {
       return nil
     }
     self.codecName = codecName

@@ -28,7 +28,8 @@ package struct ServerOptions: Sendable {
 
   /// What the server announces that it accepts.
   var acceptedEncodings: String {
-    self.requestCompressions.isEmpty ? "identity" : self.requestCompressions.map(\.name).joined(separator: ",")
+    self.requestCompressions.isEmpty
+      ? "identity" : self.requestCompressions.map(\.name).joined(separator: ",")
   }
 
   /// The compression of a request; nil if it is not compressed.

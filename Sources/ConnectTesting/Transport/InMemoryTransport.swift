@@ -198,7 +198,9 @@ extension InMemoryTransport {
   }
 
   private func method(for head: ServerRequestHead) -> ServerMethod {
-    if let method = self.state.withLock({ $0.methods[head.path] ?? $0.methods[head.methodPath] }) { return method }
+    if let method = self.state.withLock({ $0.methods[head.path] ?? $0.methods[head.methodPath] }) {
+      return method
+    }
     // What it is can be seen in the content type only where it makes a difference.
     let isStream = head.headers.first("content-type")?.hasPrefix("application/connect+") == true
     let info = MethodInfo(

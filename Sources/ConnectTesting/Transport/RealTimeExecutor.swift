@@ -37,7 +37,11 @@ final class RealTimeExecutor: CallExecutor {
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
     let source = DispatchSource.makeTimerSource(queue: self.queue)
     let nanoseconds = Int(clamping: delay.attoseconds / 1_000_000_000)
-    source.setEventHandler(handler: work)
+    // The source lives until then, though nobody may keep the timer.
+    source.setEventHandler {
+      source.cancel()
+      work()
+    }
     source.schedule(deadline: .now() + .nanoseconds(nanoseconds))
     source.resume()
     return Timer(source)

@@ -112,7 +112,9 @@ final class MockServiceTests: XCTestCase {
 
   func testWaitingHasABound() async throws {
     let mock = Connect_Test_V1_TestServiceClientMock()
-    await Self.assertFails("/connect.test.v1.TestService/Echo was not called for the first time within 0.01 seconds") {
+    await Self.assertFails(
+      "/connect.test.v1.TestService/Echo was not called for the first time within 0.01 seconds"
+    ) {
       try await mock.mockEcho.nextCall(within: .milliseconds(10))
     }
     // A call that is missed does not count.

@@ -96,11 +96,16 @@ final class MockTests: XCTestCase {
     let mock = Connect_Test_V1_TestServiceClientMock()
     let failure = ConnectError(code: .dataLoss, message: "no more", metadata: ["x-at": ["2"]])
     mock.mockCount.answer(
-      .messages((1...2).map { number in .with { $0.number = number } }, error: failure, headers: ["x-a": ["1"]]),
+      .messages(
+        (1...2).map { number in .with { $0.number = number } },
+        error: failure,
+        headers: ["x-a": ["1"]]
+      ),
       .messages([.with { $0.number = 7 }], trailers: ["x-b": ["2"]])
     )
 
-    let first = try await mock.count(request: .with { $0.from = 5 }, options: CallOptions()).results.collected()
+    let first = try await mock.count(request: .with { $0.from = 5 }, options: CallOptions()).results
+      .collected()
     XCTAssertEqual(first.messages.map(\.number), [1, 2])
     XCTAssertEqual(first.headers["x-a"], ["1"])
     XCTAssertEqual(try first.requireError(.dataLoss).metadata["x-at"], ["2"])

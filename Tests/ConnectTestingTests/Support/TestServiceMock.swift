@@ -6,22 +6,27 @@ import LoopbackServer
 
 protocol Connect_Test_V1_TestServiceClientInterface: Sendable {
   func echo(
-    request: Connect_Test_V1_EchoRequest, options: CallOptions
+    request: Connect_Test_V1_EchoRequest,
+    options: CallOptions
   ) async -> ResponseMessage<Connect_Test_V1_EchoResponse>
 
   @discardableResult
   func echo(
-    request: Connect_Test_V1_EchoRequest, options: CallOptions,
+    request: Connect_Test_V1_EchoRequest,
+    options: CallOptions,
     completion: @escaping @Sendable (ResponseMessage<Connect_Test_V1_EchoResponse>) -> Void
   ) -> CallHandle
 
   func count(
-    request: Connect_Test_V1_CountRequest, options: CallOptions
+    request: Connect_Test_V1_CountRequest,
+    options: CallOptions
   ) -> ServerStream<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse>
 
   @discardableResult
   func count(
-    request: Connect_Test_V1_CountRequest, options: CallOptions, demand: Int,
+    request: Connect_Test_V1_CountRequest,
+    options: CallOptions,
+    demand: Int,
     onResult: @escaping @Sendable (StreamResult<Connect_Test_V1_CountResponse>) -> Void
   ) -> StreamHandle<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse>
 
@@ -37,14 +42,16 @@ protocol Connect_Test_V1_TestServiceClientInterface: Sendable {
   ) -> BidirectionalStream<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse>
 
   func converse(
-    options: CallOptions, demand: Int,
+    options: CallOptions,
+    demand: Int,
     onResult: @escaping @Sendable (StreamResult<Connect_Test_V1_ConverseResponse>) -> Void
   ) -> StreamHandle<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse>
 }
 
 extension Connect_Test_V1_TestServiceClientInterface {
   func echo(
-    _ request: Connect_Test_V1_EchoRequest, options: CallOptions = CallOptions()
+    _ request: Connect_Test_V1_EchoRequest,
+    options: CallOptions = CallOptions()
   ) async throws -> Connect_Test_V1_EchoResponse {
     try await self.echo(request: request, options: options).get()
   }
@@ -58,28 +65,33 @@ struct Connect_Test_V1_TestServiceClient: Connect_Test_V1_TestServiceClientInter
   }
 
   func echo(
-    request: Connect_Test_V1_EchoRequest, options: CallOptions
+    request: Connect_Test_V1_EchoRequest,
+    options: CallOptions
   ) async -> ResponseMessage<Connect_Test_V1_EchoResponse> {
     await self.client.unary(TestMethods.echo, request, options: options)
   }
 
   @discardableResult
   func echo(
-    request: Connect_Test_V1_EchoRequest, options: CallOptions,
+    request: Connect_Test_V1_EchoRequest,
+    options: CallOptions,
     completion: @escaping @Sendable (ResponseMessage<Connect_Test_V1_EchoResponse>) -> Void
   ) -> CallHandle {
     self.client.unary(TestMethods.echo, request, options: options, completion: completion)
   }
 
   func count(
-    request: Connect_Test_V1_CountRequest, options: CallOptions
+    request: Connect_Test_V1_CountRequest,
+    options: CallOptions
   ) -> ServerStream<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse> {
     self.client.serverStream(TestMethods.count, request, options: options)
   }
 
   @discardableResult
   func count(
-    request: Connect_Test_V1_CountRequest, options: CallOptions, demand: Int,
+    request: Connect_Test_V1_CountRequest,
+    options: CallOptions,
+    demand: Int,
     onResult: @escaping @Sendable (StreamResult<Connect_Test_V1_CountResponse>) -> Void
   ) -> StreamHandle<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse> {
     self.client.serverStream(TestMethods.count, request, options: options, demand: demand, onResult: onResult)
@@ -103,10 +115,16 @@ struct Connect_Test_V1_TestServiceClient: Connect_Test_V1_TestServiceClientInter
   }
 
   func converse(
-    options: CallOptions, demand: Int,
+    options: CallOptions,
+    demand: Int,
     onResult: @escaping @Sendable (StreamResult<Connect_Test_V1_ConverseResponse>) -> Void
   ) -> StreamHandle<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse> {
-    self.client.bidirectionalStream(TestMethods.converse, options: options, demand: demand, onResult: onResult)
+    self.client.bidirectionalStream(
+      TestMethods.converse,
+      options: options,
+      demand: demand,
+      onResult: onResult
+    )
   }
 }
 
@@ -126,28 +144,33 @@ final class Connect_Test_V1_TestServiceClientMock: Connect_Test_V1_TestServiceCl
   }
 
   func echo(
-    request: Connect_Test_V1_EchoRequest, options: CallOptions
+    request: Connect_Test_V1_EchoRequest,
+    options: CallOptions
   ) async -> ResponseMessage<Connect_Test_V1_EchoResponse> {
     await self.client.echo(request: request, options: self.mockEcho.recording(options))
   }
 
   @discardableResult
   func echo(
-    request: Connect_Test_V1_EchoRequest, options: CallOptions,
+    request: Connect_Test_V1_EchoRequest,
+    options: CallOptions,
     completion: @escaping @Sendable (ResponseMessage<Connect_Test_V1_EchoResponse>) -> Void
   ) -> CallHandle {
     self.client.echo(request: request, options: self.mockEcho.recording(options), completion: completion)
   }
 
   func count(
-    request: Connect_Test_V1_CountRequest, options: CallOptions
+    request: Connect_Test_V1_CountRequest,
+    options: CallOptions
   ) -> ServerStream<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse> {
     self.client.count(request: request, options: self.mockCount.recording(options))
   }
 
   @discardableResult
   func count(
-    request: Connect_Test_V1_CountRequest, options: CallOptions, demand: Int,
+    request: Connect_Test_V1_CountRequest,
+    options: CallOptions,
+    demand: Int,
     onResult: @escaping @Sendable (StreamResult<Connect_Test_V1_CountResponse>) -> Void
   ) -> StreamHandle<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse> {
     self.client.count(
@@ -176,7 +199,8 @@ final class Connect_Test_V1_TestServiceClientMock: Connect_Test_V1_TestServiceCl
   }
 
   func converse(
-    options: CallOptions, demand: Int,
+    options: CallOptions,
+    demand: Int,
     onResult: @escaping @Sendable (StreamResult<Connect_Test_V1_ConverseResponse>) -> Void
   ) -> StreamHandle<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse> {
     self.client.converse(options: self.mockConverse.recording(options), demand: demand, onResult: onResult)

@@ -85,7 +85,8 @@ final class FaultTests: XCTestCase {
 
   func testStalls() async throws {
     for network in Self.network {
-      for fault in [InMemoryTransport.Fault.stallBeforeHeaders, .stall(afterBytes: 0), .stall(afterBytes: 9)] {
+      for fault in [InMemoryTransport.Fault.stallBeforeHeaders, .stall(afterBytes: 0), .stall(afterBytes: 9)]
+      {
         let transport = Self.makeTransport()
         transport.inject(fault)
         let stream = Self.client(transport, network).serverStream(

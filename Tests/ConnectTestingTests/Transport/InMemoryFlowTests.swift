@@ -61,7 +61,9 @@ final class InMemoryFlowTests: XCTestCase {
     let sent = Observation()
     let sender = Task {
       for _ in 0..<40 {
-        try await stream.send(.with { $0.instruction.trailers = [.with { $0.name = String(repeating: "x", count: 10_000) }] })
+        try await stream.send(
+          .with { $0.instruction.trailers = [.with { $0.name = String(repeating: "x", count: 10_000) }] }
+        )
         sent.add()
       }
     }
@@ -113,9 +115,9 @@ final class InMemoryFlowTests: XCTestCase {
       try await context.sleep(for: .seconds(60))
       return EchoResponse()
     }
-    let reader = RawStream(transport)
+    let http = RawHTTPClient(transport)
     let headers: Headers = ["content-type": ["application/proto"], "connect-timeout-ms": ["5"]]
-    let response = try await reader.post(TestMethods.echo.path, headers: headers)
+    let response = try await http.post(TestMethods.echo.path, headers: headers)
     XCTAssertEqual(response.status, 504)
     XCTAssertEqual(response.body, #"{"code":"deadline_exceeded","message":"the time limit has passed"}"#)
   }

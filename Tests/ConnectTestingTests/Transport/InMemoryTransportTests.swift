@@ -101,7 +101,9 @@ final class InMemoryTransportTests: XCTestCase {
 
   func testGET() async throws {
     for codec in [ProtoCodec() as any Codec, JSONCodec()] {
-      for compression in [Compression.defaults, Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0)] {
+      for compression in [
+        Compression.defaults, Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0),
+      ] {
         let transport = InMemoryTransport()
         let heads = Mutex<[ServerRequestHead]>([])
         transport.onUnary(TestMethods.lookup) { request, context in
@@ -249,7 +251,11 @@ final class InMemoryTransportTests: XCTestCase {
     transport.onRaw(TestMethods.echo.path) { exchange in
       let received = try await exchange.body()
       body.withLock { $0 = received }
-      try await exchange.respond(status: 503, headers: ["retry-after": ["1"]], body: ByteBuffer(string: "busy"))
+      try await exchange.respond(
+        status: 503,
+        headers: ["retry-after": ["1"]],
+        body: ByteBuffer(string: "busy")
+      )
     }
 
     let response = await Self.client(transport).unary(TestMethods.echo, .with { $0.payload.text = "abc" })

@@ -3,12 +3,13 @@ import ConnectTesting
 import NIOCore
 import Synchronization
 
-/// A client of HTTP alone.
-final class RawStream {
+/// A client of HTTP alone, for requests that no client of ours makes.
+struct RawHTTPClient {
   struct Response {
     var status = 0
     var headers = Headers()
     var body = ""
+    var trailers = Headers()
   }
 
   private let transport: InMemoryTransport
@@ -18,11 +19,22 @@ final class RawStream {
   }
 
   func post(_ path: String, headers: Headers, body: ByteBuffer = ByteBuffer()) async throws -> Response {
+    try await self.send(
+      HTTPStreamRequest(method: .post, target: path, headers: headers, body: .complete(body))
+    )
+  }
+
+  func get(_ target: String) async throws -> Response {
+    try await self.send(
+      HTTPStreamRequest(method: .get, target: target, headers: [:], body: .complete(ByteBuffer()))
+    )
+  }
+
+  private func send(_ request: HTTPStreamRequest) async throws -> Response {
     let results = CallbackResults<Response>()
     let origin = Origin(scheme: .http, host: "memory", port: 80)
     let endpoint = try self.transport.endpoint(for: origin, on: nil, requiresHTTP2: false)
     endpoint.executor.execute {
-      let request = HTTPStreamRequest(method: .post, target: path, headers: headers, body: .complete(body))
       _ = endpoint.startStream(request, handler: Handler(results))
     }
     return try await results.next(1)[0]
@@ -49,6 +61,7 @@ final class RawStream {
     }
 
     func streamDidEnd(trailers: Headers) {
+      self.response.trailers = trailers
       self.results.receive(self.response)
     }
 
