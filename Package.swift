@@ -82,6 +82,7 @@ let package = Package(
       name: "ConnectTesting",
       dependencies: [
         "Connect",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings
@@ -138,6 +139,7 @@ let package = Package(
       name: "LoopbackServer",
       dependencies: [
         "Connect",
+        "ConnectTesting",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -162,15 +164,6 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     .testTarget(
-      name: "ConnectTestingTests",
-      dependencies: [
-        "Connect",
-        "ConnectTesting",
-        .product(name: "NIOCore", package: "swift-nio"),
-      ],
-      swiftSettings: swiftSettings
-    ),
-    .testTarget(
       name: "ConnectNIOTests",
       dependencies: [
         "Connect",
@@ -183,6 +176,17 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConnectTestingTests",
+      dependencies: [
+        "Connect",
+        "ConnectTesting",
+        "LoopbackServer",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings
     ),

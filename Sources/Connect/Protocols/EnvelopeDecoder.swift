@@ -1,5 +1,5 @@
 internal import DequeModule
-internal import NIOCore
+package import NIOCore
 
 /// Cuts a body into ``Envelope``s, wherever its chunks begin and end.
 ///
@@ -8,7 +8,7 @@ internal import NIOCore
 /// grows), and what waits holds little more memory than it has bytes. Limits are checked on the prefix, before anything is
 /// buffered for the message. What flags mean is the protocol's business, but for one: the flag that marks the
 /// last envelope (end-of-stream, trailers), which has a limit of its own.
-struct EnvelopeDecoder {
+package struct EnvelopeDecoder: Sendable {
   /// What is reserved for a message on the word of its prefix alone, in bytes; more is reserved as more
   /// arrives.
   static let maximumReservation = 4 << 20
@@ -29,15 +29,15 @@ struct EnvelopeDecoder {
   private var failure: ConnectError?
 
   /// The bytes received and not yet handed out, prefixes included.
-  private(set) var bufferedByteCount = 0
+  package private(set) var bufferedByteCount = 0
 
-  private enum Piece {
+  private enum Piece: Sendable {
     /// One or more, each one whole, with their prefixes.
     case envelopes(ByteBuffer)
     case envelope(Envelope)
   }
 
-  struct Partial {
+  struct Partial: Sendable {
     /// The bytes of the prefix, the last one lowest.
     private var prefix: UInt64 = 0
     private var prefixCount = 0
@@ -73,14 +73,14 @@ struct EnvelopeDecoder {
   ///   - maximumMessageSize: The limit for a message, in bytes.
   ///   - endFlag: The flag of the envelope that ends the body; 0 if there is no such.
   ///   - maximumEndSize: The limit for that envelope's message, in bytes.
-  init(maximumMessageSize: Int, endFlag: UInt8 = 0, maximumEndSize: Int = 0) {
+  package init(maximumMessageSize: Int, endFlag: UInt8 = 0, maximumEndSize: Int = 0) {
     self.maximumMessageSize = maximumMessageSize
     self.endFlag = endFlag
     self.maximumEndSize = maximumEndSize
   }
 
   /// Takes the next chunk of the body. Nothing more is kept once ``next()`` is bound to throw.
-  mutating func receive(_ bytes: ByteBuffer) {
+  package mutating func receive(_ bytes: ByteBuffer) {
     guard self.failure == nil else { return }
     var bytes = bytes
     self.bufferedByteCount += bytes.readableBytes
@@ -101,7 +101,7 @@ struct EnvelopeDecoder {
   ///
   /// - Throws: ``ConnectError`` with `resource_exhausted` if the message is larger than the limit. The decoder
   ///   is of no use after that.
-  mutating func next() throws(ConnectError) -> Envelope? {
+  package mutating func next() throws(ConnectError) -> Envelope? {
     while self.current.readableBytes == 0 {
       switch self.waiting.popFirst() {
       case .envelopes(let envelopes):

@@ -1,10 +1,13 @@
+internal import ConnectTesting
 internal import NIOCore
 internal import NIOHTTP1
 
 /// A request and its response, of either HTTP version, for async code.
 struct Exchange: Sendable {
-  /// The request's head.
+  /// What the journal has of the request at its start.
   let request: RequestRecord
+  /// The request's head.
+  let head: ServerRequestHead
   /// How many requests to the same path came before.
   let attempt: Int
   let channel: any Channel
@@ -12,6 +15,7 @@ struct Exchange: Sendable {
 
   init(request: RequestRecord, attempt: Int, channel: any Channel, handler: NIOLoopBound<ExchangeHandler>) {
     self.request = request
+    self.head = ServerRequestHead(request)
     self.attempt = attempt
     self.channel = channel
     self.handler = handler
@@ -20,20 +24,6 @@ struct Exchange: Sendable {
   /// The next piece of the request's body; nil after the last one.
   func nextChunk() async throws -> ByteBuffer? {
     try await self.onLoop { $0.nextChunk(of: request.id, on: channel.eventLoop) }
-  }
-
-  /// What is left of the request's body.
-  ///
-  /// - Throws: ``RPCFailure`` with `resource_exhausted` if that is more than `limit` bytes.
-  func body(limit: Int) async throws -> ByteBuffer {
-    var body = ByteBuffer()
-    while var chunk = try await self.nextChunk() {
-      guard body.readableBytes + chunk.readableBytes <= limit else {
-        throw RPCFailure(.resourceExhausted, "message is larger than \(limit) bytes")
-      }
-      body.writeBuffer(&chunk)
-    }
-    return body
   }
 
   func sendHead(status: Int, headers: HeaderFields) async throws {
