@@ -159,6 +159,66 @@ final class DeadlineTests: XCTestCase {
     }
   }
 
+  /// A hook keeps a value of a stream for itself: the call ends all the same, once, also on the wire.
+  func testAHookThatKeepsAValueOfAStream() async {
+    let places: [(name: String, results: [String], configure: @Sendable (inout TestInterceptor) -> Void)] = [
+      (
+        "message", ["headers", "a"],
+        { $0.streamMessages.requestMessageFunction = { _, proceed in Self.keep(proceed) } }
+      ),
+      (
+        "data", ["headers", "a"],
+        { $0.streamBytes.requestMessageFunction = { _, proceed in Self.keep(proceed) } }
+      ),
+      (
+        "result", ["headers"],
+        {
+          $0.streamMessages.streamResultFunction = { result, proceed in
+            if case .message = result { Self.keep(proceed) } else { proceed(result) }
+          }
+        }
+      ),
+      (
+        "result in bytes", ["headers"],
+        {
+          $0.streamBytes.streamResultFunction = { result, proceed in
+            if case .message = result { Self.keep(proceed) } else { proceed(result) }
+          }
+        }
+      ),
+      ("headers", [], { $0.streamMessages.streamResultFunction = { _, proceed in Self.keep(proceed) } }),
+    ]
+    for place in places {
+      for end in End.allCases {
+        let transport = ScriptedTransport { stream in
+          stream.respondStream()
+          stream.sendMessage("\"a\"")
+        }
+        let client = ProtocolClient.scripted(
+          transport,
+          interceptors: [TestInterceptor.make(place.configure)],
+          timeout: .seconds(10)
+        )
+        let results = Signal<String>()
+        let handle = client.bidirectionalStream(.bidirectional) { results.fire($0.short) }
+        handle.send("x")
+        transport.virtualExecutor.runUntilIdle()
+        switch end {
+        case .deadline: transport.virtualExecutor.advance(by: .seconds(10))
+        case .cancellation: handle.cancel()
+        }
+        var seen: [String] = []
+        while seen.last != "end \(end.code)", seen.count < 5 { seen.append(await results.wait()) }
+        XCTAssertEqual(seen, place.results + ["end \(end.code)"], "\(place.name), \(end)")
+        XCTAssertEqual(transport.streams.map(\.isCancelled), [true], "\(place.name), \(end)")
+        transport.virtualExecutor.advance(by: .seconds(100))
+        XCTAssertEqual(results.count, 0)
+        XCTAssertEqual(transport.virtualExecutor.scheduled, [])
+        Self.kept.value = []
+      }
+    }
+  }
+
   func testBeforeTheStart() async {
     let transport = ScriptedTransport.echo()
     let client = ProtocolClient.scripted(transport)
