@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 
 import PackageDescription
 
@@ -14,6 +14,8 @@ let package = Package(
   products: [
     .library(name: "Connect", targets: ["Connect"]),
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
+    .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
+    .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
   ],
   // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
@@ -75,6 +77,29 @@ let package = Package(
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
+      swiftSettings: swiftSettings
+    ),
+
+    // MARK: Code generation
+    .target(
+      name: "ConnectCodegen",
+      dependencies: [
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
+      ],
+      path: "Codegen/Library",
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "protoc-gen-connect-swift",
+      dependencies: ["ConnectCodegen"],
+      path: "Codegen/protoc-gen-connect-swift",
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "protoc-gen-connect-swift-mocks",
+      dependencies: ["ConnectCodegen"],
+      path: "Codegen/protoc-gen-connect-swift-mocks",
       swiftSettings: swiftSettings
     ),
 
