@@ -103,6 +103,26 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
 
+    // The generated code of proto files that are as hard to generate from as can be; it must not even warn.
+    .target(
+      name: "NastyTypes",
+      dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Tests/NastyProtos/Types",
+      swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
+    ),
+    .target(
+      name: "NastyPublic",
+      dependencies: ["Connect", "NastyTypes", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Tests/NastyProtos/Public",
+      swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
+    ),
+    .target(
+      name: "NastyInternal",
+      dependencies: ["Connect", "NastyTypes", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Tests/NastyProtos/Internal",
+      swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
+    ),
+
     // MARK: Demo
     .executableTarget(
       name: "Demo",
@@ -119,8 +139,8 @@ let package = Package(
     // MARK: Conformance
     .target(
       name: "ConformanceMessages",
-      dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
-      path: "Tests/ConformanceClient/Messages",
+      dependencies: ["Connect", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Tests/ConformanceClient/Generated",
       swiftSettings: swiftSettings
     ),
     .executableTarget(
@@ -133,7 +153,7 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       path: "Tests/ConformanceClient",
-      exclude: ["Messages", "config.yaml", "config-all.yaml"],
+      exclude: ["Generated", "config.yaml", "config-all.yaml"],
       swiftSettings: swiftSettings
     ),
     .testTarget(

@@ -29,7 +29,7 @@ extension String {
   var escapedIdentifier: String {
     let isKeyword =
       swiftKeywordsUsedInDeclarations.contains(self) || swiftKeywordsUsedInStatements.contains(self)
-      || swiftKeywordsUsedInExpressionsAndTypes.contains(self)
+      || swiftKeywordsUsedInExpressionsAndTypes.contains(self) || self == "precedencegroup"
     return isKeyword ? "`\(self)`" : self
   }
 }

@@ -22,6 +22,7 @@ package struct ServiceModel {
     _ options: GeneratorOptions,
     _ messages: any MessageNaming,
     typeNames: Set<String>,
+    hiddenModules: Set<String>,
     scope: inout NameScope
   ) {
     let name = scope.claim(messages.typePrefix(of: service.file) + service.name) {
@@ -34,9 +35,8 @@ package struct ServiceModel {
     // Within the client this hides a message of the same name.
     var types = NameScope(taken: typeNames)
     self.specsName = types.claim("Methods")
-    // A message that has a module's name hides the module, except from a module selector.
-    self.runtime = typeNames.contains("Connect") ? "Connect::" : "Connect."
-    self.testing = typeNames.contains("ConnectTesting") ? "ConnectTesting::" : "ConnectTesting."
+    self.runtime = hiddenModules.contains("Connect") ? "Connect::" : "Connect."
+    self.testing = hiddenModules.contains("ConnectTesting") ? "ConnectTesting::" : "ConnectTesting."
     self.isDeprecated = service.options.deprecated || service.file.options.deprecated
     self.comments = Comments(service.sourceCodeInfoLocation)
 

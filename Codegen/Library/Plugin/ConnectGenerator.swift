@@ -40,7 +40,7 @@ extension ConnectGenerator {
         let problem = "gives '\(output)' as '\(other)' does: FileNaming=\(options.fileNaming.rawValue) is too short"
         throw GeneratorError(file: file.name, problem)
       }
-      let model = try FileModel(file, options)
+      let model = try FileModel(file, together: files, options)
       try generatorOutputs.add(fileName: output, contents: self.text(of: model, options))
     }
   }
