@@ -8,6 +8,13 @@ let swiftSettings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
 ]
 
+// What the plugins run; of swift-protobuf not its own plugin, and not its protoc, which is ten minutes of C++.
+let generators: [Target.Dependency] = [
+  .product(name: "protoc-gen-swift", package: "swift-protobuf"),
+  "protoc-gen-connect-swift",
+  "protoc-gen-connect-swift-mocks",
+]
+
 let package = Package(
   name: "connect-swift-linux",
   platforms: [.macOS(.v15)],
@@ -16,6 +23,8 @@ let package = Package(
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
+    .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
+    .plugin(name: "ConnectCommandPlugin", targets: ["ConnectCommandPlugin"]),
   ],
   // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
@@ -103,6 +112,21 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
 
+    .plugin(
+      name: "ConnectBuildPlugin",
+      capability: .buildTool(),
+      dependencies: generators,
+      path: "Codegen/Plugins/ConnectBuildPlugin"
+    ),
+    .plugin(
+      name: "ConnectCommandPlugin",
+      capability: .command(
+        intent: .custom(verb: "generate-connect", description: "Generates Swift from proto files"),
+        permissions: [.writeToPackageDirectory(reason: "To write the generated Swift files")]
+      ),
+      dependencies: generators,
+      path: "Codegen/Plugins/ConnectCommandPlugin"
+    ),
     // The generated code of proto files that are as hard to generate from as can be; it must not even warn.
     .target(
       name: "NastyTypes",
@@ -183,6 +207,19 @@ let package = Package(
         .product(name: "NIOHTTP2", package: "swift-nio-http2"),
       ],
       path: "Tests/LoopbackServer",
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "CodegenTests",
+      dependencies: [
+        "ConnectCodegen",
+        "NastyInternal",
+        "NastyPublic",
+        "NastyTypes",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
+      ],
+      exclude: ["Goldens", "Protos"],
       swiftSettings: swiftSettings
     ),
     .testTarget(

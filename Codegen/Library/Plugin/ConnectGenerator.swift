@@ -37,7 +37,8 @@ extension ConnectGenerator {
     for file in files where options.generatesEmptyFiles || !file.services.isEmpty {
       let output = options.fileNaming.path(for: file.name, suffix: Self.fileSuffix)
       if let other = sources.updateValue(file.name, forKey: output) {
-        let problem = "gives '\(output)' as '\(other)' does: FileNaming=\(options.fileNaming.rawValue) is too short"
+        let problem =
+          "gives '\(output)' as '\(other)' does: FileNaming=\(options.fileNaming.rawValue) is too short"
         throw GeneratorError(file: file.name, problem)
       }
       let model = try FileModel(file, together: files, options)

@@ -31,7 +31,10 @@ package enum Plugin {
       return generateCode(request: request, generator: generator)
     } catch {
       // Without any file, the features and editions still have to be there, else protoc reports those instead.
-      var response = generateCode(request: Google_Protobuf_Compiler_CodeGeneratorRequest(), generator: generator)
+      var response = generateCode(
+        request: Google_Protobuf_Compiler_CodeGeneratorRequest(),
+        generator: generator
+      )
       response.error = String(describing: error)
       return response
     }
@@ -47,7 +50,11 @@ package enum Plugin {
       let editions =
         request.fileToGenerate.contains(file.name) ? supported : DescriptorSet.bundledEditionsSupport
       if file.hasEdition, !editions.contains(file.edition) {
-        throw GeneratorError(file: file.name, line: file.location(of: [14])?.line, "\(file.edition) is not supported")
+        throw GeneratorError(
+          file: file.name,
+          line: file.location(of: [14])?.line,
+          "\(file.edition) is not supported"
+        )
       }
       if !file.hasEdition, !["", "proto2", "proto3"].contains(file.syntax) {
         let problem = "the syntax '\(file.syntax)' is not supported"

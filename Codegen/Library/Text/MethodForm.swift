@@ -92,8 +92,11 @@ struct MethodForm {
 
   /// A call of this form on `target`, with `options` in place of the parameter.
   func call(on target: String, options: String = "options") -> String {
-    let arguments = self.parameters.map { $0.name == "options" ? "options: \(options)" : "\($0.name): \($0.name)" }
-    return "\(self.suspends ? "await " : "")\(target).\(self.method.name)(\(arguments.joined(separator: ", ")))"
+    let arguments = self.parameters.map {
+      $0.name == "options" ? "options: \(options)" : "\($0.name): \($0.name)"
+    }
+    return
+      "\(self.suspends ? "await " : "")\(target).\(self.method.name)(\(arguments.joined(separator: ", ")))"
   }
 
   /// A call of this form in its short form's body.
@@ -103,7 +106,8 @@ struct MethodForm {
     let arguments = self.parameters.map { parameter in
       "\(parameter.name): \(given.contains(parameter.name) ? parameter.name : defaults[parameter.name] ?? "")"
     }
-    return "\(self.suspends ? "await " : "")\(target).\(self.method.name)(\(arguments.joined(separator: ", ")))"
+    return
+      "\(self.suspends ? "await " : "")\(target).\(self.method.name)(\(arguments.joined(separator: ", ")))"
   }
 
   /// The call that a client makes with `specification` on its ``ProtocolClient``.

@@ -11,7 +11,8 @@ struct MockText {
     let service = self.service
     printer.print("/// Answers the calls of `\(service.fullName)` as scripted, and records them.")
     printer.printDeprecation(service.isDeprecated)
-    printer.printBlock("\(self.modifier)final class \(service.mockName): \(service.interfaceName)") { printer in
+    printer.printBlock("\(self.modifier)final class \(service.mockName): \(service.interfaceName)") {
+      printer in
       for method in service.methods {
         printer.print("/// Scripts and records the calls of `\(method.protoName)`.")
         printer.print("\(self.modifier)let \(method.mockName): \(service.testing)\(method.mockType)")

@@ -16,7 +16,11 @@ struct StubText {
       for method in self.service.methods {
         for (index, form) in self.service.forms(of: method, self.options).enumerated() {
           if !printer.isEmpty { printer.print() }
-          if index == 0 { printer.print(method.comments) } else { printer.printDocumentation(method.comments) }
+          if index == 0 {
+            printer.print(method.comments)
+          } else {
+            printer.printDocumentation(method.comments)
+          }
           printer.printDeprecation(method.isDeprecated)
           printer.print(form.declaration())
         }

@@ -11,23 +11,49 @@ public protocol Connect_Test_V1_TestServiceClientInterface: Swift.Sendable {
   /// Answers with the payload that it was sent.
   func echo(request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions) async -> Connect.ResponseMessage<Connect_Test_V1_EchoResponse>
 
+  /// Answers with the payload that it was sent.
+  @discardableResult
+  func echo(request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_EchoResponse>) -> Swift.Void) -> Connect.CallHandle
+
   /// Sends the numbers from `from`, as many as Instruction.message_count says.
   func count(request: Connect_Test_V1_CountRequest, options: Connect.CallOptions) -> Connect.ServerStream<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse>
+
+  /// Sends the numbers from `from`, as many as Instruction.message_count says.
+  @discardableResult
+  func count(request: Connect_Test_V1_CountRequest, options: Connect.CallOptions, demand: Swift.Int, onResult: @escaping @Sendable (Connect.StreamResult<Connect_Test_V1_CountResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse>
 
   /// Adds up the numbers that it was sent.
   func sum(options: Connect.CallOptions) -> Connect.ClientStream<Connect_Test_V1_SumRequest, Connect_Test_V1_SumResponse>
 
+  /// Adds up the numbers that it was sent.
+  func sum(options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_SumResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_SumRequest, Connect_Test_V1_SumResponse>
+
   /// Answers each message as it arrives. Over HTTP/1.1 it answers after the last one.
   func converse(options: Connect.CallOptions) -> Connect.BidirectionalStream<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse>
+
+  /// Answers each message as it arrives. Over HTTP/1.1 it answers after the last one.
+  func converse(options: Connect.CallOptions, demand: Swift.Int, onResult: @escaping @Sendable (Connect.StreamResult<Connect_Test_V1_ConverseResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse>
 
   /// Reads a value; the call may go as HTTP GET.
   func lookup(request: Connect_Test_V1_LookupRequest, options: Connect.CallOptions) async -> Connect.ResponseMessage<Connect_Test_V1_LookupResponse>
 
+  /// Reads a value; the call may go as HTTP GET.
+  @discardableResult
+  func lookup(request: Connect_Test_V1_LookupRequest, options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_LookupResponse>) -> Swift.Void) -> Connect.CallHandle
+
   /// Sends a given number of bytes as fast as the client takes them.
   func flood(request: Connect_Test_V1_FloodRequest, options: Connect.CallOptions) -> Connect.ServerStream<Connect_Test_V1_FloodRequest, Connect_Test_V1_FloodResponse>
 
+  /// Sends a given number of bytes as fast as the client takes them.
+  @discardableResult
+  func flood(request: Connect_Test_V1_FloodRequest, options: Connect.CallOptions, demand: Swift.Int, onResult: @escaping @Sendable (Connect.StreamResult<Connect_Test_V1_FloodResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_FloodRequest, Connect_Test_V1_FloodResponse>
+
   /// Always fails with unimplemented.
   func unimplemented(request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions) async -> Connect.ResponseMessage<Connect_Test_V1_EchoResponse>
+
+  /// Always fails with unimplemented.
+  @discardableResult
+  func unimplemented(request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_EchoResponse>) -> Swift.Void) -> Connect.CallHandle
 }
 
 extension Connect_Test_V1_TestServiceClientInterface {
@@ -41,9 +67,21 @@ extension Connect_Test_V1_TestServiceClientInterface {
     await self.echo(request: request, options: Connect.CallOptions())
   }
 
+  /// Answers with the payload that it was sent.
+  @discardableResult
+  public func echo(request: Connect_Test_V1_EchoRequest, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_EchoResponse>) -> Swift.Void) -> Connect.CallHandle {
+    self.echo(request: request, options: Connect.CallOptions(), completion: completion)
+  }
+
   /// Sends the numbers from `from`, as many as Instruction.message_count says.
   public func count(request: Connect_Test_V1_CountRequest) -> Connect.ServerStream<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse> {
     self.count(request: request, options: Connect.CallOptions())
+  }
+
+  /// Sends the numbers from `from`, as many as Instruction.message_count says.
+  @discardableResult
+  public func count(request: Connect_Test_V1_CountRequest, options: Connect.CallOptions = Connect.CallOptions(), onResult: @escaping @Sendable (Connect.StreamResult<Connect_Test_V1_CountResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse> {
+    self.count(request: request, options: options, demand: .max, onResult: onResult)
   }
 
   /// Adds up the numbers that it was sent.
@@ -51,9 +89,19 @@ extension Connect_Test_V1_TestServiceClientInterface {
     self.sum(options: Connect.CallOptions())
   }
 
+  /// Adds up the numbers that it was sent.
+  public func sum(completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_SumResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_SumRequest, Connect_Test_V1_SumResponse> {
+    self.sum(options: Connect.CallOptions(), completion: completion)
+  }
+
   /// Answers each message as it arrives. Over HTTP/1.1 it answers after the last one.
   public func converse() -> Connect.BidirectionalStream<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse> {
     self.converse(options: Connect.CallOptions())
+  }
+
+  /// Answers each message as it arrives. Over HTTP/1.1 it answers after the last one.
+  public func converse(options: Connect.CallOptions = Connect.CallOptions(), onResult: @escaping @Sendable (Connect.StreamResult<Connect_Test_V1_ConverseResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse> {
+    self.converse(options: options, demand: .max, onResult: onResult)
   }
 
   /// Reads a value; the call may go as HTTP GET.
@@ -66,9 +114,21 @@ extension Connect_Test_V1_TestServiceClientInterface {
     await self.lookup(request: request, options: Connect.CallOptions())
   }
 
+  /// Reads a value; the call may go as HTTP GET.
+  @discardableResult
+  public func lookup(request: Connect_Test_V1_LookupRequest, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_LookupResponse>) -> Swift.Void) -> Connect.CallHandle {
+    self.lookup(request: request, options: Connect.CallOptions(), completion: completion)
+  }
+
   /// Sends a given number of bytes as fast as the client takes them.
   public func flood(request: Connect_Test_V1_FloodRequest) -> Connect.ServerStream<Connect_Test_V1_FloodRequest, Connect_Test_V1_FloodResponse> {
     self.flood(request: request, options: Connect.CallOptions())
+  }
+
+  /// Sends a given number of bytes as fast as the client takes them.
+  @discardableResult
+  public func flood(request: Connect_Test_V1_FloodRequest, options: Connect.CallOptions = Connect.CallOptions(), onResult: @escaping @Sendable (Connect.StreamResult<Connect_Test_V1_FloodResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_FloodRequest, Connect_Test_V1_FloodResponse> {
+    self.flood(request: request, options: options, demand: .max, onResult: onResult)
   }
 
   /// Always fails with unimplemented.
@@ -79,6 +139,12 @@ extension Connect_Test_V1_TestServiceClientInterface {
   /// Always fails with unimplemented.
   public func unimplemented(request: Connect_Test_V1_EchoRequest) async -> Connect.ResponseMessage<Connect_Test_V1_EchoResponse> {
     await self.unimplemented(request: request, options: Connect.CallOptions())
+  }
+
+  /// Always fails with unimplemented.
+  @discardableResult
+  public func unimplemented(request: Connect_Test_V1_EchoRequest, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_EchoResponse>) -> Swift.Void) -> Connect.CallHandle {
+    self.unimplemented(request: request, options: Connect.CallOptions(), completion: completion)
   }
 }
 
@@ -126,27 +192,60 @@ public struct Connect_Test_V1_TestServiceClient: Connect_Test_V1_TestServiceClie
     await self.client.unary(Self.Methods.echo, request, options: options)
   }
 
+  @discardableResult
+  public func echo(request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_EchoResponse>) -> Swift.Void) -> Connect.CallHandle {
+    self.client.unary(Self.Methods.echo, request, options: options, completion: completion)
+  }
+
   public func count(request: Connect_Test_V1_CountRequest, options: Connect.CallOptions) -> Connect.ServerStream<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse> {
     self.client.serverStream(Self.Methods.count, request, options: options)
+  }
+
+  @discardableResult
+  public func count(request: Connect_Test_V1_CountRequest, options: Connect.CallOptions, demand: Swift.Int, onResult: @escaping @Sendable (Connect.StreamResult<Connect_Test_V1_CountResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse> {
+    self.client.serverStream(Self.Methods.count, request, options: options, demand: demand, onResult: onResult)
   }
 
   public func sum(options: Connect.CallOptions) -> Connect.ClientStream<Connect_Test_V1_SumRequest, Connect_Test_V1_SumResponse> {
     self.client.clientStream(Self.Methods.sum, options: options)
   }
 
+  public func sum(options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_SumResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_SumRequest, Connect_Test_V1_SumResponse> {
+    self.client.clientStream(Self.Methods.sum, options: options, completion: completion)
+  }
+
   public func converse(options: Connect.CallOptions) -> Connect.BidirectionalStream<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse> {
     self.client.bidirectionalStream(Self.Methods.converse, options: options)
+  }
+
+  public func converse(options: Connect.CallOptions, demand: Swift.Int, onResult: @escaping @Sendable (Connect.StreamResult<Connect_Test_V1_ConverseResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse> {
+    self.client.bidirectionalStream(Self.Methods.converse, options: options, demand: demand, onResult: onResult)
   }
 
   public func lookup(request: Connect_Test_V1_LookupRequest, options: Connect.CallOptions) async -> Connect.ResponseMessage<Connect_Test_V1_LookupResponse> {
     await self.client.unary(Self.Methods.lookup, request, options: options)
   }
 
+  @discardableResult
+  public func lookup(request: Connect_Test_V1_LookupRequest, options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_LookupResponse>) -> Swift.Void) -> Connect.CallHandle {
+    self.client.unary(Self.Methods.lookup, request, options: options, completion: completion)
+  }
+
   public func flood(request: Connect_Test_V1_FloodRequest, options: Connect.CallOptions) -> Connect.ServerStream<Connect_Test_V1_FloodRequest, Connect_Test_V1_FloodResponse> {
     self.client.serverStream(Self.Methods.flood, request, options: options)
   }
 
+  @discardableResult
+  public func flood(request: Connect_Test_V1_FloodRequest, options: Connect.CallOptions, demand: Swift.Int, onResult: @escaping @Sendable (Connect.StreamResult<Connect_Test_V1_FloodResponse>) -> Swift.Void) -> Connect.StreamHandle<Connect_Test_V1_FloodRequest, Connect_Test_V1_FloodResponse> {
+    self.client.serverStream(Self.Methods.flood, request, options: options, demand: demand, onResult: onResult)
+  }
+
   public func unimplemented(request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions) async -> Connect.ResponseMessage<Connect_Test_V1_EchoResponse> {
     await self.client.unary(Self.Methods.unimplemented, request, options: options)
+  }
+
+  @discardableResult
+  public func unimplemented(request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_EchoResponse>) -> Swift.Void) -> Connect.CallHandle {
+    self.client.unary(Self.Methods.unimplemented, request, options: options, completion: completion)
   }
 }

@@ -28,14 +28,14 @@ protocol Nasty_Comments_V1_CommentsClientInterface: Swift.Sendable {
   ///
   /// - Parameter nothing: *emphasis*, `unbalanced, [link](, <b>, &amp;
   ///
-  /// Not carried anywhere: */
+  /// Behind the method on its line: */
   func Above(request: Nasty_Comments_V1_Note, options: Connect::CallOptions) async -> Connect::ResponseMessage<Nasty_Comments_V1_Note>
 
   /// Above the method.
   ///
   /// - Parameter nothing: *emphasis*, `unbalanced, [link](, <b>, &amp;
   ///
-  /// Not carried anywhere: */
+  /// Behind the method on its line: */
   @discardableResult
   func Above(request: Nasty_Comments_V1_Note, options: Connect::CallOptions, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_Comments_V1_Note>) -> Swift.Void) -> Connect::CallHandle
 
@@ -93,7 +93,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
   ///
   /// - Parameter nothing: *emphasis*, `unbalanced, [link](, <b>, &amp;
   ///
-  /// Not carried anywhere: */
+  /// Behind the method on its line: */
   func Above(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Comments_V1_Note {
     try await self.Above(request: request, options: options).get()
   }
@@ -102,7 +102,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
   ///
   /// - Parameter nothing: *emphasis*, `unbalanced, [link](, <b>, &amp;
   ///
-  /// Not carried anywhere: */
+  /// Behind the method on its line: */
   func Above(request: Nasty_Comments_V1_Note) async -> Connect::ResponseMessage<Nasty_Comments_V1_Note> {
     await self.Above(request: request, options: Connect::CallOptions())
   }
@@ -111,7 +111,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
   ///
   /// - Parameter nothing: *emphasis*, `unbalanced, [link](, <b>, &amp;
   ///
-  /// Not carried anywhere: */
+  /// Behind the method on its line: */
   @discardableResult
   func Above(request: Nasty_Comments_V1_Note, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_Comments_V1_Note>) -> Swift.Void) -> Connect::CallHandle {
     self.Above(request: request, options: Connect::CallOptions(), completion: completion)
