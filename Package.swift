@@ -21,6 +21,7 @@ let package = Package(
   products: [
     .library(name: "Connect", targets: ["Connect"]),
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
+    .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
     .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
@@ -85,6 +86,15 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "ConnectTesting",
+      dependencies: [
+        "Connect",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings
     ),
@@ -198,6 +208,7 @@ let package = Package(
       name: "LoopbackServer",
       dependencies: [
         "Connect",
+        "ConnectTesting",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -246,6 +257,17 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConnectTestingTests",
+      dependencies: [
+        "Connect",
+        "ConnectTesting",
+        "LoopbackServer",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings
     ),

@@ -1,3 +1,4 @@
+internal import ConnectTesting
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
@@ -56,12 +57,13 @@ public final class LoopbackServer: Sendable {
     Google_Protobuf_Any.register(messageType: Connect_Test_V1_Payload.self)
     let journal = Journal(limit: configuration.journalLimit)
     let state = SharedState()
+    let service = RPCServer { TestService.methods[$0.path] }
     let setup = try ConnectionSetup(configuration: configuration, journal: journal) { exchange in
       let path = exchange.request.path
       if let handler = state.value.withLock({ $0.rawHandlers[path] }) {
         try? await handler(RawRequest(exchange), RawResponder(exchange))
       } else {
-        await Dispatcher.serve(exchange)
+        await service.serve(exchange)
       }
     }
     let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)

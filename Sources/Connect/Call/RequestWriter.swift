@@ -42,9 +42,14 @@ struct RequestWriter {
     if let target = self.getTarget(request, wireRequest, payload) {
       wireRequest.isGET = true
       let headers = self.client.wire.requestHeaders(request.headers, for: wireRequest)
-      return (
-        HTTPStreamRequest(method: .get, target: target, headers: headers, body: .complete(ByteBuffer())), nil
+      var get = HTTPStreamRequest(
+        method: .get,
+        target: target,
+        headers: headers,
+        body: .complete(ByteBuffer())
       )
+      get.context = request.context
+      return (get, nil)
     }
     let body = self.framer.frame(payload)
     guard request.trailers.isEmpty else { return (self.post(request, wireRequest, .streamed), body) }
@@ -86,12 +91,14 @@ struct RequestWriter {
     _ wireRequest: WireRequest,
     _ body: HTTPStreamRequest.Body
   ) -> HTTPStreamRequest {
-    HTTPStreamRequest(
+    var post = HTTPStreamRequest(
       method: .post,
       target: request.url.query.map { "\(request.url.path)?\($0)" } ?? request.url.path,
       headers: self.client.wire.requestHeaders(request.headers, for: wireRequest),
       body: body
     )
+    post.context = request.context
+    return post
   }
 
   /// Path and query of `request` as GET; nil if it has to go as POST.

@@ -1,9 +1,9 @@
-internal import NIOCore
+package import NIOCore
 
 /// Base64 as RPC protocols use it: padded or not, in the standard alphabet or the URL-safe one.
-enum Base64 {
+package enum Base64 {
   /// The bytes that `text` stands for; nil if it is not base64.
-  static func decode(_ text: some StringProtocol) -> ByteBuffer? {
+  package static func decode(_ text: some StringProtocol) -> ByteBuffer? {
     var bytes = ByteBuffer()
     bytes.reserveCapacity(text.utf8.count / 4 * 3 + 3)
     var bits: UInt32 = 0
@@ -29,13 +29,13 @@ enum Base64 {
     return bytes
   }
 
-  enum Alphabet {
+  package enum Alphabet {
     case standard
     case urlSafe
   }
 
   /// `bytes` in base64.
-  static func encode(_ bytes: ByteBuffer, alphabet: Alphabet, isPadded: Bool) -> ByteBuffer {
+  package static func encode(_ bytes: ByteBuffer, alphabet: Alphabet, isPadded: Bool) -> ByteBuffer {
     let length = (bytes.readableBytes + 2) / 3 * 4
     var text = ByteBuffer()
     text.reserveCapacity(length)

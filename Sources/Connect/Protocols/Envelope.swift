@@ -1,23 +1,23 @@
-internal import NIOCore
+package import NIOCore
 
 /// A message in a body of many: one byte of flags, four bytes of length (big-endian), the message.
 ///
 /// Connect's streams, gRPC and gRPC-Web share it and give the flags different meanings.
 /// <https://connectrpc.com/docs/protocol#streaming-request>
-struct Envelope: Equatable {
+package struct Envelope: Equatable {
   /// The size of flags and length, in bytes.
   static let prefixLength = 5
   /// The message is compressed. The one flag that all protocols share.
-  static let compressedFlag: UInt8 = 0b0000_0001
+  package static let compressedFlag: UInt8 = 0b0000_0001
 
-  var flags: UInt8
-  var message: ByteBuffer
+  package var flags: UInt8
+  package var message: ByteBuffer
 
   /// `message` with its prefix in front.
   ///
   /// Costs no copy if the buffer has room in front of its readable bytes (``ContiguousByteBuffer/headroom``)
   /// and nobody else holds its storage; otherwise one.
-  static func encode(_ message: consuming ByteBuffer, flags: UInt8 = 0) -> ByteBuffer {
+  package static func encode(_ message: consuming ByteBuffer, flags: UInt8 = 0) -> ByteBuffer {
     let length = UInt32(clamping: message.readableBytes)
     let start = message.readerIndex - self.prefixLength
     guard start >= 0 else {

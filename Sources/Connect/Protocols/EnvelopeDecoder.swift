@@ -1,5 +1,5 @@
 internal import DequeModule
-internal import NIOCore
+package import NIOCore
 
 /// Cuts a body into ``Envelope``s, wherever its chunks begin and end.
 ///
@@ -7,7 +7,7 @@ internal import NIOCore
 /// checked on the prefix, before anything is buffered for the message. What flags mean is the protocol's
 /// business, but for one: the flag that marks the last envelope (end-of-stream, trailers), which has a limit of
 /// its own.
-struct EnvelopeDecoder {
+package struct EnvelopeDecoder: Sendable {
   /// What is reserved for a message on the word of its prefix alone, in bytes; more is reserved as more
   /// arrives.
   static let maximumReservation = 4 << 20
@@ -29,7 +29,7 @@ struct EnvelopeDecoder {
   private var pending: Pending?
 
   /// The bytes received and not yet handed out, prefixes included.
-  private(set) var bufferedByteCount = 0
+  package private(set) var bufferedByteCount = 0
 
   private struct Pending {
     var flags: UInt8
@@ -42,13 +42,13 @@ struct EnvelopeDecoder {
   ///   - maximumMessageSize: The limit for a message, in bytes.
   ///   - endFlag: The flag of the envelope that ends the body; 0 if there is no such.
   ///   - maximumEndSize: The limit for that envelope's message, in bytes.
-  init(maximumMessageSize: Int, endFlag: UInt8 = 0, maximumEndSize: Int = 0) {
+  package init(maximumMessageSize: Int, endFlag: UInt8 = 0, maximumEndSize: Int = 0) {
     self.maximumMessageSize = maximumMessageSize
     self.endFlag = endFlag
     self.maximumEndSize = maximumEndSize
   }
 
-  mutating func receive(_ bytes: ByteBuffer) {
+  package mutating func receive(_ bytes: ByteBuffer) {
     let count = bytes.readableBytes
     guard count > 0 else { return }
     self.bufferedByteCount += count
@@ -67,7 +67,7 @@ struct EnvelopeDecoder {
   ///
   /// - Throws: ``ConnectError`` with `resource_exhausted` if the message is larger than the limit. The decoder
   ///   is of no use after that.
-  mutating func next() throws(ConnectError) -> Envelope? {
+  package mutating func next() throws(ConnectError) -> Envelope? {
     if self.pending == nil {
       guard let (flags, length) = self.readPrefix() else { return nil }
       try self.check(length: length, flags: flags)

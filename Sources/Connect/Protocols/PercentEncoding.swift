@@ -1,7 +1,7 @@
 /// Percent-encoding (RFC 3986, section 2.1), as URLs and `grpc-message` use it.
-enum PercentEncoding {
+package enum PercentEncoding {
   /// `bytes` with all but the unreserved characters (RFC 3986, section 2.3) encoded.
-  static func encode(_ bytes: some Sequence<UInt8>) -> String {
+  package static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var result: [UInt8] = []
     result.reserveCapacity(bytes.underestimatedCount)
     for byte in bytes {
@@ -18,7 +18,7 @@ enum PercentEncoding {
 
   /// What `text` stands for. A `%` that two hexadecimal digits do not follow stands for itself; bytes that are
   /// no UTF-8 become U+FFFD.
-  static func decode(_ text: String) -> String {
+  package static func decode(_ text: String) -> String {
     guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
     let bytes = Array(text.utf8)
     var result: [UInt8] = []

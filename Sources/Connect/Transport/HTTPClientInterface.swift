@@ -57,6 +57,8 @@ public struct HTTPStreamRequest: Sendable {
   /// are the transport's. They have been checked: no invalid name, no CR, LF or NUL.
   public var headers: Headers
   public var body: Body
+  /// The values that the call carries, which are not sent. For transports in the same process as their server.
+  package var context = CallContext()
 
   public init(method: Method, target: String, headers: Headers, body: Body) {
     self.method = method

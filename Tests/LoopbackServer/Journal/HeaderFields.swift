@@ -1,5 +1,4 @@
 internal import NIOHTTP1
-internal import SwiftProtobuf
 
 /// Header lines in order, with names that compare in any case.
 public struct HeaderFields: Sendable, Equatable {
@@ -43,31 +42,6 @@ extension HeaderFields: ExpressibleByDictionaryLiteral {
 extension HeaderFields {
   init(_ headers: HTTPHeaders) {
     for (name, value) in headers { self.add(name, value) }
-  }
-
-  mutating func add(contentsOf other: HeaderFields) {
-    self.fields.append(contentsOf: other.fields)
-  }
-
-  /// Adds the lines of a message's headers, with a prefix to each name.
-  mutating func add(_ headers: [Connect_Test_V1_Header], prefix: String = "") {
-    for header in headers {
-      for value in header.values { self.add(prefix + header.name, value) }
-    }
-  }
-
-  /// As messages, lines of one name joined into one.
-  var asMessages: [Connect_Test_V1_Header] {
-    var messages: [Connect_Test_V1_Header] = []
-    for field in self.fields {
-      let name = field.name.lowercased()
-      if let index = messages.firstIndex(where: { $0.name == name }) {
-        messages[index].values.append(field.value)
-      } else {
-        messages.append(.with { ($0.name, $0.values) = (name, [field.value]) })
-      }
-    }
-    return messages
   }
 
   var asHTTPHeaders: HTTPHeaders {

@@ -1,6 +1,6 @@
+internal import ConnectTesting
 internal import NIOCore
 internal import NIOHTTP1
-internal import Synchronization
 
 /// Keeps what a server saw, and lets tests wait for it.
 public final class Journal: Sendable {
@@ -24,14 +24,7 @@ public final class Journal: Sendable {
     }
   }
 
-  private struct State {
-    var snapshot = Snapshot()
-    var version = 0
-    var nextWaiter = 0
-    var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
-  }
-
-  private let state = Mutex(State())
+  private let state = Observed(Snapshot())
   private let limit: Int
 
   /// - Parameter limit: How many requests are kept; more are only counted.
@@ -39,9 +32,7 @@ public final class Journal: Sendable {
     self.limit = limit
   }
 
-  public var snapshot: Snapshot {
-    self.state.withLock { $0.snapshot }
-  }
+  public var snapshot: Snapshot { self.state.value }
 
   /// Waits until what the server saw satisfies a condition.
   ///
@@ -51,64 +42,18 @@ public final class Journal: Sendable {
     timeout: Duration = .seconds(10),
     until condition: @escaping @Sendable (Snapshot) -> Bool
   ) async throws -> Snapshot {
-    try await withThrowingTaskGroup(of: Snapshot.self) { group in
-      group.addTask {
-        while true {
-          let (snapshot, version) = self.state.withLock { ($0.snapshot, $0.version) }
-          if condition(snapshot) { return snapshot }
-          await self.change(after: version)
-          try Task.checkCancellation()
-        }
-      }
-      group.addTask {
-        try await Task.sleep(for: timeout)
-        throw LoopbackServerError("not seen within \(timeout); seen: \(self.snapshot.summary)")
-      }
-      defer { group.cancelAll() }
-      guard let snapshot = try await group.next() else { throw CancellationError() }
-      return snapshot
-    }
-  }
-
-  /// Returns once something has changed since `version`, or when the task is cancelled.
-  private func change(after version: Int) async {
-    let id = self.state.withLock { state in
-      state.nextWaiter += 1
-      return state.nextWaiter
-    }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let isLate = self.state.withLock { state in
-          if state.version != version || Task.isCancelled { return true }
-          state.waiters[id] = continuation
-          return false
-        }
-        if isLate { continuation.resume() }
-      }
-    } onCancel: {
-      self.state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
-    }
+    let snapshot = await self.state.wait(within: timeout) { condition($0) ? $0 : nil }
+    if let snapshot { return snapshot }
+    throw LoopbackServerError("not seen within \(timeout); seen: \(self.snapshot.summary)")
   }
 }
 
 // MARK: - Writing
 
 extension Journal {
-  private func update<Result: Sendable>(_ change: (inout Snapshot) -> Result) -> Result {
-    let (result, waiters) = self.state.withLock { state in
-      let result = change(&state.snapshot)
-      state.version += 1
-      let waiters = Array(state.waiters.values)
-      state.waiters = [:]
-      return (result, waiters)
-    }
-    for waiter in waiters { waiter.resume() }
-    return result
-  }
-
   /// Notes a new connection and returns its number.
   func connectionOpened() -> Int {
-    self.update { snapshot in
+    self.state.update { snapshot in
       snapshot.acceptedConnections += 1
       snapshot.openConnections += 1
       return snapshot.acceptedConnections - 1
@@ -116,7 +61,7 @@ extension Journal {
   }
 
   func connectionClosed() {
-    self.update { $0.openConnections -= 1 }
+    self.state.update { $0.openConnections -= 1 }
   }
 
   /// Notes a new request and returns its record, together with the number of earlier ones to its path.
@@ -128,7 +73,7 @@ extension Journal {
     let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let path = parts.first.map(String.init) ?? ""
     let limit = self.limit
-    return self.update { snapshot in
+    return self.state.update { snapshot in
       let record = RequestRecord(
         id: snapshot.requestCount,
         connection: connection,
@@ -147,7 +92,7 @@ extension Journal {
   }
 
   func update(request id: Int, _ change: (inout RequestRecord) -> Void) {
-    self.update { snapshot in
+    self.state.update { snapshot in
       guard snapshot.requests.indices.contains(id) else { return }
       change(&snapshot.requests[id])
     }
@@ -155,7 +100,7 @@ extension Journal {
 
   /// Notes that the client has reset a request.
   func requestReset(_ id: Int, code: UInt32) {
-    self.update { $0.resetCount += 1 }
+    self.state.update { $0.resetCount += 1 }
     self.update(request: id) { $0.resetCode = code }
     self.requestEnded(id, .resetByClient(code))
   }

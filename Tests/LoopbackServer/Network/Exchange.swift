@@ -22,20 +22,6 @@ struct Exchange: Sendable {
     try await self.onLoop { $0.nextChunk(of: request.id, on: channel.eventLoop) }
   }
 
-  /// What is left of the request's body.
-  ///
-  /// - Throws: ``RPCFailure`` with `resource_exhausted` if that is more than `limit` bytes.
-  func body(limit: Int) async throws -> ByteBuffer {
-    var body = ByteBuffer()
-    while var chunk = try await self.nextChunk() {
-      guard body.readableBytes + chunk.readableBytes <= limit else {
-        throw RPCFailure(.resourceExhausted, "message is larger than \(limit) bytes")
-      }
-      body.writeBuffer(&chunk)
-    }
-    return body
-  }
-
   func sendHead(status: Int, headers: HeaderFields) async throws {
     try await self.write([Self.head(status, headers)])
   }

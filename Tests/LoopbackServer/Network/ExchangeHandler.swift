@@ -1,3 +1,4 @@
+internal import Connect
 internal import NIOCore
 internal import NIOHTTP1
 
@@ -266,7 +267,7 @@ extension ExchangeHandler {
     }
     self.running?.deadline?.cancel()
     self.running?.deadline = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
-      self.interrupt(RPCFailure(.deadlineExceeded, "the time limit has passed"), in: id)
+      self.interrupt(ConnectError(code: .deadlineExceeded, message: "the time limit has passed"), in: id)
     }
   }
 

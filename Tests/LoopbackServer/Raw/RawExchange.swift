@@ -1,3 +1,4 @@
+internal import ConnectTesting
 public import NIOCore
 internal import NIOHTTP2
 
@@ -22,7 +23,7 @@ public struct RawRequest: Sendable {
 
   /// What is left of the body, as a whole.
   public func body() async throws -> ByteBuffer {
-    try await self.exchange.body(limit: .max)
+    try await self.exchange.body()
   }
 }
 

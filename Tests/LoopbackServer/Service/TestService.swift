@@ -1,23 +1,27 @@
+internal import Connect
+internal import ConnectTesting
 internal import Foundation
-internal import NIOCore
 internal import SwiftProtobuf
 
 /// Implements `connect.test.v1.TestService`.
 enum TestService {
-  static let prefix = "/connect.test.v1.TestService/"
-
-  static let methods: [String: Method] = [
-    "Echo": Method(kind: .unary) { try await Self.echo(ServerCall($0)) },
-    "Count": Method(kind: .stream) { try await Self.count(ServerCall($0)) },
-    "Sum": Method(kind: .stream) { try await Self.sum(ServerCall($0)) },
-    "Converse": Method(kind: .stream) { try await Self.converse(ServerCall($0)) },
-    "Lookup": Method(kind: .unary, isIdempotent: true) { try await Self.lookup(ServerCall($0)) },
-    "Flood": Method(kind: .stream) { try await Self.flood(ServerCall($0)) },
-    "Unimplemented": Method(kind: .unary) { _ in throw RPCFailure(.unimplemented, "never implemented") },
-  ]
+  /// By path.
+  static let methods: [String: ServerMethod] = Dictionary(
+    uniqueKeysWithValues: [
+      ServerMethod(TestMethods.echo) { try await Self.echo(TestCall($0, $1, $2)) },
+      ServerMethod(TestMethods.count) { try await Self.count(TestCall($0, $1, $2)) },
+      ServerMethod(TestMethods.sum) { try await Self.sum(TestCall($0, $1, $2)) },
+      ServerMethod(TestMethods.converse) { try await Self.converse(TestCall($0, $1, $2)) },
+      ServerMethod(TestMethods.lookup) { try await Self.lookup(TestCall($0, $1, $2)) },
+      ServerMethod(TestMethods.flood) { try await Self.flood(TestCall($0, $1, $2)) },
+      ServerMethod(TestMethods.unimplemented) { _, _, _ in
+        throw ConnectError(code: .unimplemented, message: "never implemented")
+      },
+    ].map { ($0.info.path, $0) }
+  )
 
   private static func echo(
-    _ call: ServerCall<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoResponse>
+    _ call: TestCall<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoResponse>
   ) async throws {
     let request = try await call.receiveOne()
     try await call.begin(request.instruction)
@@ -32,7 +36,7 @@ enum TestService {
   }
 
   private static func count(
-    _ call: ServerCall<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse>
+    _ call: TestCall<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse>
   ) async throws {
     let request = try await call.receiveOne()
     try await call.begin(request.instruction)
@@ -51,7 +55,7 @@ enum TestService {
   }
 
   private static func sum(
-    _ call: ServerCall<Connect_Test_V1_SumRequest, Connect_Test_V1_SumResponse>
+    _ call: TestCall<Connect_Test_V1_SumRequest, Connect_Test_V1_SumResponse>
   ) async throws {
     var instruction = Connect_Test_V1_Instruction()
     var sum: Int64 = 0
@@ -72,7 +76,7 @@ enum TestService {
   }
 
   private static func converse(
-    _ call: ServerCall<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse>
+    _ call: TestCall<Connect_Test_V1_ConverseRequest, Connect_Test_V1_ConverseResponse>
   ) async throws {
     guard let first = try await call.receive() else { return }
     let instruction = first.instruction
@@ -113,7 +117,7 @@ enum TestService {
   }
 
   private static func lookup(
-    _ call: ServerCall<Connect_Test_V1_LookupRequest, Connect_Test_V1_LookupResponse>
+    _ call: TestCall<Connect_Test_V1_LookupRequest, Connect_Test_V1_LookupResponse>
   ) async throws {
     let request = try await call.receiveOne()
     try await call.begin(request.instruction)
@@ -128,7 +132,7 @@ enum TestService {
   }
 
   private static func flood(
-    _ call: ServerCall<Connect_Test_V1_FloodRequest, Connect_Test_V1_FloodResponse>
+    _ call: TestCall<Connect_Test_V1_FloodRequest, Connect_Test_V1_FloodResponse>
   ) async throws {
     let request = try await call.receiveOne()
     let size = UInt64(request.messageBytes == 0 ? 65536 : request.messageBytes)

@@ -1,17 +1,19 @@
-internal import NIOCore
+package import NIOCore
 
 /// Decodes base64 that arrives in pieces. Padding may occur in mid-stream, where a server has encoded parts of the
 /// body each on its own, and may be missing at the end.
-struct Base64StreamDecoder {
+package struct Base64StreamDecoder: Sendable {
   /// The digits of the group of four that is not yet complete.
   private var bits: UInt32 = 0
   private var digitCount = 0
   private var paddingCount = 0
   /// Whether all was base64 so far. What follows something else is not decoded.
-  private(set) var isValid = true
+  package private(set) var isValid = true
+
+  package init() {}
 
   /// The bytes that `text` completes, as far as it is base64.
-  mutating func decode(_ text: ByteBuffer) -> ByteBuffer {
+  package mutating func decode(_ text: ByteBuffer) -> ByteBuffer {
     guard self.isValid else { return ByteBuffer() }
     var bytes = ByteBuffer()
     bytes.reserveCapacity((text.readableBytes + 3) / 4 * 3)
@@ -55,7 +57,7 @@ struct Base64StreamDecoder {
 
   /// The bytes of a last group without padding; to be called at the end of the text, which is not valid if it breaks
   /// off within a byte.
-  mutating func finish() -> ByteBuffer {
+  package mutating func finish() -> ByteBuffer {
     guard self.isValid, self.digitCount > 0 else { return ByteBuffer() }
     guard self.paddingCount == 0, self.digitCount >= 2 else {
       self.isValid = false

@@ -1,0 +1,27 @@
+public import Connect
+public import SwiftProtobuf
+
+extension ConnectError {
+  /// The first detail of type `M`.
+  ///
+  /// - Throws: ``ExpectationFailure`` with the error and the types of the details that it has.
+  public func requireDetail<M: SwiftProtobuf.Message>(
+    _ type: M.Type = M.self,
+    file: StaticString = #fileID,
+    line: UInt = #line
+  ) throws -> M {
+    if let detail = self.unpackedDetails(type).first { return detail }
+    throw ExpectationFailure(
+      "expected a detail of type \(M.protoMessageName) in \(self.summary)\n\(file):\(line)"
+    )
+  }
+
+  /// The error with all that is known of it, a line for each thing.
+  var summary: String {
+    var lines = [self.description]
+    if let status = self.httpStatus { lines.append("HTTP status: \(status)") }
+    if !self.details.isEmpty { lines.append("details: \(self.details.map(\.type).joined(separator: ", "))") }
+    lines += self.metadata.map { "\($0.name): \($0.value)" }
+    return lines.joined(separator: "\n  ")
+  }
+}

@@ -1,0 +1,80 @@
+public import Connect
+
+/// What a mock answers, as a value.
+///
+/// A unary method or a client stream is answered with one message or an error, once its request is whole. A server
+/// stream has any number of messages, and an error behind them or none. Of a bidirectional stream, the messages go
+/// at once, and so does an error; a good end comes when the client has finished.
+public struct MockAnswer<Output: Sendable>: Sendable {
+  public var messages: [Output]
+  /// Nil for a call that succeeds.
+  public var error: ConnectError?
+  public var headers: Headers
+  public var trailers: Headers
+  /// How long to wait before anything is sent, on the clock of the mock's executor.
+  public var delay: Duration
+
+  private init(
+    _ messages: [Output],
+    error: ConnectError?,
+    headers: Headers,
+    trailers: Headers,
+    delay: Duration
+  ) {
+    self.messages = messages
+    self.error = error
+    self.headers = headers
+    self.trailers = trailers
+    self.delay = delay
+  }
+
+  public static func message(
+    _ message: Output,
+    headers: Headers = [:],
+    trailers: Headers = [:],
+    after delay: Duration = .zero
+  ) -> MockAnswer {
+    MockAnswer([message], error: nil, headers: headers, trailers: trailers, delay: delay)
+  }
+
+  /// - Parameter error: What the stream ends with; nil for a good end.
+  public static func messages(
+    _ messages: [Output],
+    error: ConnectError? = nil,
+    headers: Headers = [:],
+    trailers: Headers = [:],
+    after delay: Duration = .zero
+  ) -> MockAnswer {
+    MockAnswer(messages, error: error, headers: headers, trailers: trailers, delay: delay)
+  }
+
+  /// - Parameter error: Its details and metadata are sent, too.
+  public static func failure(
+    _ error: ConnectError,
+    headers: Headers = [:],
+    trailers: Headers = [:],
+    after delay: Duration = .zero
+  ) -> MockAnswer {
+    MockAnswer([], error: error, headers: headers, trailers: trailers, delay: delay)
+  }
+}
+
+extension MockAnswer {
+  /// A handler that gives this answer.
+  func handler<Input>() -> BidirectionalStreamHandler<Input, Output> {
+    { requests, responses, context in
+      context.responseHeaders.append(contentsOf: self.headers)
+      context.responseTrailers.append(contentsOf: self.trailers)
+      switch context.method.streamType {
+      case .unary, .serverStream: _ = try await requests.only()
+      case .clientStream: for try await _ in requests {}
+      case .bidirectionalStream: break
+      }
+      if self.delay > .zero { try await context.sleep(for: self.delay) }
+      try await context.sendHeaders()
+      for message in self.messages { try await responses.send(message) }
+      if let error = self.error { throw error }
+      if context.method.streamType == .bidirectionalStream { for try await _ in requests {} }
+    }
+  }
+}

@@ -1,0 +1,53 @@
+internal import Connect
+
+extension InMemoryTransport {
+  /// A way in which a transport can misbehave. Offsets count the bytes of the response's body, envelopes included;
+  /// one behind its end does nothing.
+  public enum Fault: Sendable, Hashable {
+    /// There is no connection: `unavailable`.
+    case refuseConnection
+    /// The server refuses the stream without having processed it (REFUSED_STREAM), so that the client may send the
+    /// request again.
+    case refuseStream
+    /// Not even the response's headers come.
+    case stallBeforeHeaders
+    /// Nothing comes after so many bytes.
+    case stall(afterBytes: Int)
+    /// The stream is reset after so many bytes, with an HTTP/2 error code; by default INTERNAL_ERROR.
+    case reset(afterBytes: Int, code: UInt32 = 2)
+    /// The response ends without its trailers, wherever its protocol has them. For a unary call of the Connect
+    /// protocol, which has them in the headers, this does nothing.
+    case dropTrailers
+    /// The body comes in pieces of so many bytes. What the handler sends at once is cut, what it sends in smaller
+    /// pieces is not joined.
+    case splitEvery(Int)
+    /// The body is cut at these offsets.
+    case splitAt([Int])
+  }
+}
+
+extension InMemoryTransport.Fault {
+  /// How the stream fails before it has begun.
+  var refusal: HTTPStreamFailure? {
+    switch self {
+    case .refuseConnection:
+      HTTPStreamFailure(error: ConnectError(code: .unavailable, message: "connection refused, on purpose"))
+    case .refuseStream:
+      HTTPStreamFailure(
+        error: ConnectError(code: .unavailable, message: "stream refused by the server, on purpose"),
+        isUnprocessed: true
+      )
+    default: nil
+    }
+  }
+
+  /// The first offset behind `position` at which something happens.
+  func nextOffset(after position: Int) -> Int? {
+    switch self {
+    case .stall(let offset), .reset(let offset, _): offset > position ? offset : nil
+    case .splitEvery(let size): size > 0 ? position + size - position % size : nil
+    case .splitAt(let offsets): offsets.filter { $0 > position }.min()
+    case .refuseConnection, .refuseStream, .stallBeforeHeaders, .dropTrailers: nil
+    }
+  }
+}
