@@ -146,13 +146,23 @@ let package = Package(
     ),
     .target(
       name: "NastyPublic",
-      dependencies: ["Connect", "NastyTypes", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      dependencies: [
+        "Connect",
+        "ConnectTesting",
+        "NastyTypes",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
       path: "Tests/NastyProtos/Public",
       swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
     ),
     .target(
       name: "NastyInternal",
-      dependencies: ["Connect", "NastyTypes", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      dependencies: [
+        "Connect",
+        "ConnectTesting",
+        "NastyTypes",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
       path: "Tests/NastyProtos/Internal",
       swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
     ),

@@ -29,13 +29,16 @@ manifest() {
     .target(name: "Greeter", dependencies: [connect, protobuf], exclude: ["connect-codegen.json", "Protos"],
       plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),
     .target(name: "Committed", dependencies: [connect, protobuf], exclude: ["connect-codegen.json"]),
-    .testTarget(name: "GreeterTests", dependencies: ["Greeter", "Committed", connect]),'
+    .testTarget(name: "GreeterTests", dependencies: ["Greeter", "Committed", connect, connectTesting],
+      exclude: ["connect-codegen.json"],
+      plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),'
   fi
   cat <<END
 // swift-tools-version: 6.2
 import PackageDescription
 
 let connect: Target.Dependency = .product(name: "Connect", package: "connect-swift-linux")
+let connectTesting: Target.Dependency = .product(name: "ConnectTesting", package: "connect-swift-linux")
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 
 let package = Package(

@@ -49,7 +49,7 @@ struct StubText {
     let options = "\(self.runtime)CallOptions"
     let head = """
       \(self.modifier)func \(method.name)(_ request: \(method.input), options: \(options) = \(options)()) \
-      async throws(\(self.runtime)ConnectError) -> \(method.output)
+      async throws -> \(method.output)
       """
     self.writeFunction(of: method, head, to: &printer) {
       "try await self.\(method.name)(request: request, options: options).get()"

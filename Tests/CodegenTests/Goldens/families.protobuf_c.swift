@@ -18,7 +18,7 @@ protocol GoldenFamily__V1__FamiliesClientInterface: Swift.Sendable {
 }
 
 extension GoldenFamily__V1__FamiliesClientInterface {
-  func nested(_ request: ConnectProtobufC.CMessage<GoldenFamily__V1__SnakeCase>, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> ConnectProtobufC.CMessage<GoldenFamily__V1__SnakeCase__Nested> {
+  func nested(_ request: ConnectProtobufC.CMessage<GoldenFamily__V1__SnakeCase>, options: Connect.CallOptions = Connect.CallOptions()) async throws -> ConnectProtobufC.CMessage<GoldenFamily__V1__SnakeCase__Nested> {
     try await self.nested(request: request, options: options).get()
   }
 

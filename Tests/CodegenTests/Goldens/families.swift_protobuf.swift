@@ -17,7 +17,7 @@ protocol GoldenFamily_V1_FamiliesClientInterface: Swift.Sendable {
 }
 
 extension GoldenFamily_V1_FamiliesClientInterface {
-  func nested(_ request: GoldenFamily_V1_snake_case, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> GoldenFamily_V1_snake_case.Nested {
+  func nested(_ request: GoldenFamily_V1_snake_case, options: Connect.CallOptions = Connect.CallOptions()) async throws -> GoldenFamily_V1_snake_case.Nested {
     try await self.nested(request: request, options: options).get()
   }
 

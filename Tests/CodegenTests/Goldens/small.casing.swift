@@ -13,7 +13,7 @@ protocol Golden_Small_V1_SmallClientInterface: Swift.Sendable {
 }
 
 extension Golden_Small_V1_SmallClientInterface {
-  func HTTPGet_it(_ request: SwiftProtobuf.Google_Protobuf_Empty, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Golden_V1_Answer {
+  func HTTPGet_it(_ request: SwiftProtobuf.Google_Protobuf_Empty, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Golden_V1_Answer {
     try await self.HTTPGet_it(request: request, options: options).get()
   }
 

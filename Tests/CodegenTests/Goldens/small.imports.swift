@@ -15,7 +15,7 @@ protocol Golden_Small_V1_SmallClientInterface: Swift.Sendable {
 }
 
 extension Golden_Small_V1_SmallClientInterface {
-  func httpgetIt(_ request: SwiftProtobuf.Google_Protobuf_Empty, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Golden_V1_Answer {
+  func httpgetIt(_ request: SwiftProtobuf.Google_Protobuf_Empty, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Golden_V1_Answer {
     try await self.httpgetIt(request: request, options: options).get()
   }
 

@@ -19,6 +19,11 @@ protocol Golden_V1_StreamsClientInterface: Swift.Sendable {
   /// Answers again and again.
   func askForMany(request: Golden_V1_Question, options: Connect.CallOptions) -> Connect.ServerStream<Golden_V1_Question, Golden_V1_Answer>
 
+  // Apart from what follows.
+
+  // Apart as well,
+  // in two lines.
+
   func askMany(options: Connect.CallOptions) -> Connect.ClientStream<Golden_V1_Question, Golden_V1_Answer>
 
   /// Talks. */
@@ -30,7 +35,7 @@ protocol Golden_V1_StreamsClientInterface: Swift.Sendable {
 
 extension Golden_V1_StreamsClientInterface {
   /// Answers one question.
-  func askOnce(_ request: Golden_V1_Question, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Golden_V1_Answer {
+  func askOnce(_ request: Golden_V1_Question, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Golden_V1_Answer {
     try await self.askOnce(request: request, options: options).get()
   }
 

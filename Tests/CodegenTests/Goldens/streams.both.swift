@@ -27,6 +27,11 @@ protocol Golden_V1_StreamsClientInterface: Swift.Sendable {
   @discardableResult
   func askForMany(request: Golden_V1_Question, options: Connect.CallOptions, demand: Swift.Int, onResult: @escaping @Sendable (Connect.StreamResult<Golden_V1_Answer>) -> Swift.Void) -> Connect.StreamHandle<Golden_V1_Question, Golden_V1_Answer>
 
+  // Apart from what follows.
+
+  // Apart as well,
+  // in two lines.
+
   func askMany(options: Connect.CallOptions) -> Connect.ClientStream<Golden_V1_Question, Golden_V1_Answer>
 
   func askMany(options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Golden_V1_Answer>) -> Swift.Void) -> Connect.StreamHandle<Golden_V1_Question, Golden_V1_Answer>
@@ -46,7 +51,7 @@ protocol Golden_V1_StreamsClientInterface: Swift.Sendable {
 
 extension Golden_V1_StreamsClientInterface {
   /// Answers one question.
-  func askOnce(_ request: Golden_V1_Question, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Golden_V1_Answer {
+  func askOnce(_ request: Golden_V1_Question, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Golden_V1_Answer {
     try await self.askOnce(request: request, options: options).get()
   }
 

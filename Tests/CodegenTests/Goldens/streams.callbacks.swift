@@ -21,6 +21,11 @@ protocol Golden_V1_StreamsClientInterface: Swift.Sendable {
   @discardableResult
   func askForMany(request: Golden_V1_Question, options: Connect.CallOptions, demand: Swift.Int, onResult: @escaping @Sendable (Connect.StreamResult<Golden_V1_Answer>) -> Swift.Void) -> Connect.StreamHandle<Golden_V1_Question, Golden_V1_Answer>
 
+  // Apart from what follows.
+
+  // Apart as well,
+  // in two lines.
+
   func askMany(options: Connect.CallOptions, completion: @escaping @Sendable (Connect.ResponseMessage<Golden_V1_Answer>) -> Swift.Void) -> Connect.StreamHandle<Golden_V1_Question, Golden_V1_Answer>
 
   /// Talks. */

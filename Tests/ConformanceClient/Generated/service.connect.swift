@@ -27,7 +27,7 @@ public protocol Connectrpc_Conformance_V1_ConformanceServiceClientInterface: Swi
 }
 
 extension Connectrpc_Conformance_V1_ConformanceServiceClientInterface {
-  public func unary(_ request: Connectrpc_Conformance_V1_UnaryRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Connectrpc_Conformance_V1_UnaryResponse {
+  public func unary(_ request: Connectrpc_Conformance_V1_UnaryRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Connectrpc_Conformance_V1_UnaryResponse {
     try await self.unary(request: request, options: options).get()
   }
 
@@ -50,7 +50,7 @@ extension Connectrpc_Conformance_V1_ConformanceServiceClientInterface {
   }
 
   /// Always fails with unimplemented.
-  public func unimplemented(_ request: Connectrpc_Conformance_V1_UnimplementedRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Connectrpc_Conformance_V1_UnimplementedResponse {
+  public func unimplemented(_ request: Connectrpc_Conformance_V1_UnimplementedRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Connectrpc_Conformance_V1_UnimplementedResponse {
     try await self.unimplemented(request: request, options: options).get()
   }
 
@@ -60,7 +60,7 @@ extension Connectrpc_Conformance_V1_ConformanceServiceClientInterface {
   }
 
   /// Like Unary, and may go as HTTP GET.
-  public func idempotentUnary(_ request: Connectrpc_Conformance_V1_IdempotentUnaryRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Connectrpc_Conformance_V1_IdempotentUnaryResponse {
+  public func idempotentUnary(_ request: Connectrpc_Conformance_V1_IdempotentUnaryRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Connectrpc_Conformance_V1_IdempotentUnaryResponse {
     try await self.idempotentUnary(request: request, options: options).get()
   }
 

@@ -58,7 +58,7 @@ public protocol Connect_Test_V1_TestServiceClientInterface: Swift.Sendable {
 
 extension Connect_Test_V1_TestServiceClientInterface {
   /// Answers with the payload that it was sent.
-  public func echo(_ request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Connect_Test_V1_EchoResponse {
+  public func echo(_ request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Connect_Test_V1_EchoResponse {
     try await self.echo(request: request, options: options).get()
   }
 
@@ -105,7 +105,7 @@ extension Connect_Test_V1_TestServiceClientInterface {
   }
 
   /// Reads a value; the call may go as HTTP GET.
-  public func lookup(_ request: Connect_Test_V1_LookupRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Connect_Test_V1_LookupResponse {
+  public func lookup(_ request: Connect_Test_V1_LookupRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Connect_Test_V1_LookupResponse {
     try await self.lookup(request: request, options: options).get()
   }
 
@@ -132,7 +132,7 @@ extension Connect_Test_V1_TestServiceClientInterface {
   }
 
   /// Always fails with unimplemented.
-  public func unimplemented(_ request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws(Connect.ConnectError) -> Connect_Test_V1_EchoResponse {
+  public func unimplemented(_ request: Connect_Test_V1_EchoRequest, options: Connect.CallOptions = Connect.CallOptions()) async throws -> Connect_Test_V1_EchoResponse {
     try await self.unimplemented(request: request, options: options).get()
   }
 

@@ -157,7 +157,7 @@ protocol Nasty_V1_CollisionsClientInterface: Swift.Sendable {
 }
 
 extension Nasty_V1_CollisionsClientInterface {
-  func GetFoo(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func GetFoo(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.GetFoo(request: request, options: options).get()
   }
 
@@ -195,7 +195,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.Get_Foo(options: options, demand: .max, onResult: onResult)
   }
 
-  func get__foo(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func get__foo(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.get__foo(request: request, options: options).get()
   }
 
@@ -208,7 +208,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.get__foo(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func HTTPGet(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func HTTPGet(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.HTTPGet(request: request, options: options).get()
   }
 
@@ -221,7 +221,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.HTTPGet(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func HttpGet(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func HttpGet(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.HttpGet(request: request, options: options).get()
   }
 
@@ -234,7 +234,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.HttpGet(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func _1st(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func _1st(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self._1st(request: request, options: options).get()
   }
 
@@ -256,7 +256,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.__2nd_Thing(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  func _2ndThing(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func _2ndThing(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self._2ndThing(request: request, options: options).get()
   }
 
@@ -269,7 +269,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self._2ndThing(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func V2(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func V2(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.V2(request: request, options: options).get()
   }
 
@@ -282,7 +282,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.V2(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func __(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func __(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.__(request: request, options: options).get()
   }
 
@@ -295,7 +295,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.__(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func ___(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func ___(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.___(request: request, options: options).get()
   }
 
@@ -308,7 +308,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.___(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Init_(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func Init_(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.Init_(request: request, options: options).get()
   }
 
@@ -321,7 +321,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.Init_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Init(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func Init(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.Init(request: request, options: options).get()
   }
 
@@ -334,7 +334,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.Init(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Client(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func Client(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.Client(request: request, options: options).get()
   }
 
@@ -347,7 +347,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.Client(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func Methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.Methods(request: request, options: options).get()
   }
 
@@ -360,7 +360,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.Methods(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.methods(request: request, options: options).get()
   }
 
@@ -373,7 +373,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.methods(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func mockClient(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func mockClient(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.mockClient(request: request, options: options).get()
   }
 
@@ -386,7 +386,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.mockClient(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func mock_methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func mock_methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.mock_methods(request: request, options: options).get()
   }
 
@@ -407,7 +407,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.MockMockClient(options: options, demand: .max, onResult: onResult)
   }
 
-  func completion(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func completion(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.completion(request: request, options: options).get()
   }
 
@@ -437,7 +437,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.onResult(options: options, demand: .max, onResult: onResult)
   }
 
-  func hashValue(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func hashValue(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.hashValue(request: request, options: options).get()
   }
 
@@ -450,7 +450,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.hashValue(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func description(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func description(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.description(request: request, options: options).get()
   }
 
@@ -463,7 +463,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.description(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func recording(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func recording(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.recording(request: request, options: options).get()
   }
 
@@ -476,7 +476,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.recording(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func unary(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  func unary(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.unary(request: request, options: options).get()
   }
 
@@ -498,7 +498,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.serverStream(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  func Nested(_ request: Nasty_V1_In.Inner, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_In.Inner.Innermost {
+  func Nested(_ request: Nasty_V1_In.Inner, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_In.Inner.Innermost {
     try await self.Nested(request: request, options: options).get()
   }
 

@@ -94,7 +94,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
   /// - Parameter nothing: *emphasis*, `unbalanced, [link](, <b>, &amp;
   ///
   /// Behind the method on its line: */
-  func Above(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Comments_V1_Note {
+  func Above(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Comments_V1_Note {
     try await self.Above(request: request, options: options).get()
   }
 
@@ -159,7 +159,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
   }
 
   /// Ünïcödé, 漢字, 🙂, a tab, and a control character   here.
-  func Unicode(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Comments_V1_Note {
+  func Unicode(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Comments_V1_Note {
     try await self.Unicode(request: request, options: options).get()
   }
 
@@ -174,7 +174,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
     self.Unicode(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Blank(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Comments_V1_Note {
+  func Blank(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Comments_V1_Note {
     try await self.Blank(request: request, options: options).get()
   }
 
@@ -188,7 +188,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
   }
 
   /// //////////////////////////////
-  func Slashes(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Comments_V1_Note {
+  func Slashes(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Comments_V1_Note {
     try await self.Slashes(request: request, options: options).get()
   }
 

@@ -45,7 +45,7 @@ protocol Nasty_Deprecated_V1_PartlyOldClientInterface: Swift.Sendable {
 extension Nasty_Deprecated_V1_PartlyOldClientInterface {
   /// Use New.
   @available(*, deprecated)
-  func Unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Deprecated_V1_Old {
+  func Unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Deprecated_V1_Old {
     try await self.Unary(request: request, options: options).get()
   }
 
@@ -93,7 +93,7 @@ extension Nasty_Deprecated_V1_PartlyOldClientInterface {
     self.BidirectionalStream(options: options, demand: .max, onResult: onResult)
   }
 
-  func New(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Deprecated_V1_Old {
+  func New(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Deprecated_V1_Old {
     try await self.New(request: request, options: options).get()
   }
 
@@ -211,7 +211,7 @@ protocol Nasty_Deprecated_V1_AllOldClientInterface: Swift.Sendable {
 
 @available(*, deprecated)
 extension Nasty_Deprecated_V1_AllOldClientInterface {
-  func Unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Deprecated_V1_Old {
+  func Unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Deprecated_V1_Old {
     try await self.Unary(request: request, options: options).get()
   }
 

@@ -274,7 +274,7 @@ protocol Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface: Swift.Sendable 
 }
 
 extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
-  func Associatedtype(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage {
+  func Associatedtype(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage {
     try await self.Associatedtype(request: request, options: options).get()
   }
 
@@ -287,7 +287,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Associatedtype(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Class(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage {
+  func Class(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage {
     try await self.Class(request: request, options: options).get()
   }
 
@@ -300,7 +300,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Class(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Deinit(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage {
+  func Deinit(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage {
     try await self.Deinit(request: request, options: options).get()
   }
 
@@ -313,7 +313,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Deinit(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Enum(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> NastyTypes.Nasty_Types_V1_Shared.Nested {
+  func Enum(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws -> NastyTypes.Nasty_Types_V1_Shared.Nested {
     try await self.Enum(request: request, options: options).get()
   }
 
@@ -351,7 +351,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Func(options: options, demand: .max, onResult: onResult)
   }
 
-  func Import(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Import(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Import(request: request, options: options).get()
   }
 
@@ -364,7 +364,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Import(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Init(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Init(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Init(request: request, options: options).get()
   }
 
@@ -377,7 +377,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Init(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Inout(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Inout(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Inout(request: request, options: options).get()
   }
 
@@ -407,7 +407,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Let(options: Connect::CallOptions(), completion: completion)
   }
 
-  func Open(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Open(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Open(request: request, options: options).get()
   }
 
@@ -420,7 +420,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Open(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Operator(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Operator(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Operator(request: request, options: options).get()
   }
 
@@ -433,7 +433,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Operator(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Private(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Private(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Private(request: request, options: options).get()
   }
 
@@ -446,7 +446,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Private(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Protocol_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Protocol_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Protocol_(request: request, options: options).get()
   }
 
@@ -459,7 +459,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Protocol_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Public(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Public(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Public(request: request, options: options).get()
   }
 
@@ -472,7 +472,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Public(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Static(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Static(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Static(request: request, options: options).get()
   }
 
@@ -485,7 +485,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Static(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Struct(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Struct(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Struct(request: request, options: options).get()
   }
 
@@ -498,7 +498,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Struct(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Subscript(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Subscript(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Subscript(request: request, options: options).get()
   }
 
@@ -511,7 +511,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Subscript(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Typealias(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Typealias(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Typealias(request: request, options: options).get()
   }
 
@@ -524,7 +524,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Typealias(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Var(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Var(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Var(request: request, options: options).get()
   }
 
@@ -537,7 +537,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Var(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Break(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Break(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Break(request: request, options: options).get()
   }
 
@@ -550,7 +550,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Break(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Case(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Case(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Case(request: request, options: options).get()
   }
 
@@ -563,7 +563,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Case(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Continue(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Continue(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Continue(request: request, options: options).get()
   }
 
@@ -576,7 +576,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Continue(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Default(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Default(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Default(request: request, options: options).get()
   }
 
@@ -589,7 +589,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Default(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Defer(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Defer(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Defer(request: request, options: options).get()
   }
 
@@ -602,7 +602,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Defer(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Do(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Do(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Do(request: request, options: options).get()
   }
 
@@ -615,7 +615,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Do(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Else(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Else(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Else(request: request, options: options).get()
   }
 
@@ -628,7 +628,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Else(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Fallthrough(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Fallthrough(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Fallthrough(request: request, options: options).get()
   }
 
@@ -641,7 +641,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Fallthrough(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func For(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func For(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.For(request: request, options: options).get()
   }
 
@@ -654,7 +654,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.For(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Guard(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Guard(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Guard(request: request, options: options).get()
   }
 
@@ -667,7 +667,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Guard(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func If(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func If(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.If(request: request, options: options).get()
   }
 
@@ -680,7 +680,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.If(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func In(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func In(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.In(request: request, options: options).get()
   }
 
@@ -693,7 +693,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.In(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Repeat(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Repeat(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Repeat(request: request, options: options).get()
   }
 
@@ -706,7 +706,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Repeat(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Return(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Return(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Return(request: request, options: options).get()
   }
 
@@ -719,7 +719,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Return(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Switch(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Switch(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Switch(request: request, options: options).get()
   }
 
@@ -732,7 +732,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Switch(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Where(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Where(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Where(request: request, options: options).get()
   }
 
@@ -745,7 +745,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Where(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func While(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func While(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.While(request: request, options: options).get()
   }
 
@@ -758,7 +758,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.While(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func As(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func As(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.As(request: request, options: options).get()
   }
 
@@ -771,7 +771,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.As(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func `Any`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func `Any`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`Any`(request: request, options: options).get()
   }
 
@@ -784,7 +784,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`Any`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Catch(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Catch(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Catch(request: request, options: options).get()
   }
 
@@ -797,7 +797,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Catch(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func False(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func False(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.False(request: request, options: options).get()
   }
 
@@ -810,7 +810,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.False(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Is(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Is(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Is(request: request, options: options).get()
   }
 
@@ -823,7 +823,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Is(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Nil(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Nil(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Nil(request: request, options: options).get()
   }
 
@@ -836,7 +836,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Nil(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Rethrows(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Rethrows(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Rethrows(request: request, options: options).get()
   }
 
@@ -849,7 +849,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Rethrows(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Super(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Super(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Super(request: request, options: options).get()
   }
 
@@ -862,7 +862,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Super(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Self_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Self_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Self_(request: request, options: options).get()
   }
 
@@ -875,7 +875,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Self_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Throw(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Throw(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Throw(request: request, options: options).get()
   }
 
@@ -888,7 +888,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Throw(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Throws(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Throws(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Throws(request: request, options: options).get()
   }
 
@@ -901,7 +901,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Throws(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func True(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func True(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.True(request: request, options: options).get()
   }
 
@@ -914,7 +914,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.True(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Try(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Try(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Try(request: request, options: options).get()
   }
 
@@ -927,7 +927,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Try(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Type_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Type_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Type_(request: request, options: options).get()
   }
 
@@ -1726,7 +1726,7 @@ protocol Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface: Swift.Sendabl
 }
 
 extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
-  func `associatedtype`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `associatedtype`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`associatedtype`(request: request, options: options).get()
   }
 
@@ -1739,7 +1739,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`associatedtype`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func `class`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `class`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`class`(request: request, options: options).get()
   }
 
@@ -1752,7 +1752,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`class`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func `default`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `default`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`default`(request: request, options: options).get()
   }
 
@@ -1765,7 +1765,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`default`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func `deinit`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `deinit`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`deinit`(request: request, options: options).get()
   }
 
@@ -1778,7 +1778,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`deinit`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func dynamicType_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func dynamicType_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.dynamicType_(request: request, options: options).get()
   }
 
@@ -1791,7 +1791,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.dynamicType_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func `false`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `false`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`false`(request: request, options: options).get()
   }
 
@@ -1812,7 +1812,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`func`(options: Connect::CallOptions(), completion: completion)
   }
 
-  func init_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func init_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.init_(request: request, options: options).get()
   }
 
@@ -1834,7 +1834,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`let`(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  func `nil`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `nil`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`nil`(request: request, options: options).get()
   }
 
@@ -1847,7 +1847,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`nil`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func `protocol`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `protocol`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`protocol`(request: request, options: options).get()
   }
 
@@ -1860,7 +1860,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`protocol`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func self_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func self_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.self_(request: request, options: options).get()
   }
 
@@ -1873,7 +1873,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.self_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func `subscript`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `subscript`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`subscript`(request: request, options: options).get()
   }
 
@@ -1894,7 +1894,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`super`(options: options, demand: .max, onResult: onResult)
   }
 
-  func `throws`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `throws`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`throws`(request: request, options: options).get()
   }
 
@@ -1907,7 +1907,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`throws`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func `try`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `try`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`try`(request: request, options: options).get()
   }
 
@@ -1920,7 +1920,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`try`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func `var`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  func `var`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`var`(request: request, options: options).get()
   }
 
@@ -2333,7 +2333,7 @@ protocol Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface: Swift.Sendabl
 }
 
 extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
-  func Actor(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Actor(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Actor(request: request, options: options).get()
   }
 
@@ -2346,7 +2346,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Actor(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Async(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Async(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Async(request: request, options: options).get()
   }
 
@@ -2359,7 +2359,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Async(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Await(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Await(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Await(request: request, options: options).get()
   }
 
@@ -2372,7 +2372,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Await(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Borrowing(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Borrowing(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Borrowing(request: request, options: options).get()
   }
 
@@ -2385,7 +2385,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Borrowing(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Consume(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Consume(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Consume(request: request, options: options).get()
   }
 
@@ -2398,7 +2398,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Consume(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Consuming(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Consuming(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Consuming(request: request, options: options).get()
   }
 
@@ -2411,7 +2411,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Consuming(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Convenience(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Convenience(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Convenience(request: request, options: options).get()
   }
 
@@ -2424,7 +2424,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Convenience(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Copy(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Copy(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Copy(request: request, options: options).get()
   }
 
@@ -2437,7 +2437,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Copy(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Discard(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Discard(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Discard(request: request, options: options).get()
   }
 
@@ -2450,7 +2450,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Discard(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Distributed(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Distributed(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Distributed(request: request, options: options).get()
   }
 
@@ -2463,7 +2463,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Distributed(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Dynamic(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Dynamic(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Dynamic(request: request, options: options).get()
   }
 
@@ -2476,7 +2476,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Dynamic(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Each(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Each(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Each(request: request, options: options).get()
   }
 
@@ -2489,7 +2489,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Each(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Final(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Final(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Final(request: request, options: options).get()
   }
 
@@ -2502,7 +2502,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Final(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Get(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Get(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Get(request: request, options: options).get()
   }
 
@@ -2515,7 +2515,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Get(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Indirect(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Indirect(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Indirect(request: request, options: options).get()
   }
 
@@ -2528,7 +2528,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Indirect(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Isolated(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Isolated(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Isolated(request: request, options: options).get()
   }
 
@@ -2541,7 +2541,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Isolated(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Lazy(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Lazy(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Lazy(request: request, options: options).get()
   }
 
@@ -2554,7 +2554,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Lazy(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Macro(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Macro(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Macro(request: request, options: options).get()
   }
 
@@ -2567,7 +2567,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Macro(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Mutating(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Mutating(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Mutating(request: request, options: options).get()
   }
 
@@ -2580,7 +2580,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Mutating(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Nonisolated(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Nonisolated(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Nonisolated(request: request, options: options).get()
   }
 
@@ -2593,7 +2593,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Nonisolated(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Optional(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Optional(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Optional(request: request, options: options).get()
   }
 
@@ -2606,7 +2606,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Optional(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Package(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Package(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Package(request: request, options: options).get()
   }
 
@@ -2619,7 +2619,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Package(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Precedencegroup(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Precedencegroup(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Precedencegroup(request: request, options: options).get()
   }
 
@@ -2632,7 +2632,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Precedencegroup(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Required(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Required(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Required(request: request, options: options).get()
   }
 
@@ -2645,7 +2645,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Required(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Sending(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Sending(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Sending(request: request, options: options).get()
   }
 
@@ -2658,7 +2658,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Sending(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Set(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Set(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Set(request: request, options: options).get()
   }
 
@@ -2671,7 +2671,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Set(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Some(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Some(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Some(request: request, options: options).get()
   }
 
@@ -2684,7 +2684,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Some(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Then(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Then(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Then(request: request, options: options).get()
   }
 
@@ -2697,7 +2697,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Then(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Unowned(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Unowned(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Unowned(request: request, options: options).get()
   }
 
@@ -2710,7 +2710,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Unowned(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Unsafe(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Unsafe(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Unsafe(request: request, options: options).get()
   }
 
@@ -2723,7 +2723,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Unsafe(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Weak(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Weak(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Weak(request: request, options: options).get()
   }
 
@@ -2736,7 +2736,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.Weak(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func WillSet(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func WillSet(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.WillSet(request: request, options: options).get()
   }
 
@@ -2749,7 +2749,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.WillSet(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Yield(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  func Yield(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.Yield(request: request, options: options).get()
   }
 

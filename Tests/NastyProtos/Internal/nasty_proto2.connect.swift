@@ -20,7 +20,7 @@ protocol NPTwoTwoClientInterface: Swift.Sendable {
 }
 
 extension NPTwoTwoClientInterface {
-  func Get(_ request: NPTwoRequired, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> NPTwoRequired.Tail {
+  func Get(_ request: NPTwoRequired, options: Connect::CallOptions = Connect::CallOptions()) async throws -> NPTwoRequired.Tail {
     try await self.Get(request: request, options: options).get()
   }
 

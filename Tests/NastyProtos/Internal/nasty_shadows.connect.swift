@@ -103,7 +103,7 @@ protocol ShadowsClientInterface: Swift.Sendable {
 }
 
 extension ShadowsClientInterface {
-  func Connect(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> ConnectTesting {
+  func Connect(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws -> ConnectTesting {
     try await self.Connect(request: request, options: options).get()
   }
 
@@ -116,7 +116,7 @@ extension ShadowsClientInterface {
     self.Connect(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func CallOptions(_ request: CallOptions, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> CallHandle {
+  func CallOptions(_ request: CallOptions, options: Connect::CallOptions = Connect::CallOptions()) async throws -> CallHandle {
     try await self.CallOptions(request: request, options: options).get()
   }
 
@@ -129,7 +129,7 @@ extension ShadowsClientInterface {
     self.CallOptions(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Error(_ request: ConnectError, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Error {
+  func Error(_ request: ConnectError, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Error {
     try await self.Error(request: request, options: options).get()
   }
 
@@ -142,7 +142,7 @@ extension ShadowsClientInterface {
     self.Error(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func ResponseMessage(_ request: ResponseMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> StreamResult {
+  func ResponseMessage(_ request: ResponseMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> StreamResult {
     try await self.ResponseMessage(request: request, options: options).get()
   }
 
@@ -188,7 +188,7 @@ extension ShadowsClientInterface {
     self.BidirectionalStream(options: options, demand: .max, onResult: onResult)
   }
 
-  func ProtocolClient(_ request: ProtocolClient, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> MethodSpec {
+  func ProtocolClient(_ request: ProtocolClient, options: Connect::CallOptions = Connect::CallOptions()) async throws -> MethodSpec {
     try await self.ProtocolClient(request: request, options: options).get()
   }
 
@@ -201,7 +201,7 @@ extension ShadowsClientInterface {
     self.ProtocolClient(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func MockService(_ request: MockService, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> UnaryMock {
+  func MockService(_ request: MockService, options: Connect::CallOptions = Connect::CallOptions()) async throws -> UnaryMock {
     try await self.MockService(request: request, options: options).get()
   }
 
@@ -223,7 +223,7 @@ extension ShadowsClientInterface {
     self.Methods(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  func Task(_ request: Task, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Result {
+  func Task(_ request: Task, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Result {
     try await self.Task(request: request, options: options).get()
   }
 
@@ -245,7 +245,7 @@ extension ShadowsClientInterface {
     self.Void(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  func Sendable(_ request: SendableMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftMessage {
+  func Sendable(_ request: SendableMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftMessage {
     try await self.Sendable(request: request, options: options).get()
   }
 
@@ -258,7 +258,7 @@ extension ShadowsClientInterface {
     self.Sendable(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Type_(_ request: TypeMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SelfMessage {
+  func Type_(_ request: TypeMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SelfMessage {
     try await self.Type_(request: request, options: options).get()
   }
 
@@ -271,7 +271,7 @@ extension ShadowsClientInterface {
     self.Type_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func request(_ request: request, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobufMessage {
+  func request(_ request: request, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobufMessage {
     try await self.request(request: request, options: options).get()
   }
 
@@ -293,7 +293,7 @@ extension ShadowsClientInterface {
     self.options(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  func client(_ request: client, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> client {
+  func client(_ request: client, options: Connect::CallOptions = Connect::CallOptions()) async throws -> client {
     try await self.client(request: request, options: options).get()
   }
 
@@ -306,7 +306,7 @@ extension ShadowsClientInterface {
     self.client(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Shared(_ request: NastyTypes.Nasty_Types_V1_Shared, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> NastyTypes.Nasty_Types_V1_Shared.Nested {
+  func Shared(_ request: NastyTypes.Nasty_Types_V1_Shared, options: Connect::CallOptions = Connect::CallOptions()) async throws -> NastyTypes.Nasty_Types_V1_Shared.Nested {
     try await self.Shared(request: request, options: options).get()
   }
 
@@ -585,7 +585,7 @@ protocol Foo__ClientInterface: Swift.Sendable {
 }
 
 extension Foo__ClientInterface {
-  func Get(_ request: FooClient, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Foo_ClientInterface {
+  func Get(_ request: FooClient, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Foo_ClientInterface {
     try await self.Get(request: request, options: options).get()
   }
 

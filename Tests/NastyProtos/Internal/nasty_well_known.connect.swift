@@ -110,7 +110,7 @@ protocol Nasty_WellKnown_V1_WellKnownClientInterface: Swift.Sendable {
 }
 
 extension Nasty_WellKnown_V1_WellKnownClientInterface {
-  func `Any`(_ request: SwiftProtobuf.Google_Protobuf_Any, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Any {
+  func `Any`(_ request: SwiftProtobuf.Google_Protobuf_Any, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Any {
     try await self.`Any`(request: request, options: options).get()
   }
 
@@ -132,7 +132,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Api(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  func Method(_ request: SwiftProtobuf.Google_Protobuf_Method, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Mixin {
+  func Method(_ request: SwiftProtobuf.Google_Protobuf_Method, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Mixin {
     try await self.Method(request: request, options: options).get()
   }
 
@@ -145,7 +145,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Method(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func FileDescriptorSet(_ request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange {
+  func FileDescriptorSet(_ request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange {
     try await self.FileDescriptorSet(request: request, options: options).get()
   }
 
@@ -166,7 +166,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Duration(options: Connect::CallOptions(), completion: completion)
   }
 
-  func Empty(_ request: SwiftProtobuf.Google_Protobuf_Empty, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Empty {
+  func Empty(_ request: SwiftProtobuf.Google_Protobuf_Empty, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Empty {
     try await self.Empty(request: request, options: options).get()
   }
 
@@ -179,7 +179,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Empty(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func FieldMask(_ request: SwiftProtobuf.Google_Protobuf_FieldMask, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_FieldMask {
+  func FieldMask(_ request: SwiftProtobuf.Google_Protobuf_FieldMask, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_FieldMask {
     try await self.FieldMask(request: request, options: options).get()
   }
 
@@ -192,7 +192,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.FieldMask(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func SourceContext(_ request: SwiftProtobuf.Google_Protobuf_SourceContext, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_SourceContext {
+  func SourceContext(_ request: SwiftProtobuf.Google_Protobuf_SourceContext, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_SourceContext {
     try await self.SourceContext(request: request, options: options).get()
   }
 
@@ -205,7 +205,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.SourceContext(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Struct(_ request: SwiftProtobuf.Google_Protobuf_Struct, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Struct {
+  func Struct(_ request: SwiftProtobuf.Google_Protobuf_Struct, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Struct {
     try await self.Struct(request: request, options: options).get()
   }
 
@@ -226,7 +226,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Value(options: options, demand: .max, onResult: onResult)
   }
 
-  func ListValue(_ request: SwiftProtobuf.Google_Protobuf_ListValue, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_ListValue {
+  func ListValue(_ request: SwiftProtobuf.Google_Protobuf_ListValue, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_ListValue {
     try await self.ListValue(request: request, options: options).get()
   }
 
@@ -239,7 +239,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.ListValue(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Timestamp(_ request: SwiftProtobuf.Google_Protobuf_Timestamp, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Timestamp {
+  func Timestamp(_ request: SwiftProtobuf.Google_Protobuf_Timestamp, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Timestamp {
     try await self.Timestamp(request: request, options: options).get()
   }
 
@@ -252,7 +252,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Timestamp(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Type_(_ request: SwiftProtobuf.Google_Protobuf_Type, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Type {
+  func Type_(_ request: SwiftProtobuf.Google_Protobuf_Type, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Type {
     try await self.Type_(request: request, options: options).get()
   }
 
@@ -265,7 +265,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Type_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Field(_ request: SwiftProtobuf.Google_Protobuf_Field, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Option {
+  func Field(_ request: SwiftProtobuf.Google_Protobuf_Field, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Option {
     try await self.Field(request: request, options: options).get()
   }
 
@@ -278,7 +278,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Field(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Enum(_ request: SwiftProtobuf.Google_Protobuf_Enum, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_EnumValue {
+  func Enum(_ request: SwiftProtobuf.Google_Protobuf_Enum, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_EnumValue {
     try await self.Enum(request: request, options: options).get()
   }
 
@@ -291,7 +291,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Enum(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func DoubleValue(_ request: SwiftProtobuf.Google_Protobuf_DoubleValue, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_FloatValue {
+  func DoubleValue(_ request: SwiftProtobuf.Google_Protobuf_DoubleValue, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_FloatValue {
     try await self.DoubleValue(request: request, options: options).get()
   }
 
@@ -304,7 +304,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.DoubleValue(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Int64Value(_ request: SwiftProtobuf.Google_Protobuf_Int64Value, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_UInt64Value {
+  func Int64Value(_ request: SwiftProtobuf.Google_Protobuf_Int64Value, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_UInt64Value {
     try await self.Int64Value(request: request, options: options).get()
   }
 
@@ -317,7 +317,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Int64Value(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func Int32Value(_ request: SwiftProtobuf.Google_Protobuf_Int32Value, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_UInt32Value {
+  func Int32Value(_ request: SwiftProtobuf.Google_Protobuf_Int32Value, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_UInt32Value {
     try await self.Int32Value(request: request, options: options).get()
   }
 
@@ -330,7 +330,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.Int32Value(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func BoolValue(_ request: SwiftProtobuf.Google_Protobuf_BoolValue, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_StringValue {
+  func BoolValue(_ request: SwiftProtobuf.Google_Protobuf_BoolValue, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_StringValue {
     try await self.BoolValue(request: request, options: options).get()
   }
 
@@ -343,7 +343,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.BoolValue(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  func BytesValue(_ request: SwiftProtobuf.Google_Protobuf_BytesValue, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_BytesValue {
+  func BytesValue(_ request: SwiftProtobuf.Google_Protobuf_BytesValue, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_BytesValue {
     try await self.BytesValue(request: request, options: options).get()
   }
 

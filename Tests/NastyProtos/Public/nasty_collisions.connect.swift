@@ -157,7 +157,7 @@ public protocol Nasty_V1_CollisionsClientInterface: Swift.Sendable {
 }
 
 extension Nasty_V1_CollisionsClientInterface {
-  public func GetFoo(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func GetFoo(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.GetFoo(request: request, options: options).get()
   }
 
@@ -195,7 +195,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.Get_Foo(options: options, demand: .max, onResult: onResult)
   }
 
-  public func get_Foo(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func get_Foo(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.get_Foo(request: request, options: options).get()
   }
 
@@ -208,7 +208,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.get_Foo(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func httpget(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func httpget(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.httpget(request: request, options: options).get()
   }
 
@@ -221,7 +221,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.httpget(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func httpGet(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func httpGet(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.httpGet(request: request, options: options).get()
   }
 
@@ -234,7 +234,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.httpGet(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func _1St(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func _1St(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self._1St(request: request, options: options).get()
   }
 
@@ -256,7 +256,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.__2nd_Thing(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  public func _2ndThing(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func _2ndThing(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self._2ndThing(request: request, options: options).get()
   }
 
@@ -269,7 +269,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self._2ndThing(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func v2(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func v2(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.v2(request: request, options: options).get()
   }
 
@@ -282,7 +282,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.v2(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func __(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func __(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.__(request: request, options: options).get()
   }
 
@@ -295,7 +295,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.__(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func ___(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func ___(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.___(request: request, options: options).get()
   }
 
@@ -308,7 +308,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.___(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func init_(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func init_(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.init_(request: request, options: options).get()
   }
 
@@ -321,7 +321,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.init_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func init__(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func init__(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.init__(request: request, options: options).get()
   }
 
@@ -334,7 +334,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.init__(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func client(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func client(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.client(request: request, options: options).get()
   }
 
@@ -347,7 +347,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.client(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func Methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func Methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.Methods(request: request, options: options).get()
   }
 
@@ -360,7 +360,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.Methods(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func methods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.methods(request: request, options: options).get()
   }
 
@@ -373,7 +373,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.methods(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func mockClient(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func mockClient(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.mockClient(request: request, options: options).get()
   }
 
@@ -386,7 +386,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.mockClient(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func mockMethods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func mockMethods(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.mockMethods(request: request, options: options).get()
   }
 
@@ -407,7 +407,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.mockMockClient(options: options, demand: .max, onResult: onResult)
   }
 
-  public func completion(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func completion(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.completion(request: request, options: options).get()
   }
 
@@ -437,7 +437,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.onResult(options: options, demand: .max, onResult: onResult)
   }
 
-  public func hashValue(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func hashValue(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.hashValue(request: request, options: options).get()
   }
 
@@ -450,7 +450,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.hashValue(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func description(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func description(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.description(request: request, options: options).get()
   }
 
@@ -463,7 +463,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.description(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func recording(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func recording(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.recording(request: request, options: options).get()
   }
 
@@ -476,7 +476,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.recording(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func unary(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_Out {
+  public func unary(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_Out {
     try await self.unary(request: request, options: options).get()
   }
 
@@ -498,7 +498,7 @@ extension Nasty_V1_CollisionsClientInterface {
     self.serverStream(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  public func nested(_ request: Nasty_V1_In.Inner, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_V1_In.Inner.Innermost {
+  public func nested(_ request: Nasty_V1_In.Inner, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_V1_In.Inner.Innermost {
     try await self.nested(request: request, options: options).get()
   }
 

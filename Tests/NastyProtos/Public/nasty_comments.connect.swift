@@ -94,7 +94,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
   /// - Parameter nothing: *emphasis*, `unbalanced, [link](, <b>, &amp;
   ///
   /// Behind the method on its line: */
-  public func above(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Comments_V1_Note {
+  public func above(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Comments_V1_Note {
     try await self.above(request: request, options: options).get()
   }
 
@@ -159,7 +159,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
   }
 
   /// Ünïcödé, 漢字, 🙂, a tab, and a control character   here.
-  public func unicode(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Comments_V1_Note {
+  public func unicode(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Comments_V1_Note {
     try await self.unicode(request: request, options: options).get()
   }
 
@@ -174,7 +174,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
     self.unicode(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func blank(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Comments_V1_Note {
+  public func blank(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Comments_V1_Note {
     try await self.blank(request: request, options: options).get()
   }
 
@@ -188,7 +188,7 @@ extension Nasty_Comments_V1_CommentsClientInterface {
   }
 
   /// //////////////////////////////
-  public func slashes(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Comments_V1_Note {
+  public func slashes(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Comments_V1_Note {
     try await self.slashes(request: request, options: options).get()
   }
 

@@ -45,7 +45,7 @@ public protocol Nasty_Deprecated_V1_PartlyOldClientInterface: Swift.Sendable {
 extension Nasty_Deprecated_V1_PartlyOldClientInterface {
   /// Use New.
   @available(*, deprecated)
-  public func unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Deprecated_V1_Old {
+  public func unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Deprecated_V1_Old {
     try await self.unary(request: request, options: options).get()
   }
 
@@ -93,7 +93,7 @@ extension Nasty_Deprecated_V1_PartlyOldClientInterface {
     self.bidirectionalStream(options: options, demand: .max, onResult: onResult)
   }
 
-  public func new(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Deprecated_V1_Old {
+  public func new(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Deprecated_V1_Old {
     try await self.new(request: request, options: options).get()
   }
 
@@ -211,7 +211,7 @@ public protocol Nasty_Deprecated_V1_AllOldClientInterface: Swift.Sendable {
 
 @available(*, deprecated)
 extension Nasty_Deprecated_V1_AllOldClientInterface {
-  public func unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Deprecated_V1_Old {
+  public func unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Deprecated_V1_Old {
     try await self.unary(request: request, options: options).get()
   }
 

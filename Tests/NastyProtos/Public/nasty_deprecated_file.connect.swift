@@ -21,7 +21,7 @@ public protocol Nasty_DeprecatedFile_V1_OldFileClientInterface: Swift.Sendable {
 
 @available(*, deprecated)
 extension Nasty_DeprecatedFile_V1_OldFileClientInterface {
-  public func unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Deprecated_V1_Old {
+  public func unary(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Deprecated_V1_Old {
     try await self.unary(request: request, options: options).get()
   }
 

@@ -274,7 +274,7 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface: Swift.Se
 }
 
 extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
-  public func `associatedtype`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage {
+  public func `associatedtype`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage {
     try await self.`associatedtype`(request: request, options: options).get()
   }
 
@@ -287,7 +287,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`associatedtype`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `class`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage {
+  public func `class`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage {
     try await self.`class`(request: request, options: options).get()
   }
 
@@ -300,7 +300,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`class`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `deinit`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage {
+  public func `deinit`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage {
     try await self.`deinit`(request: request, options: options).get()
   }
 
@@ -313,7 +313,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`deinit`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `enum`(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> NastyTypes.Nasty_Types_V1_Shared.Nested {
+  public func `enum`(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws -> NastyTypes.Nasty_Types_V1_Shared.Nested {
     try await self.`enum`(request: request, options: options).get()
   }
 
@@ -351,7 +351,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`func`(options: options, demand: .max, onResult: onResult)
   }
 
-  public func `import`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `import`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`import`(request: request, options: options).get()
   }
 
@@ -364,7 +364,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`import`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func init_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func init_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.init_(request: request, options: options).get()
   }
 
@@ -377,7 +377,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.init_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `inout`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `inout`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`inout`(request: request, options: options).get()
   }
 
@@ -407,7 +407,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`let`(options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `open`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `open`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`open`(request: request, options: options).get()
   }
 
@@ -420,7 +420,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`open`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `operator`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `operator`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`operator`(request: request, options: options).get()
   }
 
@@ -433,7 +433,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`operator`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `private`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `private`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`private`(request: request, options: options).get()
   }
 
@@ -446,7 +446,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`private`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `protocol`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `protocol`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`protocol`(request: request, options: options).get()
   }
 
@@ -459,7 +459,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`protocol`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `public`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `public`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`public`(request: request, options: options).get()
   }
 
@@ -472,7 +472,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`public`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `static`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `static`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`static`(request: request, options: options).get()
   }
 
@@ -485,7 +485,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`static`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `struct`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `struct`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`struct`(request: request, options: options).get()
   }
 
@@ -498,7 +498,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`struct`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `subscript`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `subscript`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`subscript`(request: request, options: options).get()
   }
 
@@ -511,7 +511,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`subscript`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `typealias`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `typealias`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`typealias`(request: request, options: options).get()
   }
 
@@ -524,7 +524,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`typealias`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `var`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `var`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`var`(request: request, options: options).get()
   }
 
@@ -537,7 +537,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`var`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `break`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `break`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`break`(request: request, options: options).get()
   }
 
@@ -550,7 +550,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`break`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `case`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `case`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`case`(request: request, options: options).get()
   }
 
@@ -563,7 +563,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`case`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `continue`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `continue`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`continue`(request: request, options: options).get()
   }
 
@@ -576,7 +576,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`continue`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `default`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `default`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`default`(request: request, options: options).get()
   }
 
@@ -589,7 +589,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`default`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `defer`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `defer`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`defer`(request: request, options: options).get()
   }
 
@@ -602,7 +602,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`defer`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `do`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `do`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`do`(request: request, options: options).get()
   }
 
@@ -615,7 +615,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`do`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `else`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `else`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`else`(request: request, options: options).get()
   }
 
@@ -628,7 +628,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`else`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `fallthrough`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `fallthrough`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`fallthrough`(request: request, options: options).get()
   }
 
@@ -641,7 +641,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`fallthrough`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `for`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `for`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`for`(request: request, options: options).get()
   }
 
@@ -654,7 +654,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`for`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `guard`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `guard`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`guard`(request: request, options: options).get()
   }
 
@@ -667,7 +667,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`guard`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `if`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `if`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`if`(request: request, options: options).get()
   }
 
@@ -680,7 +680,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`if`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `in`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `in`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`in`(request: request, options: options).get()
   }
 
@@ -693,7 +693,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`in`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `repeat`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `repeat`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`repeat`(request: request, options: options).get()
   }
 
@@ -706,7 +706,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`repeat`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `return`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `return`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`return`(request: request, options: options).get()
   }
 
@@ -719,7 +719,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`return`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `switch`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `switch`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`switch`(request: request, options: options).get()
   }
 
@@ -732,7 +732,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`switch`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `where`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `where`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`where`(request: request, options: options).get()
   }
 
@@ -745,7 +745,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`where`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `while`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `while`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`while`(request: request, options: options).get()
   }
 
@@ -758,7 +758,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`while`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `as`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `as`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`as`(request: request, options: options).get()
   }
 
@@ -771,7 +771,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`as`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func any(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func any(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.any(request: request, options: options).get()
   }
 
@@ -784,7 +784,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.any(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `catch`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `catch`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`catch`(request: request, options: options).get()
   }
 
@@ -797,7 +797,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`catch`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `false`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `false`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`false`(request: request, options: options).get()
   }
 
@@ -810,7 +810,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`false`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `is`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `is`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`is`(request: request, options: options).get()
   }
 
@@ -823,7 +823,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`is`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `nil`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `nil`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`nil`(request: request, options: options).get()
   }
 
@@ -836,7 +836,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`nil`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `rethrows`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `rethrows`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`rethrows`(request: request, options: options).get()
   }
 
@@ -849,7 +849,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`rethrows`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `super`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `super`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`super`(request: request, options: options).get()
   }
 
@@ -862,7 +862,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`super`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func self_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func self_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.self_(request: request, options: options).get()
   }
 
@@ -875,7 +875,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.self_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `throw`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `throw`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`throw`(request: request, options: options).get()
   }
 
@@ -888,7 +888,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`throw`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `throws`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `throws`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`throws`(request: request, options: options).get()
   }
 
@@ -901,7 +901,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`throws`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `true`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `true`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`true`(request: request, options: options).get()
   }
 
@@ -914,7 +914,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`true`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `try`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `try`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`try`(request: request, options: options).get()
   }
 
@@ -927,7 +927,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`try`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func type(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func type(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.type(request: request, options: options).get()
   }
 
@@ -1726,7 +1726,7 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface: Swift.
 }
 
 extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
-  public func `associatedtype`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `associatedtype`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`associatedtype`(request: request, options: options).get()
   }
 
@@ -1739,7 +1739,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`associatedtype`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `class`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `class`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`class`(request: request, options: options).get()
   }
 
@@ -1752,7 +1752,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`class`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `default`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `default`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`default`(request: request, options: options).get()
   }
 
@@ -1765,7 +1765,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`default`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `deinit`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `deinit`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`deinit`(request: request, options: options).get()
   }
 
@@ -1778,7 +1778,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`deinit`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func dynamicType_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func dynamicType_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.dynamicType_(request: request, options: options).get()
   }
 
@@ -1791,7 +1791,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.dynamicType_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `false`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `false`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`false`(request: request, options: options).get()
   }
 
@@ -1812,7 +1812,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`func`(options: Connect::CallOptions(), completion: completion)
   }
 
-  public func init_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func init_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.init_(request: request, options: options).get()
   }
 
@@ -1834,7 +1834,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`let`(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  public func `nil`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `nil`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`nil`(request: request, options: options).get()
   }
 
@@ -1847,7 +1847,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`nil`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `protocol`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `protocol`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`protocol`(request: request, options: options).get()
   }
 
@@ -1860,7 +1860,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`protocol`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func self_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func self_(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.self_(request: request, options: options).get()
   }
 
@@ -1873,7 +1873,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.self_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `subscript`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `subscript`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`subscript`(request: request, options: options).get()
   }
 
@@ -1894,7 +1894,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`super`(options: options, demand: .max, onResult: onResult)
   }
 
-  public func `throws`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `throws`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`throws`(request: request, options: options).get()
   }
 
@@ -1907,7 +1907,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`throws`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `try`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `try`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`try`(request: request, options: options).get()
   }
 
@@ -1920,7 +1920,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
     self.`try`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `var`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
+  public func `var`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_Word {
     try await self.`var`(request: request, options: options).get()
   }
 
@@ -2333,7 +2333,7 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface: Swift.
 }
 
 extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
-  public func actor(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func actor(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.actor(request: request, options: options).get()
   }
 
@@ -2346,7 +2346,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.actor(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func async(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func async(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.async(request: request, options: options).get()
   }
 
@@ -2359,7 +2359,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.async(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func await(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func await(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.await(request: request, options: options).get()
   }
 
@@ -2372,7 +2372,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.await(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func borrowing(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func borrowing(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.borrowing(request: request, options: options).get()
   }
 
@@ -2385,7 +2385,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.borrowing(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func consume(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func consume(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.consume(request: request, options: options).get()
   }
 
@@ -2398,7 +2398,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.consume(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func consuming(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func consuming(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.consuming(request: request, options: options).get()
   }
 
@@ -2411,7 +2411,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.consuming(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func convenience(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func convenience(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.convenience(request: request, options: options).get()
   }
 
@@ -2424,7 +2424,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.convenience(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func copy(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func copy(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.copy(request: request, options: options).get()
   }
 
@@ -2437,7 +2437,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.copy(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func discard(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func discard(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.discard(request: request, options: options).get()
   }
 
@@ -2450,7 +2450,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.discard(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func distributed(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func distributed(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.distributed(request: request, options: options).get()
   }
 
@@ -2463,7 +2463,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.distributed(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func dynamic(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func dynamic(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.dynamic(request: request, options: options).get()
   }
 
@@ -2476,7 +2476,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.dynamic(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func each(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func each(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.each(request: request, options: options).get()
   }
 
@@ -2489,7 +2489,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.each(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func final(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func final(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.final(request: request, options: options).get()
   }
 
@@ -2502,7 +2502,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.final(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func get(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func get(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.get(request: request, options: options).get()
   }
 
@@ -2515,7 +2515,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.get(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func indirect(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func indirect(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.indirect(request: request, options: options).get()
   }
 
@@ -2528,7 +2528,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.indirect(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func isolated(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func isolated(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.isolated(request: request, options: options).get()
   }
 
@@ -2541,7 +2541,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.isolated(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func lazy(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func lazy(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.lazy(request: request, options: options).get()
   }
 
@@ -2554,7 +2554,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.lazy(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func macro(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func macro(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.macro(request: request, options: options).get()
   }
 
@@ -2567,7 +2567,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.macro(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func mutating(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func mutating(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.mutating(request: request, options: options).get()
   }
 
@@ -2580,7 +2580,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.mutating(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func nonisolated(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func nonisolated(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.nonisolated(request: request, options: options).get()
   }
 
@@ -2593,7 +2593,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.nonisolated(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func optional(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func optional(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.optional(request: request, options: options).get()
   }
 
@@ -2606,7 +2606,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.optional(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func package(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func package(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.package(request: request, options: options).get()
   }
 
@@ -2619,7 +2619,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.package(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `precedencegroup`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func `precedencegroup`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.`precedencegroup`(request: request, options: options).get()
   }
 
@@ -2632,7 +2632,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.`precedencegroup`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func required(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func required(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.required(request: request, options: options).get()
   }
 
@@ -2645,7 +2645,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.required(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func sending(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func sending(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.sending(request: request, options: options).get()
   }
 
@@ -2658,7 +2658,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.sending(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func set(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func set(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.set(request: request, options: options).get()
   }
 
@@ -2671,7 +2671,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.set(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func some(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func some(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.some(request: request, options: options).get()
   }
 
@@ -2684,7 +2684,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.some(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func then(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func then(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.then(request: request, options: options).get()
   }
 
@@ -2697,7 +2697,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.then(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func unowned(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func unowned(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.unowned(request: request, options: options).get()
   }
 
@@ -2710,7 +2710,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.unowned(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func unsafe(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func unsafe(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.unsafe(request: request, options: options).get()
   }
 
@@ -2723,7 +2723,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.unsafe(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func weak(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func weak(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.weak(request: request, options: options).get()
   }
 
@@ -2736,7 +2736,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.weak(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func willSet(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func willSet(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.willSet(request: request, options: options).get()
   }
 
@@ -2749,7 +2749,7 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
     self.willSet(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func yield(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Nasty_Switch_V1_ClassOf1st_2nd_self {
+  public func yield(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Nasty_Switch_V1_ClassOf1st_2nd_self {
     try await self.yield(request: request, options: options).get()
   }
 

@@ -20,7 +20,7 @@ public protocol NPTwoTwoClientInterface: Swift.Sendable {
 }
 
 extension NPTwoTwoClientInterface {
-  public func get(_ request: NPTwoRequired, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> NPTwoRequired.Tail {
+  public func get(_ request: NPTwoRequired, options: Connect::CallOptions = Connect::CallOptions()) async throws -> NPTwoRequired.Tail {
     try await self.get(request: request, options: options).get()
   }
 

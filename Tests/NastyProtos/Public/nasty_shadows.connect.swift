@@ -103,7 +103,7 @@ public protocol ShadowsClientInterface: Swift.Sendable {
 }
 
 extension ShadowsClientInterface {
-  public func connect(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> ConnectTesting {
+  public func connect(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws -> ConnectTesting {
     try await self.connect(request: request, options: options).get()
   }
 
@@ -116,7 +116,7 @@ extension ShadowsClientInterface {
     self.connect(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func callOptions(_ request: CallOptions, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> CallHandle {
+  public func callOptions(_ request: CallOptions, options: Connect::CallOptions = Connect::CallOptions()) async throws -> CallHandle {
     try await self.callOptions(request: request, options: options).get()
   }
 
@@ -129,7 +129,7 @@ extension ShadowsClientInterface {
     self.callOptions(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func error(_ request: ConnectError, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Error {
+  public func error(_ request: ConnectError, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Error {
     try await self.error(request: request, options: options).get()
   }
 
@@ -142,7 +142,7 @@ extension ShadowsClientInterface {
     self.error(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func responseMessage(_ request: ResponseMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> StreamResult {
+  public func responseMessage(_ request: ResponseMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> StreamResult {
     try await self.responseMessage(request: request, options: options).get()
   }
 
@@ -188,7 +188,7 @@ extension ShadowsClientInterface {
     self.bidirectionalStream(options: options, demand: .max, onResult: onResult)
   }
 
-  public func protocolClient(_ request: ProtocolClient, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> MethodSpec {
+  public func protocolClient(_ request: ProtocolClient, options: Connect::CallOptions = Connect::CallOptions()) async throws -> MethodSpec {
     try await self.protocolClient(request: request, options: options).get()
   }
 
@@ -201,7 +201,7 @@ extension ShadowsClientInterface {
     self.protocolClient(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func mockService(_ request: MockService, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> UnaryMock {
+  public func mockService(_ request: MockService, options: Connect::CallOptions = Connect::CallOptions()) async throws -> UnaryMock {
     try await self.mockService(request: request, options: options).get()
   }
 
@@ -223,7 +223,7 @@ extension ShadowsClientInterface {
     self.methods(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  public func task(_ request: Task, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Result {
+  public func task(_ request: Task, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Result {
     try await self.task(request: request, options: options).get()
   }
 
@@ -245,7 +245,7 @@ extension ShadowsClientInterface {
     self.void(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  public func sendable(_ request: SendableMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftMessage {
+  public func sendable(_ request: SendableMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftMessage {
     try await self.sendable(request: request, options: options).get()
   }
 
@@ -258,7 +258,7 @@ extension ShadowsClientInterface {
     self.sendable(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func type(_ request: TypeMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SelfMessage {
+  public func type(_ request: TypeMessage, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SelfMessage {
     try await self.type(request: request, options: options).get()
   }
 
@@ -271,7 +271,7 @@ extension ShadowsClientInterface {
     self.type(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func request(_ request: request, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobufMessage {
+  public func request(_ request: request, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobufMessage {
     try await self.request(request: request, options: options).get()
   }
 
@@ -293,7 +293,7 @@ extension ShadowsClientInterface {
     self.options(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  public func client(_ request: client, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> client {
+  public func client(_ request: client, options: Connect::CallOptions = Connect::CallOptions()) async throws -> client {
     try await self.client(request: request, options: options).get()
   }
 
@@ -306,7 +306,7 @@ extension ShadowsClientInterface {
     self.client(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func shared(_ request: NastyTypes.Nasty_Types_V1_Shared, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> NastyTypes.Nasty_Types_V1_Shared.Nested {
+  public func shared(_ request: NastyTypes.Nasty_Types_V1_Shared, options: Connect::CallOptions = Connect::CallOptions()) async throws -> NastyTypes.Nasty_Types_V1_Shared.Nested {
     try await self.shared(request: request, options: options).get()
   }
 
@@ -585,7 +585,7 @@ public protocol Foo__ClientInterface: Swift.Sendable {
 }
 
 extension Foo__ClientInterface {
-  public func get(_ request: FooClient, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> Foo_ClientInterface {
+  public func get(_ request: FooClient, options: Connect::CallOptions = Connect::CallOptions()) async throws -> Foo_ClientInterface {
     try await self.get(request: request, options: options).get()
   }
 

@@ -110,7 +110,7 @@ public protocol Nasty_WellKnown_V1_WellKnownClientInterface: Swift.Sendable {
 }
 
 extension Nasty_WellKnown_V1_WellKnownClientInterface {
-  public func any(_ request: SwiftProtobuf.Google_Protobuf_Any, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Any {
+  public func any(_ request: SwiftProtobuf.Google_Protobuf_Any, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Any {
     try await self.any(request: request, options: options).get()
   }
 
@@ -132,7 +132,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.api(request: request, options: options, demand: .max, onResult: onResult)
   }
 
-  public func method(_ request: SwiftProtobuf.Google_Protobuf_Method, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Mixin {
+  public func method(_ request: SwiftProtobuf.Google_Protobuf_Method, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Mixin {
     try await self.method(request: request, options: options).get()
   }
 
@@ -145,7 +145,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.method(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func fileDescriptorSet(_ request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange {
+  public func fileDescriptorSet(_ request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange {
     try await self.fileDescriptorSet(request: request, options: options).get()
   }
 
@@ -166,7 +166,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.duration(options: Connect::CallOptions(), completion: completion)
   }
 
-  public func empty(_ request: SwiftProtobuf.Google_Protobuf_Empty, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Empty {
+  public func empty(_ request: SwiftProtobuf.Google_Protobuf_Empty, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Empty {
     try await self.empty(request: request, options: options).get()
   }
 
@@ -179,7 +179,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.empty(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func fieldMask(_ request: SwiftProtobuf.Google_Protobuf_FieldMask, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_FieldMask {
+  public func fieldMask(_ request: SwiftProtobuf.Google_Protobuf_FieldMask, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_FieldMask {
     try await self.fieldMask(request: request, options: options).get()
   }
 
@@ -192,7 +192,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.fieldMask(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func sourceContext(_ request: SwiftProtobuf.Google_Protobuf_SourceContext, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_SourceContext {
+  public func sourceContext(_ request: SwiftProtobuf.Google_Protobuf_SourceContext, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_SourceContext {
     try await self.sourceContext(request: request, options: options).get()
   }
 
@@ -205,7 +205,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.sourceContext(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `struct`(_ request: SwiftProtobuf.Google_Protobuf_Struct, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Struct {
+  public func `struct`(_ request: SwiftProtobuf.Google_Protobuf_Struct, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Struct {
     try await self.`struct`(request: request, options: options).get()
   }
 
@@ -226,7 +226,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.value(options: options, demand: .max, onResult: onResult)
   }
 
-  public func listValue(_ request: SwiftProtobuf.Google_Protobuf_ListValue, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_ListValue {
+  public func listValue(_ request: SwiftProtobuf.Google_Protobuf_ListValue, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_ListValue {
     try await self.listValue(request: request, options: options).get()
   }
 
@@ -239,7 +239,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.listValue(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func timestamp(_ request: SwiftProtobuf.Google_Protobuf_Timestamp, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Timestamp {
+  public func timestamp(_ request: SwiftProtobuf.Google_Protobuf_Timestamp, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Timestamp {
     try await self.timestamp(request: request, options: options).get()
   }
 
@@ -252,7 +252,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.timestamp(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func type(_ request: SwiftProtobuf.Google_Protobuf_Type, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Type {
+  public func type(_ request: SwiftProtobuf.Google_Protobuf_Type, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Type {
     try await self.type(request: request, options: options).get()
   }
 
@@ -265,7 +265,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.type(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func field(_ request: SwiftProtobuf.Google_Protobuf_Field, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_Option {
+  public func field(_ request: SwiftProtobuf.Google_Protobuf_Field, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_Option {
     try await self.field(request: request, options: options).get()
   }
 
@@ -278,7 +278,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.field(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func `enum`(_ request: SwiftProtobuf.Google_Protobuf_Enum, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_EnumValue {
+  public func `enum`(_ request: SwiftProtobuf.Google_Protobuf_Enum, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_EnumValue {
     try await self.`enum`(request: request, options: options).get()
   }
 
@@ -291,7 +291,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.`enum`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func doubleValue(_ request: SwiftProtobuf.Google_Protobuf_DoubleValue, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_FloatValue {
+  public func doubleValue(_ request: SwiftProtobuf.Google_Protobuf_DoubleValue, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_FloatValue {
     try await self.doubleValue(request: request, options: options).get()
   }
 
@@ -304,7 +304,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.doubleValue(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func int64Value(_ request: SwiftProtobuf.Google_Protobuf_Int64Value, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_UInt64Value {
+  public func int64Value(_ request: SwiftProtobuf.Google_Protobuf_Int64Value, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_UInt64Value {
     try await self.int64Value(request: request, options: options).get()
   }
 
@@ -317,7 +317,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.int64Value(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func int32Value(_ request: SwiftProtobuf.Google_Protobuf_Int32Value, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_UInt32Value {
+  public func int32Value(_ request: SwiftProtobuf.Google_Protobuf_Int32Value, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_UInt32Value {
     try await self.int32Value(request: request, options: options).get()
   }
 
@@ -330,7 +330,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.int32Value(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func boolValue(_ request: SwiftProtobuf.Google_Protobuf_BoolValue, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_StringValue {
+  public func boolValue(_ request: SwiftProtobuf.Google_Protobuf_BoolValue, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_StringValue {
     try await self.boolValue(request: request, options: options).get()
   }
 
@@ -343,7 +343,7 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.boolValue(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
-  public func bytesValue(_ request: SwiftProtobuf.Google_Protobuf_BytesValue, options: Connect::CallOptions = Connect::CallOptions()) async throws(Connect::ConnectError) -> SwiftProtobuf.Google_Protobuf_BytesValue {
+  public func bytesValue(_ request: SwiftProtobuf.Google_Protobuf_BytesValue, options: Connect::CallOptions = Connect::CallOptions()) async throws -> SwiftProtobuf.Google_Protobuf_BytesValue {
     try await self.bytesValue(request: request, options: options).get()
   }
 

@@ -1,36 +1,41 @@
 import Committed
 import Connect
+import ConnectTesting
 import Greeter
 import XCTest
 
 final class GreeterTests: XCTestCase {
-  func testGeneratedClientCalls() async throws {
-    let client = ProtocolClient(
-      httpClient: NoNetwork(),
-      config: ProtocolClientConfig(host: "http://localhost")
-    )
-    let greeter = Greeter(service: Greeter_V1_GreeterServiceClient(client: client))
-    do {
-      let greeting = try await greeter.greet("Ada")
-      XCTFail("there is no network, but the greeting is \(greeting)")
-    } catch let error as ConnectError {
-      XCTAssertEqual(error.code, .unavailable)
-      XCTAssertEqual(error.message, "no network")
+  func testGreeterAsksTheService() async throws {
+    let mock = Greeter_V1_GreeterServiceClientMock()
+    mock.mockGreet.answer(.message(.with { $0.greeting = "Hello, Ada" }))
+
+    let greeting = try await Greeter(service: mock).greet("Ada")
+
+    XCTAssertEqual(greeting, "Hello, Ada")
+    XCTAssertEqual(mock.mockGreet.calls.first?.request?.name, "Ada")
+  }
+
+  func testStreamsAndCallbacksOfTheMock() async throws {
+    let mock = Greeter_V1_GreeterServiceClientMock()
+    mock.mockGreetAgain.answer(.messages([.with { $0.greeting = "Hello" }, .with { $0.greeting = "again" }]))
+    var greetings: [String] = []
+    for try await message in mock.greetAgain(request: .init()).messages { greetings.append(message.greeting) }
+    XCTAssertEqual(greetings, ["Hello", "again"])
+
+    mock.mockGreet.answer(.failure(ConnectError(code: .unavailable)))
+    let response = await withCheckedContinuation { continuation in
+      mock.greet(request: .init()) { continuation.resume(returning: $0) }
     }
+    XCTAssertEqual(response.code, .unavailable)
+  }
+
+  func testUnscriptedMethodIsUnimplemented() async {
+    let response = await Greeter_V1_GreeterServiceClientMock().greet(request: .init())
+    XCTAssertEqual(response.code, .unimplemented)
   }
 
   func testCommandPluginGeneratesTheSameMethods() {
     XCTAssertEqual(greetPath, Greeter_V1_GreeterServiceClient.Methods.greet.path)
     XCTAssertEqual(greetPath, "/greeter.v1.GreeterService/Greet")
-  }
-}
-
-private struct NoNetwork: HTTPClientInterface {
-  func endpoint(
-    for origin: Origin,
-    on executor: (any CallExecutor)?,
-    requiresHTTP2: Bool
-  ) throws(ConnectError) -> any HTTPEndpoint {
-    throw ConnectError(code: .unavailable, message: "no network")
   }
 }
