@@ -233,7 +233,9 @@ let package = Package(
     .testTarget(
       name: "CodegenTests",
       dependencies: [
+        "Connect",
         "ConnectCodegen",
+        "ConnectTesting",
         "NastyInternal",
         "NastyPublic",
         "NastyTypes",

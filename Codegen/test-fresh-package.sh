@@ -63,7 +63,7 @@ manifest plain >"$package/Package.swift"
 cd "$package"
 swift build -q
 for module in SwiftProtobufPluginLibrary ConnectCodegen protoc_gen_swift; do
-  if [[ -n "$is_new" ]] && compgen -G "$build/$module*.build" >/dev/null; then
+  if [[ -n "$is_new" ]] && compgen -G "$build/Modules*/$module.swiftmodule" >/dev/null; then
     fail "$module was compiled for a target that only links Connect"
   fi
 done
@@ -79,7 +79,7 @@ step "Building, generating with the build-tool plugin"
 swift build -q --build-tests
 step "Running the tests"
 swift test -q --skip-build --disable-swift-testing
-if compgen -G "$build/protoc.build/*" >/dev/null || compgen -G "$build/protoc-tool.build/*" >/dev/null; then
+if [[ -n "$(find "$build/" -path '*/protoc*.build/*' -name '*.cc.o' -print -quit)" ]]; then
   fail "protoc of C++ was compiled"
 fi
 
