@@ -38,7 +38,7 @@ package struct RPCServer: Sendable {
         try await wire.finish(nil)
       } catch {
         // If the client is gone this does nothing but throw once more.
-        try await wire.finish(ConnectError(error, code: .internalError))
+        try await wire.finish(Self.failure(error))
       }
     } catch let rejection as Rejection {
       var headers = rejection.headers
@@ -91,6 +91,20 @@ package struct RPCServer: Sendable {
       return GRPCCall(exchange, codec: codec, form: form, options: self.options)
     }
     return nil
+  }
+
+  /// What the client is told of an error. Of another call's error that a handler passes on, the headers that belong to
+  /// that call's response are left out.
+  private static func failure(_ error: any Error) -> ConnectError {
+    var failure = ConnectError(error, code: .internalError)
+    if failure.code == .ok { failure.code = .unknown }
+    failure.metadata = Headers(failure.metadata.filter { !Self.isProtocolField($0.name) })
+    return failure
+  }
+
+  private static func isProtocolField(_ name: String) -> Bool {
+    if name.hasPrefix("grpc-") || name.hasPrefix("connect-") || name.hasPrefix("content-") { return true }
+    return ["accept-encoding", "connection", "trailer", "transfer-encoding"].contains(name)
   }
 
   /// A content type without its parameters, in lower case.

@@ -126,6 +126,8 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
         self.unreadBytes -= chunk.readableBytes
         self.schedulePump()
         continuation.resume(returning: chunk)
+      } else if self.handler == nil {
+        continuation.resume(throwing: Self.clientIsGone)
       } else if self.isRequestComplete {
         continuation.resume(returning: nil)
       } else if let interruption = self.interruption {
@@ -229,7 +231,7 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
 
   /// Lets what waits go on, later: the call must not hear of anything from within its own functions.
   private func schedulePump() {
-    guard !self.isPumpScheduled else { return }
+    guard self.handler != nil, !self.isPumpScheduled else { return }
     self.isPumpScheduled = true
     self.executor.execute {
       self.isPumpScheduled = false

@@ -171,6 +171,39 @@ final class InMemoryTransportTests: XCTestCase {
     XCTAssertEqual(try response.requireError(.internalError).message, "Broken()")
   }
 
+  func testErrorOfAnotherCallCanBePassedOn() async throws {
+    for setting in Setting.all {
+      let inner = setting.transport
+      inner.onUnary(TestMethods.echo) { _, _ in
+        throw ConnectError(code: .aborted, message: "inner", metadata: ["x-a": ["1"]])
+      }
+      let innerClient = setting.client(inner)
+      let outer = setting.transport
+      outer.onUnary(TestMethods.echo) { request, _ in
+        try await innerClient.unary(TestMethods.echo, request).get()
+      }
+      outer.onServerStream(TestMethods.count) { _, _, _ in
+        _ = try await innerClient.unary(TestMethods.echo, EchoRequest()).get()
+      }
+      let client = setting.client(outer)
+
+      let error = try await client.unary(TestMethods.echo, EchoRequest()).requireError(.aborted)
+      XCTAssertEqual(error.message, "inner", "\(setting)")
+      XCTAssertEqual(error.metadata["x-a"], ["1"], "\(setting)")
+      let stream = try await client.serverStream(TestMethods.count, CountRequest()).results.collected()
+      XCTAssertEqual(try stream.requireError(.aborted).metadata["x-a"], ["1"], "\(setting)")
+    }
+  }
+
+  func testErrorIsNeverOK() async throws {
+    for setting in Setting.all {
+      let transport = setting.transport
+      transport.onUnary(TestMethods.echo) { _, _ in throw ConnectError(code: .ok, message: "not really") }
+      let response = await setting.client(transport).unary(TestMethods.echo, EchoRequest())
+      XCTAssertEqual(try response.requireError(.unknown).message, "not really", "\(setting)")
+    }
+  }
+
   func testMethodWithoutHandlerIsNamed() async throws {
     for setting in Setting.all {
       let client = setting.client(setting.transport)

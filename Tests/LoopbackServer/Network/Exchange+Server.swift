@@ -4,16 +4,6 @@ internal import NIOCore
 
 /// What the server of the RPC protocols needs of an exchange.
 extension Exchange: ServerExchange {
-  var head: ServerRequestHead {
-    ServerRequestHead(
-      version: self.request.version == .http2 ? .http2 : .http1,
-      method: self.request.method,
-      path: self.request.path,
-      query: self.request.query,
-      headers: Headers(self.request.headers.fields.map { Headers.Field(name: $0.name, value: $0.value) })
-    )
-  }
-
   func sendHead(status: Int, headers: Headers) async throws {
     try await self.sendHead(status: status, headers: HeaderFields(headers))
   }
@@ -36,6 +26,18 @@ extension Exchange: ServerExchange {
 
   func reset(code: UInt32) async {
     await self.abort(code: code)
+  }
+}
+
+extension ServerRequestHead {
+  init(_ request: RequestRecord) {
+    self.init(
+      version: request.version == .http2 ? .http2 : .http1,
+      method: request.method,
+      path: request.path,
+      query: request.query,
+      headers: Headers(request.headers.fields.map { Headers.Field(name: $0.name, value: $0.value) })
+    )
   }
 }
 

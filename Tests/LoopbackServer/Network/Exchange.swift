@@ -1,10 +1,13 @@
+internal import ConnectTesting
 internal import NIOCore
 internal import NIOHTTP1
 
 /// A request and its response, of either HTTP version, for async code.
 struct Exchange: Sendable {
-  /// The request's head.
+  /// What the journal has of the request at its start.
   let request: RequestRecord
+  /// The request's head.
+  let head: ServerRequestHead
   /// How many requests to the same path came before.
   let attempt: Int
   let channel: any Channel
@@ -12,6 +15,7 @@ struct Exchange: Sendable {
 
   init(request: RequestRecord, attempt: Int, channel: any Channel, handler: NIOLoopBound<ExchangeHandler>) {
     self.request = request
+    self.head = ServerRequestHead(request)
     self.attempt = attempt
     self.channel = channel
     self.handler = handler
