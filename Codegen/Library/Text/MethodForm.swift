@@ -13,35 +13,35 @@ struct MethodForm {
   private let hasRequest: Bool
   private let callback: [Parameter]
   private let result: String
-  private let isResultDiscardable: Bool
   private let runtime: String
 
   init(_ method: MethodModel, isAsync: Bool, runtime: String) {
     let types = "<\(method.input), \(method.output)>"
     let response = "\(runtime)ResponseMessage<\(method.output)>"
     let completion = Parameter(name: "completion", type: "@escaping @Sendable (\(response)) -> Swift.Void")
+    let demand = Parameter(name: "demand", type: "Swift.Int")
     let onResult = Parameter(
       name: "onResult",
       type: "@escaping @Sendable (\(runtime)StreamResult<\(method.output)>) -> Swift.Void"
     )
-    let demand = Parameter(name: "demand", type: "Swift.Int")
-
     self.method = method
     self.isAsync = isAsync
     self.runtime = runtime
-    self.hasRequest = method.streamType == .unary || method.streamType == .serverStream
-    self.isResultDiscardable = !isAsync && self.hasRequest
     switch method.streamType {
     case .unary:
+      self.hasRequest = true
       self.callback = isAsync ? [] : [completion]
       self.result = isAsync ? response : "\(runtime)CallHandle"
     case .clientStream:
+      self.hasRequest = false
       self.callback = isAsync ? [] : [completion]
       self.result = isAsync ? "\(runtime)ClientStream\(types)" : "\(runtime)StreamHandle\(types)"
     case .serverStream:
+      self.hasRequest = true
       self.callback = isAsync ? [] : [demand, onResult]
       self.result = isAsync ? "\(runtime)ServerStream\(types)" : "\(runtime)StreamHandle\(types)"
     case .bidirectionalStream:
+      self.hasRequest = false
       self.callback = isAsync ? [] : [demand, onResult]
       self.result = isAsync ? "\(runtime)BidirectionalStream\(types)" : "\(runtime)StreamHandle\(types)"
     }
@@ -49,6 +49,8 @@ struct MethodForm {
 
   /// Whether its outcome is waited for in the call itself.
   private var suspends: Bool { self.isAsync && self.method.streamType == .unary }
+
+  private var effect: String { self.suspends ? "await " : "" }
 
   private var request: [Parameter] {
     self.hasRequest ? [Parameter(name: "request", type: self.method.input)] : []
@@ -70,7 +72,8 @@ struct MethodForm {
     return self.request + [options] + callback
   }
 
-  private var attributes: String { self.isResultDiscardable ? "@discardableResult\n" : "" }
+  /// A handle that is needed to send with is not to be dropped.
+  private var attributes: String { !self.isAsync && self.hasRequest ? "@discardableResult\n" : "" }
 
   private func signature(_ parameters: [Parameter]) -> String {
     let list = parameters.map { parameter in
@@ -90,24 +93,17 @@ struct MethodForm {
     self.attributes + modifier + self.signature(self.shortParameters)
   }
 
-  /// A call of this form on `target`, with `options` in place of the parameter.
-  func call(on target: String, options: String = "options") -> String {
-    let arguments = self.parameters.map {
-      $0.name == "options" ? "options: \(options)" : "\($0.name): \($0.name)"
-    }
-    return
-      "\(self.suspends ? "await " : "")\(target).\(self.method.name)(\(arguments.joined(separator: ", ")))"
+  /// A call of this form on `target`, with some other values than the parameters.
+  func call(on target: String, with values: [String: String] = [:]) -> String {
+    let arguments = self.parameters.map { "\($0.name): \(values[$0.name] ?? $0.name)" }
+    return "\(self.effect)\(target).\(self.method.name)(\(arguments.joined(separator: ", ")))"
   }
 
-  /// A call of this form in its short form's body.
-  func callFromShortForm(on target: String) -> String {
-    let given = Set(self.shortParameters.map(\.name))
+  /// The body of the short form: a call of this one.
+  var callFromShortForm: String {
+    let given = self.shortParameters.map(\.name)
     let defaults = ["options": "\(self.options.type)()", "demand": ".max"]
-    let arguments = self.parameters.map { parameter in
-      "\(parameter.name): \(given.contains(parameter.name) ? parameter.name : defaults[parameter.name] ?? "")"
-    }
-    return
-      "\(self.suspends ? "await " : "")\(target).\(self.method.name)(\(arguments.joined(separator: ", ")))"
+    return self.call(on: "self", with: defaults.filter { !given.contains($0.key) })
   }
 
   /// The call that a client makes with `specification` on its ``ProtocolClient``.
@@ -116,7 +112,7 @@ struct MethodForm {
     let request = self.hasRequest ? ["request"] : []
     let rest = (["options"] + self.callback.map(\.name)).map { "\($0): \($0)" }
     let arguments = [specification] + request + rest
-    return "\(self.suspends ? "await " : "")\(callee)(\(arguments.joined(separator: ", ")))"
+    return "\(self.effect)\(callee)(\(arguments.joined(separator: ", ")))"
   }
 }
 

@@ -11,8 +11,8 @@ struct MockText {
     let service = self.service
     printer.print("/// Answers the calls of `\(service.fullName)` as scripted, and records them.")
     printer.printDeprecation(service.isDeprecated)
-    printer.printBlock("\(self.modifier)final class \(service.mockName): \(service.interfaceName)") {
-      printer in
+    let head = "\(self.modifier)final class \(service.mockName): \(service.interfaceName)"
+    printer.printBlock(head) { printer in
       for method in service.methods {
         printer.print("/// Scripts and records the calls of `\(method.protoName)`.")
         printer.print("\(self.modifier)let \(method.mockName): \(service.testing)\(method.mockType)")
@@ -23,8 +23,9 @@ struct MockText {
         for form in service.forms(of: method, self.options) {
           printer.print()
           printer.printDeprecation(method.isDeprecated)
+          let recording = "self.\(method.mockName).recording(options)"
           printer.printBlock(form.declaration(self.modifier)) {
-            $0.print(form.call(on: "self.client", options: "self.\(method.mockName).recording(options)"))
+            $0.print(form.call(on: "self.client", with: ["options": recording]))
           }
         }
       }

@@ -37,9 +37,12 @@ struct StubText {
       for method in self.service.methods {
         for form in self.service.forms(of: method, self.options) {
           if form.isAsync, method.streamType == .unary { self.writeThrowingForm(of: method, to: &printer) }
-          self.writeFunction(of: method, form.shortDeclaration(self.modifier), to: &printer) {
-            form.callFromShortForm(on: "self")
-          }
+          self.writeFunction(
+            of: method,
+            form.shortDeclaration(self.modifier),
+            body: form.callFromShortForm,
+            to: &printer
+          )
         }
       }
     }
@@ -51,21 +54,20 @@ struct StubText {
       \(self.modifier)func \(method.name)(_ request: \(method.input), options: \(options) = \(options)()) \
       async throws -> \(method.output)
       """
-    self.writeFunction(of: method, head, to: &printer) {
-      "try await self.\(method.name)(request: request, options: options).get()"
-    }
+    let body = "try await self.\(method.name)(request: request, options: options).get()"
+    self.writeFunction(of: method, head, body: body, to: &printer)
   }
 
   private func writeFunction(
     of method: MethodModel,
     _ head: String,
-    to printer: inout CodePrinter,
-    body: () -> String
+    body: String,
+    to printer: inout CodePrinter
   ) {
     if !printer.isEmpty { printer.print() }
     printer.printDocumentation(method.comments)
     printer.printDeprecation(method.isDeprecated)
-    printer.printBlock(head) { $0.print(body()) }
+    printer.printBlock(head) { $0.print(body) }
   }
 
   func writeClient(to printer: inout CodePrinter) {

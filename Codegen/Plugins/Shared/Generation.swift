@@ -30,6 +30,9 @@ struct Generation {
     }
     self.protoFiles = (configuration.files ?? Array(found.keys)).sorted()
     self.allProtoFiles = found.values.sorted { $0.path < $1.path }
+    if self.generators.isEmpty {
+      throw PluginError("\(configurationFile.path): messages, stubs and mocks are all false")
+    }
     if self.protoFiles.isEmpty {
       throw PluginError("\(configurationFile.path): there is no proto file below its protoRoots")
     }
