@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # All Swift files but those that a generator wrote; also new ones that git does not know yet.
-swift_files = $(filter-out %.pb.swift,$(wildcard \
+swift_files = $(filter-out %.pb.swift %.connect.swift %.mock.swift,$(wildcard \
 	$(shell git ls-files --cached --others --exclude-standard -- '*.swift')))
 
 .PHONY: help
@@ -58,13 +58,17 @@ format: ## Format all Swift files
 	@swift format --in-place $(swift_files)
 
 .PHONY: generate
-generate: ## Generate the Swift messages of Protos/
+generate: ## Generate the Swift messages, stubs and mocks of Protos/
 	@Codegen/generate.sh
 
 .PHONY: check-generated
-check-generated: ## Check that the generated messages are up to date
-	@echo "Checking the generated messages"
+check-generated: ## Check that the generated code is up to date
+	@echo "Checking the generated code"
 	@Codegen/check-generated.sh
+
+.PHONY: check-plugins
+check-plugins: ## Try the plugins in a package outside of this one (some minutes)
+	@Codegen/test-fresh-package.sh
 
 .PHONY: venv
 venv: ## Install the Python servers of the tests into .venv
@@ -76,4 +80,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-asan .build-protoc-gen .build-release .venv
+	@rm -rf .build .build-asan .build-generators .build-release .venv

@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 
 import PackageDescription
 
@@ -8,6 +8,13 @@ let swiftSettings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
 ]
 
+// What the plugins run; of swift-protobuf not its own plugin, and not its protoc, which is ten minutes of C++.
+let generators: [Target.Dependency] = [
+  .product(name: "protoc-gen-swift", package: "swift-protobuf"),
+  "protoc-gen-connect-swift",
+  "protoc-gen-connect-swift-mocks",
+]
+
 let package = Package(
   name: "connect-swift-linux",
   platforms: [.macOS(.v15)],
@@ -15,6 +22,10 @@ let package = Package(
     .library(name: "Connect", targets: ["Connect"]),
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
+    .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
+    .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
+    .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
+    .plugin(name: "ConnectCommandPlugin", targets: ["ConnectCommandPlugin"]),
   ],
   // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
@@ -88,6 +99,74 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
 
+    // MARK: Code generation
+    .target(
+      name: "ConnectCodegen",
+      dependencies: [
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
+      ],
+      path: "Codegen/Library",
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "protoc-gen-connect-swift",
+      dependencies: ["ConnectCodegen"],
+      path: "Codegen/protoc-gen-connect-swift",
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "protoc-gen-connect-swift-mocks",
+      dependencies: ["ConnectCodegen"],
+      path: "Codegen/protoc-gen-connect-swift-mocks",
+      swiftSettings: swiftSettings
+    ),
+
+    .plugin(
+      name: "ConnectBuildPlugin",
+      capability: .buildTool(),
+      dependencies: generators,
+      path: "Codegen/Plugins/ConnectBuildPlugin"
+    ),
+    .plugin(
+      name: "ConnectCommandPlugin",
+      capability: .command(
+        intent: .custom(verb: "generate-connect", description: "Generates Swift from proto files"),
+        permissions: [.writeToPackageDirectory(reason: "To write the generated Swift files")]
+      ),
+      dependencies: generators,
+      path: "Codegen/Plugins/ConnectCommandPlugin"
+    ),
+    // The generated code of proto files that are as hard to generate from as can be; it must not even warn.
+    .target(
+      name: "NastyTypes",
+      dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Tests/NastyProtos/Types",
+      swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
+    ),
+    .target(
+      name: "NastyPublic",
+      dependencies: [
+        "Connect",
+        "ConnectTesting",
+        "NastyTypes",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      path: "Tests/NastyProtos/Public",
+      swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
+    ),
+    .target(
+      name: "NastyInternal",
+      dependencies: [
+        "Connect",
+        "ConnectTesting",
+        "NastyTypes",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      path: "Tests/NastyProtos/Internal",
+      swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
+    ),
+
     // MARK: Demo
     .executableTarget(
       name: "Demo",
@@ -104,8 +183,8 @@ let package = Package(
     // MARK: Conformance
     .target(
       name: "ConformanceMessages",
-      dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
-      path: "Tests/ConformanceClient/Messages",
+      dependencies: ["Connect", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Tests/ConformanceClient/Generated",
       swiftSettings: swiftSettings
     ),
     .executableTarget(
@@ -118,7 +197,7 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       path: "Tests/ConformanceClient",
-      exclude: ["Messages", "config.yaml", "config-all.yaml"],
+      exclude: ["Generated", "config.yaml", "config-all.yaml"],
       swiftSettings: swiftSettings
     ),
     .testTarget(
@@ -149,6 +228,21 @@ let package = Package(
         .product(name: "NIOHTTP2", package: "swift-nio-http2"),
       ],
       path: "Tests/LoopbackServer",
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "CodegenTests",
+      dependencies: [
+        "Connect",
+        "ConnectCodegen",
+        "ConnectTesting",
+        "NastyInternal",
+        "NastyPublic",
+        "NastyTypes",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "SwiftProtobufPluginLibrary", package: "swift-protobuf"),
+      ],
+      exclude: ["Goldens", "Protos"],
       swiftSettings: swiftSettings
     ),
     .testTarget(

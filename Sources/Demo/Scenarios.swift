@@ -4,9 +4,15 @@ import SwiftProtobuf
 
 /// The calls of the demo. Each throws if anything is not as it should be.
 struct Scenarios {
-  let client: ProtocolClient
+  /// What `make generate` wrote for the service in Protos/connect/test/v1.
+  let service: any Connect_Test_V1_TestServiceClientInterface
   /// nil where no timeline is kept.
   let timeline: Timeline?
+
+  init(client: ProtocolClient, timeline: Timeline?) {
+    self.service = Connect_Test_V1_TestServiceClient(client: client)
+    self.timeline = timeline
+  }
 
   private var options: CallOptions {
     var options = CallOptions(timeout: .seconds(10))
@@ -20,12 +26,7 @@ struct Scenarios {
 
   func unary() async throws {
     self.note("Echo(\"Hello\")")
-    let response = await self.client.unary(
-      TestMethods.echo,
-      .with { $0.payload.text = "Hello" },
-      options: self.options
-    )
-    let message = try response.get()
+    let message = try await self.service.echo(.with { $0.payload.text = "Hello" }, options: self.options)
     self.note("got \"\(message.payload.text)\"")
     try expect(message.payload.text == "Hello", "the echo is \(message.payload.text)")
     try expectToken(in: message.seen)
@@ -33,9 +34,8 @@ struct Scenarios {
 
   func serverStream() async throws {
     self.note("Count(from: 7), three numbers")
-    let stream = self.client.serverStream(
-      TestMethods.count,
-      .with {
+    let stream = self.service.count(
+      request: .with {
         $0.from = 7
         $0.instruction.messageCount = 3
       },
@@ -52,7 +52,7 @@ struct Scenarios {
 
   func clientStream() async throws {
     self.note("Sum(1, 2, 39)")
-    let stream = self.client.clientStream(TestMethods.sum, options: self.options)
+    let stream = self.service.sum(options: self.options)
     for number in [1, 2, 39] as [Int64] { try await stream.send(.with { $0.number = number }) }
     let message = try await stream.closeAndReceive().get()
     self.note("got \(message.sum)")
@@ -63,7 +63,7 @@ struct Scenarios {
   /// - Parameter isFullDuplex: Whether each message is answered before the next is sent, which takes HTTP/2.
   func bidirectional(isFullDuplex: Bool) async throws {
     self.note("Converse, \(isFullDuplex ? "an answer to each message" : "all messages, then the answers")")
-    let stream = self.client.bidirectionalStream(TestMethods.converse, options: self.options)
+    let stream = self.service.converse(options: self.options)
     var answers = stream.messages.makeAsyncIterator()
     var texts: [String] = []
     for text in ["ping", "pong"] {
@@ -78,9 +78,8 @@ struct Scenarios {
 
   func failure() async throws {
     self.note("Echo, which the server refuses")
-    let response = await self.client.unary(
-      TestMethods.echo,
-      try .with {
+    let response = await self.service.echo(
+      request: try .with {
         $0.instruction.failure.code = .failedPrecondition
         $0.instruction.failure.message = "the door is closed, 請稍候"
         let info = Connect_Test_V1_ErrorInfo.with {
@@ -107,9 +106,8 @@ struct Scenarios {
   func cancellation(server: LoopbackServer) async throws {
     self.note("Count without end, cancelled after two numbers")
     let earlier = server.requests.filter { $0.path == TestMethods.count.path }.count
-    let stream = self.client.serverStream(
-      TestMethods.count,
-      .with {
+    let stream = self.service.count(
+      request: .with {
         $0.instruction.messageCount = 1_000_000
         $0.instruction.messageDelayMs = 5
       },

@@ -1,5 +1,4 @@
 internal import ConformanceMessages
-internal import Connect
 internal import SwiftProtobuf
 
 typealias CompatRequest = Connectrpc_Conformance_V1_ClientCompatRequest
@@ -35,35 +34,7 @@ extension UnimplementedResponse: ConformanceResponse {
 }
 
 /// The methods of the conformance service.
-enum ConformanceMethods {
-  static let service = "connectrpc.conformance.v1.ConformanceService"
-
-  static let unary = MethodSpec<UnaryRequest, UnaryResponse>(
-    path: "/\(Self.service)/Unary",
-    streamType: .unary
-  )
-  static let idempotentUnary = MethodSpec<IdempotentUnaryRequest, IdempotentUnaryResponse>(
-    path: "/\(Self.service)/IdempotentUnary",
-    streamType: .unary,
-    idempotencyLevel: .noSideEffects
-  )
-  static let unimplemented = MethodSpec<UnimplementedRequest, UnimplementedResponse>(
-    path: "/\(Self.service)/Unimplemented",
-    streamType: .unary
-  )
-  static let serverStream = MethodSpec<ServerStreamRequest, ServerStreamResponse>(
-    path: "/\(Self.service)/ServerStream",
-    streamType: .serverStream
-  )
-  static let clientStream = MethodSpec<ClientStreamRequest, ClientStreamResponse>(
-    path: "/\(Self.service)/ClientStream",
-    streamType: .clientStream
-  )
-  static let bidiStream = MethodSpec<BidiStreamRequest, BidiStreamResponse>(
-    path: "/\(Self.service)/BidiStream",
-    streamType: .bidirectionalStream
-  )
-}
+typealias ConformanceMethods = Connectrpc_Conformance_V1_ConformanceServiceClient.Methods
 
 /// The message types that an `Any` can hold in JSON.
 enum MessageRegistry {

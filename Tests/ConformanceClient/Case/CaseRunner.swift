@@ -43,7 +43,7 @@ struct CaseRunner: Sendable {
 
   private func make(_ call: CaseCall) async throws -> ResponseResult {
     let request = call.request
-    guard !request.hasService || request.service == ConformanceMethods.service else {
+    guard !request.hasService || request.service == ConformanceMethods.unary.info.service else {
       throw CaseFailure("there is no service '\(request.service)'")
     }
     switch (request.method, request.streamType) {

@@ -1,0 +1,4 @@
+import Connect
+
+/// Links Connect, and generates nothing.
+public let code = Code.ok

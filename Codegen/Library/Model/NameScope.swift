@@ -1,0 +1,35 @@
+import SwiftProtobufPluginLibrary
+
+/// Names that are taken in one scope of the generated code.
+struct NameScope {
+  private var taken: Set<String>
+
+  init(taken: some Sequence<String> = []) {
+    self.taken = Set(taken)
+  }
+
+  /// The name itself, or with as many underscores behind it as make it different from all others.
+  mutating func claim(_ name: String) -> String {
+    var name = name
+    while !self.taken.insert(name).inserted { name += "_" }
+    return name
+  }
+
+  /// The first of `name`, `name_`, `name__`, … for which none of the names that `derive` makes of it is taken.
+  mutating func claim(_ name: String, deriving derive: (String) -> [String]) -> String {
+    var name = name
+    while !self.taken.isDisjoint(with: derive(name)) { name += "_" }
+    self.taken.formUnion(derive(name))
+    return name
+  }
+}
+
+extension String {
+  /// The name as it is written in a declaration: in backticks if it is a keyword.
+  var escapedIdentifier: String {
+    let isKeyword =
+      swiftKeywordsUsedInDeclarations.contains(self) || swiftKeywordsUsedInStatements.contains(self)
+      || swiftKeywordsUsedInExpressionsAndTypes.contains(self) || self == "precedencegroup"
+    return isKeyword ? "`\(self)`" : self
+  }
+}

@@ -1,0 +1,71 @@
+import SwiftProtobuf
+import SwiftProtobufPluginLibrary
+
+/// A service as the generators see it. All names are ready to be written.
+package struct ServiceModel {
+  /// As in the proto file, with its package.
+  let fullName: String
+  let interfaceName: String
+  let clientName: String
+  let mockName: String
+  /// Of the type in the client that holds the methods' specifications.
+  let specsName: String
+  /// What stands before the names of the module `Connect`, and before those of `ConnectTesting`.
+  let runtime: String
+  let testing: String
+  let isDeprecated: Bool
+  let comments: Comments
+  let methods: [MethodModel]
+
+  init(
+    _ service: ServiceDescriptor,
+    _ options: GeneratorOptions,
+    _ messages: any MessageNaming,
+    typeNames: Set<String>,
+    hiddenModules: Set<String>,
+    scope: inout NameScope
+  ) {
+    let name = scope.claim(messages.typePrefix(of: service.file) + service.name) {
+      ["\($0)Client", "\($0)ClientInterface", "\($0)ClientMock"]
+    }
+    self.fullName = service.fullName
+    self.interfaceName = "\(name)ClientInterface"
+    self.clientName = "\(name)Client"
+    self.mockName = "\(name)ClientMock"
+    // Within the client this hides a message of the same name.
+    var types = NameScope(taken: typeNames)
+    self.specsName = types.claim("Methods")
+    self.runtime = hiddenModules.contains("Connect") ? "Connect::" : "Connect."
+    self.testing = hiddenModules.contains("ConnectTesting") ? "ConnectTesting::" : "ConnectTesting."
+    self.isDeprecated = service.options.deprecated || service.file.options.deprecated
+    self.comments = Comments(service.sourceCodeInfoLocation)
+
+    let names = Self.methodNames(service.methods.map(\.name), options, specsName: self.specsName)
+    var mockNames = NameScope(taken: ["client"])
+    self.methods = zip(service.methods, names).map { method, name in
+      MethodModel(method, name: name, mockName: mockNames.claim("mock\(name.capitalizedFirst)"), messages)
+    }
+  }
+
+  /// The functions' names, one for each method.
+  private static func methodNames(
+    _ protoNames: [String],
+    _ options: GeneratorOptions,
+    specsName: String
+  ) -> [String] {
+    let names = options.keepsMethodCasing ? protoNames : protoNames.map(NamingUtils.toLowerCamelCase)
+    let uses = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
+    // These mean something else wherever they stand.
+    var scope = NameScope(taken: ["_", "init", "self", "Self", "Type", "Protocol", "dynamicType", specsName])
+    return zip(names, protoNames).map { name, protoName in
+      // Methods that differ in nothing but their casing keep it.
+      scope.claim(uses[name] == 1 ? name : protoName)
+    }
+  }
+}
+
+extension String {
+  fileprivate var capitalizedFirst: String {
+    self.prefix(1).uppercased() + self.dropFirst()
+  }
+}

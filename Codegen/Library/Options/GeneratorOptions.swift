@@ -1,0 +1,45 @@
+package import SwiftProtobufPluginLibrary
+
+/// What the caller of protoc asked for, from `key=value` pairs.
+package struct GeneratorOptions {
+  /// Who may use the generated declarations.
+  package enum Visibility: String, CaseIterable, Sendable {
+    case `internal` = "Internal"
+    case `package` = "Package"
+    case `public` = "Public"
+  }
+
+  /// Where a file is generated, from the path of its proto file.
+  package enum FileNaming: String, CaseIterable, Sendable {
+    /// `a/b/c.proto` gives `a/b/c.connect.swift`.
+    case fullPath = "FullPath"
+    /// `a/b/c.proto` gives `a_b_c.connect.swift`.
+    case pathToUnderscores = "PathToUnderscores"
+    /// `a/b/c.proto` gives `c.connect.swift`.
+    case dropPath = "DropPath"
+  }
+
+  /// Whose messages the stubs send.
+  package enum MessageFamily: String, CaseIterable, Sendable {
+    /// The structs of protoc-gen-swift.
+    case swiftProtobuf = "SwiftProtobuf"
+    /// The C structs of protoc-c.
+    case protobufC = "ProtobufC"
+  }
+
+  package var visibility = Visibility.internal
+  package var fileNaming = FileNaming.fullPath
+  package var generatesAsyncMethods = true
+  package var generatesCallbackMethods = false
+  package var keepsMethodCasing = false
+  package var usesAccessLevelOnImports = false
+  /// Whether a proto file without services gives a file, too.
+  package var generatesEmptyFiles = false
+  package var messageFamily = MessageFamily.swiftProtobuf
+  /// In the order in which they were given.
+  package var extraModuleImports: [String] = []
+  /// Where the messages of other proto files are, and what SwiftProtobuf is called.
+  package var moduleMappings = ProtoFileToModuleMappings()
+
+  package init() {}
+}

@@ -1,0 +1,70 @@
+package import Foundation
+import SwiftProtobuf
+package import SwiftProtobufPluginLibrary
+
+/// Runs a generator as protoc wants it: a request on the standard input, a response on the standard output.
+package enum Plugin {
+  /// Ends the process.
+  package static func run(_ generator: some CodeGenerator) -> Never {
+    do {
+      let request = try FileHandle.standardInput.readToEnd() ?? Data()
+      try FileHandle.standardOutput.write(contentsOf: self.respond(to: request, generator))
+      exit(0)
+    } catch {
+      try? FileHandle.standardError.write(contentsOf: Data("\(error)\n".utf8))
+      exit(1)
+    }
+  }
+
+  /// - Throws: If the request is no `CodeGeneratorRequest`. Whatever else is wrong is in the response.
+  package static func respond(to request: Data, _ generator: some CodeGenerator) throws -> Data {
+    let request = try Google_Protobuf_Compiler_CodeGeneratorRequest(serializedBytes: request)
+    return try self.respond(to: request, generator).serializedData()
+  }
+
+  package static func respond(
+    to request: Google_Protobuf_Compiler_CodeGeneratorRequest,
+    _ generator: some CodeGenerator
+  ) -> Google_Protobuf_Compiler_CodeGeneratorResponse {
+    do {
+      try self.check(request, generator.supportedEditionRange)
+      return generateCode(request: request, generator: generator)
+    } catch {
+      // Without any file, the features and editions still have to be there, else protoc reports those instead.
+      var response = generateCode(
+        request: Google_Protobuf_Compiler_CodeGeneratorRequest(),
+        generator: generator
+      )
+      response.error = String(describing: error)
+      return response
+    }
+  }
+
+  /// Finds what the plugin library would trap on, and editions that nobody has looked at yet.
+  private static func check(
+    _ request: Google_Protobuf_Compiler_CodeGeneratorRequest,
+    _ supported: ClosedRange<Google_Protobuf_Edition>
+  ) throws {
+    var known: Set<String> = []
+    for file in request.protoFile {
+      let editions =
+        request.fileToGenerate.contains(file.name) ? supported : DescriptorSet.bundledEditionsSupport
+      if file.hasEdition, !editions.contains(file.edition) {
+        throw GeneratorError(
+          file: file.name,
+          line: file.location(of: [14])?.line,
+          "\(file.edition) is not supported"
+        )
+      }
+      if !file.hasEdition, !["", "proto2", "proto3"].contains(file.syntax) {
+        let problem = "the syntax '\(file.syntax)' is not supported"
+        throw GeneratorError(file: file.name, line: file.location(of: [12])?.line, problem)
+      }
+      for (index, dependency) in file.dependency.enumerated() where !known.contains(dependency) {
+        let problem = "protoc did not send the imported file '\(dependency)'"
+        throw GeneratorError(file: file.name, line: file.location(of: [3, Int32(index)])?.line, problem)
+      }
+      known.insert(file.name)
+    }
+  }
+}

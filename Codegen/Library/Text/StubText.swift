@@ -1,0 +1,123 @@
+import SwiftProtobuf
+import SwiftProtobufPluginLibrary
+
+/// The text of a service's stub.
+struct StubText {
+  let service: ServiceModel
+  let options: GeneratorOptions
+
+  private var modifier: String { self.options.visibility.modifier }
+  private var runtime: String { self.service.runtime }
+
+  func writeInterface(to printer: inout CodePrinter) {
+    printer.print(self.service.comments)
+    printer.printDeprecation(self.service.isDeprecated)
+    printer.printBlock("\(self.modifier)protocol \(self.service.interfaceName): Swift.Sendable") { printer in
+      for method in self.service.methods {
+        for (index, form) in self.service.forms(of: method, self.options).enumerated() {
+          if !printer.isEmpty { printer.print() }
+          if index == 0 {
+            printer.print(method.comments)
+          } else {
+            printer.printDocumentation(method.comments)
+          }
+          printer.printDeprecation(method.isDeprecated)
+          printer.print(form.declaration())
+        }
+      }
+    }
+  }
+
+  /// What a protocol cannot require: forms with defaults, and the one of unary methods that throws.
+  func writeConveniences(to printer: inout CodePrinter) {
+    guard !self.service.methods.isEmpty else { return }
+    printer.print()
+    printer.printDeprecation(self.service.isDeprecated)
+    printer.printBlock("extension \(self.service.interfaceName)") { printer in
+      for method in self.service.methods {
+        for form in self.service.forms(of: method, self.options) {
+          if form.isAsync, method.streamType == .unary { self.writeThrowingForm(of: method, to: &printer) }
+          self.writeFunction(
+            of: method,
+            form.shortDeclaration(self.modifier),
+            body: form.callFromShortForm,
+            to: &printer
+          )
+        }
+      }
+    }
+  }
+
+  private func writeThrowingForm(of method: MethodModel, to printer: inout CodePrinter) {
+    let options = "\(self.runtime)CallOptions"
+    let head = """
+      \(self.modifier)func \(method.name)(_ request: \(method.input), options: \(options) = \(options)()) \
+      async throws -> \(method.output)
+      """
+    let body = "try await self.\(method.name)(request: request, options: options).get()"
+    self.writeFunction(of: method, head, body: body, to: &printer)
+  }
+
+  private func writeFunction(
+    of method: MethodModel,
+    _ head: String,
+    body: String,
+    to printer: inout CodePrinter
+  ) {
+    if !printer.isEmpty { printer.print() }
+    printer.printDocumentation(method.comments)
+    printer.printDeprecation(method.isDeprecated)
+    printer.printBlock(head) { $0.print(body) }
+  }
+
+  func writeClient(to printer: inout CodePrinter) {
+    let service = self.service
+    printer.print()
+    printer.printDocumentation(service.comments)
+    printer.printDeprecation(service.isDeprecated)
+    printer.printBlock("\(self.modifier)struct \(service.clientName): \(service.interfaceName)") { printer in
+      self.writeSpecifications(to: &printer)
+      printer.print("", "private let client: \(self.runtime)ProtocolClient", "")
+      printer.printBlock("\(self.modifier)init(client: \(self.runtime)ProtocolClient)") {
+        $0.print("self.client = client")
+      }
+      for method in service.methods {
+        for form in service.forms(of: method, self.options) {
+          printer.print()
+          printer.printDeprecation(method.isDeprecated)
+          printer.printBlock(form.declaration(self.modifier)) {
+            $0.print(form.clientCall(on: "self.client", "Self.\(service.specsName).\(method.name)"))
+          }
+        }
+      }
+    }
+  }
+
+  private func writeSpecifications(to printer: inout CodePrinter) {
+    printer.print("/// The methods of `\(self.service.fullName)`.")
+    printer.printBlock("\(self.modifier)enum \(self.service.specsName)") { printer in
+      for method in self.service.methods {
+        printer.printDeprecation(method.isDeprecated)
+        printer.print("\(self.modifier)static let \(method.name) = \(self.service.specification(of: method))")
+      }
+    }
+  }
+}
+
+extension ServiceModel {
+  /// An expression that makes the method's specification.
+  func specification(of method: MethodModel) -> String {
+    let idempotencyLevel =
+      switch method.idempotencyLevel {
+      case .idempotencyUnknown: ""
+      case .noSideEffects: ",\n  idempotencyLevel: .noSideEffects"
+      case .idempotent: ",\n  idempotencyLevel: .idempotent"
+      }
+    return """
+      \(self.runtime)MethodSpec<\(method.input), \(method.output)>(
+        path: "\(method.path)",
+        streamType: .\(method.streamType)\(idempotencyLevel)
+      )
+      """
+  }
+}

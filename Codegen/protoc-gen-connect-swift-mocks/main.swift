@@ -1,0 +1,3 @@
+import ConnectCodegen
+
+Plugin.run(MockGenerator())

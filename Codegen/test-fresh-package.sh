@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Makes a package outside of this repository that depends on it by path, and there
+#   1. builds a target that only links Connect: no generator may be compiled;
+#   2. generates at build time with the build-tool plugin, and into the tree with the command plugin;
+#   3. builds and runs tests that call the generated code, without protoc of C++ having been compiled;
+#   4. takes protoc away: the plugins have to say what is missing.
+# The folder is removed at the end; FRESH_PACKAGE names one to keep and to build in again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+repo="$PWD"
+package="${FRESH_PACKAGE:-$(mktemp -d)}"
+if [[ -z "${FRESH_PACKAGE:-}" ]]; then trap 'rm -rf "$package"' EXIT; fi
+build="$package/.build/debug"
+
+fail() {
+  echo "$1" >&2
+  exit 1
+}
+
+step() {
+  echo "[$SECONDS s] $1"
+}
+
+# Writes Package.swift: with the targets that generate if $1 is `generating`.
+manifest() {
+  local generating=""
+  if [[ "$1" == generating ]]; then
+    generating='
+    .target(name: "Greeter", dependencies: [connect, protobuf], exclude: ["connect-codegen.json", "Protos"],
+      plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),
+    .target(name: "Committed", dependencies: [connect, protobuf], exclude: ["connect-codegen.json"]),
+    .testTarget(name: "GreeterTests", dependencies: ["Greeter", "Committed", connect, connectTesting],
+      exclude: ["connect-codegen.json"],
+      plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),'
+  fi
+  cat <<END
+// swift-tools-version: 6.2
+import PackageDescription
+
+let connect: Target.Dependency = .product(name: "Connect", package: "connect-swift-linux")
+let connectTesting: Target.Dependency = .product(name: "ConnectTesting", package: "connect-swift-linux")
+let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
+
+let package = Package(
+  name: "fresh",
+  platforms: [.macOS(.v15)],
+  dependencies: [
+    .package(name: "connect-swift-linux", path: "$repo"),
+    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+  ],
+  targets: [
+    .target(name: "Plain", dependencies: [connect]),$generating
+  ]
+)
+END
+}
+
+step "Building a target that only links Connect, in $package"
+mkdir -p "$package"
+is_new=$([[ -d "$package/.build" ]] || echo yes)
+cp -r Codegen/FreshPackage/. "$package"
+manifest plain >"$package/Package.swift"
+cd "$package"
+swift build -q
+for module in SwiftProtobufPluginLibrary ConnectCodegen protoc_gen_swift; do
+  if [[ -n "$is_new" ]] && compgen -G "$build/Modules*/$module.swiftmodule" >/dev/null; then
+    fail "$module was compiled for a target that only links Connect"
+  fi
+done
+
+step "Generating with the command plugin"
+manifest generating >"$package/Package.swift"
+swift package --allow-writing-to-package-directory generate-connect
+for suffix in pb connect; do
+  [[ -s "Sources/Committed/Generated/greeter/v1/greeter.$suffix.swift" ]] || fail "no .$suffix.swift was generated"
+done
+
+step "Building, generating with the build-tool plugin"
+swift build -q --build-tests
+step "Running the tests"
+swift test -q --skip-build --disable-swift-testing
+if [[ -n "$(find "$build/" -path '*/protoc*.build/*' -name '*.cc.o' -print -quit)" ]]; then
+  fail "protoc of C++ was compiled"
+fi
+
+step "Generating without protoc"
+mkdir -p without-protoc
+for program in /bin/* /usr/bin/* "$(dirname "$(command -v swift)")"/*; do
+  if [[ "$(basename "$program")" != protoc ]]; then ln -sf "$program" without-protoc/; fi
+done
+touch Sources/Greeter/Protos/greeter/v1/greeter.proto
+if PATH="$package/without-protoc" swift build >log 2>&1; then fail "the build went well without protoc"; fi
+grep -q "protoc was not found. Install it" log || { cat log >&2; fail "the message on protoc is missing"; }
+if PROTOC_PATH=/no/protoc swift build >log 2>&1; then fail "the build went well with a wrong PROTOC_PATH"; fi
+grep -q "PROTOC_PATH is '/no/protoc'" log || { cat log >&2; fail "the message on PROTOC_PATH is missing"; }
+
+step "The fresh package works"
