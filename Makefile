@@ -48,6 +48,26 @@ sanitize: ## Run the tests of C code and of decoders under address sanitizer
 fuzz: setup ## Feed a million damaged inputs to the decoders, under address sanitizer
 	@$(MAKE) --no-print-directory sanitize sanitized=DecoderFuzzTests rounds=1000000
 
+# The benchmarks: which rows, how often, for how long; where to save results, what to compare with.
+rows ?=
+repetitions ?= 3
+seconds ?= 2
+save ?=
+with ?=
+benchmarks = Tests/Benchmarks
+
+.PHONY: bench
+bench: ## Measure what calls cost, side by side with peers (many minutes)
+	@.ci/setup bench
+	@echo "Building the benchmarks (the first build takes many minutes)"
+	@for product in CannedServer ConnectBench GRPCSwiftBench; do \
+		swift build -q -c release --package-path $(benchmarks) --product $$product || exit 1; done
+	@$(benchmarks)/bench.py --rows '$(rows)' --repetitions $(repetitions) --seconds $(seconds) \
+		$(if $(save),--save '$(save)') $(if $(with),--compare '$(with)')
+
+.PHONY: bench-compare
+bench-compare: bench ## Measure, and compare with the results in the file `with`
+
 .PHONY: lint
 lint: ## Check the style of all Swift files
 	@echo "Checking the style"

@@ -31,13 +31,16 @@ struct SingleMessageCollector<Message: Sendable> {
       )
     case .complete(_, nil, let trailers):
       guard let message = self.message else {
-        return self.failure(.wrongMessageCount("no message", self.method))
+        return self.failure(.wrongMessageCount("no message", self.method), trailers: trailers)
       }
       return ResponseMessage(message: message, headers: self.headers, trailers: trailers)
     }
   }
 
-  private func failure(_ error: ConnectError) -> ResponseMessage<Message> {
-    ResponseMessage(error: error, headers: self.headers)
+  private func failure(_ error: ConnectError, trailers: Headers = Headers()) -> ResponseMessage<Message> {
+    var error = error
+    error.metadata = self.headers
+    error.metadata.append(contentsOf: trailers)
+    return ResponseMessage(error: error, headers: self.headers, trailers: trailers)
   }
 }

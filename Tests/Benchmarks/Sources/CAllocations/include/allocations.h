@@ -1,0 +1,9 @@
+#ifndef ALLOCATIONS_H
+#define ALLOCATIONS_H
+
+#include <stdint.h>
+
+// How many blocks the process has asked malloc and its like for since it began.
+uint64_t allocations_count(void);
+
+#endif

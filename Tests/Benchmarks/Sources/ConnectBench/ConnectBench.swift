@@ -1,0 +1,254 @@
+import ArgumentParser
+import BenchMessages
+import Connect
+import ConnectNIO
+import Foundation
+import Measuring
+import NIOCore
+import NIOPosix
+
+/// This library as the client of a benchmark.
+@main
+struct ConnectBench: AsyncParsableCommand {
+  enum Interface: String, ExpressibleByArgument, CaseIterable {
+    case async
+    case callback
+  }
+
+  enum InterceptorForm: String, ExpressibleByArgument, CaseIterable {
+    case closure
+    case async
+    /// A hook-less interceptor.
+    case unused
+  }
+
+  @OptionGroup var workload: Workload
+  @Option(name: .customLong("protocol"), help: "connect, grpc or grpcWeb.")
+  var networkProtocol = "connect"
+  @Option(help: "proto or json.") var codec = "proto"
+  @Flag(help: "HTTP/1.1 instead of HTTP/2.") var http1 = false
+  @Option(help: "The server's root certificates; makes the client use TLS.") var roots: String?
+  @Option(help: "Which form of the API is used.") var api = Interface.async
+  @Flag(help: "Runs async callers on the concurrency pool, not on the client's event loop.") var pool = false
+  @Option(help: "Interceptors that pass everything on.") var interceptors = 0
+  @Option(help: "The form of these interceptors.") var form = InterceptorForm.closure
+  @Flag(help: "Compresses requests with gzip.") var gzip = false
+
+  func run() async throws {
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    let bench = try Bench(options: self, eventLoop: eventLoop)
+    let meter = Meter(self.workload)
+    let report: Report
+    if self.workload.kind == .idle {
+      report = try await bench.idle()
+    } else {
+      report = try await meter.run { try await bench.work(meter) }
+    }
+    report.print()
+    await bench.httpClient.shutdown(within: .zero)
+  }
+}
+
+struct Bench: Sendable {
+  static let unary = MethodSpec<Connect_Bench_V1_Payload, Connect_Bench_V1_Payload>(
+    path: "/connect.bench.v1.BenchService/Unary",
+    streamType: .unary
+  )
+  static let serverStream = MethodSpec<Connect_Bench_V1_Payload, Connect_Bench_V1_Payload>(
+    path: "/connect.bench.v1.BenchService/ServerStream",
+    streamType: .serverStream
+  )
+  static let clientStream = MethodSpec<Connect_Bench_V1_Payload, Connect_Bench_V1_Payload>(
+    path: "/connect.bench.v1.BenchService/ClientStream",
+    streamType: .clientStream
+  )
+  static let bidi = MethodSpec<Connect_Bench_V1_Payload, Connect_Bench_V1_Payload>(
+    path: "/connect.bench.v1.BenchService/Bidi",
+    streamType: .bidirectionalStream
+  )
+
+  let httpClient: NIOHTTPClient
+  let client: ProtocolClient
+  let eventLoop: any EventLoop
+  let workload: Workload
+  let request: Connect_Bench_V1_Payload
+  let usesCallbacks: Bool
+  let runsOnPool: Bool
+
+  init(options: ConnectBench, eventLoop: any EventLoop) throws {
+    var configuration = NIOHTTPClient.Configuration(version: options.http1 ? .http1Only : .http2Only)
+    configuration.limits.http1ConnectionsPerOrigin = options.workload.inFlight
+    configuration.limits.http2ConnectionsPerOrigin = 1
+    configuration.limits.waitingCalls = 100_000
+    if let roots = options.roots { configuration.tls.trustRoots = .pemFile(roots) }
+    self.httpClient = NIOHTTPClient(configuration: configuration, eventLoopGroup: eventLoop)
+    let host =
+      options.roots == nil
+      ? "http://127.0.0.1:\(options.workload.port)" : "https://localhost:\(options.workload.port)"
+    self.client = ProtocolClient(
+      httpClient: self.httpClient,
+      config: ProtocolClientConfig(
+        host: host,
+        networkProtocol: try Self.networkProtocol(options.networkProtocol),
+        codec: options.codec == "json" ? JSONCodec() as any Codec : ProtoCodec(),
+        interceptors: Array(repeating: PassThrough.factory(options.form), count: options.interceptors),
+        compression: options.gzip
+          ? Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0) : .defaults
+      )
+    )
+    self.eventLoop = eventLoop
+    self.workload = options.workload
+    self.request = .with { $0.data = Data(repeating: UInt8(ascii: "x"), count: options.workload.size) }
+    self.usesCallbacks = options.api == .callback
+    self.runsOnPool = options.pool
+  }
+
+  private static func networkProtocol(_ name: String) throws -> NetworkProtocol {
+    switch name {
+    case "connect": return .connect
+    case "grpc": return .grpc
+    case "grpcWeb": return .grpcWeb
+    default: throw ValidationError("\(name) is no protocol")
+    }
+  }
+
+  // MARK: Work
+
+  func work(_ meter: Meter) async throws -> Samples {
+    try await withThrowingTaskGroup(of: Samples.self) { group in
+      for _ in 0..<self.workload.inFlight {
+        group.addTask(executorPreference: self.runsOnPool ? nil : self.client.taskExecutor) {
+          switch (self.workload.kind, self.usesCallbacks) {
+          case (.unary, false): try await self.unary(meter)
+          case (.unary, true): try await CallbackWorker(self, meter).run()
+          case (.serverStream, _): try await self.serverStream(meter)
+          case (.clientStream, _): try await self.clientStream(meter)
+          case (.bidi, _): try await self.bidi(meter)
+          case (.idle, _): Samples()
+          }
+        }
+      }
+      var all = Samples()
+      for try await samples in group { all.add(samples) }
+      return all
+    }
+  }
+
+  private func unary(_ meter: Meter) async throws -> Samples {
+    var samples = Samples()
+    while meter.isRunning {
+      let start = Clock.now
+      let message = try await self.client.unary(Self.unary, self.request).get()
+      precondition(!message.data.isEmpty)
+      if meter.isMeasuring { samples.add(since: start) }
+    }
+    return samples
+  }
+
+  private var streamHeaders: CallOptions {
+    var options = CallOptions(headers: ["x-messages": ["\(self.workload.messages)"]])
+    if self.workload.framedEach { options.headers["x-frames"] = ["each"] }
+    return options
+  }
+
+  private func serverStream(_ meter: Meter) async throws -> Samples {
+    var samples = Samples()
+    while meter.isRunning {
+      let start = Clock.now
+      var count = 0
+      let stream = self.client.serverStream(Self.serverStream, self.request, options: self.streamHeaders)
+      for try await message in stream.messages {
+        precondition(!message.data.isEmpty)
+        count += 1
+      }
+      precondition(count == self.workload.messages)
+      if meter.isMeasuring { samples.add(since: start, count: count) }
+    }
+    return samples
+  }
+
+  private func clientStream(_ meter: Meter) async throws -> Samples {
+    var samples = Samples()
+    while meter.isRunning {
+      let start = Clock.now
+      let stream = self.client.clientStream(Self.clientStream)
+      for _ in 0..<self.workload.messages { try await stream.send(self.request) }
+      _ = try await stream.closeAndReceive().get()
+      if meter.isMeasuring { samples.add(since: start, count: self.workload.messages) }
+    }
+    return samples
+  }
+
+  private func bidi(_ meter: Meter) async throws -> Samples {
+    var samples = Samples()
+    let stream = self.client.bidirectionalStream(Self.bidi)
+    var answers = stream.messages.makeAsyncIterator()
+    while meter.isRunning {
+      let start = Clock.now
+      try await stream.send(self.request)
+      guard let message = try await answers.next() else { throw ValidationError("the stream ended") }
+      precondition(!message.data.isEmpty)
+      if meter.isMeasuring { samples.add(since: start) }
+    }
+    stream.cancel()
+    return samples
+  }
+
+  /// What open streams hold that nothing happens on.
+  func idle() async throws -> Report {
+    _ = try await self.client.unary(Self.unary, self.request).get()
+    let before = Cost.memory
+    var streams: [BidirectionalStream<Connect_Bench_V1_Payload, Connect_Bench_V1_Payload>] = []
+    for _ in 0..<self.workload.inFlight {
+      let stream = self.client.bidirectionalStream(Self.bidi)
+      try await stream.send(self.request)
+      var answers = stream.messages.makeAsyncIterator()
+      _ = try await answers.next()
+      streams.append(stream)
+    }
+    let held = Double(Cost.memory - before)
+    let report = Report(fields: [
+      ("count", Double(streams.count)), ("kb_per_stream", held / Double(max(streams.count, 1))),
+      ("idle_rss_kb", Double(before)),
+    ])
+    for stream in streams { stream.cancel() }
+    return report
+  }
+}
+
+/// Makes unary calls one after the other by callbacks, on the event loop.
+///
+/// `@unchecked Sendable`: everything happens on the event loop.
+private final class CallbackWorker: @unchecked Sendable {
+  private let bench: Bench
+  private let meter: Meter
+  private let end: EventLoopPromise<Samples>
+  private var samples = Samples()
+
+  init(_ bench: Bench, _ meter: Meter) {
+    self.bench = bench
+    self.meter = meter
+    self.end = bench.eventLoop.makePromise()
+  }
+
+  func run() async throws -> Samples {
+    self.bench.eventLoop.execute { self.next() }
+    return try await self.end.futureResult.get()
+  }
+
+  private func next() {
+    guard self.meter.isRunning else {
+      self.end.succeed(self.samples)
+      return
+    }
+    let start = Clock.now
+    self.bench.client.unary(Bench.unary, self.bench.request) { response in
+      if let error = response.error {
+        self.end.fail(error)
+        return
+      }
+      if self.meter.isMeasuring { self.samples.add(since: start) }
+      self.next()
+    }
+  }
+}
