@@ -54,6 +54,11 @@ final class HalfCloseTests: XCTestCase {
   }
 
   private static let path = "/half"
+  private static let converse = MethodSpec<ConverseRequest, ConverseResponse>(
+    path: path,
+    streamType: .bidirectionalStream
+  )
+  private static let sum = MethodSpec<ConverseRequest, SumResponse>(path: path, streamType: .clientStream)
   /// More than all windows and buffers on the way take.
   private static let large = Payload.with { $0.text = String(repeating: "x", count: 1 << 20) }
 
@@ -98,7 +103,9 @@ final class HalfCloseTests: XCTestCase {
 
   private func expectReset(_ embedded: EmbeddedServer, _ setting: Setting) async throws {
     guard setting.version == .http2 else { return }
-    let snapshot = try await embedded.server.journal.wait { $0.resetCount > 0 }
+    let snapshot = try await embedded.server.journal.wait {
+      $0.requests(to: Self.path).first?.resetCode != nil
+    }
     let record = try XCTUnwrap(snapshot.requests(to: Self.path).first)
     XCTAssertEqual(record.resetCode, 8, "\(setting): CANCEL")
     XCTAssertFalse(record.isRequestComplete, "\(setting)")
@@ -108,13 +115,9 @@ final class HalfCloseTests: XCTestCase {
   // MARK: Messages wait to be sent
 
   func testBidirectionalStream() async throws {
-    let method = MethodSpec<ConverseRequest, ConverseResponse>(
-      path: Self.path,
-      streamType: .bidirectionalStream
-    )
     for setting in Setting.all {
       try await self.run(setting) { embedded in
-        let stream = embedded.client.bidirectionalStream(method)
+        let stream = embedded.client.bidirectionalStream(Self.converse)
         let outcome = Task { await stream.results.collect() }
         try await self.sendOn(setting) { try await stream.send(.with { $0.payload = Self.large }) }
         let result = try await bounded("the end of the stream") { await outcome.value }
@@ -134,10 +137,9 @@ final class HalfCloseTests: XCTestCase {
   }
 
   func testClientStream() async throws {
-    let method = MethodSpec<ConverseRequest, SumResponse>(path: Self.path, streamType: .clientStream)
     for setting in Setting.all {
       try await self.run(setting) { embedded in
-        let stream = embedded.client.clientStream(method)
+        let stream = embedded.client.clientStream(Self.sum)
         try await self.sendOn(setting) { try await stream.send(.with { $0.payload = Self.large }) }
         let response = try await bounded("the response") { await stream.closeAndReceive() }
         XCTAssertEqual(response.message?.sum, setting.isSuccess ? 1 : nil, "\(setting): \(response)")
@@ -150,15 +152,11 @@ final class HalfCloseTests: XCTestCase {
 
   /// With callbacks: each message that was not sent is reported, and there is one end.
   func testCallbacks() async throws {
-    let method = MethodSpec<ConverseRequest, ConverseResponse>(
-      path: Self.path,
-      streamType: .bidirectionalStream
-    )
     for setting in Setting.all {
       try await self.run(setting) { embedded in
         let results = Recorder<StreamResult<ConverseResponse>>()
         let sendings = Recorder<ConnectError?>()
-        let handle = embedded.client.bidirectionalStream(method) { results.record($0) }
+        let handle = embedded.client.bidirectionalStream(Self.converse) { results.record($0) }
         for _ in 0..<4 { handle.send(.with { $0.payload = Self.large }) { sendings.record($0) } }
         let outcome = try await results.outcome()
         handle.send(ConverseRequest()) { sendings.record($0) }
@@ -177,13 +175,9 @@ final class HalfCloseTests: XCTestCase {
 
   /// Over HTTP/2 the client adds END_STREAM, and nothing is reset.
   func testClientThatIsBetweenMessages() async throws {
-    let method = MethodSpec<ConverseRequest, ConverseResponse>(
-      path: Self.path,
-      streamType: .bidirectionalStream
-    )
     for setting in Setting.all {
       try await self.run(setting) { embedded in
-        let stream = embedded.client.bidirectionalStream(method)
+        let stream = embedded.client.bidirectionalStream(Self.converse)
         try await stream.send(.with { $0.payload.text = "small" })
         let outcome = Task { await stream.results.collect() }
         let result = try await bounded("the end of the stream") { await outcome.value }

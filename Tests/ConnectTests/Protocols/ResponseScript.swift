@@ -62,7 +62,7 @@ struct ResponseScript {
       }
       feed(chunk)
     }
-    feed(rest)
+    if rest.readableBytes > 0 { feed(rest) }
     switch self.ending {
     case .end: decoder.receiveEnd(trailers: self.trailers)
     case .failure(let error): decoder.fail(error)
