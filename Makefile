@@ -31,8 +31,9 @@ test: setup venv lint check-generated ## Check everything: style, generated code
 	@$(MAKE) --no-print-directory sanitize
 	@swift test --skip-build --disable-swift-testing
 
-# The tests that run under address sanitizer: the C session byte by byte, and damaged inputs for all decoders.
-sanitized = HTTP2SessionTests|HTTP2ExchangeTests|HTTP2ResetTests|HTTP2LifecycleTests|DecoderFuzzTests
+# The tests that run under address sanitizer: the C session byte by byte, compression, and damaged inputs for all
+# decoders.
+sanitized = HTTP2(Session|Exchange|Reset|Lifecycle|FlowControl|Output)Tests|FuzzTests|CompressionPoolTests|GRPCStatusTests
 asan = --sanitize=address --scratch-path .build-asan
 # How many damaged inputs the decoders get.
 rounds ?= 2000
@@ -46,7 +47,7 @@ sanitize: ## Run the tests of C code and of decoders under address sanitizer
 
 .PHONY: fuzz
 fuzz: setup ## Feed a million damaged inputs to the decoders, under address sanitizer
-	@$(MAKE) --no-print-directory sanitize sanitized=DecoderFuzzTests rounds=1000000
+	@$(MAKE) --no-print-directory sanitize sanitized=FuzzTests rounds=1000000
 
 # The benchmarks: which rows, how often, for how long; where to save results, what to compare with.
 rows ?=

@@ -18,7 +18,10 @@ final class CaseMatrixTests: XCTestCase {
   func testUnaryCallsWithCallbacks() async throws {
     let library = CaseLibrary(server: try await .shared())
     let cases = CaseSetting.all.flatMap { setting in
-      [library.unary(setting), library.unaryError(setting), library.unimplemented(setting)]
+      [
+        library.unary(setting), library.unaryError(setting), library.unimplemented(setting),
+        library.timeoutIsSent(setting),
+      ] + (setting.networkProtocol == .connect ? [library.get(setting)] : [])
     }
     try await ConformanceCase.run(cases, arguments: ["--callbacks"])
   }

@@ -3,33 +3,13 @@ internal import Foundation
 internal import SwiftProtobuf
 internal import XCTest
 
-typealias RawResponse = Connectrpc_Conformance_V1_RawHTTPResponse
-
 /// Responses that the server makes byte by byte, as the suite's cases of bad servers do.
 final class RawResponseTests: XCTestCase {
-  private func unary(
-    _ name: String,
-    _ setting: CaseSetting,
-    _ server: ConformanceServer,
-    _ raw: RawResponse,
-    check: @escaping (ResponseResult) throws -> Void
-  ) -> ConformanceCase {
-    ConformanceCase(name, setting, server) {
-      $0.method = "Unary"
-      $0.streamType = .unary
-      $0.requestMessages = [
-        CaseLibrary.any(
-          Connectrpc_Conformance_V1_UnaryRequest.with { $0.responseDefinition.rawResponse = raw }
-        )
-      ]
-    } check: {
-      try check($0)
-    }
-  }
-
   private static let payload = CaseLibrary.any(
     Connectrpc_Conformance_V1_UnaryResponse.with { $0.payload.data = Data("test response".utf8) }
   )
+
+  private static let settings = CaseSetting.simple.filter { $0.networkProtocol == .connect }
 
   /// The request says in both codecs what the server is to send.
   func testConnectUnary() async throws {
@@ -50,7 +30,7 @@ final class RawResponseTests: XCTestCase {
           $0.unary.text = "<html>sorry</html>"
         }
         cases.append(
-          self.unary("HTTP status \(status)", setting, server, raw) { result in
+          CallKind.unary.rawCase("HTTP status \(status)", setting, server, raw) { result in
             try result.expectError(code)
             try expect(result.httpStatusCode, Int32(status), "the HTTP status")
           }
@@ -67,7 +47,7 @@ final class RawResponseTests: XCTestCase {
         }
       }
       cases.append(
-        self.unary("a raw answer", setting, server, answer) { result in
+        CallKind.unary.rawCase("a raw answer", setting, server, answer) { result in
           try result.expectNoError()
           try result.expectPayloads(["test response"])
           try result.expectTrailer("x-custom-trailer", ["bing"])
@@ -76,17 +56,17 @@ final class RawResponseTests: XCTestCase {
       var foreign = answer
       foreign.headers[0].value = ["image/jpeg"]
       cases.append(
-        self.unary("foreign content", setting, server, foreign) { try $0.expectError(.unknown) }
+        CallKind.unary.rawCase("foreign content", setting, server, foreign) { try $0.expectError(.unknown) }
       )
       var encoded = answer
       encoded.headers.append(Header("content-encoding", "foo"))
       cases.append(
-        self.unary("unknown encoding", setting, server, encoded) { try $0.expectError(.internal) }
+        CallKind.unary.rawCase("unknown encoding", setting, server, encoded) { try $0.expectError(.internal) }
       )
       var empty = answer
       empty.unary.text = setting.codec == .proto ? "" : "{}"
       cases.append(
-        self.unary("no payload", setting, server, empty) { result in
+        CallKind.unary.rawCase("no payload", setting, server, empty) { result in
           try result.expectNoError()
           try result.expectPayloads([""])
         }
@@ -95,74 +75,253 @@ final class RawResponseTests: XCTestCase {
     try await ConformanceCase.run(cases)
   }
 
-  func testConnectStreams() async throws {
+  /// Where the body does not say the code, the HTTP status does; the message is kept.
+  func testConnectErrorBodies() async throws {
     let server = try await ConformanceServer.shared()
-    let message = CaseLibrary.any(
-      Connectrpc_Conformance_V1_ServerStreamResponse.with { $0.payload.data = Data("first".utf8) }
-    )
-    func item(_ flags: UInt32, _ text: String? = nil) -> Connectrpc_Conformance_V1_StreamContents.StreamItem {
-      .with {
-        $0.flags = flags
-        if let text { $0.payload.text = text } else { $0.payload.binaryMessage = message }
-      }
-    }
-    let noEnd = [item(0)]
-    let good = [item(0), item(2, #"{"metadata": {"x-custom-trailer": ["bing"]}}"#)]
-    let failed = [item(0), item(2, #"{"error": {"code": "out_of_range", "message": "oops"}}"#)]
-    let noMessage = [item(2, "{}")]
+    let bodies: [(String, String, ExpectedEnd)] = [
+      ("a code", #"{"code": "aborted", "message": "oops"}"#, .error(.aborted, "oops", status: 403)),
+      ("null", #"{"code": null, "message": "oops"}"#, .error(.permissionDenied, "oops", status: 403)),
+      ("none", #"{"message": "oops"}"#, .error(.permissionDenied, "oops", status: 403)),
+      ("unknown", #"{"code": "odd", "message": "oops"}"#, .error(.permissionDenied, "oops", status: 403)),
+      ("a number", #"{"code": 5, "message": "oops"}"#, .error(.permissionDenied, "oops", status: 403)),
+      ("no JSON", "oops", .error(.permissionDenied, status: 403)),
+      ("no object", "[]", .error(.permissionDenied, status: 403)),
+      ("nothing", "", .error(.permissionDenied, status: 403)),
+      (
+        "fields that are not ours", #"{"code": "aborted", "message": "oops", "x": [{}], "debug": 1}"#,
+        .error(.aborted, "oops", status: 403)
+      ),
+    ]
     var cases: [ConformanceCase] = []
-    for setting in CaseSetting.simple where setting.networkProtocol == .connect {
-      func stream(
-        _ name: String,
-        _ items: [Connectrpc_Conformance_V1_StreamContents.StreamItem],
-        isClientStream: Bool = false,
-        check: @escaping (ResponseResult) throws -> Void
-      ) {
-        let raw = RawResponse.with {
-          $0.statusCode = 200
-          $0.headers = [Header("content-type", "application/connect+proto")]
-          $0.stream.items = items
-        }
-        cases.append(
-          ConformanceCase(name, setting, server) {
-            if isClientStream {
-              $0.method = "ClientStream"
-              $0.streamType = .clientStream
-              $0.requestMessages = CaseLibrary.clientMessages(.with { $0.rawResponse = raw })
-            } else {
-              $0.method = "ServerStream"
-              $0.streamType = .serverStream
-              $0.requestMessages = [CaseLibrary.serverMessage(.with { $0.rawResponse = raw })]
-            }
-          } check: {
-            try check($0)
+    for setting in Self.settings {
+      for isCompressed in [false, true] {
+        var setting = setting
+        setting.compression = isCompressed ? .gzip : .identity
+        for (name, text, end) in bodies where !(isCompressed && text.isEmpty) {
+          let raw = RawResponse.with {
+            $0.statusCode = 403
+            $0.headers = [Header("content-type", "application/json"), Header("x-custom-header", "foo")]
+            if isCompressed { $0.headers.append(Header("content-encoding", "gzip")) }
+            $0.unary.text = text
+            $0.unary.compression = isCompressed ? .gzip : .unspecified
           }
-        )
-      }
-      stream("a stream without its end", noEnd) { result in
-        try result.expectPayloads(["first"])
-        try result.expectError(.internal)
-      }
-      stream("a good stream", good) { result in
-        try result.expectNoError()
-        try result.expectPayloads(["first"])
-        try result.expectTrailer("x-custom-trailer", ["bing"])
-      }
-      stream("a stream that fails", failed) { result in
-        try result.expectPayloads(["first"])
-        try result.expectError(.outOfRange, message: "oops")
-      }
-      stream("a client stream without a message", noMessage, isClientStream: true) {
-        try $0.expectError(.unimplemented)
-      }
-      stream("a client stream with two messages", noEnd + good, isClientStream: true) {
-        try $0.expectError(.unimplemented)
-      }
-      stream("a client stream that fails", failed, isClientStream: true) {
-        try $0.expectError(.outOfRange, message: "oops")
-        try expect($0.payloads.count, 0, "the number of payloads")
+          for kind in CallKind.all(setting) {
+            cases.append(
+              kind.rawCase("error body with \(name)", setting, server, raw) { result in
+                try end.check(result, kind, payloads: 0)
+                try result.expectHeader("x-custom-header", ["foo"])
+              }
+            )
+          }
+        }
       }
     }
     try await ConformanceCase.run(cases)
+  }
+
+  func testErrorDetails() async throws {
+    let server = try await ConformanceServer.shared()
+    // A Header with the name "x"; the first value is padded, the second need not be, the third is no base64.
+    let details =
+      #"[{"type": "connectrpc.conformance.v1.Header", "value": "CgF4EgA="},"#
+      + #" {"type": "connectrpc.conformance.v1.Header", "value": "CgF4EgA"},"#
+      + #" {"type": "a.B", "value": "***"}]"#
+    let raw = RawResponse.with {
+      $0.statusCode = 400
+      $0.headers = [Header("content-type", "application/json")]
+      $0.unary.text = #"{"code": "aborted", "details": \#(details)}"#
+    }
+    try await ConformanceCase.run(
+      Self.settings.map { setting in
+        CallKind.unary.rawCase("error details", setting, server, raw) { result in
+          try result.expectError(.aborted)
+          let detail = CaseLibrary.any(Header("x", ""))
+          try expect(result.error.details.count, 2, "the number of details")
+          for received in result.error.details { try received.expectSame(as: detail) }
+        }
+      }
+    )
+  }
+
+  // MARK: Streams
+
+  private struct Stream {
+    var name: String
+    var headers: [Header] = []
+    var items: [StreamItem] = []
+    /// What follows the items, in no envelope.
+    var rest = Data()
+    /// The end where there has to be one response, and that of a stream if it is another.
+    var end: ExpectedEnd
+    var streamEnd: ExpectedEnd?
+    var payloads = 0
+    var trailers: [Header] = []
+    var compression = Connectrpc_Conformance_V1_Compression.identity
+
+    var raw: RawResponse {
+      .with {
+        $0.statusCode = 200
+        $0.headers = [Header("content-type", "application/connect+proto")] + self.headers
+        if self.rest.isEmpty { $0.stream.items = self.items } else { $0.unary.binary = self.body + self.rest }
+      }
+    }
+
+    private var body: Data {
+      self.items.reduce(into: Data()) { body, item in
+        let message = item.payload.binaryMessage.value
+        body.append(UInt8(item.flags))
+        withUnsafeBytes(of: UInt32(message.count).bigEndian) { body.append(contentsOf: $0) }
+        body.append(message)
+      }
+    }
+  }
+
+  private func run(_ streams: [Stream]) async throws {
+    let server = try await ConformanceServer.shared()
+    var cases: [ConformanceCase] = []
+    for setting in Self.settings {
+      for stream in streams {
+        var setting = setting
+        setting.compression = stream.compression
+        for kind in CallKind.streams(setting) {
+          let end = kind.hasOneResponse ? stream.end : stream.streamEnd ?? stream.end
+          cases.append(
+            kind.rawCase(stream.name, setting, server, stream.raw) { result in
+              try end.check(result, kind, payloads: stream.payloads)
+              for trailer in stream.trailers { try result.expectTrailer(trailer.name, trailer.value) }
+            }
+          )
+        }
+      }
+    }
+    try await ConformanceCase.run(cases)
+  }
+
+  private static let message = Connectrpc_Conformance_V1_ServerStreamResponse.with {
+    $0.payload.data = Data("first".utf8)
+  }
+  private static let one = [StreamItem.message(message)]
+  private static let success = StreamItem.text("{}", flags: 2)
+
+  func testConnectStreams() async throws {
+    let metadata = #"{"metadata": {"X-Custom-Trailer": ["bing", "a, b"]}}"#
+    let failed = #"{"error": {"code": "out_of_range", "message": "oops"}}"#
+    try await self.run([
+      Stream(name: "no end", items: Self.one, end: .error(.internal), payloads: 1),
+      Stream(name: "nothing", end: .error(.internal)),
+      Stream(
+        name: "a good stream",
+        items: Self.one + [.text(metadata, flags: 2)],
+        end: .ok,
+        payloads: 1,
+        trailers: [Header("x-custom-trailer", "bing", "a, b")]
+      ),
+      Stream(
+        name: "a stream that fails",
+        items: Self.one + [.text(failed, flags: 2)],
+        end: .error(.outOfRange, "oops"),
+        payloads: 1
+      ),
+      Stream(
+        name: "no message",
+        items: [Self.success],
+        end: .error(.unimplemented, status: nil),
+        streamEnd: .ok
+      ),
+      Stream(
+        name: "two messages",
+        items: Self.one + Self.one + [Self.success],
+        end: .error(.unimplemented, status: nil),
+        streamEnd: .ok,
+        payloads: 2
+      ),
+    ])
+  }
+
+  func testEndsOfConnectStreams() async throws {
+    func stream(_ name: String, _ end: String, _ expected: ExpectedEnd) -> Stream {
+      Stream(name: name, items: Self.one + [.text(end, flags: 2)], end: expected, payloads: 1)
+    }
+    let unknown = ExpectedEnd.error(.unknown, "oops")
+    try await self.run([
+      stream("error null", #"{"error": null}"#, .ok),
+      stream("code null", #"{"error": {"code": null, "message": "oops"}}"#, unknown),
+      stream("no code", #"{"error": {"message": "oops"}}"#, unknown),
+      stream("a code that is none", #"{"error": {"code": "odd", "message": "oops"}}"#, unknown),
+      stream("no JSON", "oops", .error(.internal)),
+      Stream(
+        name: "a message behind the end",
+        items: Self.one + [Self.success] + Self.one,
+        end: .error(.internal),
+        payloads: 1
+      ),
+    ])
+  }
+
+  func testCompressedConnectStreams() async throws {
+    let gzip = Header("connect-content-encoding", "gzip")
+    let failed = #"{"error": {"code": "out_of_range", "message": "oops"}}"#
+    let compressed = StreamItem.message(Self.message, flags: 1, compression: .gzip)
+    try await self.run([
+      Stream(
+        name: "a compressed end",
+        headers: [gzip],
+        items: Self.one + [.text("{}", flags: 3, compression: .gzip)],
+        end: .ok,
+        payloads: 1,
+        compression: .gzip
+      ),
+      Stream(
+        name: "a compressed end with an error",
+        headers: [gzip],
+        items: [compressed, .text(failed, flags: 3, compression: .gzip)],
+        end: .error(.outOfRange, "oops"),
+        payloads: 1,
+        compression: .gzip
+      ),
+      Stream(
+        name: "a compressed end without an encoding",
+        items: Self.one + [.text(failed, flags: 3, compression: .gzip)],
+        end: .error(.internal),
+        payloads: 1,
+        compression: .gzip
+      ),
+      Stream(
+        name: "a compressed message without an encoding",
+        items: [compressed, Self.success],
+        end: .error(.internal),
+        compression: .gzip
+      ),
+      Stream(
+        name: "an encoding that was not asked for",
+        headers: [gzip],
+        items: [compressed, Self.success],
+        end: .error(.internal)
+      ),
+    ])
+  }
+
+  func testConnectStreamsThatAreCutShort() async throws {
+    var cut = StreamItem.message(Self.message)
+    cut.length = 1000
+    var end = Self.success
+    end.length = 1000
+    try await self.run([
+      Stream(name: "half a message", items: Self.one + [cut], end: .error(.internal), payloads: 1),
+      Stream(name: "half an end", items: Self.one + [end], end: .error(.internal), payloads: 1),
+      Stream(
+        name: "half a prefix",
+        items: Self.one,
+        rest: Data([0, 0, 0]),
+        end: .error(.internal),
+        payloads: 1
+      ),
+      Stream(
+        name: "unknown flags",
+        items: Self.one + [.message(Self.message, flags: 4)],
+        end: .error(.internal),
+        payloads: 1
+      ),
+    ])
   }
 }

@@ -100,6 +100,20 @@ final class BadResponseTests: XCTestCase {
       headers: proto,
       expected: ExpectedError(.unknown, "204")
     ),
+    Response(
+      name: "teapot",
+      status: 418,
+      headers: ["content-type": "text/plain"],
+      body: Array("I am a teapot".utf8),
+      expected: ExpectedError(.unknown, "418")
+    ),
+    Response(
+      name: "status-that-is-none",
+      status: 800,
+      headers: ["content-type": "text/plain"],
+      body: Array("beyond".utf8),
+      expected: ExpectedError(.unknown, "800")
+    ),
   ]
 
   func testUnary() async throws {
@@ -229,6 +243,20 @@ final class BadResponseTests: XCTestCase {
       body: Array("<html>502 Bad Gateway</html>".utf8),
       expected: ExpectedError(.unavailable, "502")
     ),
+    Response(
+      name: "teapot",
+      status: 418,
+      headers: ["content-type": "text/plain"],
+      body: Array("I am a teapot".utf8),
+      expected: ExpectedError(.unknown, "418")
+    ),
+    Response(
+      name: "status-that-is-none",
+      status: 800,
+      headers: ["content-type": "text/plain"],
+      body: Array("beyond".utf8),
+      expected: ExpectedError(.unknown, "800")
+    ),
   ]
 
   func testStreams() async throws {
@@ -251,18 +279,59 @@ final class BadResponseTests: XCTestCase {
     }
   }
 
-  /// A client stream wants exactly one message.
+  /// A client stream wants exactly one message, whatever the protocol.
   func testClientStreamsWithoutOneMessage() async throws {
-    for version in Version.allCases {
-      try await EmbeddedServer.run(version) { embedded in
-        for (name, body) in [("none", Self.end), ("two", Self.message + Self.message + Self.end)] {
+    let ok: HeaderFields = ["grpc-status": "0"]
+    let block = Array("grpc-status: 0\r\n".utf8)
+    let endings: [(NetworkProtocol, String, [UInt8], HeaderFields)] = [
+      (.connect, "application/connect+proto", Self.end, [:]),
+      (.grpc, "application/grpc+proto", [], ok),
+      (.grpcWeb, "application/grpc-web+proto", [0x80, 0, 0, 0, UInt8(block.count)] + block, [:]),
+    ]
+    for (networkProtocol, contentType, end, trailers) in endings {
+      let isGRPC = networkProtocol.description == NetworkProtocol.grpc.description
+      for version in Version.allCases where version == .http2 || !isGRPC {
+        try await EmbeddedServer.run(version, configure: { $1.networkProtocol = networkProtocol }) {
+          embedded in
+          for (name, messages) in [("none", []), ("two", Self.message + Self.message)] {
+            embedded.server.onRaw("/\(name)") { request, responder in
+              _ = try await request.body()
+              try await responder.respond(
+                headers: ["content-type": contentType],
+                body: ByteBuffer(bytes: messages + end),
+                trailers: trailers
+              )
+            }
+            let method = MethodSpec<SumRequest, SumResponse>(path: "/\(name)", streamType: .clientStream)
+            let response = await embedded.client.clientStream(method).closeAndReceive()
+            XCTAssertEqual(response.code, .unimplemented, "\(name), \(networkProtocol), \(version.rawValue)")
+          }
+        }
+      }
+    }
+  }
+
+  /// The HTTP status counts in every protocol where the response has no status of the protocol's own.
+  func testHTTPStatusesInGRPC() async throws {
+    let settings: [(NetworkProtocol, Version)] = [(.grpc, .http2), (.grpcWeb, .http1), (.grpcWeb, .http2)]
+    for (networkProtocol, version) in settings {
+      try await EmbeddedServer.run(version, configure: { $1.networkProtocol = networkProtocol }) { embedded in
+        for (status, code) in [(418, Code.unknown), (800, .unknown), (502, .unavailable)] {
+          let what = "\(networkProtocol), \(version.rawValue), \(status)"
           self.serve(
-            Response(name: name, headers: Self.connect, body: body, expected: ExpectedError(.ok)),
+            Response(
+              name: "status",
+              status: status,
+              headers: ["content-type": "text/plain"],
+              body: Array("text".utf8),
+              expected: ExpectedError(code, "\(status)")
+            ),
             on: embedded.server
           )
-          let method = MethodSpec<SumRequest, SumResponse>(path: "/\(name)", streamType: .clientStream)
-          let response = await embedded.client.clientStream(method).closeAndReceive()
-          XCTAssertEqual(response.code, .unimplemented, "\(name), \(version.rawValue)")
+          let expected = ExpectedError(code, "\(status)")
+          let error = try await embedded.client.expectFailure(unaryMethod("/status"), expected, what)
+          XCTAssertEqual(error?.httpStatus, status, what)
+          try await embedded.client.expectStreamFailure(streamMethod("/status"), expected, what)
         }
       }
     }

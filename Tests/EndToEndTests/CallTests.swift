@@ -100,19 +100,15 @@ final class CallTests: XCTestCase {
   func testFullDuplexRoundTrips() async throws {
     for setting in Setting.http2 {
       let count = setting.coding == .proto ? 1000 : 100
-      try await setting.withClient { client in
-        let stream = client.bidirectionalStream(TestMethods.converse)
-        var answers = stream.messages.makeAsyncIterator()
-        for index in 0..<count {
-          try await stream.send(.with { $0.payload.small = Int32(index) })
-          let answer = try await answers.next()
-          guard answer?.payload.small == Int32(index), answer?.index == UInt32(index) else {
-            return XCTFail("\(setting): the answer to message \(index) is \(String(describing: answer))")
-          }
-        }
-        stream.finish()
-        let end = try await answers.next()
-        XCTAssertNil(end, "\(setting)")
+      try await setting.withClient { try await $0.expectRoundTrips(count, "\(setting)") }
+    }
+  }
+
+  func testFullDuplexRoundTripsOverGRPCWeb() async throws {
+    for setting in Setting.http2 where setting.coding == .proto {
+      let count = setting.transport == .http2 ? 1000 : 100
+      try await setting.withClient(networkProtocol: .grpcWeb) {
+        try await $0.expectRoundTrips(count, "\(setting)")
       }
     }
   }

@@ -53,7 +53,7 @@ final class CancellationTests: XCTestCase {
     }
   }
 
-  /// Nothing is sent.
+  /// Nothing is sent: a call made later is the first that the server sees.
   func testACallInACancelledTask() async throws {
     for version in Version.allCases {
       try await EmbeddedServer.run(version) { embedded in
@@ -66,6 +66,11 @@ final class CancellationTests: XCTestCase {
         }
         let codes = await task.value
         XCTAssertEqual(codes, [.canceled, .canceled], version.rawValue)
+        XCTAssertEqual(embedded.server.requests.map(\.path), [], version.rawValue)
+        let lookup = await client.unary(TestMethods.lookup, .with { $0.key = "later" })
+        XCTAssertEqual(lookup.code, .ok, version.rawValue)
+        XCTAssertEqual(embedded.server.requests.map(\.path), [TestMethods.lookup.path], version.rawValue)
+        XCTAssertEqual(embedded.server.journal.snapshot.resetCount, 0, version.rawValue)
       }
     }
   }

@@ -61,19 +61,8 @@ final class GRPCServerTests: XCTestCase {
 
   func testFullDuplexRoundTrips() async throws {
     for setting in GRPCSetting.allCases {
-      try await setting.withClient { client in
-        let stream = client.bidirectionalStream(TestMethods.converse)
-        var answers = stream.messages.makeAsyncIterator()
-        for index in 0..<(setting == .plain ? 1000 : 100) {
-          try await stream.send(.with { $0.payload.small = Int32(index) })
-          let answer = try await answers.next()
-          guard answer?.payload.small == Int32(index), answer?.index == UInt32(index) else {
-            return XCTFail("\(setting): the answer to message \(index) is \(String(describing: answer))")
-          }
-        }
-        stream.finish()
-        let end = try await answers.next()
-        XCTAssertNil(end, "\(setting)")
+      try await setting.withClient {
+        try await $0.expectRoundTrips(setting == .plain ? 1000 : 100, "\(setting)")
       }
     }
   }

@@ -1,3 +1,5 @@
+// As in requirements.txt: elsewhere there is no Envoy to install.
+#if os(Linux) && (arch(x86_64) || arch(arm64))
 internal import Connect
 internal import ConnectNIO
 internal import LoopbackServer
@@ -22,7 +24,8 @@ final class GRPCWebEnvoyTests: XCTestCase {
   private static let clientStreams = streams.filter {
     $0.networkProtocol.description != "\(NetworkProtocol.grpcWebText)"
   }
-  private static let all = streams + Version.allCases.map { Setting(networkProtocol: .connect, version: $0) }
+  private static let connect = Version.allCases.map { Setting(networkProtocol: .connect, version: $0) }
+  private static let all = streams + connect
 
   private func withClients(
     _ settings: [Setting],
@@ -139,6 +142,35 @@ final class GRPCWebEnvoyTests: XCTestCase {
     }
   }
 
+  /// Envoy's bridge passes on headers and trailers, and the message as gRPC encodes it: it escapes what is not ASCII.
+  func testErrorWithMetadataOverConnect() async throws {
+    let info = ErrorInfo.with { $0.reason = "r" }
+    let detail = try Google_Protobuf_Any(message: info)
+    let request = EchoRequest.with {
+      $0.instruction.headers = [.with { ($0.name, $0.values) = ("x-head", ["1"]) }]
+      $0.instruction.trailers = [.with { ($0.name, $0.values) = ("x-trail", ["2: 3, 4"]) }]
+      $0.instruction.failure.code = .outOfRange
+      $0.instruction.failure.message = "too far"
+      $0.instruction.failure.details = [detail]
+    }
+    try await self.withClients(Self.connect) { client, setting in
+      let response = await client.unary(TestMethods.echo, request)
+      let error = response.error
+      XCTAssertEqual(error?.code, .outOfRange, "\(setting): \(String(describing: error))")
+      XCTAssertEqual(error?.message, "too far", "\(setting)")
+      XCTAssertEqual(error?.unpackedDetails(ErrorInfo.self), [info], "\(setting)")
+      XCTAssertEqual(error?.metadata["x-head"], ["1"], "\(setting)")
+      XCTAssertEqual(error?.metadata["x-trail"], ["2: 3, 4"], "\(setting)")
+      XCTAssertEqual(response.trailers["x-trail"], ["2: 3, 4"], "\(setting)")
+    }
+  }
+
+  func testFullDuplexRoundTrips() async throws {
+    try await self.withClients([Setting(networkProtocol: .grpcWeb, version: .http2)]) { client, setting in
+      try await client.expectRoundTrips(1000, "\(setting)")
+    }
+  }
+
   func testDeadline() async throws {
     try await self.withClients(Self.all) { client, setting in
       let response = await client.unary(
@@ -150,3 +182,4 @@ final class GRPCWebEnvoyTests: XCTestCase {
     }
   }
 }
+#endif

@@ -1,5 +1,6 @@
 internal import Connect
 internal import ConnectNIO
+internal import Foundation
 internal import LoopbackServer
 internal import SwiftProtobuf
 import XCTest
@@ -42,6 +43,58 @@ final class TLSTests: XCTestCase {
         try await client.expectFailure(TestMethods.echo, expected, "\(root)")
         try await client.expectStreamFailure(TestMethods.count, expected, "\(root)")
         XCTAssertEqual(server.requests.count, 0)
+      }
+    }
+  }
+
+  /// A failed handshake is a matter of that server alone.
+  func testOtherServersAfterAFailure() async throws {
+    let (wrong, right) = try await (TestCertificates.make(), TestCertificates.make())
+    for version in Version.allCases {
+      let servers = try await (LoopbackServer.start(.tls(wrong)), LoopbackServer.start(.tls(right)))
+      var configuration = version.configuration
+      configuration.tls.trustRoots = .pemBytes(Array(right.authorityPEM.utf8))
+      let httpClient = NIOHTTPClient(configuration: configuration)
+      let bad = ProtocolClient(httpClient: httpClient, config: .forTests(host: servers.0.url))
+      let good = ProtocolClient(httpClient: httpClient, config: .forTests(host: servers.1.url))
+      for _ in 0..<2 {
+        let failure = await bad.unary(TestMethods.echo, EchoRequest())
+        ExpectedError(.unavailable, "unknown CA").check(failure.error, version.rawValue)
+        let response = await good.unary(TestMethods.echo, EchoRequest())
+        XCTAssertEqual(response.code, .ok, "\(version.rawValue): \(response)")
+      }
+      XCTAssertEqual(servers.0.requests.count, 0, version.rawValue)
+      XCTAssertEqual(servers.1.journal.snapshot.acceptedConnections, 1, version.rawValue)
+      try await shutDown(httpClient)
+      await servers.0.stop()
+      await servers.1.stop()
+    }
+  }
+
+  /// The same server works once the file of trusted roots is right.
+  func testTheSameServerAfterAFailure() async throws {
+    let (others, certificates) = try await (TestCertificates.make(), TestCertificates.make())
+    let path = FileManager.default.temporaryDirectory.appending(path: "roots-\(UUID().uuidString).pem").path()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    for version in [NIOHTTPClient.Configuration.HTTPVersion.http1Only, .http2Only, .automatic] {
+      try others.authorityPEM.write(toFile: path, atomically: true, encoding: .utf8)
+      try await self.run(
+        certificates,
+        version: version,
+        tls: { tls in
+          tls.trustRoots = .pemFile(path)
+          tls.fileCheckInterval = .zero
+        }
+      ) { client, server in
+        let failure = await client.unary(TestMethods.echo, EchoRequest())
+        ExpectedError(.unavailable, "unknown CA").check(failure.error, "\(version)")
+        try certificates.authorityPEM.write(toFile: path, atomically: true, encoding: .utf8)
+        let response = await client.unary(TestMethods.echo, EchoRequest())
+        XCTAssertEqual(response.code, .ok, "\(version): \(response)")
+        let stream = client.serverStream(TestMethods.count, .with { $0.instruction.messageCount = 2 })
+        let outcome = await stream.results.collect()
+        XCTAssertEqual(outcome.messages.count, 2, "\(version): \(outcome.ends)")
+        XCTAssertEqual(server.requests.count, 2, "\(version)")
       }
     }
   }

@@ -57,6 +57,7 @@ extension CaseLibrary {
     } check: { result in
       try result.expectPayloads(["first", "second"])
       try result.expectError(Self.error.code, message: Self.error.message)
+      try expect(result.httpStatusCode, 200, "the HTTP status")
       try result.expectHeader("x-custom-header", ["foo", "bar"])
       try result.expectTrailer("x-custom-trailer", ["bing"])
       try expect(result.error.details.count, 1, "the number of details")
@@ -113,6 +114,7 @@ extension CaseLibrary {
     } check: { result in
       try result.expectPayloads(["first", "second"])
       try result.expectError(Self.error.code, message: Self.error.message)
+      try expect(result.httpStatusCode, 200, "the HTTP status")
       try result.expectTrailer("x-custom-trailer", ["bing"])
       try expect(result.numUnsentRequests, 2, "the number of unsent requests")
     }

@@ -119,6 +119,13 @@ struct CaseLibrary {
       let query = info.connectGetInfo.queryParams
       try expect(query.first { $0.name == "connect" }?.value, ["v1"], "the query's version")
       try expect(query.first { $0.name == "encoding" }?.value, ["\(setting.codec)"], "the query's encoding")
+      let encoding = Self.encoding(setting)
+      let compression = query.first { $0.name == "compression" }?.value
+      try expect(compression, encoding.map { [$0] }, "the query's compression")
+      let base64 = query.first { $0.name == "base64" }?.value
+      let isText = setting.codec == .json && encoding == nil
+      try expect(base64, isText ? nil : ["1"], "the query's base64")
+      try expect(info.header("content-encoding"), [], "a header for a body that there is not")
     }
   }
 
@@ -209,22 +216,25 @@ struct CaseLibrary {
   }
 
   func expectCompression(_ setting: CaseSetting, _ info: Payload.RequestInfo, isUnary: Bool) throws {
-    let encoding: [String] =
-      switch setting.compression {
-      case .gzip: ["gzip"]
-      case .deflate: ["deflate"]
-      case .br: ["br"]
-      case .zstd: ["zstd"]
-      case .snappy: ["snappy"]
-      default: []
-      }
     let name =
       switch setting.networkProtocol {
       case .connect: isUnary ? "content-encoding" : "connect-content-encoding"
       default: "grpc-encoding"
       }
     let seen = info.header(name).filter { $0 != "identity" }
-    try expect(seen, encoding, "the request's \(name)")
+    try expect(seen, Self.encoding(setting).map { [$0] } ?? [], "the request's \(name)")
+  }
+
+  /// The name of the compression; nil if there is none.
+  private static func encoding(_ setting: CaseSetting) -> String? {
+    switch setting.compression {
+    case .gzip: "gzip"
+    case .deflate: "deflate"
+    case .br: "br"
+    case .zstd: "zstd"
+    case .snappy: "snappy"
+    default: nil
+    }
   }
 
   static func clientMessages(_ definition: UnaryDefinition) -> [Google_Protobuf_Any] {

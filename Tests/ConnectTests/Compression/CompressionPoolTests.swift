@@ -4,7 +4,8 @@ import XCTest
 @testable import Connect
 
 final class CompressionPoolTests: XCTestCase {
-  private static var pools: [any CompressionPool] {
+  /// Those of this build.
+  static var pools: [any CompressionPool] {
     var pools: [any CompressionPool] = [
       GzipCompressionPool(), DeflateCompressionPool(), GzipCompressionPool(level: 0),
       DeflateCompressionPool(level: 99),

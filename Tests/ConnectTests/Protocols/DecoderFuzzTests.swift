@@ -4,20 +4,30 @@ import XCTest
 
 @testable import Connect
 
-/// Valid responses, cut and damaged at random. The seed is printed, so that a failure can be repeated.
+/// Valid responses, cut and damaged at random, and random ones. The seed is printed, so that a failure can be
+/// repeated.
 final class DecoderFuzzTests: XCTestCase {
-  /// How many damaged inputs to try; `make fuzz` sets many more than the default.
-  private static let rounds =
-    ProcessInfo.processInfo.environment["CONNECT_FUZZ_ROUNDS"].flatMap(Int.init) ?? 20_000
+  /// How many inputs each test tries; `make fuzz` sets many more than the default.
+  static let rounds = ProcessInfo.processInfo.environment["CONNECT_FUZZ_ROUNDS"].flatMap(Int.init) ?? 20_000
+  /// The limit for a message, in bytes.
+  private static let limit = 5000
 
   private struct Case {
     var script: ResponseScript
     var decoder: any ResponseDecoder
+
+    /// Whether its messages may be larger than what arrives.
+    var isCompressed: Bool {
+      self.script.head?.headers.contains { $0.name.hasSuffix("encoding") } == true
+    }
   }
 
   private var cases: [Case] {
-    let unary = ConnectUnaryDecoder(contentType: "application/proto", maximumMessageSize: 5000)
-    let stream = ConnectStreamDecoder(contentType: "application/connect+proto", maximumMessageSize: 5000)
+    let unary = ConnectUnaryDecoder(contentType: "application/proto", maximumMessageSize: Self.limit)
+    let stream = ConnectStreamDecoder(
+      contentType: "application/connect+proto",
+      maximumMessageSize: Self.limit
+    )
     let streamHeaders: Headers = ["content-type": ["application/connect+proto"], "x-a": ["1"]]
     let errorJSON =
       #"{"code":"aborted","message":"ü\u00e4","details":[{"type":"a.B","value":"AAEC"}],"x":[1.5e3]}"#
@@ -63,41 +73,49 @@ final class DecoderFuzzTests: XCTestCase {
     ] + self.compressedCases + self.grpcCases
   }
 
-  private let accepted = AcceptedEncodings([GzipCompressionPool(), DeflateCompressionPool()])
+  private let accepted = AcceptedEncodings(CompressionPoolTests.pools)
 
   private func body(_ envelopes: (UInt8, ByteBuffer)...) -> [UInt8] {
     envelopes.flatMap { Array(Envelope.encode($1, flags: $0).readableBytesView) }
   }
 
-  private func gzip(_ text: String) -> ByteBuffer {
-    (try? GzipCompressionPool().compress(ByteBuffer(string: text))) ?? ByteBuffer()
+  private func compressed(_ text: String, _ pool: any CompressionPool = GzipCompressionPool()) -> ByteBuffer {
+    (try? pool.compress(ByteBuffer(string: text))) ?? ByteBuffer()
   }
 
   private var compressedCases: [Case] {
-    [
-      Case(
-        script: ResponseScript(
-          headers: ["content-type": ["application/proto"], "content-encoding": ["gzip"]],
-          body: self.gzip(String(repeating: "hello ", count: 100)).readableBytesView
+    CompressionPoolTests.pools.flatMap { pool in
+      [
+        Case(
+          script: ResponseScript(
+            headers: ["content-type": ["application/proto"], "content-encoding": [pool.name]],
+            body: self.compressed(String(repeating: "hello ", count: 100), pool).readableBytesView
+          ),
+          decoder: ConnectUnaryDecoder(
+            contentType: "application/proto",
+            maximumMessageSize: Self.limit,
+            acceptedEncodings: self.accepted
+          )
         ),
-        decoder: ConnectUnaryDecoder(
-          contentType: "application/proto",
-          maximumMessageSize: 5000,
-          acceptedEncodings: self.accepted
-        )
-      ),
-      Case(
-        script: ResponseScript(
-          headers: ["content-type": ["application/connect+proto"], "connect-content-encoding": ["gzip"]],
-          body: self.body((1, self.gzip("a")), (0, ByteBuffer(string: "b")), (3, self.gzip("{}")))
+        Case(
+          script: ResponseScript(
+            headers: [
+              "content-type": ["application/connect+proto"], "connect-content-encoding": [pool.name],
+            ],
+            body: self.body(
+              (1, self.compressed("a", pool)),
+              (0, ByteBuffer(string: "b")),
+              (3, self.compressed("{}", pool))
+            )
+          ),
+          decoder: ConnectStreamDecoder(
+            contentType: "application/connect+proto",
+            maximumMessageSize: Self.limit,
+            acceptedEncodings: self.accepted
+          )
         ),
-        decoder: ConnectStreamDecoder(
-          contentType: "application/connect+proto",
-          maximumMessageSize: 5000,
-          acceptedEncodings: self.accepted
-        )
-      ),
-    ]
+      ]
+    }
   }
 
   private var grpcCases: [Case] {
@@ -106,14 +124,18 @@ final class DecoderFuzzTests: XCTestCase {
       "x": ["1"],
     ]
     let block = ByteBuffer(string: "grpc-status: 5\r\ngrpc-message:a%20b\r\nX: 1, 2:3\r\n")
-    let messages = self.body((0, ByteBuffer(bytes: [1, 2, 3])), (1, self.gzip("hello")), (0, ByteBuffer()))
+    let messages = self.body(
+      (0, ByteBuffer(bytes: [1, 2, 3])),
+      (1, self.compressed("hello")),
+      (0, ByteBuffer())
+    )
     let webBody = messages + self.body((0x80, block))
     func headers(_ type: String) -> Headers { ["content-type": [type], "grpc-encoding": ["gzip"]] }
     func web(_ isText: Bool) -> GRPCWebResponseDecoder {
       GRPCWebResponseDecoder(
         isText: isText,
         contentType: isText ? "application/grpc-web-text" : "application/grpc-web",
-        maximumMessageSize: 5000,
+        maximumMessageSize: Self.limit,
         acceptedEncodings: self.accepted
       )
     }
@@ -124,7 +146,7 @@ final class DecoderFuzzTests: XCTestCase {
         decoder: GRPCResponseDecoder(
           baseContentType: "application/grpc",
           contentType: "application/grpc",
-          maximumMessageSize: 5000,
+          maximumMessageSize: Self.limit,
           acceptedEncodings: self.accepted
         )
       ),
@@ -135,7 +157,7 @@ final class DecoderFuzzTests: XCTestCase {
       Case(
         script: ResponseScript(
           headers: headers("application/grpc-web"),
-          body: messages + self.body((0x81, self.gzip("grpc-status:0")))
+          body: messages + self.body((0x81, self.compressed("grpc-status:0")))
         ),
         decoder: web(false)
       ),
@@ -171,40 +193,78 @@ final class DecoderFuzzTests: XCTestCase {
     }
   }
 
+  /// What holds for each response, however wrong it is.
+  private func isHandledWell(_ results: ResponseResults, of item: Case, _ round: Int) -> Bool {
+    let isGood =
+      results.completionCount == 1 && results.isInOrder && !results.isEndless
+      && results.bufferedByteCount == 0 && results.largestMessage <= Self.limit
+      && results.largestExcess <= Self.limit && (item.isCompressed || results.largestGrowth == 0)
+    if !isGood { XCTFail("round \(round): \(results)") }
+    return isGood
+  }
+
   func testDamagedResponsesEndOnce() {
     var random = SeededGenerator()
+    let watchdog = Watchdog()
     let cases = self.cases
     for round in 0..<Self.rounds {
-      let item = cases[round % cases.count]
-      var script = item.script
-      var body = Array(script.body.readableBytesView)
-      for _ in 0..<Int.random(in: 0...4, using: &random) { self.damage(&body, &random) }
-      script.body = ByteBuffer(bytes: body)
-      if Int.random(in: 0..<4, using: &random) == 0 {
-        script.ending = .failure(ConnectError(code: .unavailable, message: "reset"))
-      }
-      if Int.random(in: 0..<8, using: &random) == 0 {
-        script.head?.status = [200, 304, 404, 500, 999].randomElement(using: &random) ?? 200
-      }
-      if Int.random(in: 0..<20, using: &random) == 0 { script.head = nil }
+      watchdog.begin(round: round)
+      var item = cases[round % cases.count]
+      var body = Array(item.script.body.readableBytesView)
+      for _ in 0..<Int.random(in: 0...4, using: &random) { random.damage(&body) }
+      item.script.body = ByteBuffer(bytes: body)
+      self.vary(&item.script, &random)
       let chunks = self.randomChunks(body.count, &random)
-      let results = script.run(item.decoder, chunks: chunks, asksEachTime: Bool.random(using: &random))
-      guard results.completionCount == 1, results.isInOrder, results.bufferedByteCount == 0 else {
-        XCTFail("round \(round): \(results)")
-        return
-      }
+      let results = item.script.run(item.decoder, chunks: chunks, asksEachTime: .random(using: &random))
+      guard self.isHandledWell(results, of: item, round) else { return }
     }
   }
 
-  func testDamagedTexts() {
+  func testRandomResponsesEndOnce() {
     var random = SeededGenerator()
+    let watchdog = Watchdog()
+    let cases = self.cases
+    for round in 0..<Self.rounds {
+      watchdog.begin(round: round)
+      var item = cases[round % cases.count]
+      let body = random.body()
+      item.script.body = ByteBuffer(bytes: body)
+      if Bool.random(using: &random) {
+        item.script.trailers = [
+          "grpc-status": [random.text()], "grpc-message": [random.text()],
+          "grpc-status-details-bin": [random.text()],
+        ]
+      }
+      self.vary(&item.script, &random)
+      let chunks = self.randomChunks(body.count, &random)
+      let results = item.script.run(item.decoder, chunks: chunks, asksEachTime: .random(using: &random))
+      guard self.isHandledWell(results, of: item, round) else { return }
+    }
+  }
+
+  /// Sometimes gives the response another status or another end.
+  private func vary(_ script: inout ResponseScript, _ random: inout SeededGenerator) {
+    if Int.random(in: 0..<4, using: &random) == 0 {
+      script.ending = .failure(ConnectError(code: .unavailable, message: "reset"))
+    }
+    if Int.random(in: 0..<8, using: &random) == 0 {
+      script.head?.status = [200, 304, 404, 500, 999].randomElement(using: &random) ?? 200
+    }
+    if Int.random(in: 0..<20, using: &random) == 0 { script.head = nil }
+  }
+
+  func testDamagedAndRandomTexts() {
+    var random = SeededGenerator()
+    let watchdog = Watchdog()
     let texts = [
       "a%20b%C3%A4%", "AAECAwQFBgc=", "CAkSBm5vIHdheQ",
       "grpc-status: 5\r\ngrpc-message:a%20b\r\nX: 1, 2:3\r\n",
     ]
     for round in 0..<Self.rounds {
+      watchdog.begin(round: round)
       var bytes = Array(texts[round % texts.count].utf8)
-      for _ in 0..<Int.random(in: 1...6, using: &random) { self.damage(&bytes, &random) }
+      for _ in 0..<Int.random(in: 1...6, using: &random) { random.damage(&bytes) }
+      if Int.random(in: 0..<3, using: &random) == 0 { bytes = random.body() }
       let text = String(decoding: bytes, as: UTF8.self)
 
       let decoded = PercentEncoding.decode(text)
@@ -216,24 +276,6 @@ final class DecoderFuzzTests: XCTestCase {
       if let trailers = try? GRPCWebTrailers.parse(ByteBuffer(bytes: bytes)) {
         XCTAssertLessThanOrEqual(trailers.count, bytes.count)
       }
-      if bytes.isEmpty { continue }
-      for pool in [GzipCompressionPool(), DeflateCompressionPool()] as [any CompressionPool] {
-        let inflated = try? pool.decompress(ByteBuffer(bytes: bytes), maximumSize: 100)
-        XCTAssertLessThanOrEqual(inflated?.readableBytes ?? 0, 100)
-      }
-    }
-  }
-
-  private func damage(_ body: inout [UInt8], _ random: inout SeededGenerator) {
-    guard !body.isEmpty else { return }
-    let index = Int.random(in: 0..<body.count, using: &random)
-    switch Int.random(in: 0..<6, using: &random) {
-    case 0: body[index] = UInt8.random(in: 0...255, using: &random)
-    case 1: body[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-    case 2: body.removeSubrange(index...)
-    case 3: body.remove(at: index)
-    case 4: body.insert(Array(#"{}[]",:0"\"#.utf8).randomElement(using: &random) ?? 0, at: index)
-    default: body.insert(contentsOf: body[index...].prefix(50), at: index)
     }
   }
 }

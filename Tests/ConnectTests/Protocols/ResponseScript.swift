@@ -31,6 +31,8 @@ struct ResponseScript {
 
   /// Feeds the response to `decoder` in chunks of the given sizes (the rest in one) and gives what comes out,
   /// asked for after each step or at the end only.
+  ///
+  /// A decoder that gives more results than its input has bytes is not asked any more.
   func run(
     _ decoder: any ResponseDecoder,
     chunks: [Int] = [],
@@ -38,8 +40,18 @@ struct ResponseScript {
   ) -> ResponseResults {
     var decoder = decoder
     var results = ResponseResults()
+    var fed = 0
+    func feed(_ bytes: ByteBuffer) {
+      fed += bytes.readableBytes
+      decoder.receive(bytes)
+      results.note(held: decoder.bufferedByteCount, fed: fed)
+      if asksEachTime { ask() }
+    }
     func ask() {
-      while let result = decoder.next() { results.add(result) }
+      while !results.isEndless, let result = decoder.next() {
+        results.add(result)
+        results.note(result, held: decoder.bufferedByteCount, fed: fed)
+      }
     }
     if let head = self.head { decoder.receive(head) }
     if asksEachTime { ask() }
@@ -48,11 +60,9 @@ struct ResponseScript {
       guard let chunk = rest.readSlice(length: min(size, rest.readableBytes)), chunk.readableBytes > 0 else {
         break
       }
-      decoder.receive(chunk)
-      if asksEachTime { ask() }
+      feed(chunk)
     }
-    if rest.readableBytes > 0 { decoder.receive(rest) }
-    if asksEachTime { ask() }
+    if rest.readableBytes > 0 { feed(rest) }
     switch self.ending {
     case .end: decoder.receiveEnd(trailers: self.trailers)
     case .failure(let error): decoder.fail(error)
@@ -80,6 +90,31 @@ struct ResponseResults: Equatable {
   var bufferedByteCount = 0
   /// Whether headers came first and the completion last.
   var isInOrder = true
+
+  // What it took to get there; two ways of feeding the same response may differ in that.
+
+  /// Whether there were more results than the input had bytes.
+  private(set) var isEndless = false
+  /// In bytes.
+  private(set) var largestMessage = 0
+  /// By how many bytes a message and what the decoder still held were ever more than what had arrived.
+  private(set) var largestExcess = 0
+  /// The same for all messages so far and what the decoder still held.
+  private(set) var largestGrowth = 0
+  private var resultCount = 0
+  private var messageBytes = 0
+
+  /// Takes note of what the decoder holds when it has been fed so many bytes and has given `result`.
+  mutating func note(_ result: StreamResult<ByteBuffer>? = nil, held: Int, fed: Int) {
+    var size = 0
+    if case .message(let message) = result { size = message.readableBytes }
+    if result != nil { self.resultCount += 1 }
+    self.messageBytes += size
+    self.isEndless = self.isEndless || self.resultCount > fed + 3
+    self.largestMessage = max(self.largestMessage, size)
+    self.largestExcess = max(self.largestExcess, size + held - fed)
+    self.largestGrowth = max(self.largestGrowth, self.messageBytes + held - fed)
+  }
 
   mutating func add(_ result: StreamResult<ByteBuffer>) {
     if self.completionCount > 0 { self.isInOrder = false }

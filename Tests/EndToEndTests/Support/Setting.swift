@@ -84,15 +84,15 @@ struct Setting: CustomStringConvertible {
   /// Calls `body` with a client for this setting, and shuts that down.
   @discardableResult
   func withClient<Result>(
+    networkProtocol: NetworkProtocol = .connect,
     interceptors: [InterceptorFactory] = [],
     _ body: (ProtocolClient) async throws -> Result
   ) async throws -> Result {
     let (host, configuration) = try await self.connection()
     let httpClient = NIOHTTPClient(configuration: configuration)
-    let client = ProtocolClient(
-      httpClient: httpClient,
-      config: .forTests(host: host, coding: self.coding, interceptors: interceptors)
-    )
+    var config = ProtocolClientConfig.forTests(host: host, coding: self.coding, interceptors: interceptors)
+    config.networkProtocol = networkProtocol
+    let client = ProtocolClient(httpClient: httpClient, config: config)
     do {
       let result = try await body(client)
       try await shutDown(httpClient)
