@@ -41,6 +41,11 @@ struct SingleMessageCollector<Message: Sendable> {
     var error = error
     error.metadata = self.headers
     error.metadata.append(contentsOf: trailers)
-    return ResponseMessage(error: error, headers: self.headers, trailers: trailers)
+    return ResponseMessage(
+      code: error.code,
+      headers: self.headers,
+      result: .failure(error),
+      trailers: trailers
+    )
   }
 }
