@@ -3,15 +3,17 @@ import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
 /// A proto file as the generators see it.
-struct FileModel {
+package struct FileModel {
   let name: String
   let services: [ServiceModel]
   /// The modules of the messages that its methods take and give; sorted.
   let messageModules: [String]
 
-  /// - Parameter together: All files that are generated with this one, for the same module.
+  /// - Parameter visibleTypes: The names of all types that are visible where the file's code will be. They hide the
+  ///   modules of the same names, except from module selectors. Nothing else may depend on them, since they change with
+  ///   the files that happen to be generated together.
   /// - Throws: ``GeneratorError`` if the file asks for something that cannot be generated.
-  init(_ file: FileDescriptor, together: [FileDescriptor], _ options: GeneratorOptions) throws {
+  init(_ file: FileDescriptor, visibleTypes: Set<String>, _ options: GeneratorOptions) throws {
     let prefix = file.options.swiftPrefix
     guard prefix.isEmpty || isValidSwiftIdentifier(prefix) else {
       let problem = "the option swift_prefix is '\(prefix)', which is no Swift identifier"
@@ -19,17 +21,19 @@ struct FileModel {
     }
     self.name = file.name
     let messages = options.messages(for: file)
-    // What the file's own types and those that it imports are called, so that the services get other names.
-    let typeNames = Set([file].withDependencies.flatMap { messages.topLevelTypeNames(of: $0) })
-    // A type that has a module's name hides the module, except from a module selector. It can be in another file; the
-    // names of services must not depend on which files those are.
-    let hiddenModules = Set(together.withDependencies.flatMap { messages.topLevelTypeNames(of: $0) })
+    // The services get other names than the file's own types and those that it imports.
+    let typeNames = Self.typeNames(visibleIn: [file], options)
     var scope = NameScope(taken: typeNames)
     self.services = file.services.map {
-      ServiceModel($0, options, messages, typeNames: typeNames, hiddenModules: hiddenModules, scope: &scope)
+      ServiceModel($0, options, messages, typeNames: typeNames, visibleTypes: visibleTypes, scope: &scope)
     }
     let used = file.services.flatMap(\.methods).flatMap { [$0.inputType, $0.outputType] }.compactMap { $0 }
     self.messageModules = Set(used.flatMap { messages.modules(for: $0) }).sorted()
+  }
+
+  /// What the types at the top level of the files, and of all that they import, are called.
+  static func typeNames(visibleIn files: [FileDescriptor], _ options: GeneratorOptions) -> Set<String> {
+    Set(files.withDependencies.flatMap { options.messages(for: $0).topLevelTypeNames(of: $0) })
   }
 }
 

@@ -22,7 +22,7 @@ package struct ServiceModel {
     _ options: GeneratorOptions,
     _ messages: any MessageNaming,
     typeNames: Set<String>,
-    hiddenModules: Set<String>,
+    visibleTypes: Set<String>,
     scope: inout NameScope
   ) {
     let name = scope.claim(messages.typePrefix(of: service.file) + service.name) {
@@ -35,8 +35,8 @@ package struct ServiceModel {
     // Within the client this hides a message of the same name.
     var types = NameScope(taken: typeNames)
     self.specsName = types.claim("Methods")
-    self.runtime = hiddenModules.contains("Connect") ? "Connect::" : "Connect."
-    self.testing = hiddenModules.contains("ConnectTesting") ? "ConnectTesting::" : "ConnectTesting."
+    self.runtime = visibleTypes.contains("Connect") ? "Connect::" : "Connect."
+    self.testing = visibleTypes.contains("ConnectTesting") ? "ConnectTesting::" : "ConnectTesting."
     self.isDeprecated = service.options.deprecated || service.file.options.deprecated
     self.comments = Comments(service.sourceCodeInfoLocation)
 

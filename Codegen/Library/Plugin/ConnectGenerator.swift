@@ -8,8 +8,8 @@ package protocol ConnectGenerator: CodeGenerator {
   static var fileSuffix: String { get }
   static var name: String { get }
 
-  /// Modules of the runtime that the text needs, besides those of the messages.
-  func runtimeModules(_ options: GeneratorOptions) -> [String]
+  /// The modules of the runtime that the text names; with one more, a `public import` would make Swift warn.
+  func runtimeModules(for file: FileModel) -> [String]
   func write(_ service: ServiceModel, _ options: GeneratorOptions, to printer: inout CodePrinter)
 }
 
@@ -33,6 +33,7 @@ extension ConnectGenerator {
     } catch {
       throw GeneratorError(file: first.name, "\(error)")
     }
+    let typeNames = FileModel.typeNames(visibleIn: files, options)
     var sources: [String: String] = [:]
     for file in files where options.generatesEmptyFiles || !file.services.isEmpty {
       let output = options.fileNaming.path(for: file.name, suffix: Self.fileSuffix)
@@ -41,7 +42,7 @@ extension ConnectGenerator {
           "gives '\(output)' as '\(other)' does: FileNaming=\(options.fileNaming.rawValue) is too short"
         throw GeneratorError(file: file.name, problem)
       }
-      let model = try FileModel(file, together: files, options)
+      let model = try FileModel(file, visibleTypes: typeNames, options)
       try generatorOutputs.add(fileName: output, contents: self.text(of: model, options))
     }
   }
@@ -63,7 +64,7 @@ extension ConnectGenerator {
       printer.print("// This file has no services.")
       return printer.content
     }
-    let modules = Set(self.runtimeModules(options) + file.messageModules + options.extraModuleImports)
+    let modules = Set(self.runtimeModules(for: file) + file.messageModules + options.extraModuleImports)
     let access = options.usesAccessLevelOnImports ? "\(options.visibility.rawValue.lowercased()) " : ""
     for module in modules.sorted() { printer.print("\(access)import \(module)") }
     for service in file.services {

@@ -7,7 +7,9 @@ package struct MockGenerator: ConnectGenerator {
 
   package init() {}
 
-  package func runtimeModules(_ options: GeneratorOptions) -> [String] { ["Connect", "ConnectTesting"] }
+  package func runtimeModules(for file: FileModel) -> [String] {
+    file.services.allSatisfy(\.methods.isEmpty) ? ["ConnectTesting"] : ["Connect", "ConnectTesting"]
+  }
 
   package func write(_ service: ServiceModel, _ options: GeneratorOptions, to printer: inout CodePrinter) {
     MockText(service: service, options: options).write(to: &printer)

@@ -7,7 +7,7 @@ package struct StubGenerator: ConnectGenerator {
 
   package init() {}
 
-  package func runtimeModules(_ options: GeneratorOptions) -> [String] { ["Connect"] }
+  package func runtimeModules(for file: FileModel) -> [String] { ["Connect"] }
 
   package func write(_ service: ServiceModel, _ options: GeneratorOptions, to printer: inout CodePrinter) {
     let text = StubText(service: service, options: options)
