@@ -1,4 +1,5 @@
 import Connect
+import ConnectTesting
 import NIOCore
 import XCTest
 
@@ -97,11 +98,11 @@ final class StreamMetricsTests: XCTestCase {
     let handle = ProtocolClient.scripted(transport, interceptors: [Self.recorder(seen)])
       .bidirectionalStream(.bidirectional) { results.value = results.value + [$0.short] }
     handle.send("a") { _ in }
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(seen.value, [])
     transport.virtualExecutor.passUnnoticed(.milliseconds(7))
     handle.cancel()
-    transport.virtualExecutor.settle()
+    transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(results.value, ["headers", "x", "end canceled"])
     XCTAssertEqual(
       seen.value,
