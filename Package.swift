@@ -14,6 +14,7 @@ let package = Package(
   products: [
     .library(name: "Connect", targets: ["Connect"]),
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
+    .library(name: "ConnectProtobufC", targets: ["ConnectProtobufC"]),
   ],
   // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
@@ -74,6 +75,21 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .systemLibrary(
+      name: "CProtobufC",
+      pkgConfig: "libprotobuf-c",
+      providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
+    ),
+    .target(
+      name: "ConnectProtobufC",
+      dependencies: [
+        "Connect",
+        "CProtobufC",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: swiftSettings
     ),
@@ -178,6 +194,27 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
       exclude: ["Servers"],
+      swiftSettings: swiftSettings
+    ),
+    // What protoc-c makes of Protos/. All in one folder, which is the root of the #include lines.
+    .target(
+      name: "ProtobufCExamples",
+      dependencies: ["CProtobufC"],
+      path: "Tests/ProtobufCExamples",
+      publicHeadersPath: "."
+    ),
+    .testTarget(
+      name: "ConnectProtobufCTests",
+      dependencies: [
+        "Connect",
+        "ConnectNIO",
+        "ConnectProtobufC",
+        "CProtobufC",
+        "LoopbackServer",
+        "ProtobufCExamples",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
       swiftSettings: swiftSettings
     ),
   ],

@@ -1,16 +1,22 @@
-internal import NIOCore
+package import NIOCore
 
-/// Base64 as RPC protocols use it: padded or not, in the standard alphabet or the URL-safe one.
-enum Base64 {
+/// Base64 as RPC protocols and JSON use it: padded or not, in the standard alphabet or the URL-safe one.
+package enum Base64 {
   /// The bytes that `text` stands for; nil if it is not base64.
   static func decode(_ text: some StringProtocol) -> ByteBuffer? {
+    var text = String(text)
+    return text.withUTF8 { self.decode(UnsafeRawBufferPointer($0)) }
+  }
+
+  /// The bytes that `characters` stand for; nil if they are not base64.
+  package static func decode(_ characters: UnsafeRawBufferPointer) -> ByteBuffer? {
     var bytes = ByteBuffer()
-    bytes.reserveCapacity(text.utf8.count / 4 * 3 + 3)
+    bytes.reserveCapacity(characters.count / 4 * 3 + 3)
     var bits: UInt32 = 0
     var bitCount = 0
     var digitCount = 0
     var paddingCount = 0
-    for character in text.utf8 {
+    for character in characters {
       if character == UInt8(ascii: "=") {
         paddingCount += 1
         continue
@@ -29,31 +35,35 @@ enum Base64 {
     return bytes
   }
 
-  enum Alphabet {
+  package enum Alphabet {
     case standard
     case urlSafe
   }
 
   /// `bytes` in base64.
   static func encode(_ bytes: ByteBuffer, alphabet: Alphabet, isPadded: Bool) -> ByteBuffer {
-    let length = (bytes.readableBytes + 2) / 3 * 4
+    let length = self.encodedLength(bytes.readableBytes)
     var text = ByteBuffer()
     text.reserveCapacity(length)
     bytes.withUnsafeReadableBytes { source in
       _ = text.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { target in
-        self.encode(source, to: target, characters: self.characters(of: alphabet), isPadded: isPadded)
+        self.encode(source, to: target, alphabet: alphabet, isPadded: isPadded)
       }
     }
     return text
   }
 
-  private static func encode(
+  /// How many characters stand for so many bytes, with padding.
+  package static func encodedLength(_ count: Int) -> Int { (count + 2) / 3 * 4 }
+
+  /// Writes `source` in base64 to `target`, which has room for it, and returns the number of characters.
+  package static func encode(
     _ source: UnsafeRawBufferPointer,
     to target: UnsafeMutableRawBufferPointer,
-    characters: StaticString,
+    alphabet: Alphabet,
     isPadded: Bool
   ) -> Int {
-    characters.withUTF8Buffer { characters in
+    self.characters(of: alphabet).withUTF8Buffer { characters in
       var written = 0
       var index = 0
       while index < source.count {
