@@ -31,8 +31,9 @@ test: setup venv lint check-generated ## Check everything: style, generated code
 	@$(MAKE) --no-print-directory sanitize
 	@swift test --skip-build --disable-swift-testing
 
+protobufc = GuardedDecodingTests|CMessageTests|DynamicMessageTests|ProtobufCFuzzTests
 # The tests that run under address sanitizer: the C session byte by byte, and damaged inputs for all decoders.
-sanitized = HTTP2SessionTests|HTTP2ExchangeTests|HTTP2ResetTests|HTTP2LifecycleTests|DecoderFuzzTests
+sanitized = HTTP2SessionTests|HTTP2ExchangeTests|HTTP2ResetTests|HTTP2LifecycleTests|DecoderFuzzTests|$(protobufc)
 asan = --sanitize=address --scratch-path .build-asan
 # How many damaged inputs the decoders get.
 rounds ?= 2000
@@ -46,7 +47,12 @@ sanitize: ## Run the tests of C code and of decoders under address sanitizer
 
 .PHONY: fuzz
 fuzz: setup ## Feed a million damaged inputs to the decoders, under address sanitizer
-	@$(MAKE) --no-print-directory sanitize sanitized=DecoderFuzzTests rounds=1000000
+	@$(MAKE) --no-print-directory sanitize sanitized='DecoderFuzzTests|ProtobufCFuzzTests' rounds=1000000
+
+.PHONY: properties
+properties: setup ## Compare ten thousand random messages of libprotobuf-c with SwiftProtobuf's
+	@swift build -q --build-tests --disable-build-manifest-caching
+	@CONNECT_PROPERTY_ROUNDS=10000 swift test --skip-build --disable-swift-testing --filter InteroperationTests
 
 .PHONY: lint
 lint: ## Check the style of all Swift files
@@ -58,7 +64,7 @@ format: ## Format all Swift files
 	@swift format --in-place $(swift_files)
 
 .PHONY: generate
-generate: ## Generate the Swift messages of Protos/
+generate: ## Generate the Swift messages and C structs of Protos/
 	@Codegen/generate.sh
 
 .PHONY: check-generated

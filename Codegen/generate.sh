@@ -23,3 +23,5 @@ while read -r protos out; do
     --swift_opt=Visibility=Public,UseAccessLevelOnImports=true,FileNaming=DropPath \
     "Protos/$protos"/*.proto
 done <Codegen/generated-folders.txt
+
+Codegen/generate-protobuf-c.sh "$root"

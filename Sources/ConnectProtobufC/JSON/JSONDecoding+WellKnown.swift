@@ -111,9 +111,7 @@ extension JSONDecoding {
     if inner.wellKnown != nil {
       try decoding.wellKnownInAny(content.pointer, inner, depth: depth + 1)
     } else {
-      guard depth < self.limits.maximumDepth else {
-        throw self.reader.failure("\(schema.name): more than \(self.limits.maximumDepth) nested messages")
-      }
+      guard depth + 1 < self.limits.maximumDepth else { throw self.tooDeep(schema) }
       try decoding.fields(content.pointer, inner, depth: depth + 1, isInAny: true)
     }
     self.reader = decoding.reader

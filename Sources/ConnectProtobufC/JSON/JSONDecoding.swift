@@ -47,6 +47,13 @@ struct JSONDecoding {
     self.reader.failure("\(schema.name).\(field.name): \(message)")
   }
 
+  func tooDeep(_ schema: MessageSchema) -> ConnectError {
+    .undecodable(
+      "JSON: \(schema.name): more than \(self.limits.maximumDepth) nested messages",
+      .resourceExhausted
+    )
+  }
+
   // MARK: Messages
 
   /// Reads a value into an empty message.
@@ -55,11 +62,8 @@ struct JSONDecoding {
     _ schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
-    guard depth <= self.limits.maximumDepth else {
-      throw .undecodable(
-        "JSON: \(schema.name): more than \(self.limits.maximumDepth) nested messages",
-        .resourceExhausted
-      )
+    guard depth < self.limits.maximumDepth else {
+      throw self.tooDeep(schema)
     }
     if let type = schema.wellKnown {
       try self.wellKnown(message, schema, type, depth: depth)
@@ -178,8 +182,8 @@ struct JSONDecoding {
     try self.reader.expect("{")
     if self.reader.take("}") { return }
     guard let entry = field.message, let key = entry.field(number: 1), let value = entry.field(number: 2),
-      depth < self.limits.maximumDepth
-    else { throw self.failure(schema, field, "too deep") }
+      depth + 1 < self.limits.maximumDepth
+    else { throw self.tooDeep(schema) }
     var array = GrowingArray(field)
     repeat {
       let place = try array.next(self.memory)

@@ -17,7 +17,7 @@ struct JSONEncoding: ~Copyable {
 
   mutating func message(_ message: UnsafeRawPointer, _ schema: MessageSchema) throws(ConnectError) {
     // What is in a `google.protobuf.Any` counts as well.
-    guard self.depth <= DecodingLimits.defaults.maximumDepth else {
+    guard self.depth < DecodingLimits.defaults.maximumDepth else {
       throw .unencodable("\(schema.name): more than \(DecodingLimits.defaults.maximumDepth) nested messages")
     }
     self.depth += 1

@@ -12,6 +12,7 @@ struct Arena {
   private var end: UnsafeMutableRawPointer
   /// The chunks after the first, each of which begins with the pointer to the one before it.
   private var lastChunk: UnsafeMutableRawPointer?
+  private(set) var chunkCount = 1
   private var nextChunkSize: Int
   /// How many bytes were given out.
   private(set) var used = 0
@@ -86,6 +87,7 @@ struct Arena {
     let chunk = UnsafeMutableRawPointer.allocate(byteCount: link + room, alignment: Self.alignment)
     chunk.storeBytes(of: self.lastChunk, as: UnsafeMutableRawPointer?.self)
     self.lastChunk = chunk
+    self.chunkCount += 1
     // A large piece gets a chunk that it fills; what is left of the current one stays in use.
     if room > size || self.end == self.cursor {
       self.cursor = chunk + link + size

@@ -34,14 +34,17 @@ public struct CMessageArena {
     Array(bytes).withUnsafeBytes { self.storage.arena.newBytes($0) }
   }
 
-  /// A message inside the message, with its own fields to set.
+  /// An empty message, to be part of this one.
+  public func message<Inner: CMessageStruct>(_ type: Inner.Type = Inner.self) -> UnsafeMutablePointer<Inner> {
+    self.storage.arena.newMessage(Inner.messageType.descriptor).assumingMemoryBound(to: Inner.self)
+  }
+
+  /// A message with fields that `body` sets, to be part of this one.
   public func message<Inner: CMessageStruct>(
     _ type: Inner.Type = Inner.self,
-    _ body: (inout Inner) throws -> Void = { _ in }
+    _ body: (inout Inner) throws -> Void
   ) rethrows -> UnsafeMutablePointer<Inner> {
-    let message = self.storage.arena.newMessage(Inner.messageType.descriptor).assumingMemoryBound(
-      to: Inner.self
-    )
+    let message = self.message(type)
     try body(&message.pointee)
     return message
   }

@@ -1,6 +1,6 @@
 /// Bounds on what one decode may take, whatever its input says.
 public struct DecodingLimits: Sendable, Hashable {
-  /// How deep messages may be nested in one another.
+  /// How many messages may be in one another, the outermost counted.
   public var maximumDepth: Int
   /// How many bytes of memory the decoded message may take. A few bytes of input can stand for a struct of some hundred
   /// bytes, so that this is to be larger than the largest message on the wire.

@@ -26,7 +26,7 @@ struct StructCheck {
       }
       throw .misuse("a struct that is to be a \(expected.fullName) is a \(descriptor.fullName)")
     }
-    guard depth <= self.maximumDepth else {
+    guard depth < self.maximumDepth else {
       throw .unencodable("\(descriptor.fullName): more than \(self.maximumDepth) nested messages")
     }
     for field in descriptor.fieldPointers {

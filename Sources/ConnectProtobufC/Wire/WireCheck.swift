@@ -40,7 +40,7 @@ struct WireCheck {
     _ descriptor: MessageDescriptorPointer,
     depth: Int
   ) throws(ConnectError) {
-    guard depth <= self.maximumDepth else {
+    guard depth < self.maximumDepth else {
       throw .undecodable(
         "\(descriptor.fullName): more than \(self.maximumDepth) nested messages",
         .resourceExhausted
