@@ -11,9 +11,22 @@ package enum Base64 {
   /// The bytes that `characters` stand for; nil if they are not base64.
   package static func decode(_ characters: UnsafeRawBufferPointer) -> ByteBuffer? {
     var bytes = ByteBuffer()
-    bytes.reserveCapacity(characters.count / 4 * 3 + 3)
+    var isBase64 = false
+    bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: characters.count / 4 * 3 + 3) { target in
+      guard let count = self.decode(characters, to: target) else { return 0 }
+      isBase64 = true
+      return count
+    }
+    return isBase64 ? bytes : nil
+  }
+
+  /// Writes the bytes to `target`, which has room for them, and returns how many; nil if `characters` are not base64.
+  private static func decode(_ characters: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer)
+    -> Int?
+  {
+    var written = 0
     var bits: UInt32 = 0
-    var bitCount = 0
+    var bitCount: UInt32 = 0
     var digitCount = 0
     var paddingCount = 0
     for character in characters {
@@ -27,12 +40,13 @@ package enum Base64 {
       bitCount += 6
       if bitCount >= 8 {
         bitCount -= 8
-        bytes.writeInteger(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
+        target[written] = UInt8(truncatingIfNeeded: bits >> bitCount)
+        written += 1
       }
     }
     guard digitCount % 4 != 1, paddingCount <= 2 else { return nil }
     guard paddingCount == 0 || (digitCount + paddingCount) % 4 == 0 else { return nil }
-    return bytes
+    return written
   }
 
   package enum Alphabet {

@@ -181,8 +181,10 @@ struct JSONDecoding {
   ) throws(ConnectError) {
     try self.reader.expect("{")
     if self.reader.take("}") { return }
-    guard let entry = field.message, let key = entry.field(number: 1), let value = entry.field(number: 2),
-      depth + 1 < self.limits.maximumDepth
+    guard field.isMap, let entry = field.message, let key = entry.field(number: 1),
+      let value = entry.field(number: 2)
+    else { throw self.failure(schema, field, "its entries have no key and value") }
+    guard depth + 1 < self.limits.maximumDepth
     else { throw self.tooDeep(schema) }
     var array = GrowingArray(field)
     repeat {

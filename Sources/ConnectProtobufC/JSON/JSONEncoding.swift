@@ -7,10 +7,12 @@ struct JSONEncoding: ~Copyable {
   let options: JSONCodingOptions
   /// Finds the types of what is in `google.protobuf.Any`.
   let types: SchemaGraph
-  var out = JSONWriter()
+  var out: JSONWriter
   private var depth = 0
 
-  init(options: JSONCodingOptions, graph: SchemaGraph) {
+  /// - Parameter capacity: How many bytes of text are expected.
+  init(options: JSONCodingOptions, graph: SchemaGraph, capacity: Int) {
+    self.out = JSONWriter(capacity: capacity)
     self.options = options
     self.types = graph.typesOfAny ?? graph
   }
@@ -38,7 +40,9 @@ struct JSONEncoding: ~Copyable {
     isFirst: Bool
   ) throws(ConnectError) {
     var isFirst = isFirst
-    for field in schema.fields where field.isPresent(in: message) {
+    let slots = schema.slots
+    for index in slots.indices where slots[index].isPresent(in: message) {
+      let field = schema.fields[index]
       if !isFirst { self.out.byte(UInt8(ascii: ",")) }
       isFirst = false
       self.out.raw(self.options.preserveProtoFieldNames ? field.originalJSONKey : field.jsonKey)
@@ -64,7 +68,8 @@ struct JSONEncoding: ~Copyable {
 
   mutating func map(_ message: UnsafeRawPointer, _ field: FieldSchema) throws(ConnectError) {
     self.out.byte(UInt8(ascii: "{"))
-    guard let entry = field.message, let key = entry.field(number: 1), let value = entry.field(number: 2)
+    guard field.isMap, let entry = field.message, let key = entry.field(number: 1),
+      let value = entry.field(number: 2)
     else {
       throw .unencodable("\(field.name): its entries have no key and value")
     }

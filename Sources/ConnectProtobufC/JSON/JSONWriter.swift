@@ -72,21 +72,19 @@ struct JSONWriter: ~Copyable {
   // MARK: Values
 
   mutating func unsigned(_ value: UInt64) {
-    self.reserve(20)
-    var digits = 1
-    var bound: UInt64 = 10
-    while digits < 20, value >= bound {
-      digits += 1
-      bound = digits == 20 ? .max : bound * 10
-    }
+    let longest = 20
+    self.reserve(longest)
+    let place = self.start + self.count
     var rest = value
-    var index = self.count + digits
-    self.count = index
+    var index = longest
     repeat {
       index -= 1
-      self.start[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-      rest /= 10
+      let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+      place[index] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit)
+      rest = quotient
     } while rest > 0
+    place.update(from: place + index, count: longest - index)
+    self.count += longest - index
   }
 
   mutating func signed(_ value: Int64) {

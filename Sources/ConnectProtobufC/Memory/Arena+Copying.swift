@@ -72,12 +72,10 @@ extension UnsafeMutablePointer<Arena> {
       place.storeBytes(of: copy, as: UnsafeMutableRawPointer?.self)
     case .bytes:
       let bytes = place.load(as: ProtobufCBinaryData.self)
-      place.storeBytes(
-        of: self.newBytes(
-          UnsafeRawBufferPointer(start: bytes.data, count: bytes.data == nil ? 0 : bytes.len)
-        ),
-        as: ProtobufCBinaryData.self
-      )
+      // What is wrong stays wrong, and is found when the copy is encoded.
+      guard let data = bytes.data, bytes.len > 0 else { return }
+      let copy = self.newBytes(UnsafeRawBufferPointer(start: data, count: bytes.len))
+      place.storeBytes(of: copy, as: ProtobufCBinaryData.self)
     case .message:
       guard let message = place.load(as: UnsafeRawPointer?.self), message != defaultValue else { return }
       place.storeBytes(of: self.copy(message), as: UnsafeMutableRawPointer?.self)

@@ -43,6 +43,7 @@ public struct DynamicMessage: Sendable {
     guard deterministic, self.descriptor.schema.containsMaps else {
       return try BinaryCoding.encode(self.handle)
     }
+    try StructCheck.check(self.handle)
     var sorted = self.handle
     sorted.makeUnique()
     MapOrder.sort(sorted.pointer, self.descriptor.schema)

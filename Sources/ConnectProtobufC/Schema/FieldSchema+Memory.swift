@@ -3,34 +3,8 @@ internal import NIOCore
 
 /// Where a field's values are in a struct.
 extension FieldSchema {
-  /// Whether the message has the field: whether it would be written, but for -0.0, which libprotobuf-c leaves out.
-  func isPresent(in message: UnsafeRawPointer) -> Bool {
-    let place = message + self.offset
-    if self.isOneofMember { return self.isSelected(in: message) }
-    switch self.cardinality {
-    case .repeated:
-      return self.count(in: message) > 0
-    case .required:
-      return self.kind != .message || place.load(as: UnsafeRawPointer?.self) != nil
-    case .optional:
-      if self.quantifierOffset != 0 {
-        return message.load(fromByteOffset: self.quantifierOffset, as: Int32.self) != 0
-      }
-      let pointer = place.load(as: UnsafeRawPointer?.self)
-      return pointer != nil && pointer != self.descriptor.pointee.default_value
-    case .implicit:
-      switch self.storedKind {
-      case .string:
-        return place.load(as: UnsafePointer<UInt8>?.self).map { $0.pointee != 0 } ?? false
-      case .bytes:
-        return place.load(as: ProtobufCBinaryData.self).len > 0
-      case .message:
-        return place.load(as: UnsafeRawPointer?.self) != nil
-      default:
-        return self.valueSize == 4 ? place.load(as: UInt32.self) != 0 : place.load(as: UInt64.self) != 0
-      }
-    }
-  }
+  /// Whether the message has the field; see ``FieldSlot/isPresent(in:)``.
+  func isPresent(in message: UnsafeRawPointer) -> Bool { self.slot.isPresent(in: message) }
 
   /// Of a oneof's member.
   func isSelected(in message: UnsafeRawPointer) -> Bool {

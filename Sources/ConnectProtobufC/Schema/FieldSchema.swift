@@ -2,7 +2,7 @@ internal import CProtobufC
 
 /// What a field is, from libprotobuf-c's descriptor and, where there is one, from the proto file's.
 final class FieldSchema: @unchecked Sendable {
-  // Safe to share: `message` and `enumeration` are set once, while the graph is built, before others see it.
+  // Safe to share: the links are set once, while the graph is built, before others see them.
 
   enum Cardinality {
     /// Without presence: not set is the same as zero or empty.
@@ -31,11 +31,24 @@ final class FieldSchema: @unchecked Sendable {
   /// The type's full name, for messages and enums.
   let typeName: String?
 
+  /// How to find out whether a message has the field.
+  let slot: FieldSlot
+
+  private struct Links {
+    unowned(unsafe) var message: MessageSchema?
+    unowned(unsafe) var enumeration: EnumSchema?
+    var isMap = false
+  }
+
+  /// Not in the object itself, where each use of a variable costs a check for others'.
+  private let links: UnsafeMutablePointer<Links>
+
   /// Owned by the graph that owns this field.
-  private(set) unowned(unsafe) var message: MessageSchema?
-  private(set) unowned(unsafe) var enumeration: EnumSchema?
+  var message: MessageSchema? { self.links.pointee.message }
+  /// Owned by the graph that owns this field.
+  var enumeration: EnumSchema? { self.links.pointee.enumeration }
   /// A repeated message whose two fields are key and value.
-  private(set) var isMap = false
+  var isMap: Bool { self.links.pointee.isMap }
 
   init(_ descriptor: UnsafePointer<ProtobufCFieldDescriptor>, jsonName: String?) {
     let field = descriptor.pointee
@@ -66,12 +79,18 @@ final class FieldSchema: @unchecked Sendable {
     default:
       self.typeName = nil
     }
+    self.slot = FieldSlot(field, self.cardinality)
+    self.links = .allocate(capacity: 1)
+    self.links.initialize(to: Links())
+  }
+
+  deinit {
+    self.links.deallocate()
   }
 
   func link(message: MessageSchema?, enumeration: EnumSchema?) {
-    self.message = message
-    self.enumeration = enumeration
-    self.isMap = self.cardinality == .repeated && message?.isMapEntry == true
+    let isMap = self.cardinality == .repeated && message?.isMapEntry == true
+    self.links.pointee = Links(message: message, enumeration: enumeration, isMap: isMap)
   }
 
   /// The kind of the value in memory.

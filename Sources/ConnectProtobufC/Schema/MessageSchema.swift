@@ -8,6 +8,8 @@ final class MessageSchema: @unchecked Sendable {
   let name: String
   /// By number.
   let fields: [FieldSchema]
+  /// Of ``fields``.
+  let slots: [FieldSlot]
   let isMapEntry: Bool
   let wellKnown: WellKnownType?
   /// By the proto file's names.
@@ -24,16 +26,29 @@ final class MessageSchema: @unchecked Sendable {
   ) {
     self.descriptor = descriptor
     self.name = descriptor.fullName
-    self.isMapEntry = isMapEntry
     self.fields = descriptor.fieldPointers.map {
       FieldSchema($0, jsonName: jsonNames(String(cString: $0.pointee.name)))
     }
+    self.isMapEntry = isMapEntry && Self.isKeyAndValue(self.fields)
+    self.slots = self.fields.map(\.slot)
     self.byName = Dictionary(self.fields.map { ($0.name, $0) }) { first, _ in first }
     let indices = self.fields.enumerated()
     self.byJSONName = Dictionary(
       indices.map { ($1.jsonName, $0) } + indices.map { ($1.name, $0) }
     ) { json, _ in json }
     self.wellKnown = WellKnownType(rawValue: self.name).flatMap { [fields] in $0.fits(fields) ? $0 : nil }
+  }
+
+  private static func isKeyAndValue(_ fields: [FieldSchema]) -> Bool {
+    guard fields.map(\.number) == [1, 2],
+      fields.allSatisfy({ $0.cardinality != .repeated && !$0.isOneofMember })
+    else {
+      return false
+    }
+    switch fields[0].kind {
+    case .float, .double, .enumeration, .bytes, .message: return false
+    default: return true
+    }
   }
 
   func field(named name: String) -> FieldSchema? { self.byName[name] }

@@ -33,7 +33,9 @@ enum BinaryCoding {
         )
       }
       // All else was checked before.
-      throw .undecodable("\(descriptor.fullName): a required field is missing")
+      throw .undecodable(
+        "\(descriptor.fullName): a required field is missing, or a varint in a run of values is too long"
+      )
     }
     arena.pointee.limit = .max
     return MessageHandle(storage: storage, pointer: UnsafeMutableRawPointer(message))
@@ -41,10 +43,7 @@ enum BinaryCoding {
 
   /// The bytes of `message`, with room in front for an envelope.
   static func encode(_ message: MessageHandle) throws(ConnectError) -> ByteBuffer {
-    if !message.storage.isChecked {
-      try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth)
-        .check(message.pointer, message.descriptor)
-    }
+    try StructCheck.check(message)
     let size = protobuf_c_message_get_packed_size(message.base)
     guard size >= 0, size <= Int32.max else {
       throw .unencodable("\(message.descriptor.fullName): more than 2 GiB")

@@ -8,6 +8,15 @@ internal import Connect
 struct StructCheck {
   let maximumDepth: Int
 
+  /// Checks `message` unless it is known to be right.
+  static func check(_ message: MessageHandle) throws(ConnectError) {
+    if message.storage.isChecked { return }
+    try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
+      message.pointer,
+      message.descriptor
+    )
+  }
+
   func check(_ message: UnsafeRawPointer, _ expected: MessageDescriptorPointer) throws(ConnectError) {
     try self.checkMessage(message, expected, depth: 0)
   }
@@ -82,7 +91,7 @@ struct StructCheck {
       }
     case .bytes:
       let bytes = place.load(as: ProtobufCBinaryData.self)
-      guard let data = bytes.data else {
+      guard let data = bytes.data, bytes.len >= 0 else {
         if bytes.len == 0 { return }
         throw .unencodable("\(descriptor.name(of: field)): \(bytes.len) bytes at a null pointer")
       }

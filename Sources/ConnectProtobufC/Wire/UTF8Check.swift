@@ -7,17 +7,27 @@ enum UTF8Check {
 
   @inline(__always)
   init(_ start: UnsafePointer<UInt8>, count: Int) {
-    var index = 0
     let raw = UnsafeRawPointer(start)
-    while index + 8 <= count {
-      let word = (raw + index).loadUnaligned(as: UInt64.self)
-      // Bytes of 0x80 and more, and bytes of 0, leave a bit here.
-      if (word | (word &- 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080 != 0 { break }
-      index += 8
+    var index = 0
+    while index + 8 <= count, Self.isPlain(raw + index) { index += 8 }
+    if index + 8 > count {
+      // The rest, with some of what was before it.
+      if count >= 8 {
+        if index == count || Self.isPlain(raw + count - 8) { index = count }
+      } else {
+        while index < count, start[index] &- 1 < 0x7f { index += 1 }
+      }
     }
-    while index < count, start[index] &- 1 < 0x7f { index += 1 }
     self =
       index == count ? .valid : UTF8Check(UnsafeBufferPointer(start: start + index, count: count - index))
+  }
+
+  /// Whether all of eight bytes are ASCII and not NUL.
+  @inline(__always)
+  private static func isPlain(_ bytes: UnsafeRawPointer) -> Bool {
+    let word = bytes.loadUnaligned(as: UInt64.self)
+    // Bytes of 0x80 and more, and bytes of 0, leave a bit here.
+    return (word | (word &- 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080 == 0
   }
 
   /// The slow way, for what is not ASCII.

@@ -214,17 +214,10 @@ struct WireCheck {
       }
       return bytes.count / kind.size
     }
+    // One that is too long makes libprotobuf-c refuse the message.
+    guard bytes.last ?? 0 < 0x80 else { throw .undecodable("\(descriptor.name(of: field)): a cut varint") }
     var count = 0
-    var length = 0
-    for byte in bytes {
-      length += 1
-      if length > 10 { break }
-      if byte < 0x80 {
-        count += 1
-        length = 0
-      }
-    }
-    guard length == 0 else { throw .undecodable("\(descriptor.name(of: field)): a cut or too long varint") }
+    for byte in bytes { count &+= byte < 0x80 ? 1 : 0 }
     return count
   }
 
@@ -250,12 +243,16 @@ struct WireCheck {
 /// Indices of fields, of which few are over 63.
 struct FieldSet {
   private var low: UInt64 = 0
-  private var high: Set<Int> = []
+  private var high: Set<Int>?
 
   /// Whether `index` was not there before.
   @inline(__always)
   mutating func insert(_ index: Int) -> Bool {
-    if index >= 64 { return self.high.insert(index).inserted }
+    if index >= 64 {
+      var high = self.high.take() ?? []
+      defer { self.high = high }
+      return high.insert(index).inserted
+    }
     let bit: UInt64 = 1 << UInt64(index)
     defer { self.low |= bit }
     return self.low & bit == 0

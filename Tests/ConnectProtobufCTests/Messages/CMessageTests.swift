@@ -217,7 +217,11 @@ final class CMessageTests: XCTestCase {
       var message = CKinds()
       try message.update { try change(&$0, $1) }
       expectError(.internalError, text) { try message.serializedBytes() }
+      expectError(.internalError, text) { try message.serializedBytes(deterministic: true) }
       expectError(.internalError, text) { try message.jsonBytes() }
+      var copy = message
+      copy.update { fields, _ in fields.an_int32 = 1 }
+      expectError(.internalError, text) { try copy.serializedBytes() }
       expectError(.internalError, text) { try message.withUnsafePointer { _ = try CMessage(copying: $0) } }
     }
     expectError(.invalidArgument, "has a NUL") { () throws in

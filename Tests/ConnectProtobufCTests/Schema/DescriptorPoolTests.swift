@@ -252,6 +252,31 @@ final class DescriptorPoolTests: XCTestCase {
     XCTAssertFalse(try message.has("number"))
   }
 
+  /// What says that it is a map's entry, but has a message for a key, is an ordinary message.
+  func testEntriesThatAreNone() throws {
+    var file = self.file(
+      "proto3",
+      self.field("entries", 1, .message) {
+        $0.label = .repeated
+        $0.typeName = ".a.M.Entry"
+      }
+    )
+    file.messageType[0].nestedType = [
+      .with {
+        $0.name = "Entry"
+        $0.options.mapEntry = true
+        $0.field = [self.field("key", 1, .message) { $0.typeName = ".a.M" }, self.field("value", 2, .bool)]
+      }
+    ]
+    let descriptor = try self.pool(file).message("a.M")
+    let json = #"{"entries":[{"key":{},"value":true},{"key":{}}]}"#
+    let message = try DynamicMessage(descriptor, jsonBytes: ByteBuffer(string: json))
+    XCTAssertEqual(try message.jsonBytes().text, json)
+    XCTAssertEqual(try message.serializedBytes(deterministic: true), try message.serializedBytes())
+    guard case .list(let entries) = try message.value(of: "entries") else { return XCTFail("no list") }
+    XCTAssertEqual(entries.count, 2)
+  }
+
   func testManyFieldsWithGaps() throws {
     let fields = (1...200).map { self.field("f\($0)", Int32($0 * 3 - $0 % 2), .uint32) }
     var file = self.file()

@@ -245,6 +245,8 @@ final class GuardedDecodingTests: XCTestCase {
     try self.expectRefusal(.build { $0.field(18, run.bytes) }, "connect.kinds.v1.Repeated.doubles: 3 bytes")
     let numbers = WireWriter.build { $0.field(3, [0x80]) }
     try self.expectRefusal(.build { $0.field(18, numbers.bytes) }, "connect.kinds.v1.Repeated.int32s: a cut")
+    let long = WireWriter.build { $0.field(3, Array(repeating: 0x80, count: 10) + [0]) }
+    try self.expectRefusal(.build { $0.field(18, long.bytes) }, "a varint in a run of values is too long")
   }
 
   // MARK: What stays as libprotobuf-c does it
