@@ -7,12 +7,10 @@ struct JSONEncoding: ~Copyable {
   let options: JSONCodingOptions
   /// Finds the types of what is in `google.protobuf.Any`.
   let types: SchemaGraph
-  var out: JSONWriter
+  var out = JSONWriter()
   private var depth = 0
 
-  /// - Parameter capacity: How many bytes of text are expected.
-  init(options: JSONCodingOptions, graph: SchemaGraph, capacity: Int) {
-    self.out = JSONWriter(capacity: capacity)
+  init(options: JSONCodingOptions, graph: SchemaGraph) {
     self.options = options
     self.types = graph.typesOfAny ?? graph
   }

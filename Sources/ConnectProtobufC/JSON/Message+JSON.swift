@@ -2,9 +2,6 @@ public import Connect
 public import NIOCore
 
 extension DynamicMessage {
-  /// For the text of JSON.
-  private static let largestFirstCapacity = 1024 * 1024
-
   /// proto3's JSON.
   ///
   /// - Throws: A ``ConnectError`` with `internal` if something has no JSON: a time out of range, a
@@ -12,10 +9,7 @@ extension DynamicMessage {
   public func jsonBytes(options: JSONCodingOptions = JSONCodingOptions()) throws -> ByteBuffer {
     try self.descriptor.checkJSON()
     try StructCheck.check(self.handle)
-    // About as much as the message in memory, which for a part of a message is a guess.
-    let used = self.handle.storage.arena.pointee.used
-    let capacity = min(max(1024, used), Self.largestFirstCapacity)
-    var encoding = JSONEncoding(options: options, graph: self.descriptor.graph, capacity: capacity)
+    var encoding = JSONEncoding(options: options, graph: self.descriptor.graph)
     try withExtendedLifetime(self.handle.storage) {
       try encoding.message(self.handle.pointer, self.descriptor.schema)
     }

@@ -216,9 +216,11 @@ struct WireCheck {
     }
     // One that is too long makes libprotobuf-c refuse the message.
     guard bytes.last ?? 0 < 0x80 else { throw .undecodable("\(descriptor.name(of: field)): a cut varint") }
-    var count = 0
-    for byte in bytes { count &+= byte < 0x80 ? 1 : 0 }
-    return count
+    guard let start = bytes.baseAddress else { return 0 }
+    // Each varint has one byte whose highest bit is not set.
+    var continuations = 0
+    for index in 0..<bytes.count { continuations &+= Int(truncatingIfNeeded: start[index] >> 7) }
+    return bytes.count - continuations
   }
 
   @inline(__always)
