@@ -33,7 +33,8 @@ test: setup venv lint check-generated ## Check everything: style, generated code
 
 # The tests that run under address sanitizer: the C session byte by byte, compression, and damaged inputs for all
 # decoders.
-sanitized = HTTP2(Session|Exchange|Reset|Lifecycle|FlowControl|Output)Tests|FuzzTests|CompressionPoolTests|GRPCStatusTests
+structs = GuardedDecodingTests|CMessageTests|DynamicMessageTests
+sanitized = HTTP2(Session|Exchange|Reset|Lifecycle|FlowControl|Output)Tests|FuzzTests|CompressionPoolTests|GRPCStatusTests|$(structs)
 asan = --sanitize=address --scratch-path .build-asan
 # How many damaged inputs the decoders get.
 rounds ?= 2000
@@ -48,6 +49,11 @@ sanitize: ## Run the tests of C code and of decoders under address sanitizer
 .PHONY: fuzz
 fuzz: setup ## Feed a million damaged inputs to the decoders, under address sanitizer
 	@$(MAKE) --no-print-directory sanitize sanitized=FuzzTests rounds=1000000
+
+.PHONY: properties
+properties: setup ## Compare ten thousand random messages of libprotobuf-c with SwiftProtobuf's
+	@swift build -q --build-tests --disable-build-manifest-caching
+	@CONNECT_PROPERTY_ROUNDS=10000 swift test --skip-build --disable-swift-testing --filter InteroperationTests
 
 # The benchmarks: which rows, how often, for how long; where to save results, what to compare with.
 rows ?=
@@ -79,7 +85,7 @@ format: ## Format all Swift files
 	@swift format --in-place $(swift_files)
 
 .PHONY: generate
-generate: ## Generate the Swift messages, stubs and mocks of Protos/
+generate: ## Generate the Swift messages, stubs and mocks, and the C structs, of Protos/
 	@Codegen/generate.sh
 
 .PHONY: check-generated

@@ -26,6 +26,7 @@ let package = Package(
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
     .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
     .plugin(name: "ConnectCommandPlugin", targets: ["ConnectCommandPlugin"]),
+    .library(name: "ConnectProtobufC", targets: ["ConnectProtobufC"]),
   ],
   // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
@@ -95,6 +96,22 @@ let package = Package(
         "Connect",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+
+    .systemLibrary(
+      name: "CProtobufC",
+      pkgConfig: "libprotobuf-c",
+      providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
+    ),
+    .target(
+      name: "ConnectProtobufC",
+      dependencies: [
+        "Connect",
+        "CProtobufC",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: swiftSettings
     ),
@@ -295,6 +312,27 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
       exclude: ["Servers"],
+      swiftSettings: swiftSettings
+    ),
+    // What protoc-c makes of Protos/. All in one folder, which is the root of the #include lines.
+    .target(
+      name: "ProtobufCExamples",
+      dependencies: ["CProtobufC"],
+      path: "Tests/ProtobufCExamples",
+      publicHeadersPath: "."
+    ),
+    .testTarget(
+      name: "ConnectProtobufCTests",
+      dependencies: [
+        "Connect",
+        "ConnectNIO",
+        "ConnectProtobufC",
+        "CProtobufC",
+        "LoopbackServer",
+        "ProtobufCExamples",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
       swiftSettings: swiftSettings
     ),
   ],

@@ -39,3 +39,5 @@ while read -r protos made out options stub_options; do
   fi
   protoc "${arguments[@]}" "Protos/$protos"/*.proto
 done <Codegen/generated.txt
+
+Codegen/generate-protobuf-c.sh "$root"

@@ -18,9 +18,6 @@ enum ProtobufBytes {
 /// Lets SwiftProtobuf read from a `ByteBuffer` and write into one that has room for an envelope's prefix in
 /// front of the message.
 struct ContiguousByteBuffer: SwiftProtobufContiguousBytes {
-  /// The flags and the length that streams, and gRPC always, send in front of a message.
-  static let headroom = 5
-
   private(set) var buffer: ByteBuffer
 
   init(_ buffer: ByteBuffer) {
@@ -28,16 +25,12 @@ struct ContiguousByteBuffer: SwiftProtobufContiguousBytes {
   }
 
   init(repeating byte: UInt8, count: Int) {
-    self.buffer = ByteBufferAllocator().buffer(capacity: Self.headroom + count)
-    self.buffer.moveWriterIndex(to: Self.headroom)
-    self.buffer.moveReaderIndex(to: Self.headroom)
+    self.buffer = ByteBuffer(withHeadroomFor: count)
     self.buffer.writeRepeatingByte(byte, count: count)
   }
 
   init(_ sequence: some Sequence<UInt8>) {
-    self.buffer = ByteBufferAllocator().buffer(capacity: Self.headroom + sequence.underestimatedCount)
-    self.buffer.moveWriterIndex(to: Self.headroom)
-    self.buffer.moveReaderIndex(to: Self.headroom)
+    self.buffer = ByteBuffer(withHeadroomFor: sequence.underestimatedCount)
     self.buffer.writeBytes(sequence)
   }
 

@@ -58,13 +58,3 @@ struct BoundedOutput {
     }
   }
 }
-
-extension ByteBuffer {
-  /// An empty buffer for a compressed message, with room for an envelope's prefix in front.
-  init(withHeadroomFor capacity: Int) {
-    self.init()
-    self.reserveCapacity(ContiguousByteBuffer.headroom + capacity)
-    self.moveWriterIndex(to: ContiguousByteBuffer.headroom)
-    self.moveReaderIndex(to: ContiguousByteBuffer.headroom)
-  }
-}

@@ -1,16 +1,35 @@
 package import NIOCore
 
-/// Base64 as RPC protocols use it: padded or not, in the standard alphabet or the URL-safe one.
+/// Base64 as RPC protocols and JSON use it: padded or not, in the standard alphabet or the URL-safe one.
 package enum Base64 {
   /// The bytes that `text` stands for; nil if it is not base64.
   package static func decode(_ text: some StringProtocol) -> ByteBuffer? {
+    var text = String(text)
+    return text.withUTF8 { self.decode(UnsafeRawBufferPointer($0)) }
+  }
+
+  /// The bytes that `characters` stand for; nil if they are not base64.
+  package static func decode(_ characters: UnsafeRawBufferPointer) -> ByteBuffer? {
     var bytes = ByteBuffer()
-    bytes.reserveCapacity(text.utf8.count / 4 * 3 + 3)
+    var isBase64 = false
+    bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: characters.count / 4 * 3 + 3) { target in
+      guard let count = self.decode(characters, to: target) else { return 0 }
+      isBase64 = true
+      return count
+    }
+    return isBase64 ? bytes : nil
+  }
+
+  /// Writes the bytes to `target`, which has room for them, and returns how many; nil if `characters` are not base64.
+  private static func decode(_ characters: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer)
+    -> Int?
+  {
+    var written = 0
     var bits: UInt32 = 0
-    var bitCount = 0
+    var bitCount: UInt32 = 0
     var digitCount = 0
     var paddingCount = 0
-    for character in text.utf8 {
+    for character in characters {
       if character == UInt8(ascii: "=") {
         paddingCount += 1
         continue
@@ -21,12 +40,13 @@ package enum Base64 {
       bitCount += 6
       if bitCount >= 8 {
         bitCount -= 8
-        bytes.writeInteger(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
+        target[written] = UInt8(truncatingIfNeeded: bits >> bitCount)
+        written += 1
       }
     }
     guard digitCount % 4 != 1, paddingCount <= 2 else { return nil }
     guard paddingCount == 0 || (digitCount + paddingCount) % 4 == 0 else { return nil }
-    return bytes
+    return written
   }
 
   package enum Alphabet {
@@ -36,24 +56,28 @@ package enum Base64 {
 
   /// `bytes` in base64.
   package static func encode(_ bytes: ByteBuffer, alphabet: Alphabet, isPadded: Bool) -> ByteBuffer {
-    let length = (bytes.readableBytes + 2) / 3 * 4
+    let length = self.encodedLength(bytes.readableBytes)
     var text = ByteBuffer()
     text.reserveCapacity(length)
     bytes.withUnsafeReadableBytes { source in
       _ = text.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { target in
-        self.encode(source, to: target, characters: self.characters(of: alphabet), isPadded: isPadded)
+        self.encode(source, to: target, alphabet: alphabet, isPadded: isPadded)
       }
     }
     return text
   }
 
-  private static func encode(
+  /// How many characters stand for so many bytes, with padding.
+  package static func encodedLength(_ count: Int) -> Int { (count + 2) / 3 * 4 }
+
+  /// Writes `source` in base64 to `target`, which has room for it, and returns the number of characters.
+  package static func encode(
     _ source: UnsafeRawBufferPointer,
     to target: UnsafeMutableRawBufferPointer,
-    characters: StaticString,
+    alphabet: Alphabet,
     isPadded: Bool
   ) -> Int {
-    characters.withUTF8Buffer { characters in
+    self.characters(of: alphabet).withUTF8Buffer { characters in
       var written = 0
       var index = 0
       while index < source.count {

@@ -15,7 +15,7 @@ package struct Envelope: Equatable {
 
   /// `message` with its prefix in front.
   ///
-  /// Costs no copy if the buffer has room in front of its readable bytes (``ContiguousByteBuffer/headroom``)
+  /// Costs no copy if the buffer has room in front of its readable bytes (`ByteBuffer(withHeadroomFor:)`)
   /// and nobody else holds its storage; otherwise one.
   package static func encode(_ message: consuming ByteBuffer, flags: UInt8 = 0) -> ByteBuffer {
     let length = UInt32(clamping: message.readableBytes)

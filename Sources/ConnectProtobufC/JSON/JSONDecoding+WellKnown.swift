@@ -1,0 +1,177 @@
+internal import CProtobufC
+internal import Connect
+internal import NIOCore
+
+extension JSONDecoding {
+  /// - Parameter schema: Has the fields of `type`, which ``MessageSchema`` made sure of.
+  mutating func wellKnown(
+    _ message: UnsafeMutableRawPointer,
+    _ schema: MessageSchema,
+    _ type: WellKnownType,
+    depth: Int
+  ) throws(ConnectError) {
+    switch type {
+    case .any:
+      try self.any(message, schema, depth: depth)
+    case .timestamp:
+      let time = try self.reader.withString { text throws(ConnectError) in ProtobufTime(timestamp: text) }
+      guard let time else { throw self.reader.failure("\(schema.name): an RFC 3339 time expected") }
+      time.store(in: message, schema)
+    case .duration:
+      let time = try self.reader.withString { text throws(ConnectError) in ProtobufTime(duration: text) }
+      guard let time else { throw self.reader.failure("\(schema.name): seconds with an 's' expected") }
+      time.store(in: message, schema)
+    case .fieldMask:
+      try self.fieldMask(message, schema)
+    case .structure:
+      try self.map(schema.fields[0], message, schema, depth: depth)
+    case .listValue:
+      try self.list(schema.fields[0], message, schema, depth: depth)
+    case .value:
+      try self.value(message, schema, depth: depth)
+    case .doubleValue, .floatValue, .int64Value, .uint64Value, .int32Value, .uint32Value, .boolValue,
+      .stringValue,
+      .bytesValue:
+      let field = schema.fields[0]
+      _ = try self.value(at: message + field.offset, field, schema, depth: depth)
+    }
+  }
+
+  /// `google.protobuf.Value`: any JSON value.
+  private mutating func value(
+    _ message: UnsafeMutableRawPointer,
+    _ schema: MessageSchema,
+    depth: Int
+  ) throws(ConnectError) {
+    let number: UInt32
+    switch self.reader.peek() {
+    case UInt8(ascii: "n"): number = 1
+    case UInt8(ascii: "\""): number = 3
+    case UInt8(ascii: "{"): number = 5
+    case UInt8(ascii: "t"), UInt8(ascii: "f"): number = 4
+    case UInt8(ascii: "["): number = 6
+    default: number = 2
+    }
+    guard let field = schema.field(number: number) else { return }
+    field.select(in: message)
+    if number == 1 {
+      guard self.reader.takeWord("null") else { throw self.reader.failure("a value expected") }
+      (message + field.offset).storeBytes(of: 0, as: Int32.self)
+    } else {
+      _ = try self.value(at: message + field.offset, field, schema, depth: depth)
+    }
+  }
+
+  private mutating func fieldMask(
+    _ message: UnsafeMutableRawPointer,
+    _ schema: MessageSchema
+  ) throws(ConnectError) {
+    let text = try self.reader.string()
+    if text.isEmpty { return }
+    let field = schema.fields[0]
+    var array = GrowingArray(field)
+    for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let path = FieldMaskPath.snakeCase(String(name)), !path.isEmpty, !path.utf8.contains(0) else {
+        throw self.reader.failure("\(schema.name): '\(name)' is no path")
+      }
+      let place = try array.next(self.memory)
+      try self.memory.storeString(path, field, at: place)
+      array.keep()
+    }
+    array.store(in: message)
+  }
+
+  // MARK: Any
+
+  private mutating func any(
+    _ message: UnsafeMutableRawPointer,
+    _ schema: MessageSchema,
+    depth: Int
+  ) throws(ConnectError) {
+    // The type may be anywhere in the object: it is read ahead.
+    var ahead = self.reader
+    guard let url = try Self.typeURL(&ahead) else {
+      try self.reader.expect("{")
+      guard self.reader.take("}") else { throw self.reader.failure("\(schema.name): '@type' expected") }
+      return
+    }
+    guard let inner = self.types.message(typeURL: url), !url.utf8.contains(0) else {
+      throw self.reader.failure("\(schema.name): the type '\(url)' is not known")
+    }
+    // In an arena of its own, as it goes into the message as bytes.
+    let content = MessageHandle(inner.descriptor, graph: self.types)
+    content.storage.arena.pointee.limit = self.memory.limit
+    var decoding = JSONDecoding(
+      reader: self.reader,
+      memory: DecodingMemory(arena: content.storage.arena, limit: self.memory.limit),
+      types: self.types,
+      ignoresUnknownFields: self.ignoresUnknownFields,
+      limits: self.limits
+    )
+    if inner.wellKnown != nil {
+      try decoding.wellKnownInAny(content.pointer, inner, depth: depth + 1)
+    } else {
+      guard depth + 1 < self.limits.maximumDepth else { throw self.tooDeep(schema) }
+      try decoding.fields(content.pointer, inner, depth: depth + 1, isInAny: true)
+    }
+    self.reader = decoding.reader
+    let bytes = try BinaryCoding.encode(content)
+    try self.memory.storeString(url, schema.fields[0], at: message + schema.fields[0].offset)
+    try self.memory.storeBytes(bytes, at: message + schema.fields[1].offset)
+  }
+
+  /// A message whose JSON may not be an object, in the member `value`.
+  private mutating func wellKnownInAny(
+    _ message: UnsafeMutableRawPointer,
+    _ schema: MessageSchema,
+    depth: Int
+  ) throws(ConnectError) {
+    try self.reader.expect("{")
+    var hasValue = false
+    repeat {
+      let name = try self.reader.string()
+      try self.reader.expect(":")
+      if name == "value", !hasValue {
+        hasValue = true
+        try self.message(message, schema, depth: depth)
+      } else if name == "@type" || self.ignoresUnknownFields {
+        try self.reader.skipValue()
+      } else {
+        throw self.reader.failure("\(schema.name) has no field '\(name)'")
+      }
+    } while self.reader.take(",")
+    try self.reader.expect("}")
+    guard hasValue else { throw self.reader.failure("\(schema.name): 'value' expected") }
+  }
+
+  /// The member `@type` of an object.
+  private static func typeURL(_ reader: inout JSONReader) throws(ConnectError) -> String? {
+    try reader.expect("{")
+    if reader.take("}") { return nil }
+    repeat {
+      let name = try reader.string()
+      try reader.expect(":")
+      if name == "@type" { return try reader.string() }
+      try reader.skipValue()
+    } while reader.take(",")
+    return nil
+  }
+}
+
+extension DecodingMemory {
+  /// - Parameter text: Without NUL if the field is a C string.
+  func storeString(_ text: String, _ field: FieldSchema, at place: UnsafeMutableRawPointer)
+    throws(ConnectError)
+  {
+    if field.isStringAsBytes {
+      try self.storeBytes(ByteBuffer(string: text), at: place)
+      return
+    }
+    let copy = try self.allocate(text.utf8.count + 1)
+    for (index, byte) in text.utf8.enumerated() {
+      copy.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
+    }
+    copy.storeBytes(of: 0, toByteOffset: text.utf8.count, as: UInt8.self)
+    place.storeBytes(of: copy, as: UnsafeMutableRawPointer?.self)
+  }
+}

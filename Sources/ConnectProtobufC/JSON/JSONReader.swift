@@ -1,0 +1,271 @@
+internal import Connect
+
+/// Reads JSON text (RFC 8259) piece by piece.
+struct JSONReader {
+  private let start: UnsafePointer<UInt8>
+  private let end: UnsafePointer<UInt8>
+  private var at: UnsafePointer<UInt8>
+  /// A string that had escapes.
+  private var unescaped: [UInt8] = []
+  private let maximumDepth: Int
+
+  /// - Parameter text: Has to stay as long as the reader and what it returns.
+  init(_ text: UnsafeBufferPointer<UInt8>, maximumDepth: Int) throws(ConnectError) {
+    guard let start = text.baseAddress, text.count > 0 else { throw .undecodable("JSON: no text") }
+    self.start = start
+    self.end = start + text.count
+    self.at = start
+    self.maximumDepth = maximumDepth
+  }
+
+  func failure(_ message: String) -> ConnectError {
+    .undecodable("JSON, byte \(self.at - self.start): \(message)")
+  }
+
+  // MARK: Structure
+
+  private mutating func skipWhitespace() {
+    while self.at < self.end,
+      self.at[0] == 0x20 || self.at[0] == 0x0a || self.at[0] == 0x0d || self.at[0] == 0x09
+    {
+      self.at += 1
+    }
+  }
+
+  /// The first byte of what comes next; 0 at the end.
+  mutating func peek() -> UInt8 {
+    self.skipWhitespace()
+    return self.at < self.end ? self.at[0] : 0
+  }
+
+  /// Takes the character if it comes next.
+  mutating func take(_ character: Unicode.Scalar) -> Bool {
+    guard self.peek() == UInt8(ascii: character) else { return false }
+    self.at += 1
+    return true
+  }
+
+  mutating func expect(_ character: Unicode.Scalar) throws(ConnectError) {
+    guard self.take(character) else { throw self.failure("'\(character)' expected") }
+  }
+
+  mutating func expectEnd() throws(ConnectError) {
+    guard self.peek() == 0, self.at == self.end else { throw self.failure("more text than one value") }
+  }
+
+  /// Takes a word if it comes next: `null`, `true` or `false`.
+  mutating func takeWord(_ word: StaticString) -> Bool {
+    self.skipWhitespace()
+    let count = word.utf8CodeUnitCount
+    guard self.end - self.at >= count else { return false }
+    for index in 0..<count where self.at[index] != word.utf8Start[index] { return false }
+    self.at += count
+    return true
+  }
+
+  // MARK: Strings
+
+  /// Calls `body` with the bytes of a string, which are valid UTF-8.
+  mutating func withString<Result>(
+    _ body: (UnsafeRawBufferPointer) throws(ConnectError) -> Result
+  ) throws(ConnectError) -> Result {
+    try self.expect("\"")
+    let first = self.at
+    while self.at < self.end, self.at[0] != UInt8(ascii: "\""), self.at[0] != UInt8(ascii: "\\") {
+      guard self.at[0] >= 0x20 else { throw self.failure("a control character in a string") }
+      self.at += 1
+    }
+    guard self.at < self.end else { throw self.failure("a string without its end") }
+    if case .invalid = UTF8Check(first, count: self.at - first) { throw self.failure("invalid UTF-8") }
+    if self.at[0] == UInt8(ascii: "\"") {
+      self.at += 1
+      return try body(UnsafeRawBufferPointer(start: first, count: self.at - 1 - first))
+    }
+    try self.unescape(from: first)
+    var bytes: [UInt8] = []
+    swap(&bytes, &self.unescaped)
+    defer { swap(&bytes, &self.unescaped) }
+    do {
+      return try bytes.withUnsafeBytes { try body($0) }
+    } catch {
+      throw error as? ConnectError ?? self.failure("\(error)")
+    }
+  }
+
+  mutating func string() throws(ConnectError) -> String {
+    try self.withString { bytes throws(ConnectError) in String(decoding: bytes, as: UTF8.self) }
+  }
+
+  private mutating func unescape(from first: UnsafePointer<UInt8>) throws(ConnectError) {
+    self.unescaped.removeAll(keepingCapacity: true)
+    self.unescaped.append(contentsOf: UnsafeBufferPointer(start: first, count: self.at - first))
+    while true {
+      guard self.at < self.end else { throw self.failure("a string without its end") }
+      let byte = self.at[0]
+      self.at += 1
+      if byte == UInt8(ascii: "\"") { break }
+      guard byte >= 0x20 else { throw self.failure("a control character in a string") }
+      if byte == UInt8(ascii: "\\") {
+        try self.escape()
+      } else {
+        self.unescaped.append(byte)
+      }
+    }
+    let isValid = self.unescaped.withUnsafeBufferPointer { bytes in
+      guard let start = bytes.baseAddress else { return true }
+      if case .invalid = UTF8Check(start, count: bytes.count) { return false }
+      return true
+    }
+    guard isValid else { throw self.failure("invalid UTF-8") }
+  }
+
+  private mutating func escape() throws(ConnectError) {
+    guard self.at < self.end else { throw self.failure("a string without its end") }
+    let byte = self.at[0]
+    self.at += 1
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): self.unescaped.append(byte)
+    case UInt8(ascii: "b"): self.unescaped.append(8)
+    case UInt8(ascii: "f"): self.unescaped.append(12)
+    case UInt8(ascii: "n"): self.unescaped.append(10)
+    case UInt8(ascii: "r"): self.unescaped.append(13)
+    case UInt8(ascii: "t"): self.unescaped.append(9)
+    case UInt8(ascii: "u"):
+      var code = try self.fourDigits()
+      if (0xd800..<0xdc00).contains(code) {
+        guard self.end - self.at >= 2, self.at[0] == UInt8(ascii: "\\"), self.at[1] == UInt8(ascii: "u")
+        else {
+          throw self.failure("half of a surrogate pair")
+        }
+        self.at += 2
+        let low = try self.fourDigits()
+        guard (0xdc00..<0xe000).contains(low) else { throw self.failure("half of a surrogate pair") }
+        code = 0x10000 + (code - 0xd800) << 10 + (low - 0xdc00)
+      }
+      guard let scalar = Unicode.Scalar(code) else { throw self.failure("half of a surrogate pair") }
+      self.unescaped.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+    default:
+      throw self.failure("an escape that JSON lacks")
+    }
+  }
+
+  private mutating func fourDigits() throws(ConnectError) -> UInt32 {
+    guard self.end - self.at >= 4 else { throw self.failure("four digits expected") }
+    var code: UInt32 = 0
+    for _ in 0..<4 {
+      let byte = self.at[0]
+      let digit: UInt8 =
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: throw self.failure("four digits expected")
+        }
+      code = code << 4 | UInt32(digit)
+      self.at += 1
+    }
+    return code
+  }
+
+  // MARK: Numbers
+
+  /// The text of a number.
+  mutating func number() throws(ConnectError) -> UnsafeRawBufferPointer {
+    self.skipWhitespace()
+    let rest = UnsafeRawBufferPointer(start: self.at, count: self.end - self.at)
+    guard let length = JSONNumber.length(rest) else { throw self.failure("a value expected") }
+    self.at += length
+    return UnsafeRawBufferPointer(rebasing: rest[..<length])
+  }
+
+  // MARK: Values to pass over
+
+  mutating func skipValue(depth: Int = 0) throws(ConnectError) {
+    guard depth <= self.maximumDepth else {
+      throw .undecodable("JSON: more than \(self.maximumDepth) nested values", .resourceExhausted)
+    }
+    switch self.peek() {
+    case UInt8(ascii: "{"):
+      try self.expect("{")
+      if self.take("}") { return }
+      repeat {
+        try self.withString { _ throws(ConnectError) in }
+        try self.expect(":")
+        try self.skipValue(depth: depth + 1)
+      } while self.take(",")
+      try self.expect("}")
+    case UInt8(ascii: "["):
+      try self.expect("[")
+      if self.take("]") { return }
+      repeat { try self.skipValue(depth: depth + 1) } while self.take(",")
+      try self.expect("]")
+    case UInt8(ascii: "\""):
+      try self.withString { _ throws(ConnectError) in }
+    default:
+      if self.takeWord("null") || self.takeWord("true") || self.takeWord("false") { return }
+      _ = try self.number()
+    }
+  }
+}
+
+/// Numbers as JSON writes them.
+enum JSONNumber {
+  /// The length of the number at the start of `text`; nil if there is none.
+  static func length(_ text: UnsafeRawBufferPointer) -> Int? {
+    var index = 0
+    func isDigit() -> Bool { index < text.count && (0x30...0x39).contains(text[index]) }
+    func skipDigits() -> Bool {
+      guard isDigit() else { return false }
+      while isDigit() { index += 1 }
+      return true
+    }
+    if index < text.count, text[index] == UInt8(ascii: "-") { index += 1 }
+    let first = index
+    guard skipDigits(), text[first] != UInt8(ascii: "0") || index == first + 1 else { return nil }
+    if index < text.count, text[index] == UInt8(ascii: ".") {
+      index += 1
+      guard skipDigits() else { return nil }
+    }
+    if index < text.count, text[index] | 0x20 == UInt8(ascii: "e") {
+      index += 1
+      if index < text.count, text[index] == UInt8(ascii: "+") || text[index] == UInt8(ascii: "-") {
+        index += 1
+      }
+      guard skipDigits() else { return nil }
+    }
+    return index
+  }
+
+  /// The integer that the whole of `text` stands for, also as `1.0` or `1e3`.
+  static func integer<I: FixedWidthInteger>(_ text: UnsafeRawBufferPointer, as type: I.Type) -> I? {
+    let isNegative = text.first == UInt8(ascii: "-")
+    var index = isNegative ? 1 : 0
+    guard index < text.count else { return nil }
+    var value: I = 0
+    while index < text.count {
+      let digit = text[index] &- UInt8(ascii: "0")
+      guard digit < 10 else { return self.unusualInteger(text) }
+      let (product, overflows) = value.multipliedReportingOverflow(by: 10)
+      let (sum, overflowsToo) =
+        isNegative
+        ? product.subtractingReportingOverflow(I(digit)) : product.addingReportingOverflow(I(digit))
+      if overflows || overflowsToo { return nil }
+      value = sum
+      index += 1
+    }
+    return self.length(text) == text.count ? value : nil
+  }
+
+  private static func unusualInteger<I: FixedWidthInteger>(_ text: UnsafeRawBufferPointer) -> I? {
+    self.floatingPoint(text, as: Double.self).flatMap { I(exactly: $0) }
+  }
+
+  /// The number that the whole of `text` stands for; nil if it is too large.
+  static func floatingPoint<F: BinaryFloatingPoint & LosslessStringConvertible>(
+    _ text: UnsafeRawBufferPointer,
+    as type: F.Type
+  ) -> F? {
+    guard self.length(text) == text.count else { return nil }
+    return F(String(decoding: text, as: UTF8.self)).flatMap { $0.isFinite ? $0 : nil }
+  }
+}

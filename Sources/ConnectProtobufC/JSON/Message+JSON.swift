@@ -1,0 +1,64 @@
+public import Connect
+public import NIOCore
+
+extension DynamicMessage {
+  /// proto3's JSON.
+  ///
+  /// - Throws: A ``ConnectError`` with `internal` if something has no JSON: a time out of range, a
+  ///   `google.protobuf.Any` of an unknown type. With `invalid_argument` if the type's descriptor set is not known.
+  public func jsonBytes(options: JSONCodingOptions = JSONCodingOptions()) throws -> ByteBuffer {
+    try self.descriptor.checkJSON()
+    try StructCheck.check(self.handle)
+    var encoding = JSONEncoding(options: options, graph: self.descriptor.graph)
+    try withExtendedLifetime(self.handle.storage) {
+      try encoding.message(self.handle.pointer, self.descriptor.schema)
+    }
+    return encoding.out.bytes
+  }
+
+  /// A message from proto3's JSON. Of the options, ``JSONCodingOptions/ignoreUnknownFields`` counts.
+  ///
+  /// - Throws: A ``ConnectError`` with `internal` that says where in the text, with `resource_exhausted` past a limit.
+  public init(
+    _ descriptor: MessageDescriptor,
+    jsonBytes bytes: ByteBuffer,
+    options: JSONCodingOptions = JSONCodingOptions(),
+    limits: DecodingLimits = .defaults
+  ) throws {
+    try descriptor.checkJSON()
+    let handle = try bytes.withUnsafeReadableBytes {
+      try JSONDecoding.decode(
+        $0,
+        descriptor.schema,
+        graph: descriptor.graph,
+        ignoresUnknownFields: options.ignoreUnknownFields,
+        limits: limits
+      )
+    }
+    self.init(descriptor: descriptor, handle: handle)
+  }
+}
+
+extension CMessage {
+  /// proto3's JSON; see ``DynamicMessage/jsonBytes(options:)``.
+  public func jsonBytes(options: JSONCodingOptions = JSONCodingOptions()) throws -> ByteBuffer {
+    try self.dynamic().jsonBytes(options: options)
+  }
+
+  /// A message from proto3's JSON; see ``DynamicMessage/init(_:jsonBytes:options:limits:)``.
+  public init(
+    jsonBytes bytes: ByteBuffer,
+    options: JSONCodingOptions = JSONCodingOptions(),
+    limits: DecodingLimits = .defaults
+  ) throws {
+    let descriptor = try Struct.messageType.messageDescriptor()
+    try self.init(DynamicMessage(descriptor, jsonBytes: bytes, options: options, limits: limits))
+  }
+}
+
+extension MessageDescriptor {
+  fileprivate func checkJSON() throws(ConnectError) {
+    guard let name = self.graph.messageWithoutMetadata else { return }
+    throw .misuse("JSON needs the descriptor set of \(name)")
+  }
+}

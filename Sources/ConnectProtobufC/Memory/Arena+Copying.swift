@@ -1,0 +1,117 @@
+internal import CProtobufC
+
+extension UnsafeMutablePointer<Arena> {
+  func take(_ size: Int) -> UnsafeMutableRawPointer {
+    self.pointee.take(size)
+  }
+
+  /// An initialised message.
+  func newMessage(_ descriptor: MessageDescriptorPointer) -> UnsafeMutableRawPointer {
+    let message = self.take(descriptor.pointee.sizeof_message)
+    descriptor.initialize(message)
+    return message
+  }
+
+  /// A C string of `bytes`, which must not contain NUL.
+  func newString(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutableRawPointer {
+    let copy = self.take(bytes.count + 1)
+    copy.store(bytes)
+    copy.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
+    return copy
+  }
+
+  /// A copy of `bytes`.
+  func newBytes(_ bytes: UnsafeRawBufferPointer) -> ProtobufCBinaryData {
+    guard bytes.count > 0 else { return ProtobufCBinaryData() }
+    let copy = self.take(bytes.count)
+    copy.store(bytes)
+    return ProtobufCBinaryData(len: bytes.count, data: copy.assumingMemoryBound(to: UInt8.self))
+  }
+
+  /// A copy of `message` with all that it holds.
+  func copy(_ message: UnsafeRawPointer) -> UnsafeMutableRawPointer {
+    let descriptor = message.load(as: MessageDescriptorPointer.self)
+    let size = descriptor.pointee.sizeof_message
+    let copy = self.take(size)
+    copy.copyMemory(from: message, byteCount: size)
+    for field in descriptor.fieldPointers {
+      if field.pointee.isOneofMember {
+        let setCase = message.load(fromByteOffset: Int(field.pointee.quantifier_offset), as: UInt32.self)
+        if setCase != field.pointee.id { continue }
+      }
+      let kind = field.pointee.kind
+      let place = copy + Int(field.pointee.offset)
+      guard field.pointee.isRepeated else {
+        self.copyPointee(of: place, kind, defaultValue: field.pointee.default_value)
+        continue
+      }
+      let count = message.load(fromByteOffset: Int(field.pointee.quantifier_offset), as: Int.self)
+      guard count > 0, let array = place.load(as: UnsafeRawPointer?.self) else { continue }
+      let newArray = self.take(count * kind.size)
+      newArray.copyMemory(from: array, byteCount: count * kind.size)
+      place.storeBytes(of: newArray, as: UnsafeMutableRawPointer?.self)
+      if kind.isPackable { continue }
+      for index in 0..<count { self.copyPointee(of: newArray + index * kind.size, kind, defaultValue: nil) }
+    }
+    self.copyUnknownFields(of: copy.assumingMemoryBound(to: ProtobufCMessage.self))
+    return copy
+  }
+
+  /// Replaces what the value at `place` points to by a copy. Default values stay: they live as long as the descriptor.
+  private func copyPointee(
+    of place: UnsafeMutableRawPointer,
+    _ kind: FieldKind,
+    defaultValue: UnsafeRawPointer?
+  ) {
+    switch kind {
+    case .string:
+      guard let text = place.load(as: UnsafeRawPointer?.self), text != defaultValue else { return }
+      let size = CString.length(text) + 1
+      let copy = self.take(size)
+      copy.copyMemory(from: text, byteCount: size)
+      place.storeBytes(of: copy, as: UnsafeMutableRawPointer?.self)
+    case .bytes:
+      let bytes = place.load(as: ProtobufCBinaryData.self)
+      // What is wrong stays wrong, and is found when the copy is encoded.
+      guard let data = bytes.data, bytes.len > 0 else { return }
+      let copy = self.newBytes(UnsafeRawBufferPointer(start: data, count: bytes.len))
+      place.storeBytes(of: copy, as: ProtobufCBinaryData.self)
+    case .message:
+      guard let message = place.load(as: UnsafeRawPointer?.self), message != defaultValue else { return }
+      place.storeBytes(of: self.copy(message), as: UnsafeMutableRawPointer?.self)
+    default:
+      break
+    }
+  }
+
+  private func copyUnknownFields(of message: UnsafeMutablePointer<ProtobufCMessage>) {
+    let count = Int(message.pointee.n_unknown_fields)
+    guard count > 0, let fields = message.pointee.unknown_fields else { return }
+    let size = count * MemoryLayout<ProtobufCMessageUnknownField>.stride
+    let memory = self.take(size)
+    memory.copyMemory(from: fields, byteCount: size)
+    let copies = memory.bindMemory(to: ProtobufCMessageUnknownField.self, capacity: count)
+    for index in 0..<count {
+      copies[index].data =
+        self.newBytes(UnsafeRawBufferPointer(start: copies[index].data, count: copies[index].len)).data
+    }
+    message.pointee.unknown_fields = copies
+  }
+}
+
+extension UnsafePointer<ProtobufCMessageDescriptor> {
+  /// Sets the memory of a message to the empty message.
+  func initialize(_ message: UnsafeMutableRawPointer) {
+    if self.pointee.message_init != nil {
+      protobuf_c_message_init(self, message)
+      return
+    }
+    // Descriptors made at run time have no function; libprotobuf-c does the same for those, but only in a decode.
+    message.initializeMemory(as: UInt8.self, repeating: 0, count: self.pointee.sizeof_message)
+    message.storeBytes(of: self, as: MessageDescriptorPointer.self)
+    for field in self.fieldPointers where !field.pointee.isRepeated {
+      guard let value = field.pointee.default_value else { continue }
+      (message + Int(field.pointee.offset)).copyMemory(from: value, byteCount: field.pointee.kind.size)
+    }
+  }
+}

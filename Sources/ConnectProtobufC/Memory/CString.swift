@@ -1,0 +1,23 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Reading C strings.
+@usableFromInline
+enum CString {
+  /// The bytes before the NUL.
+  static func length(_ text: UnsafeRawPointer) -> Int {
+    strlen(text.assumingMemoryBound(to: CChar.self))
+  }
+
+  /// Empty for a null pointer.
+  @usableFromInline
+  static func string(_ text: UnsafeRawPointer?) -> String {
+    guard let text else { return "" }
+    return String(decoding: UnsafeRawBufferPointer(start: text, count: self.length(text)), as: UTF8.self)
+  }
+}

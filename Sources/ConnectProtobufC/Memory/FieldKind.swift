@@ -1,0 +1,74 @@
+internal import CProtobufC
+
+/// A field's type, with the numbers of `ProtobufCType`.
+enum FieldKind: UInt8 {
+  case int32, sint32, sfixed32
+  case int64, sint64, sfixed64
+  case uint32, fixed32
+  case uint64, fixed64
+  case float, double
+  case bool
+  case enumeration
+  case string, bytes, message
+
+  @inline(__always)
+  init(_ type: ProtobufCType) {
+    // Another number cannot come from protoc-c; as a message it finds no descriptor and is refused.
+    self = FieldKind(rawValue: UInt8(truncatingIfNeeded: type.rawValue)) ?? .message
+  }
+
+  /// The bytes that a value takes in a struct or an array.
+  var size: Int {
+    switch self {
+    case .int32, .sint32, .sfixed32, .uint32, .fixed32, .float, .bool, .enumeration: 4
+    case .int64, .sint64, .sfixed64, .uint64, .fixed64, .double: 8
+    case .string, .message: MemoryLayout<UnsafeRawPointer>.size
+    case .bytes: MemoryLayout<ProtobufCBinaryData>.size
+    }
+  }
+
+  /// Whether repeated values may come as one length-prefixed run.
+  var isPackable: Bool {
+    switch self {
+    case .string, .bytes, .message: false
+    default: true
+    }
+  }
+
+  var wireType: UInt32 {
+    switch self {
+    case .int32, .sint32, .uint32, .int64, .sint64, .uint64, .bool, .enumeration: 0
+    case .sfixed64, .fixed64, .double: 1
+    case .string, .bytes, .message: 2
+    case .sfixed32, .fixed32, .float: 5
+    }
+  }
+}
+
+extension ProtobufCFieldDescriptor {
+  /// In ``ProtobufCFieldDescriptor/reserved_flags`` of descriptors made at run time: a string whose C type is bytes,
+  /// which unlike a C string can hold a NUL.
+  static let stringAsBytes: UInt32 = 1
+
+  @inline(__always) var kind: FieldKind { FieldKind(self.type) }
+  @inline(__always) var isRepeated: Bool { self.label == PROTOBUF_C_LABEL_REPEATED }
+  @inline(__always) var isOneofMember: Bool { self.flags & PROTOBUF_C_FIELD_FLAG_ONEOF.rawValue != 0 }
+  @inline(__always) var isStringAsBytes: Bool { self.reserved_flags == Self.stringAsBytes }
+
+  var messageDescriptor: MessageDescriptorPointer? {
+    self.descriptor?.assumingMemoryBound(to: ProtobufCMessageDescriptor.self)
+  }
+}
+
+extension UnsafePointer<ProtobufCMessageDescriptor> {
+  var fullName: String { String(cString: self.pointee.name) }
+
+  /// The name of a field for error messages.
+  func name(of field: UnsafePointer<ProtobufCFieldDescriptor>) -> String {
+    "\(self.fullName).\(String(cString: field.pointee.name))"
+  }
+
+  var fieldPointers: some Sequence<UnsafePointer<ProtobufCFieldDescriptor>> {
+    (0..<Int(self.pointee.n_fields)).lazy.map { self.pointee.fields + $0 }
+  }
+}

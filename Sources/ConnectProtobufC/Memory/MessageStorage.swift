@@ -1,0 +1,92 @@
+internal import CProtobufC
+
+/// Owns the memory of one message; the handles on the message and on the messages in it share it.
+///
+/// Safe to share between threads: it is changed only through a handle that holds the one reference to it
+/// (``MessageHandle/makeUnique()``), and otherwise only read.
+final class MessageStorage: @unchecked Sendable {
+  let arena: UnsafeMutablePointer<Arena>
+  /// What has to live as long: the descriptors that were made at run time.
+  let graph: SchemaGraph?
+  /// The memory is somebody else's, so that nothing in it may be changed.
+  let isBorrowed: Bool
+  /// The contents came from a checked source and were not touched by other code since: they need no check before
+  /// they are encoded.
+  var isChecked: Bool
+
+  init(
+    arena: UnsafeMutablePointer<Arena>,
+    graph: SchemaGraph?,
+    isBorrowed: Bool = false,
+    isChecked: Bool
+  ) {
+    self.arena = arena
+    self.graph = graph
+    self.isBorrowed = isBorrowed
+    self.isChecked = isChecked
+  }
+
+  deinit {
+    Arena.destroy(self.arena)
+  }
+}
+
+typealias MessageDescriptorPointer = UnsafePointer<ProtobufCMessageDescriptor>
+
+/// A message in a storage: all that the typed and the dynamic handles have in common.
+struct MessageHandle: Sendable {
+  /// Room for a few small fields.
+  private static let smallCapacity = 256
+
+  private(set) var storage: MessageStorage
+  /// Lives in `storage`. Safe to share for the reason given there.
+  private(set) nonisolated(unsafe) var pointer: UnsafeMutableRawPointer
+
+  init(storage: MessageStorage, pointer: UnsafeMutableRawPointer) {
+    self.storage = storage
+    self.pointer = pointer
+  }
+
+  /// An empty message.
+  init(_ descriptor: MessageDescriptorPointer, graph: SchemaGraph?) {
+    let size = Arena.rounded(descriptor.pointee.sizeof_message)
+    let arena = Arena.make(capacity: size + Self.smallCapacity)
+    self.storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
+    self.pointer = arena.newMessage(descriptor)
+  }
+
+  /// A message of somebody else's, which has to stay and not to change while this handle or a copy of it exists.
+  init(borrowing message: UnsafeRawPointer, graph: SchemaGraph?) {
+    let arena = Arena.make(capacity: 0)
+    self.storage = MessageStorage(arena: arena, graph: graph, isBorrowed: true, isChecked: false)
+    // Never written through: a write finds the storage borrowed and copies.
+    self.pointer = UnsafeMutableRawPointer(mutating: message)
+  }
+
+  /// A copy of all that `message` holds, which was checked.
+  init(copying message: UnsafeRawPointer, graph: SchemaGraph?, isChecked: Bool) {
+    let arena = Arena.make(capacity: 1024)
+    self.storage = MessageStorage(arena: arena, graph: graph, isChecked: isChecked)
+    self.pointer = arena.copy(message)
+  }
+
+  var descriptor: MessageDescriptorPointer {
+    // Every message begins with its descriptor.
+    self.pointer.load(as: MessageDescriptorPointer.self)
+  }
+
+  var base: UnsafePointer<ProtobufCMessage> {
+    UnsafePointer(self.pointer.assumingMemoryBound(to: ProtobufCMessage.self))
+  }
+
+  /// Makes this handle the only one on its memory, so that it may be changed.
+  mutating func makeUnique() {
+    if !self.storage.isBorrowed, isKnownUniquelyReferenced(&self.storage) { return }
+    self = MessageHandle(copying: self.pointer, graph: self.storage.graph, isChecked: self.storage.isChecked)
+  }
+
+  /// The handle of a message inside this one.
+  func child(_ pointer: UnsafeMutableRawPointer) -> MessageHandle {
+    MessageHandle(storage: self.storage, pointer: pointer)
+  }
+}

@@ -1,0 +1,167 @@
+internal import CProtobufC
+internal import Connect
+public import NIOCore
+
+/// A message in the struct that protoc-c made for it, with all its memory.
+///
+/// A value: a copy shares the memory until one of the two is changed. Fields are read by their names in C:
+///
+/// ```swift
+/// var request = CMessage<Acme__V1__GetRequest>()
+/// try request.update { fields, arena in
+///   fields.id = 5
+///   fields.name = try arena.string("ada")
+/// }
+/// let response = try await client.unary(method, request).get()
+/// print(response.user?.name ?? "")
+/// ```
+@dynamicMemberLookup
+public struct CMessage<Struct: CMessageStruct>: Sendable {
+  private(set) var handle: MessageHandle
+
+  /// An empty message.
+  public init() {
+    self.handle = MessageHandle(Struct.messageType.descriptor, graph: nil)
+  }
+
+  init(handle: MessageHandle) {
+    self.handle = handle
+  }
+
+  // MARK: Encodings
+
+  /// The message in protobuf's binary encoding.
+  ///
+  /// - Throws: A ``ConnectError`` with `internal` that names the type and, where it can, the field; with
+  ///   `resource_exhausted` past a limit.
+  public init(serializedBytes bytes: ByteBuffer, limits: DecodingLimits = .defaults) throws {
+    self.handle = try bytes.withUnsafeReadableBytes {
+      try BinaryCoding.decode($0, Struct.messageType.descriptor, graph: nil, limits: limits)
+    }
+  }
+
+  /// Protobuf's binary encoding.
+  ///
+  /// - Parameter deterministic: Whether equal messages give equal bytes: sorts the entries of maps, if the type's
+  ///   ``CMessageType`` knows the maps.
+  /// - Throws: A ``ConnectError`` with `internal` if the struct has something that cannot be encoded, such as a null
+  ///   pointer in an array.
+  public func serializedBytes(deterministic: Bool = false) throws -> ByteBuffer {
+    guard deterministic else { return try BinaryCoding.encode(self.handle) }
+    return try self.dynamic().serializedBytes(deterministic: true)
+  }
+
+  // MARK: C
+
+  /// A copy of the message at `message`, with all that it holds.
+  ///
+  /// - Throws: A ``ConnectError`` if it is not a message of this type, or not a whole one.
+  public init(copying message: UnsafePointer<Struct>) throws {
+    try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
+      message,
+      Struct.messageType.descriptor
+    )
+    self.handle = MessageHandle(copying: message, graph: nil, isChecked: true)
+  }
+
+  /// The message at `message` itself, without a copy. It has to stay, and not to change, while this value or a copy of
+  /// it exists: until the call that it is used for has ended, and as long as an interceptor keeps it. Changing this
+  /// value makes a copy.
+  ///
+  /// - Throws: A ``ConnectError`` if it is not a message of this type, or not a whole one.
+  public init(unsafeBorrowing message: UnsafePointer<Struct>) throws {
+    try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
+      message,
+      Struct.messageType.descriptor
+    )
+    self.handle = MessageHandle(borrowing: message, graph: nil)
+  }
+
+  /// Calls `body` with the struct, to read it or hand it to C. It is there until `body` returns.
+  public func withUnsafePointer<Result>(_ body: (UnsafePointer<Struct>) throws -> Result) rethrows -> Result {
+    try withExtendedLifetime(self.handle.storage) {
+      try body(UnsafePointer(self.handle.pointer.assumingMemoryBound(to: Struct.self)))
+    }
+  }
+
+  /// A copy for C code, from `malloc`, which has to free it with the function of protoc-c whose name ends with
+  /// `__free_unpacked`.
+  public func copyForC() throws -> UnsafeMutablePointer<Struct> {
+    let bytes = try BinaryCoding.encode(self.handle)
+    let message = bytes.withUnsafeReadableBytes { bytes in
+      protobuf_c_message_unpack(
+        self.handle.descriptor,
+        nil,
+        bytes.count,
+        bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+      )
+    }
+    guard let message else {
+      throw ConnectError(code: .resourceExhausted, message: "no memory for a \(Struct.messageType.name)")
+    }
+    return UnsafeMutableRawPointer(message).assumingMemoryBound(to: Struct.self)
+  }
+
+  /// Calls `body` with the fields, to change them. What they point to has to come from the arena, or to live as long as
+  /// all programs (C constants). C's rules hold: an array has as many values as its count says, and the case of a oneof
+  /// says which member is set.
+  ///
+  /// Safe, and by name: ``set(_:to:)``.
+  public mutating func update<Result>(_ body: (inout Struct, CMessageArena) throws -> Result) rethrows
+    -> Result
+  {
+    self.handle.makeUnique()
+    self.handle.storage.isChecked = false
+    return try withExtendedLifetime(self.handle.storage) {
+      try body(
+        &self.handle.pointer.assumingMemoryBound(to: Struct.self).pointee,
+        CMessageArena(storage: self.handle.storage)
+      )
+    }
+  }
+
+  // MARK: Fields by name
+
+  /// The same message, its fields found by name or number; shares the memory.
+  ///
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if the type's descriptor set cannot be used.
+  public func dynamic() throws -> DynamicMessage {
+    DynamicMessage(descriptor: try Struct.messageType.messageDescriptor(), handle: self.handle)
+  }
+
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if `message` is of another type, or of another descriptor
+  ///   pool.
+  public init(_ message: DynamicMessage) throws {
+    guard message.handle.descriptor == Struct.messageType.descriptor else {
+      throw ConnectError.misuse("a \(message.descriptor.name) is no struct \(Struct.self)")
+    }
+    self.handle = message.handle
+  }
+
+  /// Sets a field, found by its name in the proto file or by its number; see ``DynamicMessage/set(_:to:)``.
+  public mutating func set(_ key: some FieldKey, to value: FieldValue) throws {
+    var message = try self.dynamic()
+    // So that the memory has one owner while it is changed.
+    self.handle = MessageHandle(Struct.messageType.descriptor, graph: nil)
+    defer { self.handle = message.handle }
+    try message.set(key, to: value)
+  }
+
+  /// The value of a field, found by its name in the proto file or by its number; see ``DynamicMessage/value(of:)``.
+  public func value(of key: some FieldKey) throws -> FieldValue {
+    try self.dynamic().value(of: key)
+  }
+}
+
+/// Two messages are equal if they have equal bytes, maps in any order.
+extension CMessage: Hashable {
+  public static func == (left: CMessage, right: CMessage) -> Bool {
+    guard left.handle.pointer != right.handle.pointer else { return true }
+    return (try? left.serializedBytes(deterministic: true))
+      == (try? right.serializedBytes(deterministic: true))
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(try? self.serializedBytes(deterministic: true))
+  }
+}

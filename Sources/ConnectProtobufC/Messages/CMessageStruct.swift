@@ -1,0 +1,88 @@
+internal import CProtobufC
+public import Connect
+public import NIOCore
+internal import Synchronization
+
+/// A struct that protoc-c made of a message. Generated code conforms them, with the names of both modules:
+///
+/// ```swift
+/// extension AcmeStructs.Acme__V1__User: ConnectProtobufC.CMessageStruct {
+///   public static let messageType = CMessageType<Self>(acme__v1__user__init, descriptors: acmeDescriptors)
+/// }
+/// ```
+public protocol CMessageStruct: SendableMetatype {
+  static var messageType: CMessageType<Self> { get }
+}
+
+/// What the module has to know of a protoc-c struct.
+public final class CMessageType<Struct>: Sendable {
+  /// A constant of the C code.
+  nonisolated(unsafe) let descriptor: MessageDescriptorPointer
+  private let descriptors: DescriptorSource?
+  private let graph = Mutex<SchemaGraph?>(nil)
+
+  /// - Parameters:
+  ///   - initialize: protoc-c's function that makes a struct the empty message; its name ends with `__init`.
+  ///   - descriptors: The proto file's, for what protoc-c leaves out: names in JSON and which fields are maps. Without
+  ///     it there is no JSON, and maps are lists of entries.
+  public init(_ initialize: (UnsafeMutablePointer<Struct>) -> Void, descriptors: DescriptorSource? = nil) {
+    let message = UnsafeMutablePointer<Struct>.allocate(capacity: 1)
+    defer { message.deallocate() }
+    initialize(message)
+    // All of protoc-c's structs begin with a pointer to their descriptor.
+    self.descriptor = UnsafeRawPointer(message).load(as: MessageDescriptorPointer.self)
+    self.descriptors = descriptors
+  }
+
+  /// The message's full name.
+  public var name: String { self.descriptor.fullName }
+
+  /// The fields, for finding them by name; made at first use.
+  func messageDescriptor() throws(ConnectError) -> MessageDescriptor {
+    let pool = try self.descriptors?.pool()
+    let graph = self.graph.withLock { graph in
+      let made = graph ?? SchemaGraph([self.descriptor], metadata: pool?.metadata, typesOfAny: pool?.graph)
+      graph = made
+      return made
+    }
+    guard let schema = graph.messages[self.name] else { throw .misuse("\(self.name) has no descriptor") }
+    return MessageDescriptor(graph: graph, schema: schema)
+  }
+}
+
+/// The descriptor set of a proto file and its imports, in generated code; read when it is needed first.
+public final class DescriptorSource: Sendable {
+  private let bytes: @Sendable () -> ByteBuffer?
+  private let made = Mutex<Result<DescriptorPool, ConnectError>?>(nil)
+
+  /// - Parameter base64: A serialized `google.protobuf.FileDescriptorSet` with all imports, in base64.
+  public init(base64: StaticString) {
+    self.bytes = { base64.withUTF8Buffer { Base64.decode(UnsafeRawBufferPointer($0)) } }
+  }
+
+  /// - Parameter bytes: A serialized `google.protobuf.FileDescriptorSet` with all imports.
+  public init(_ bytes: ByteBuffer) {
+    self.bytes = { bytes }
+  }
+
+  /// Everything in the set, also for ``DynamicMessage``.
+  ///
+  /// - Throws: As ``DescriptorPool/init(serializedFileDescriptorSet:)``.
+  public func pool() throws(ConnectError) -> DescriptorPool {
+    let result = self.made.withLock { made in
+      let result = made ?? self.make()
+      made = result
+      return result
+    }
+    return try result.get()
+  }
+
+  private func make() -> Result<DescriptorPool, ConnectError> {
+    guard let bytes = self.bytes() else { return .failure(.misuse("the descriptor set is not base64")) }
+    do {
+      return .success(try DescriptorPool(serializedFileDescriptorSet: bytes))
+    } catch {
+      return .failure(ConnectError(error, code: .invalidArgument))
+    }
+  }
+}

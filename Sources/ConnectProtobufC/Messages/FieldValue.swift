@@ -1,0 +1,77 @@
+public import NIOCore
+
+/// A value of a field that is known at run time.
+public enum FieldValue: Sendable, Hashable {
+  case bool(Bool)
+  /// All signed integers.
+  case int(Int64)
+  /// All unsigned integers.
+  case uint(UInt64)
+  /// `float` and `double`.
+  case double(Double)
+  case string(String)
+  case bytes(ByteBuffer)
+  /// The value's number, which need not have a name.
+  case enumeration(Int32)
+  case message(DynamicMessage)
+  case list([FieldValue])
+  case map([FieldValue: FieldValue])
+}
+
+extension FieldValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+  ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+  public init(booleanLiteral value: Bool) { self = .bool(value) }
+
+  public init(integerLiteral value: Int64) { self = .int(value) }
+
+  public init(floatLiteral value: Double) { self = .double(value) }
+
+  public init(stringLiteral value: String) { self = .string(value) }
+
+  public init(arrayLiteral elements: FieldValue...) { self = .list(elements) }
+
+  public init(dictionaryLiteral elements: (FieldValue, FieldValue)...) {
+    self = .map(Dictionary(elements) { _, last in last })
+  }
+}
+
+extension FieldValue {
+  /// For errors.
+  var kindName: String {
+    switch self {
+    case .bool: "a Boolean"
+    case .int, .uint: "an integer"
+    case .double: "a floating-point number"
+    case .string: "a string"
+    case .bytes: "bytes"
+    case .enumeration: "an enum value"
+    case .message(let message): "a \(message.descriptor.name)"
+    case .list: "a list"
+    case .map: "a map"
+    }
+  }
+}
+
+/// What names a field: the proto file's name for it, or its number.
+public protocol FieldKey: Sendable {
+  /// Finds the field among those of a message.
+  func find(in descriptor: MessageDescriptor) -> FieldReference?
+}
+
+/// A field of a message that is known at run time.
+public struct FieldReference: Sendable {
+  let schema: FieldSchema
+}
+
+extension String: FieldKey {
+  public func find(in descriptor: MessageDescriptor) -> FieldReference? {
+    descriptor.schema.field(named: self).map(FieldReference.init)
+  }
+}
+
+extension Int: FieldKey {
+  public func find(in descriptor: MessageDescriptor) -> FieldReference? {
+    UInt32(exactly: self).flatMap { descriptor.schema.field(number: $0) }.map(FieldReference.init)
+  }
+}

@@ -1,0 +1,276 @@
+internal import CProtobufC
+internal import Connect
+internal import SwiftProtobuf
+
+/// Makes libprotobuf-c's descriptors of a descriptor set, without protoc-c.
+struct DescriptorBuilder {
+  private typealias Field = Google_Protobuf_FieldDescriptorProto
+
+  private struct Message {
+    var proto: Google_Protobuf_DescriptorProto
+    var isProto3: Bool
+    var descriptor: UnsafeMutablePointer<ProtobufCMessageDescriptor>
+  }
+
+  private static let largestFieldNumber: Int32 = 536_870_911
+
+  let memory = DescriptorMemory()
+  private var messages: [String: Message] = [:]
+  private var enumDescriptors: [String: UnsafeMutablePointer<ProtobufCEnumDescriptor>] = [:]
+  private(set) var metadata = SchemaGraph.Metadata(messages: [:], enums: [:])
+
+  init(_ set: Google_Protobuf_FileDescriptorSet) throws(ConnectError) {
+    let names = Set(set.file.map(\.name))
+    for file in set.file {
+      if let missing = file.dependency.first(where: { !names.contains($0) }) {
+        throw .misuse("\(file.name) imports \(missing), which the descriptor set lacks")
+      }
+      guard ["", "proto2", "proto3"].contains(file.syntax) else {
+        throw .misuse("\(file.name): the syntax '\(file.syntax)' is not supported")
+      }
+      for proto in file.enumType { try self.add(proto, in: file.package) }
+      for proto in file.messageType {
+        try self.add(proto, in: file.package, isProto3: file.syntax == "proto3")
+      }
+    }
+    for message in self.messages.values { try self.fill(message) }
+  }
+
+  var descriptors: [MessageDescriptorPointer] { self.messages.values.map { UnsafePointer($0.descriptor) } }
+
+  // MARK: Names
+
+  private func fullName(_ name: String, in scope: String) throws(ConnectError) -> String {
+    let fullName = scope.isEmpty ? name : "\(scope).\(name)"
+    guard !name.isEmpty, !fullName.utf8.contains(0) else {
+      throw .misuse("'\(fullName)' is no name of a type")
+    }
+    guard self.messages[fullName] == nil, self.metadata.enums[fullName] == nil else {
+      throw .misuse("\(fullName) is there twice")
+    }
+    return fullName
+  }
+
+  private mutating func add(_ proto: Google_Protobuf_EnumDescriptorProto, in scope: String)
+    throws(ConnectError)
+  {
+    let name = try self.fullName(proto.name, in: scope)
+    self.metadata.enums[name] = EnumSchema(name: name, values: proto.value.map { ($0.name, $0.number) })
+    var descriptor = ProtobufCEnumDescriptor()
+    descriptor.magic = UInt32(PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC)
+    descriptor.name = self.memory.string(name)
+    self.enumDescriptors[name] = self.memory.one(descriptor)
+  }
+
+  private mutating func add(
+    _ proto: Google_Protobuf_DescriptorProto,
+    in scope: String,
+    isProto3: Bool
+  ) throws(ConnectError) {
+    let name = try self.fullName(proto.name, in: scope)
+    var descriptor = ProtobufCMessageDescriptor()
+    descriptor.magic = UInt32(PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC)
+    descriptor.name = self.memory.string(name)
+    descriptor.short_name = self.memory.string(proto.name)
+    descriptor.c_name = descriptor.name
+    descriptor.package_name = self.memory.string(scope)
+    self.messages[name] = Message(proto: proto, isProto3: isProto3, descriptor: self.memory.one(descriptor))
+    self.metadata.messages[name] = SchemaGraph.Metadata.Message(
+      isMapEntry: proto.options.mapEntry,
+      jsonNames: Dictionary(proto.field.filter(\.hasJsonName).map { ($0.name, $0.jsonName) }) { first, _ in
+        first
+      }
+    )
+    for inner in proto.enumType { try self.add(inner, in: name) }
+    for inner in proto.nestedType { try self.add(inner, in: name, isProto3: isProto3) }
+  }
+
+  /// protoc writes the names of types in full, with a dot in front.
+  private func key(_ typeName: String) -> String {
+    typeName.hasPrefix(".") ? String(typeName.dropFirst()) : typeName
+  }
+
+  // MARK: Fields
+
+  private func fill(_ message: Message) throws(ConnectError) {
+    let name = UnsafePointer(message.descriptor).fullName
+    let protos = message.proto.field.sorted { $0.number < $1.number }
+    var layout = StructLayout()
+    var oneofs: [Int32: (offset: Int, caseOffset: Int)] = [:]
+    var fields: [ProtobufCFieldDescriptor] = []
+    var names: Set<String> = []
+    for proto in protos {
+      let isRepeatedNumber = fields.last.map { $0.id == UInt32(bitPattern: proto.number) } ?? false
+      guard proto.number >= 1, proto.number <= Self.largestFieldNumber, !isRepeatedNumber else {
+        throw .misuse("\(name).\(proto.name): the field number \(proto.number) cannot be used")
+      }
+      guard !proto.name.utf8.contains(0), names.insert(proto.name).inserted else {
+        throw .misuse("\(name).\(proto.name): a name that cannot be used")
+      }
+      var field = try self.field(proto, of: message, name: name)
+      let kind = field.kind
+      if proto.hasOneofIndex, !proto.proto3Optional {
+        // Room for a value of any kind.
+        let place =
+          oneofs[proto.oneofIndex]
+          ?? (layout.add(FieldKind.bytes.size, alignment: 8), layout.add(4, alignment: 4))
+        oneofs[proto.oneofIndex] = place
+        field.offset = UInt32(place.offset)
+        field.quantifier_offset = UInt32(place.caseOffset)
+        field.flags |= PROTOBUF_C_FIELD_FLAG_ONEOF.rawValue
+        // The members share their memory, where a default value of one would be taken for a value of another.
+        field.default_value = nil
+      } else if proto.label == .repeated {
+        field.quantifier_offset = UInt32(layout.add(MemoryLayout<Int>.size, alignment: 8))
+        field.offset = UInt32(layout.add(MemoryLayout<UnsafeRawPointer>.size, alignment: 8))
+      } else {
+        if field.label == PROTOBUF_C_LABEL_OPTIONAL, kind != .message {
+          field.quantifier_offset = UInt32(layout.add(4, alignment: 4))
+        }
+        field.offset = UInt32(layout.add(kind))
+      }
+      fields.append(field)
+    }
+    let descriptor = message.descriptor
+    descriptor.pointee.sizeof_message = layout.add(0, alignment: 8)
+    descriptor.pointee.n_fields = UInt32(fields.count)
+    descriptor.pointee.fields = UnsafePointer(self.memory.array(of: fields))
+    let byName = fields.indices.sorted {
+      protos[$0].name.utf8.lexicographicallyPrecedes(protos[$1].name.utf8)
+    }
+    descriptor.pointee.fields_sorted_by_name = UnsafePointer(self.memory.array(of: byName.map(UInt32.init)))
+    let ranges = Self.ranges(of: fields)
+    descriptor.pointee.n_field_ranges = UInt32(max(0, ranges.count - 1))
+    descriptor.pointee.field_ranges = UnsafePointer(self.memory.array(of: ranges))
+  }
+
+  /// Runs of numbers without a gap, and one more entry that says where the last one ends.
+  private static func ranges(of fields: [ProtobufCFieldDescriptor]) -> [ProtobufCIntRange] {
+    var ranges: [ProtobufCIntRange] = []
+    for (index, field) in fields.enumerated() where index == 0 || fields[index - 1].id + 1 != field.id {
+      ranges.append(ProtobufCIntRange(start_value: Int32(field.id), orig_index: UInt32(index)))
+    }
+    if !ranges.isEmpty { ranges.append(ProtobufCIntRange(start_value: 0, orig_index: UInt32(fields.count))) }
+    return ranges
+  }
+
+  /// All but the offsets.
+  private func field(
+    _ proto: Field,
+    of message: Message,
+    name: String
+  ) throws(ConnectError) -> ProtobufCFieldDescriptor {
+    var field = ProtobufCFieldDescriptor()
+    field.name = self.memory.string(proto.name)
+    field.id = UInt32(bitPattern: proto.number)
+    field.type = try Self.type(proto, name: name)
+    // C strings could not hold a NUL.
+    if proto.type == .string { field.reserved_flags = ProtobufCFieldDescriptor.stringAsBytes }
+    let type = self.key(proto.typeName)
+    if proto.type == .message {
+      guard let inner = self.messages[type]?.descriptor else { throw Self.unknownType(proto, name) }
+      field.descriptor = UnsafeRawPointer(inner)
+    } else if proto.type == .enum {
+      guard let inner = self.enumDescriptors[type] else { throw Self.unknownType(proto, name) }
+      field.descriptor = UnsafeRawPointer(inner)
+    }
+    let isMessage = proto.type == .message
+    switch proto.label {
+    case .repeated: field.label = PROTOBUF_C_LABEL_REPEATED
+    case .required: field.label = PROTOBUF_C_LABEL_REQUIRED
+    case .optional:
+      let hasPresence = !message.isProto3 || proto.proto3Optional || isMessage
+      let isMember = proto.hasOneofIndex && !proto.proto3Optional
+      field.label = hasPresence && !isMember ? PROTOBUF_C_LABEL_OPTIONAL : PROTOBUF_C_LABEL_NONE
+    }
+    let isPacked = proto.options.hasPacked ? proto.options.packed : message.isProto3
+    if proto.label == .repeated, field.kind.isPackable, isPacked {
+      field.flags |= PROTOBUF_C_FIELD_FLAG_PACKED.rawValue
+    }
+    if proto.hasDefaultValue, proto.label != .repeated {
+      field.default_value = try self.defaultValue(proto, type: type, name: name)
+    }
+    return field
+  }
+
+  private static func unknownType(_ proto: Field, _ message: String) -> ConnectError {
+    .misuse("\(message).\(proto.name): the descriptor set lacks the type \(proto.typeName)")
+  }
+
+  private static func type(_ proto: Field, name: String) throws(ConnectError) -> ProtobufCType {
+    switch proto.type {
+    case .double: PROTOBUF_C_TYPE_DOUBLE
+    case .float: PROTOBUF_C_TYPE_FLOAT
+    case .int64: PROTOBUF_C_TYPE_INT64
+    case .uint64: PROTOBUF_C_TYPE_UINT64
+    case .int32: PROTOBUF_C_TYPE_INT32
+    case .fixed64: PROTOBUF_C_TYPE_FIXED64
+    case .fixed32: PROTOBUF_C_TYPE_FIXED32
+    case .bool: PROTOBUF_C_TYPE_BOOL
+    case .string, .bytes: PROTOBUF_C_TYPE_BYTES
+    case .message: PROTOBUF_C_TYPE_MESSAGE
+    case .uint32: PROTOBUF_C_TYPE_UINT32
+    case .enum: PROTOBUF_C_TYPE_ENUM
+    case .sfixed32: PROTOBUF_C_TYPE_SFIXED32
+    case .sfixed64: PROTOBUF_C_TYPE_SFIXED64
+    case .sint32: PROTOBUF_C_TYPE_SINT32
+    case .sint64: PROTOBUF_C_TYPE_SINT64
+    case .group: throw .misuse("\(name).\(proto.name): libprotobuf-c has no groups")
+    }
+  }
+
+  // MARK: Default values of proto2
+
+  private func defaultValue(_ proto: Field, type: String, name: String) throws(ConnectError)
+    -> UnsafeRawPointer
+  {
+    let text = proto.defaultValue
+    func number<T>(_ value: T?) throws(ConnectError) -> UnsafeRawPointer {
+      guard let value else {
+        throw .misuse("\(name).\(proto.name): the default value '\(text)' cannot be used")
+      }
+      return UnsafeRawPointer(self.memory.one(value))
+    }
+    switch proto.type {
+    case .double: return try number(Double(text))
+    case .float: return try number(Float(text))
+    case .int64, .sfixed64, .sint64: return try number(Int64(text))
+    case .uint64, .fixed64: return try number(UInt64(text))
+    case .int32, .sfixed32, .sint32: return try number(Int32(text))
+    case .uint32, .fixed32: return try number(UInt32(text))
+    case .bool: return try number(text == "true" ? Int32(1) : 0)
+    case .enum: return try number(self.metadata.enums[type]?.numbers[text])
+    case .string: return self.bytes(Array(text.utf8))
+    case .bytes: return self.bytes(Self.unescaped(text))
+    case .message, .group: return try number(Int32?.none)
+    }
+  }
+
+  private func bytes(_ bytes: [UInt8]) -> UnsafeRawPointer {
+    bytes.withUnsafeBytes { UnsafeRawPointer(self.memory.one(self.memory.arena.newBytes($0))) }
+  }
+
+  /// Default values of bytes have C escapes.
+  private static func unescaped(_ text: String) -> [UInt8] {
+    let letters: [UInt8: UInt8] = [
+      UInt8(ascii: "n"): 10, UInt8(ascii: "r"): 13, UInt8(ascii: "t"): 9,
+    ]
+    var result: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "\\"), let next = rest.first else {
+        result.append(byte)
+        continue
+      }
+      let digits = rest.prefix(3)
+      if digits.count == 3, let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 8) {
+        result.append(value)
+        rest.removeFirst(3)
+      } else {
+        result.append(letters[next] ?? next)
+        rest.removeFirst()
+      }
+    }
+    return result
+  }
+}

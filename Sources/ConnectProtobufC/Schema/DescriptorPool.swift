@@ -1,0 +1,144 @@
+public import Connect
+public import NIOCore
+internal import SwiftProtobuf
+
+/// Types and services that are known at run time only: from protoc's or buf's descriptor sets, or a server's
+/// reflection.
+///
+/// ```swift
+/// let pool = try DescriptorPool(serializedFileDescriptorSet: bytes)
+/// let method = try pool.method("/acme.v1.Users/Get")
+/// var request = DynamicMessage(method.input)
+/// try request.set("name", to: "ada")
+/// let response = await client.unary(method.spec, request)
+/// ```
+public final class DescriptorPool: Sendable {
+  let graph: SchemaGraph
+  let metadata: SchemaGraph.Metadata
+  /// In the order of the set.
+  public let services: [ServiceDescriptor]
+
+  /// - Parameter bytes: A `google.protobuf.FileDescriptorSet` with all imports, as
+  ///   `protoc --include_imports --descriptor_set_out` writes.
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, lacks an import or a type, or has
+  ///   something that libprotobuf-c cannot do (groups, editions).
+  public convenience init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
+    do {
+      try self.init(Google_Protobuf_FileDescriptorSet(serializedBytes: Array(bytes.readableBytesView)))
+    } catch let error as ConnectError {
+      throw error
+    } catch {
+      throw ConnectError(code: .invalidArgument, message: "no file descriptor set", exception: error)
+    }
+  }
+
+  init(_ set: Google_Protobuf_FileDescriptorSet) throws(ConnectError) {
+    let builder = try DescriptorBuilder(set)
+    let graph = SchemaGraph(builder.descriptors, metadata: builder.metadata, memory: builder.memory)
+    self.graph = graph
+    self.metadata = builder.metadata
+    var services: [ServiceDescriptor] = []
+    for file in set.file {
+      for proto in file.service {
+        services.append(try ServiceDescriptor(proto, package: file.package, graph: graph))
+      }
+    }
+    self.services = services
+  }
+
+  /// The full names of all messages, sorted.
+  public var messageNames: [String] { self.graph.messages.keys.sorted() }
+
+  /// - Parameter name: With its package: `acme.v1.User`.
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is none.
+  public func message(_ name: String) throws -> MessageDescriptor {
+    guard let schema = self.graph.messages[name] else {
+      throw ConnectError.misuse("the descriptor pool has no message \(name)")
+    }
+    return MessageDescriptor(graph: self.graph, schema: schema)
+  }
+
+  /// - Parameter path: `/acme.v1.Users/Get`.
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is none.
+  public func method(_ path: String) throws -> MethodDescriptor {
+    for service in self.services {
+      if let method = service.methods.first(where: { $0.path == path }) { return method }
+    }
+    throw ConnectError.misuse("the descriptor pool has no method \(path)")
+  }
+}
+
+/// A type of messages that is known at run time.
+public struct MessageDescriptor: Sendable {
+  let graph: SchemaGraph
+  let schema: MessageSchema
+
+  /// With its package.
+  public var name: String { self.schema.name }
+
+  /// The proto file's names, by field number.
+  public var fieldNames: [String] { self.schema.fields.map(\.name) }
+}
+
+/// A service that is known at run time.
+public struct ServiceDescriptor: Sendable {
+  /// With its package.
+  public let name: String
+  public let methods: [MethodDescriptor]
+
+  init(
+    _ proto: Google_Protobuf_ServiceDescriptorProto,
+    package: String,
+    graph: SchemaGraph
+  ) throws(ConnectError) {
+    self.name = package.isEmpty ? proto.name : "\(package).\(proto.name)"
+    var methods: [MethodDescriptor] = []
+    for method in proto.method {
+      methods.append(try MethodDescriptor(method, service: self.name, graph: graph))
+    }
+    self.methods = methods
+  }
+}
+
+/// A method that is known at run time.
+public struct MethodDescriptor: Sendable {
+  public let info: MethodInfo
+  public let input: MessageDescriptor
+  public let output: MessageDescriptor
+
+  public var path: String { self.info.path }
+
+  init(
+    _ proto: Google_Protobuf_MethodDescriptorProto,
+    service: String,
+    graph: SchemaGraph
+  ) throws(ConnectError) {
+    func message(_ name: String) throws(ConnectError) -> MessageDescriptor {
+      let key = name.hasPrefix(".") ? String(name.dropFirst()) : name
+      guard let schema = graph.messages[key] else {
+        throw .misuse("\(service).\(proto.name): the descriptor set lacks the type \(name)")
+      }
+      return MessageDescriptor(graph: graph, schema: schema)
+    }
+    self.input = try message(proto.inputType)
+    self.output = try message(proto.outputType)
+    let streamType: StreamType =
+      switch (proto.clientStreaming, proto.serverStreaming) {
+      case (false, false): .unary
+      case (true, false): .clientStream
+      case (false, true): .serverStream
+      case (true, true): .bidirectionalStream
+      }
+    let idempotencyLevel: IdempotencyLevel =
+      switch proto.options.idempotencyLevel {
+      case .idempotencyUnknown: .unknown
+      case .noSideEffects: .noSideEffects
+      case .idempotent: .idempotent
+      }
+    self.info = MethodInfo(
+      path: "/\(service)/\(proto.name)",
+      streamType: streamType,
+      idempotencyLevel: idempotencyLevel
+    )
+  }
+}

@@ -1,0 +1,73 @@
+/// What a string's bytes are found to be.
+enum UTF8Check {
+  case valid
+  /// Valid, with a NUL in it, which no C string can hold.
+  case containsNUL
+  case invalid
+
+  @inline(__always)
+  init(_ start: UnsafePointer<UInt8>, count: Int) {
+    let raw = UnsafeRawPointer(start)
+    var index = 0
+    while index + 8 <= count, Self.isPlain(raw + index) { index += 8 }
+    if index + 8 > count {
+      // The rest, with some of what was before it.
+      if count >= 8 {
+        if index == count || Self.isPlain(raw + count - 8) { index = count }
+      } else {
+        while index < count, start[index] &- 1 < 0x7f { index += 1 }
+      }
+    }
+    self =
+      index == count ? .valid : UTF8Check(UnsafeBufferPointer(start: start + index, count: count - index))
+  }
+
+  /// Whether all of eight bytes are ASCII and not NUL.
+  @inline(__always)
+  private static func isPlain(_ bytes: UnsafeRawPointer) -> Bool {
+    let word = bytes.loadUnaligned(as: UInt64.self)
+    // Bytes of 0x80 and more, and bytes of 0, leave a bit here.
+    return (word | (word &- 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080 == 0
+  }
+
+  /// The slow way, for what is not ASCII.
+  private init(_ bytes: UnsafeBufferPointer<UInt8>) {
+    var index = 0
+    var hasNUL = false
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte < 0x80 {
+        if byte == 0 { hasNUL = true }
+        index += 1
+        continue
+      }
+      let length = Self.length(bytes, index)
+      guard length > 0 else {
+        self = .invalid
+        return
+      }
+      index += length
+    }
+    self = hasNUL ? .containsNUL : .valid
+  }
+
+  /// The length of the well-formed sequence at `index` (Unicode, table 3-7); 0 if there is none.
+  private static func length(_ bytes: UnsafeBufferPointer<UInt8>, _ index: Int) -> Int {
+    let first = bytes[index]
+    let length: Int
+    let second: ClosedRange<UInt8>
+    switch first {
+    case 0xc2...0xdf: (length, second) = (2, 0x80...0xbf)
+    case 0xe0: (length, second) = (3, 0xa0...0xbf)
+    case 0xed: (length, second) = (3, 0x80...0x9f)
+    case 0xe1...0xef: (length, second) = (3, 0x80...0xbf)
+    case 0xf0: (length, second) = (4, 0x90...0xbf)
+    case 0xf1...0xf3: (length, second) = (4, 0x80...0xbf)
+    case 0xf4: (length, second) = (4, 0x80...0x8f)
+    default: return 0
+    }
+    guard index + length <= bytes.count, second.contains(bytes[index + 1]) else { return 0 }
+    for offset in 2..<max(2, length) where bytes[index + offset] & 0xc0 != 0x80 { return 0 }
+    return length
+  }
+}

@@ -1,0 +1,105 @@
+internal import Connect
+internal import ConnectProtobufC
+internal import Foundation
+internal import NIOCore
+internal import ProtobufCExamples
+internal import SwiftProtobuf
+import XCTest
+
+/// Random messages of every kind, between libprotobuf-c and SwiftProtobuf, in both encodings and both directions. The
+/// seed is printed, so that a failure can be repeated.
+final class InteroperationTests: XCTestCase {
+  /// How many random messages to try; `make properties` sets many more than the default.
+  private static let rounds =
+    ProcessInfo.processInfo.environment["CONNECT_PROPERTY_ROUNDS"].flatMap(Int.init) ?? 500
+
+  func testRandomMessagesInBothEncodings() throws {
+    var random = RandomKinds(random: SeededGenerator())
+    let descriptor = try kindsDescriptor()
+    for round in 0..<Self.rounds {
+      let message = random.kinds()
+      let bytes = try message.buffer
+
+      let structure = try CKinds(serializedBytes: bytes)
+      XCTAssertEqual(try Kinds(structure.serializedBytes()), message, "round \(round)")
+      let dynamic = try DynamicMessage(descriptor, serializedBytes: bytes)
+      XCTAssertEqual(try Kinds(dynamic.serializedBytes()), message, "round \(round)")
+      XCTAssertEqual(
+        try structure.serializedBytes(deterministic: true),
+        try dynamic.serializedBytes(deterministic: true),
+        "round \(round)"
+      )
+
+      for json in [try structure.jsonBytes(), try dynamic.jsonBytes()] {
+        XCTAssertEqual(try Kinds(jsonUTF8Data: json.data), message, "round \(round): \(json.text)")
+      }
+      let json = try message.jsonBuffer
+      XCTAssertEqual(
+        try Kinds(CKinds(jsonBytes: json).serializedBytes()),
+        message,
+        "round \(round): \(json.text)"
+      )
+      XCTAssertEqual(
+        try Kinds(DynamicMessage(descriptor, jsonBytes: json).serializedBytes()),
+        message,
+        "round \(round): \(json.text)"
+      )
+      if (self.testRun?.totalFailureCount ?? 0) > 0 { return }
+    }
+  }
+
+  func testOptionsOfJSON() throws {
+    var random = RandomKinds(random: SeededGenerator())
+    var encoding = JSONEncodingOptions()
+    encoding.alwaysPrintEnumsAsInts = true
+    encoding.preserveProtoFieldNames = true
+    let options = JSONCodingOptions(alwaysPrintEnumsAsInts: true, preserveProtoFieldNames: true)
+    for _ in 0..<100 {
+      let message = random.kinds()
+      let json = try CKinds(serializedBytes: message.buffer).jsonBytes(options: options)
+      XCTAssertEqual(try Kinds(jsonUTF8Data: json.data), message)
+      let theirs = ByteBuffer(string: try message.jsonString(options: encoding))
+      XCTAssertEqual(try Kinds(CKinds(jsonBytes: theirs).serializedBytes()), message)
+    }
+    let message = Kinds.with {
+      $0.aShade = .dark
+      $0.plainName = 1
+    }
+    let json = try CKinds(serializedBytes: message.buffer).jsonBytes(options: options)
+    XCTAssertEqual(json.text, #"{"a_shade":2,"plain_name":1}"#)
+  }
+
+  func testUnknownFieldsAreKept() throws {
+    let message = Kinds.with {
+      $0.aString = "known"
+      $0.farAway = -1
+    }
+    let extra = WireWriter.build { writer in
+      writer.tag(1000, 0)
+      writer.varint(.max)
+      writer.field(1001, "text".utf8)
+      writer.tag(1002, 5)
+      writer.bytes += [1, 2, 3, 4]
+      writer.tag(1003, 1)
+      writer.bytes += [1, 2, 3, 4, 5, 6, 7, 8]
+    }
+    var bytes = try message.buffer
+    bytes.writeBytes(extra.bytes)
+    for encoded in [
+      try CKinds(serializedBytes: bytes).serializedBytes(),
+      try DynamicMessage(kindsDescriptor(), serializedBytes: bytes).serializedBytes(deterministic: true),
+    ] {
+      XCTAssertEqual(encoded, bytes)
+    }
+    var copy = try CKinds(serializedBytes: bytes)
+    try copy.set("a_string", to: "changed")
+    XCTAssertEqual(Array(try copy.serializedBytes().readableBytesView.suffix(extra.bytes.count)), extra.bytes)
+  }
+
+  func testEmptyMessage() throws {
+    XCTAssertEqual(try CKinds().serializedBytes().readableBytes, 0)
+    XCTAssertEqual(try CKinds(serializedBytes: ByteBuffer()), CKinds())
+    XCTAssertEqual(try CKinds().jsonBytes().text, "{}")
+    XCTAssertEqual(try DynamicMessage(kindsDescriptor()).serializedBytes().readableBytes, 0)
+  }
+}
