@@ -29,6 +29,7 @@ test: setup venv lint check-generated ## Check everything: style, generated code
 	@echo "Running the demo"
 	@"$$(swift build --show-bin-path)/Demo" >/dev/null
 	@$(MAKE) --no-print-directory sanitize
+	@swift test --skip-build --disable-xctest
 	@swift test --skip-build --disable-swift-testing
 
 # The tests that run under address sanitizer: the C session byte by byte, compression, and damaged inputs for all

@@ -327,6 +327,7 @@ let package = Package(
         "Connect",
         "ConnectNIO",
         "ConnectProtobufC",
+        "ConnectTesting",
         "CProtobufC",
         "LoopbackServer",
         "ProtobufCExamples",

@@ -40,7 +40,11 @@ package struct ServiceModel {
     self.isDeprecated = service.options.deprecated || service.file.options.deprecated
     self.comments = Comments(service.sourceCodeInfoLocation)
 
-    let names = Self.methodNames(service.methods.map(\.name), options, specsName: self.specsName)
+    let names = Self.methodNames(
+      service.methods.map(\.name),
+      options,
+      taken: [self.specsName, self.clientName]
+    )
     var mockNames = NameScope(taken: ["client"])
     self.methods = zip(service.methods, names).map { method, name in
       MethodModel(method, name: name, mockName: mockNames.claim("mock\(name.capitalizedFirst)"), messages)
@@ -51,12 +55,14 @@ package struct ServiceModel {
   private static func methodNames(
     _ protoNames: [String],
     _ options: GeneratorOptions,
-    specsName: String
+    taken: [String]
   ) -> [String] {
     let names = options.keepsMethodCasing ? protoNames : protoNames.map(NamingUtils.toLowerCamelCase)
     let uses = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
-    // These mean something else wherever they stand.
-    var scope = NameScope(taken: ["_", "init", "self", "Self", "Type", "Protocol", "dynamicType", specsName])
+    // These mean something else wherever they stand, and the modules' and types' names are used beside the functions.
+    let words = ["_", "init", "self", "Self", "Type", "Protocol", "dynamicType"]
+    let modules = ["Connect", "ConnectTesting", "ConnectProtobufC", "SwiftProtobuf"]
+    var scope = NameScope(taken: Set(words + modules + taken))
     return zip(names, protoNames).map { name, protoName in
       // Methods that differ in nothing but their casing keep it.
       scope.claim(uses[name] == 1 ? name : protoName)

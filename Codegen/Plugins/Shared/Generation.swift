@@ -48,7 +48,12 @@ struct Generation {
   // MARK: Running protoc
 
   /// What changes the outcome, apart from the generators.
-  var inputFiles: [URL] { [self.configurationFile] + self.allProtoFiles }
+  var inputFiles: [URL] {
+    let imported = self.importPaths.flatMap { path in
+      ((try? Self.protoFiles(below: path)) ?? []).map { path.appending(path: $0) }
+    }
+    return [self.configurationFile] + self.allProtoFiles + imported
+  }
 
   /// The protoc that the configuration, the variable `PROTOC_PATH` or the variable `PATH` names.
   ///

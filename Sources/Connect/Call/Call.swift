@@ -15,6 +15,8 @@ class Call: @unchecked Sendable {
   private let startTime: Duration
 
   private(set) var isOver = false
+  /// Whether interceptors have been resolved, and hear of the end.
+  private var hasBegun = false
   /// Whether hooks are being told of the end, which they must not start again.
   private var isEnding = false
   /// The attempt that runs, counted from 1.
@@ -72,11 +74,11 @@ class Call: @unchecked Sendable {
   final func startOnExecutor() {
     guard !self.isOver else { return }
     if let error = self.client.hostError {
-      self.fail(with: error)
+      self.terminate(with: error)
       return
     }
     guard self.method.streamType == self.streamType else {
-      self.fail(
+      self.terminate(
         with: ConnectError(
           code: .invalidArgument,
           message: "\(self.method.path) is \(self.method.streamType), and was called as \(self.streamType)"
@@ -91,6 +93,7 @@ class Call: @unchecked Sendable {
       }
       self.deadlineTimer = self.executor.schedule(after: remaining) { self.deadlineDidPass() }
     }
+    self.hasBegun = true
     self.begin()
   }
 
@@ -123,6 +126,7 @@ class Call: @unchecked Sendable {
   final func terminate(with error: ConnectError) {
     guard !self.isOver, !self.isEnding else { return }
     self.isEnding = true
+    if !self.hasBegun { self.options.context[UnbegunCallKey.self]?(error) }
     self.dropExchange()
     self.fail(with: error)
   }
@@ -232,4 +236,9 @@ class Call: @unchecked Sendable {
       metadata: ["rpc.method": "\(self.method.path)", "hook": "\(what)"]
     )
   }
+}
+
+/// Hears of the error of a call that ends before its interceptors are resolved, on the call's executor.
+package enum UnbegunCallKey: CallContextKey {
+  package static var defaultValue: (@Sendable (ConnectError) -> Void)? { nil }
 }

@@ -36,7 +36,9 @@ extension MethodMock {
   /// Options that tie the call that is made with them to a record of it in ``calls``. For generated mocks.
   public func recording(_ options: CallOptions) -> CallOptions {
     var recording = options
-    recording.context[MockCallKey.self] = self.script.makeCall(options)
+    let call = self.script.makeCall(options)
+    recording.context[MockCallKey.self] = call
+    recording.context[UnbegunCallKey.self] = { call.didEnd($0.code, $0) }
     return recording
   }
 }

@@ -56,13 +56,16 @@ public final class MockCall<Input: Sendable>: Sendable {
   /// Waits until the request has so many messages.
   ///
   /// - Parameter limit: How long to wait at most, in real time.
-  /// - Throws: ``ExpectationFailure`` if that takes too long.
+  /// - Throws: ``ExpectationFailure`` if that takes too long, or the call has ended without them.
   @discardableResult
   public func requests(_ count: Int, within limit: Duration = .seconds(5)) async throws -> [Input] {
-    let requests = await self.state.wait(within: limit) { $0.requests.count >= count ? $0.requests : nil }
-    if let requests { return requests }
+    let requests = await self.state.wait(within: limit) { state in
+      state.requests.count >= count || state.code != nil ? state.requests : nil
+    }
+    if let requests, requests.count >= count { return requests }
+    let end = requests == nil ? "within \(limit)" : "and ended"
     throw ExpectationFailure(
-      "\(self.method.path) sent \(self.requests.count) messages within \(limit), expected were \(count)"
+      "\(self.method.path) sent \(self.requests.count) messages \(end), expected were \(count)"
     )
   }
 

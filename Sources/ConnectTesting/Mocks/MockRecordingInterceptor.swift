@@ -15,7 +15,7 @@ final class MockRecorder: Sendable {
     _ method: MethodSpec<Input, Output>,
     _ request: HTTPRequest<Message>
   ) -> MockCall<Input>? {
-    if let call = request.context[MockCallKey.self] as? MockCall<Input> { return call }
+    if let call = request.context.mockCall(of: method.info, Input.self) { return call }
     let script = self.scripts.withLock { $0[method.path] } as? MockScript<Input, Output>
     return script?.makeCall(CallOptions(headers: request.headers, context: request.context))
   }

@@ -35,7 +35,7 @@ public final class MockScript<Input: Sendable, Output: Sendable>: Sendable {
     _ responses: ServerResponses<Output>,
     _ context: ServerContext
   ) async throws {
-    let call = context.request.context[MockCallKey.self] as? MockCall<Input> ?? self.makeCall(CallOptions())
+    let call = context.request.context.mockCall(of: self.method, Input.self) ?? self.makeCall(CallOptions())
     call.attemptDidStart(headers: context.requestHeaders)
     let requests = requests.observed { call.didReceive($0) }
     guard let handler = self.takeHandler() else {
@@ -90,4 +90,13 @@ public final class MockScript<Input: Sendable, Output: Sendable>: Sendable {
 /// The record of a call, which travels with the call.
 enum MockCallKey: CallContextKey {
   static var defaultValue: (any Sendable)? { nil }
+}
+
+extension CallContext {
+  /// The record that travels here, if it is one of a call of `method`: an interceptor may call another with the same
+  /// context.
+  func mockCall<Input>(of method: MethodInfo, _ input: Input.Type) -> MockCall<Input>? {
+    let call = self[MockCallKey.self] as? MockCall<Input>
+    return call?.method.path == method.path ? call : nil
+  }
 }

@@ -37,7 +37,8 @@ package final class Observed<Value: Sendable>: Sendable {
     within limit: Duration,
     until condition: @escaping @Sendable (Value) -> Result?
   ) async -> Result? {
-    await withTaskGroup(of: Result?.self) { group in
+    if let result = condition(self.value) { return result }
+    return await withTaskGroup(of: Result?.self) { group in
       group.addTask {
         while !Task.isCancelled {
           let (value, version) = self.state.withLock { ($0.value, $0.version) }

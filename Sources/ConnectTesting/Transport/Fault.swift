@@ -45,7 +45,11 @@ extension InMemoryTransport.Fault {
   func nextOffset(after position: Int) -> Int? {
     switch self {
     case .stall(let offset), .reset(let offset, _): offset > position ? offset : nil
-    case .splitEvery(let size): size > 0 ? position + size - position % size : nil
+    case .splitEvery(let size) where size > 0:
+      // Beyond what can be counted nothing is cut.
+      position.addingReportingOverflow(size - position % size).overflow
+        ? nil : position + (size - position % size)
+    case .splitEvery: nil
     case .splitAt(let offsets): offsets.filter { $0 > position }.min()
     case .refuseConnection, .refuseStream, .stallBeforeHeaders, .dropTrailers: nil
     }

@@ -11,11 +11,6 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     case end(trailers: Headers)
   }
 
-  private struct Waiter {
-    var continuation: CheckedContinuation<Void, any Error>
-    var timer: any CallTimer
-  }
-
   private enum Progress {
     case nothing, head, end
   }
@@ -32,10 +27,10 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   private var unreadBytes = 0
   private var isRequestComplete: Bool
   private var owesWritable = false
-  private var reader: CheckedContinuation<ByteBuffer?, any Error>?
+  private var reader: Wait<ByteBuffer?>?
 
   /// Parts of the response that the call has no room for, each with the one who waits for that.
-  private var outgoing = CircularBuffer<(part: Part, sent: CheckedContinuation<Void, any Error>?)>()
+  private var outgoing = CircularBuffer<(part: Part, sent: Wait<Void>?)>()
   private var progress = Progress.nothing
   /// Bytes given to the call that it has not consumed.
   private var unconsumedBytes = 0
@@ -44,9 +39,8 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   /// Why reading and waiting are over.
   private var interruption: ConnectError?
   private var deadline: (any CallTimer)?
-  private var waiters: [Int: Waiter] = [:]
-  private var nextWaiter = 0
-  private var closeWaiters: [CheckedContinuation<Void, Never>] = []
+  private var sleepers: [ObjectIdentifier: (wait: Wait<Void>, timer: any CallTimer)] = [:]
+  private var closeWaits: [Wait<Void>] = []
 
   init(
     _ request: HTTPStreamRequest,
@@ -78,7 +72,8 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   func begin(_ start: () -> Task<Void, Never>) {
     guard let handler = self.handler else { return }
     handler.streamDidStart(on: HTTPConnectionInfo(version: .http2, isReused: false, remoteAddress: "memory"))
-    self.task = start()
+    // The call may have given up the stream in there.
+    if self.handler != nil { self.task = start() }
   }
 
   /// Ends the stream with a failure. On the executor, outside of the call's functions.
@@ -114,28 +109,28 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   }
 
   func cancel() {
-    self.task?.cancel()
     self.close()
+    self.task?.cancel()
   }
 
   // MARK: ServerExchange
 
   func nextChunk() async throws -> ByteBuffer? {
-    try await self.onExecutor { continuation in
+    try await self.onExecutor { (wait: Wait<ByteBuffer?>) in
       if let chunk = self.received.popFirst() {
         self.unreadBytes -= chunk.readableBytes
         self.schedulePump()
-        continuation.resume(returning: chunk)
+        wait.resume(returning: chunk)
       } else if self.handler == nil {
-        continuation.resume(throwing: Self.clientIsGone)
+        wait.resume(throwing: Self.clientIsGone)
       } else if self.isRequestComplete {
-        continuation.resume(returning: nil)
+        wait.resume(returning: nil)
       } else if let interruption = self.interruption {
-        continuation.resume(throwing: interruption)
+        wait.resume(throwing: interruption)
       } else if self.reader != nil {
-        continuation.resume(throwing: Self.misuse("another task is reading the request"))
+        wait.resume(throwing: Self.misuse("another task is reading the request"))
       } else {
-        self.reader = continuation
+        self.reader = wait
       }
     }
   }
@@ -155,17 +150,16 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   }
 
   func sleep(for duration: Duration) async throws {
-    try await self.onExecutor { (continuation: CheckedContinuation<Void, any Error>) in
+    try await self.onExecutor { (wait: Wait<Void>) in
       if let interruption = self.interruption {
-        continuation.resume(throwing: interruption)
+        wait.resume(throwing: interruption)
         return
       }
-      self.nextWaiter += 1
-      let id = self.nextWaiter
+      let id = ObjectIdentifier(wait)
       let timer = self.executor.schedule(after: duration) {
-        self.waiters.removeValue(forKey: id)?.continuation.resume()
+        self.sleepers.removeValue(forKey: id)?.wait.resume(returning: ())
       }
-      self.waiters[id] = Waiter(continuation: continuation, timer: timer)
+      self.sleepers[id] = (wait, timer)
     }
   }
 
@@ -192,28 +186,26 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   }
 
   func waitUntilClosed() async {
-    await withCheckedContinuation { continuation in
-      self.executor.run {
-        if self.handler == nil { continuation.resume() } else { self.closeWaiters.append(continuation) }
-      }
+    try? await self.onExecutor { (wait: Wait<Void>) in
+      if self.handler == nil { wait.resume(returning: ()) } else { self.closeWaits.append(wait) }
     }
   }
 
   // MARK: Response
 
   private func send(_ part: Part) async throws {
-    try await self.onExecutor { (continuation: CheckedContinuation<Void, any Error>) in
+    try await self.onExecutor { (wait: Wait<Void>) in
       do throws(ConnectError) {
         try self.advance(with: part)
       } catch {
-        continuation.resume(throwing: error)
+        wait.resume(throwing: error)
         return
       }
       // One who is out of time must still be able to say so.
       let waits = self.interruption == nil
-      self.outgoing.append((part, waits ? continuation : nil))
+      self.outgoing.append((part, waits ? wait : nil))
       self.schedulePump()
-      if !waits { continuation.resume() }
+      if !waits { wait.resume(returning: ()) }
     }
   }
 
@@ -262,7 +254,7 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
         self.close()
         handler.streamDidEnd(trailers: trailers)
       }
-      sent?.resume()
+      sent?.resume(returning: ())
     }
   }
 
@@ -277,9 +269,9 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     self.interrupt(Self.clientIsGone)
     self.outgoing.removeAll()
     self.received.removeAll()
-    let closeWaiters = self.closeWaiters
-    self.closeWaiters = []
-    for waiter in closeWaiters { waiter.resume() }
+    let closeWaits = self.closeWaits
+    self.closeWaits = []
+    for wait in closeWaits { wait.resume(returning: ()) }
   }
 
   /// Fails what the server waits for, now and later. Sending stays possible, and no longer waits.
@@ -287,11 +279,11 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     self.interruption = self.interruption ?? error
     self.reader.take()?.resume(throwing: error)
     for index in self.outgoing.indices { self.outgoing[index].sent.take()?.resume(throwing: error) }
-    let waiters = self.waiters
-    self.waiters = [:]
-    for waiter in waiters.values {
-      waiter.timer.cancel()
-      waiter.continuation.resume(throwing: error)
+    let sleepers = self.sleepers
+    self.sleepers = [:]
+    for sleeper in sleepers.values {
+      sleeper.timer.cancel()
+      sleeper.wait.resume(throwing: error)
     }
   }
 
@@ -301,11 +293,49 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     ConnectError(code: .failedPrecondition, message: what)
   }
 
+  /// Waits for what `work` arranges; throws `CancellationError` if the task is cancelled before.
   private func onExecutor<Value: Sendable>(
-    _ work: @escaping @Sendable (CheckedContinuation<Value, any Error>) -> Void
+    _ work: @escaping @Sendable (Wait<Value>) -> Void
   ) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-      self.executor.run { work(continuation) }
+    let wait = Wait<Value>()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        self.executor.run {
+          guard !wait.isCancelled else {
+            continuation.resume(throwing: CancellationError())
+            return
+          }
+          wait.continuation = continuation
+          work(wait)
+        }
+      }
+    } onCancel: {
+      self.executor.run {
+        wait.isCancelled = true
+        self.forget(ObjectIdentifier(wait))
+        wait.resume(throwing: CancellationError())
+      }
+    }
+  }
+
+  /// Gives up a wait. What it was to send is sent all the same.
+  private func forget(_ id: ObjectIdentifier) {
+    if let reader = self.reader, ObjectIdentifier(reader) == id { self.reader = nil }
+    self.sleepers.removeValue(forKey: id)?.timer.cancel()
+    self.closeWaits.removeAll { ObjectIdentifier($0) == id }
+  }
+
+  /// A task that waits, which is resumed once. Confined to the executor, which makes it `Sendable`.
+  private final class Wait<Value: Sendable>: @unchecked Sendable {
+    var continuation: CheckedContinuation<Value, any Error>?
+    var isCancelled = false
+
+    func resume(returning value: Value) {
+      self.continuation.take()?.resume(returning: value)
+    }
+
+    func resume(throwing error: any Error) {
+      self.continuation.take()?.resume(throwing: error)
     }
   }
 }

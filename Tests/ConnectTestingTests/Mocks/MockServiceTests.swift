@@ -9,6 +9,37 @@ import XCTest
 final class MockServiceTests: XCTestCase {
   // MARK: Unscripted
 
+  /// Calls that end before their interceptors are made are recorded with their end.
+  func testCallsThatNeverBegin() async throws {
+    let mock = Connect_Test_V1_TestServiceClientMock()
+    mock.mockEcho.answer(.message(Connect_Test_V1_EchoResponse()))
+    let late = await mock.echo(
+      request: Connect_Test_V1_EchoRequest(),
+      options: CallOptions(timeout: .zero)
+    )
+    XCTAssertEqual(late.code, .deadlineExceeded)
+    let first = try await mock.mockEcho.nextCall(within: .zero)
+    XCTAssertEqual(first.code, .deadlineExceeded)
+    let cancelled = await Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await mock.echo(request: Connect_Test_V1_EchoRequest()).code
+    }.value
+    XCTAssertEqual(cancelled, .canceled)
+    let second = try await mock.mockEcho.nextCall()
+    XCTAssertEqual(second.code, .canceled)
+    XCTAssertEqual(second.attempts, 0)
+    do {
+      try await second.requests(1, within: .seconds(1000))
+      XCTFail("the call has ended without a message")
+    } catch is ExpectationFailure {}
+
+    var config = ProtocolClientConfig(host: "no host")
+    config.timeout = .seconds(10)
+    let unusable = Connect_Test_V1_TestServiceClientMock(MockService(config: config))
+    let code = await unusable.echo(request: Connect_Test_V1_EchoRequest()).code
+    XCTAssertEqual(unusable.mockEcho.calls.map(\.code), [code])
+  }
+
   func testUnscriptedMethodFailsAndNamesItself() async throws {
     let mock = Connect_Test_V1_TestServiceClientMock()
     let expected = "connect.test.v1.TestService/%@ has no scripted answer in this mock"

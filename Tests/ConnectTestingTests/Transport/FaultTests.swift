@@ -30,7 +30,7 @@ final class FaultTests: XCTestCase {
     for network in Self.network {
       for fault in [
         InMemoryTransport.Fault.splitEvery(1), .splitEvery(2), .splitEvery(7), .splitAt([1, 4, 5, 6, 11]),
-        .splitEvery(0), .splitAt([-3, 0]),
+        .splitEvery(0), .splitEvery(-1), .splitEvery(.max), .splitAt([-3, 0]), .splitAt([.max, .min]),
       ] {
         let transport = Self.makeTransport()
         transport.inject(fault)

@@ -10,6 +10,33 @@ import XCTest
 final class InMemoryFlowTests: XCTestCase {
   private static let chunk = Data(count: 10_000)
 
+  // MARK: Cancellation in a handler
+
+  /// What a handler waits for ends when it cancels the task that waits, and the call goes on.
+  func testAHandlerMayCancelWhatWaits() async throws {
+    let transport = InMemoryTransport()
+    transport.onBidirectionalStream(TestMethods.converse) { requests, responses, context in
+      await withTaskGroup(of: Bool.self) { group in
+        group.addTask { (try? await context.sleep(for: .seconds(1000))) == nil }
+        group.addTask {
+          await context.waitUntilClosed()
+          return true
+        }
+        group.addTask {
+          var requests = requests.makeAsyncIterator()
+          return (try? await requests.next()) == nil
+        }
+        group.cancelAll()
+        for await hasEnded in group { XCTAssertTrue(hasEnded) }
+      }
+      try await responses.send(.with { $0.payload.text = "still here" })
+    }
+    let client = InMemoryTransportTests.client(transport)
+    let stream = client.bidirectionalStream(TestMethods.converse, options: CallOptions(timeout: .seconds(10)))
+    let collected = try await stream.results.collected()
+    XCTAssertEqual(try collected.requireMessages().map(\.payload.text), ["still here"])
+  }
+
   // MARK: Back-pressure
 
   func testHandlerWaitsForAClientThatDoesNotRead() async throws {

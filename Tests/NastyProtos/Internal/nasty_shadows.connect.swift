@@ -9,10 +9,10 @@ import Connect
 import NastyTypes
 
 protocol ShadowsClientInterface: Swift.Sendable {
-  func Connect(request: Connect, options: Connect::CallOptions) async -> Connect::ResponseMessage<ConnectTesting>
+  func Connect_(request: Connect, options: Connect::CallOptions) async -> Connect::ResponseMessage<ConnectTesting>
 
   @discardableResult
-  func Connect(request: Connect, options: Connect::CallOptions, completion: @escaping @Sendable (Connect::ResponseMessage<ConnectTesting>) -> Swift.Void) -> Connect::CallHandle
+  func Connect_(request: Connect, options: Connect::CallOptions, completion: @escaping @Sendable (Connect::ResponseMessage<ConnectTesting>) -> Swift.Void) -> Connect::CallHandle
 
   func CallOptions(request: CallOptions, options: Connect::CallOptions) async -> Connect::ResponseMessage<CallHandle>
 
@@ -103,17 +103,17 @@ protocol ShadowsClientInterface: Swift.Sendable {
 }
 
 extension ShadowsClientInterface {
-  func Connect(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws -> ConnectTesting {
-    try await self.Connect(request: request, options: options).get()
+  func Connect_(_ request: Connect, options: Connect::CallOptions = Connect::CallOptions()) async throws -> ConnectTesting {
+    try await self.Connect_(request: request, options: options).get()
   }
 
-  func Connect(request: Connect) async -> Connect::ResponseMessage<ConnectTesting> {
-    await self.Connect(request: request, options: Connect::CallOptions())
+  func Connect_(request: Connect) async -> Connect::ResponseMessage<ConnectTesting> {
+    await self.Connect_(request: request, options: Connect::CallOptions())
   }
 
   @discardableResult
-  func Connect(request: Connect, completion: @escaping @Sendable (Connect::ResponseMessage<ConnectTesting>) -> Swift.Void) -> Connect::CallHandle {
-    self.Connect(request: request, options: Connect::CallOptions(), completion: completion)
+  func Connect_(request: Connect, completion: @escaping @Sendable (Connect::ResponseMessage<ConnectTesting>) -> Swift.Void) -> Connect::CallHandle {
+    self.Connect_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
   func CallOptions(_ request: CallOptions, options: Connect::CallOptions = Connect::CallOptions()) async throws -> CallHandle {
@@ -323,7 +323,7 @@ extension ShadowsClientInterface {
 struct ShadowsClient: ShadowsClientInterface {
   /// The methods of `Shadows`.
   enum Methods_ {
-    static let Connect = Connect::MethodSpec<Connect, ConnectTesting>(
+    static let Connect_ = Connect::MethodSpec<Connect, ConnectTesting>(
       path: "/Shadows/Connect",
       streamType: .unary
     )
@@ -407,13 +407,13 @@ struct ShadowsClient: ShadowsClientInterface {
     self.client = client
   }
 
-  func Connect(request: Connect, options: Connect::CallOptions) async -> Connect::ResponseMessage<ConnectTesting> {
-    await self.client.unary(Self.Methods_.Connect, request, options: options)
+  func Connect_(request: Connect, options: Connect::CallOptions) async -> Connect::ResponseMessage<ConnectTesting> {
+    await self.client.unary(Self.Methods_.Connect_, request, options: options)
   }
 
   @discardableResult
-  func Connect(request: Connect, options: Connect::CallOptions, completion: @escaping @Sendable (Connect::ResponseMessage<ConnectTesting>) -> Swift.Void) -> Connect::CallHandle {
-    self.client.unary(Self.Methods_.Connect, request, options: options, completion: completion)
+  func Connect_(request: Connect, options: Connect::CallOptions, completion: @escaping @Sendable (Connect::ResponseMessage<ConnectTesting>) -> Swift.Void) -> Connect::CallHandle {
+    self.client.unary(Self.Methods_.Connect_, request, options: options, completion: completion)
   }
 
   func CallOptions(request: CallOptions, options: Connect::CallOptions) async -> Connect::ResponseMessage<CallHandle> {

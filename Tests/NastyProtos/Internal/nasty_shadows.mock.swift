@@ -12,7 +12,7 @@ import NastyTypes
 /// Answers the calls of `Shadows` as scripted, and records them.
 final class ShadowsClientMock: ShadowsClientInterface {
   /// Scripts and records the calls of `Connect`.
-  let mockConnect: ConnectTesting::UnaryMock<Connect, ConnectTesting>
+  let mockConnect_: ConnectTesting::UnaryMock<Connect, ConnectTesting>
   /// Scripts and records the calls of `CallOptions`.
   let mockCallOptions: ConnectTesting::UnaryMock<CallOptions, CallHandle>
   /// Scripts and records the calls of `Error`.
@@ -53,7 +53,7 @@ final class ShadowsClientMock: ShadowsClientInterface {
 
   init(_ service: ConnectTesting::MockService = ConnectTesting::MockService()) {
     self.client = ShadowsClient(client: service.client)
-    self.mockConnect = service.unary(ShadowsClient.Methods_.Connect)
+    self.mockConnect_ = service.unary(ShadowsClient.Methods_.Connect_)
     self.mockCallOptions = service.unary(ShadowsClient.Methods_.CallOptions)
     self.mockError = service.unary(ShadowsClient.Methods_.Error)
     self.mockResponseMessage = service.unary(ShadowsClient.Methods_.ResponseMessage)
@@ -74,13 +74,13 @@ final class ShadowsClientMock: ShadowsClientInterface {
     self.mockShared = service.unary(ShadowsClient.Methods_.Shared)
   }
 
-  func Connect(request: Connect, options: Connect::CallOptions) async -> Connect::ResponseMessage<ConnectTesting> {
-    await self.client.Connect(request: request, options: self.mockConnect.recording(options))
+  func Connect_(request: Connect, options: Connect::CallOptions) async -> Connect::ResponseMessage<ConnectTesting> {
+    await self.client.Connect_(request: request, options: self.mockConnect_.recording(options))
   }
 
   @discardableResult
-  func Connect(request: Connect, options: Connect::CallOptions, completion: @escaping @Sendable (Connect::ResponseMessage<ConnectTesting>) -> Swift.Void) -> Connect::CallHandle {
-    self.client.Connect(request: request, options: self.mockConnect.recording(options), completion: completion)
+  func Connect_(request: Connect, options: Connect::CallOptions, completion: @escaping @Sendable (Connect::ResponseMessage<ConnectTesting>) -> Swift.Void) -> Connect::CallHandle {
+    self.client.Connect_(request: request, options: self.mockConnect_.recording(options), completion: completion)
   }
 
   func CallOptions(request: CallOptions, options: Connect::CallOptions) async -> Connect::ResponseMessage<CallHandle> {
