@@ -13,11 +13,24 @@ public func requireEqual<Value: Equatable>(
   line: UInt = #line
 ) throws {
   guard actual != expected else { return }
-  let difference = LineDiff.describe(expected: description(of: expected), actual: description(of: actual))
+  var texts = (expected: description(of: expected), actual: description(of: actual))
+  // Values that look the same, such as nil and "nil", or texts that end with spaces.
+  if visible(texts.expected) == visible(texts.actual) {
+    texts = (String(reflecting: expected), String(reflecting: actual))
+  }
+  var difference = LineDiff.describe(expected: texts.expected, actual: texts.actual)
+  if texts.expected == texts.actual { difference += "\n(what differs is in no description)" }
   throw ExpectationFailure("\(what): not as expected (- expected, + actual)\n\(difference)\n\(file):\(line)")
 }
 
-/// A value as text, with a line for each field of a message and each element of an array.
+/// `text` without what nobody sees at the ends of its lines.
+private func visible(_ text: String) -> [Substring] {
+  text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+    line.lastIndex { !$0.isWhitespace }.map { line[...$0] } ?? ""
+  }
+}
+
+/// A value as text, with a line for each field of a message, each element of an array, and each entry of a dictionary.
 func description(of value: Any) -> String {
   switch value {
   case let message as any SwiftProtobuf.Message:
@@ -25,6 +38,9 @@ func description(of value: Any) -> String {
     return text.hasSuffix("\n") ? String(text.dropLast()) : text
   case let elements as [Any] where !elements.isEmpty:
     return elements.map { "- " + description(of: $0).replacing("\n", with: "\n  ") }.joined(separator: "\n")
+  case let entries as [AnyHashable: Any] where !entries.isEmpty:
+    let lines = entries.map { "\(description(of: $0.key.base)): \(description(of: $0.value))" }
+    return lines.sorted().joined(separator: "\n")
   case Optional<Any>.some(let wrapped) where Mirror(reflecting: value).displayStyle == .optional:
     return description(of: wrapped)
   default:

@@ -57,6 +57,56 @@ final class RequireTests: XCTestCase {
     )
   }
 
+  func testDifferenceOfWhatLooksTheSame() {
+    XCTAssertEqual(
+      self.failure { try requireEqual(nil, Optional("nil"), "a text", file: "F", line: 1) },
+      """
+      a text: not as expected (- expected, + actual)
+      - Optional("nil")
+      + nil
+      F:1
+      """
+    )
+    XCTAssertEqual(
+      self.failure { try requireEqual("a ", "a", file: "F", line: 1) },
+      #"""
+      String: not as expected (- expected, + actual)
+      - "a"
+      + "a "
+      F:1
+      """#
+    )
+    struct Opaque: Equatable, CustomStringConvertible {
+      let number: Int
+      var description: String { "opaque" }
+    }
+    XCTAssertEqual(
+      self.failure { try requireEqual(Opaque(number: 1), Opaque(number: 2), file: "F", line: 1) },
+      """
+      Opaque: not as expected (- expected, + actual)
+        opaque
+      (what differs is in no description)
+      F:1
+      """
+    )
+  }
+
+  func testDifferenceOfDictionariesIsShownByEntry() {
+    let actual = ["b": 1, "a": 2, "c": 3]
+    let expected = ["a": 2, "b": 2, "c": 3]
+    XCTAssertEqual(
+      self.failure { try requireEqual(actual, expected, file: "F", line: 1) },
+      """
+      Dictionary<String, Int>: not as expected (- expected, + actual)
+        a: 2
+      - b: 2
+      + b: 1
+        c: 3
+      F:1
+      """
+    )
+  }
+
   func testDifferenceOfArraysOfMessages() {
     let messages = [CountResponse.with { $0.number = 1 }, .with { $0.number = 2 }]
     XCTAssertEqual(
