@@ -42,7 +42,7 @@ final class SetupScriptTests: XCTestCase {
       result.error,
       """
       System packages are missing. On Debian, run as root:
-        apt-get update && apt-get install --yes --no-install-recommends zlib1g-dev libnghttp2-dev
+        apt-get update && apt-get install --yes --no-install-recommends zlib1g-dev libnghttp2-dev libprotobuf-c-dev
 
       """
     )
