@@ -34,7 +34,7 @@ public final class ProtocolClient: Sendable {
   /// ```
   ///
   /// What runs there must not block, nor compute for long: all calls on the loop wait for it.
-  public let taskExecutor: any _Concurrency.TaskExecutor
+  public let taskExecutor: any TaskExecutor
 
   /// - Parameter httpClient: The transport, which may serve several clients.
   public init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
@@ -56,8 +56,8 @@ public final class ProtocolClient: Sendable {
     self.pathPrefix = usable?.pathPrefix ?? ""
     let usableEndpoint = try? self.endpoint.get()
     self.maximumMetadataSize = usableEndpoint?.maximumHeaderListSize ?? HeaderListSize.defaultLimit
-    self.executor = usableEndpoint?.executor ?? TaskExecutor()
-    self.taskExecutor = self.executor.taskExecutor ?? LoopTaskExecutor(self.executor)
+    self.executor = usableEndpoint?.executor ?? PoolExecutor()
+    self.taskExecutor = self.executor.taskExecutor ?? CallTaskExecutor(self.executor)
   }
 
   // MARK: For calls

@@ -16,11 +16,11 @@ public protocol CallExecutor: AnyObject, Sendable {
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer
 
   /// Where the tasks run that calls make for async interceptors; nil, the default, for the concurrency pool.
-  var taskExecutor: (any _Concurrency.TaskExecutor)? { get }
+  var taskExecutor: (any TaskExecutor)? { get }
 }
 
 extension CallExecutor {
-  public var taskExecutor: (any _Concurrency.TaskExecutor)? { nil }
+  public var taskExecutor: (any TaskExecutor)? { nil }
 
   /// Runs `work` at once if the caller is on the executor, else later.
   @inlinable

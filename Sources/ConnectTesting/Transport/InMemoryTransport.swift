@@ -38,7 +38,7 @@ public final class InMemoryTransport: HTTPClientInterface {
 
   /// Where calls, and the handlers, run.
   public let executor: any CallExecutor
-  private let handlerExecutor: HandlerExecutor
+  private let handlerExecutor: CallTaskExecutor
   private let options: ServerOptions
   private let window: Int
   private let state = Mutex(State())
@@ -59,7 +59,7 @@ public final class InMemoryTransport: HTTPClientInterface {
   ) {
     let executor = executor ?? RealTimeExecutor()
     self.executor = executor
-    self.handlerExecutor = HandlerExecutor(executor)
+    self.handlerExecutor = CallTaskExecutor(executor)
     self.options = ServerOptions(
       codecs: codecs + [ProtoCodec(), JSONCodec()],
       requestCompressions: requestCompressions,

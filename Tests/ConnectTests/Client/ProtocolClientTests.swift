@@ -37,6 +37,22 @@ final class ProtocolClientTests: XCTestCase {
 
   // MARK: Headers
 
+  /// A task that prefers the client's executor is where the call lives, before and after it waits; others are not.
+  func testTheTaskExecutorIsWhereCallsLive() async throws {
+    let transport = ScriptedTransport.echo()
+    let client = ProtocolClient.scripted(transport)
+    let executor = transport.virtualExecutor
+    @Sendable func call() async throws -> [Bool] {
+      let before = executor.isCurrent
+      _ = try await client.unary(.unary, "a").get()
+      return [before, executor.isCurrent]
+    }
+    let preferring = try await Task(executorPreference: client.taskExecutor) { try await call() }.value
+    XCTAssertEqual(preferring, [true, true])
+    let other = try await Task { try await call() }.value
+    XCTAssertEqual(other, [false, false])
+  }
+
   func testHeadersThatMustNotBeSent() async {
     for (name, value) in [
       ("bad name", "x"), ("", "x"), ("x-a", "a\r\nb: c"), ("x-a", "a\nb"), ("x-a", "a\0"),

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// The executor of calls that no transport serves, since their host is not usable: runs work in order in tasks
 /// of the concurrency pool.
-final class TaskExecutor: CallExecutor {
+final class PoolExecutor: CallExecutor {
   private struct State {
     var work: [@Sendable () -> Void] = []
     var isRunning = false
