@@ -21,6 +21,7 @@ let package = Package(
   products: [
     .library(name: "Connect", targets: ["Connect"]),
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
+    .library(name: "ConnectInterceptors", targets: ["ConnectInterceptors"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
@@ -38,6 +39,9 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-service-context", from: "1.5.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
@@ -87,6 +91,20 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "ConnectInterceptors",
+      dependencies: [
+        "Connect",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "ServiceContextModule", package: "swift-service-context"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "Tracing", package: "swift-distributed-tracing"),
       ],
       swiftSettings: swiftSettings
     ),
@@ -298,6 +316,25 @@ let package = Package(
         "LoopbackServer",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConnectInterceptorsTests",
+      dependencies: [
+        "Connect",
+        "ConnectInterceptors",
+        "ConnectNIO",
+        "ConnectTesting",
+        "LoopbackServer",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "MetricsTestKit", package: "swift-metrics"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "ServiceContextModule", package: "swift-service-context"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+        .product(name: "Tracing", package: "swift-distributed-tracing"),
       ],
       swiftSettings: swiftSettings
     ),

@@ -1,0 +1,39 @@
+private import Glibc
+
+/// How long to wait before an attempt: exponential growth up to a cap, with full jitter.
+///
+/// The wait before retry *n* is drawn evenly from zero to `base × multiplier^(n-1)`, at most `maximum`. Drawing from
+/// zero on spreads the retries of many clients over the whole interval, so that they don't arrive together.
+public struct Backoff: Sendable, Hashable {
+  /// The longest wait before the first retry.
+  public var base: Duration
+  /// By how much the longest wait grows from retry to retry; at least 1.
+  public var multiplier: Double
+  /// What the longest wait never exceeds.
+  public var maximum: Duration
+
+  public init(base: Duration = .milliseconds(100), multiplier: Double = 2, maximum: Duration = .seconds(10)) {
+    self.base = base
+    self.multiplier = max(1, multiplier)
+    self.maximum = maximum
+  }
+
+  /// The longest wait before a retry.
+  ///
+  /// - Parameter retry: 1 for the first retry.
+  public func longestDelay(beforeRetry retry: Int) -> Duration {
+    guard self.base > .zero else { return .zero }
+    let growth = pow(self.multiplier, Double(max(1, retry) - 1))
+    let ceiling = self.maximum / self.base
+    return growth < ceiling ? self.base * growth : max(.zero, self.maximum)
+  }
+
+  /// How long to wait before a retry.
+  ///
+  /// - Parameters:
+  ///   - retry: 1 for the first retry.
+  ///   - random: A number from 0 to 1, to be drawn anew for each wait.
+  public func delay(beforeRetry retry: Int, random: Double = .random(in: 0...1)) -> Duration {
+    self.longestDelay(beforeRetry: retry) * min(1, max(0, random))
+  }
+}
