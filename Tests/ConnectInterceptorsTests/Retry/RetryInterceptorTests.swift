@@ -1,6 +1,7 @@
 import Connect
 import ConnectInterceptors
 import ConnectTesting
+import LoopbackServer
 import XCTest
 
 /// Which unary calls are made again, how often, and what the server is told.
@@ -15,7 +16,7 @@ final class RetryInterceptorTests: XCTestCase {
   func testRetriesAndSaysSoInEachProtocol() async throws {
     for networkProtocol in [NetworkProtocol.connect, .grpc, .grpcWeb] {
       let server = ScriptedServer(failing: .away, .away)
-      let response = try await server.call(server.client(networkProtocol, Self.retrying()))
+      let response = try await server.call(server.client(over: networkProtocol, Self.retrying()))
       XCTAssertEqual(response.message?.payload.text, "x", "\(networkProtocol): \(response)")
       XCTAssertEqual(
         server.attempts.map { $0.headers["grpc-previous-rpc-attempts"] },

@@ -95,7 +95,7 @@ final class ScriptedServer: Sendable {
   var attempts: [Attempt] { self.log.withLock { $0 } }
 
   func client(
-    _ networkProtocol: NetworkProtocol = .connect,
+    over networkProtocol: NetworkProtocol = .connect,
     timeout: Duration? = nil,
     retries: Int = 10,
     _ interceptors: InterceptorFactory...

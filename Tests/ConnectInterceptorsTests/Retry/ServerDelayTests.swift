@@ -2,6 +2,7 @@ import Connect
 import ConnectInterceptors
 import ConnectTesting
 import Foundation
+import NIOCore
 import XCTest
 
 /// When the server says when.
@@ -16,7 +17,7 @@ final class ServerDelayTests: XCTestCase {
     let server = ScriptedServer(failing: error)
     let budget = RetryBudget()
     let policy = RetryPolicy(backoff: backoff, longestServerDelay: longest)
-    let client = server.client(networkProtocol, { _ in RetryInterceptor(policy: policy, budget: budget) })
+    let client = server.client(over: networkProtocol, { _ in RetryInterceptor(policy: policy, budget: budget) })
     let response = try await server.call(client)
     XCTAssertEqual(response.code, server.attempts.count == 1 ? .unavailable : .ok)
     return server.attempts.count == 1 ? nil : server.attempts[1].time
