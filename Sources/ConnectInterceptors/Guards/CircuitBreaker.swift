@@ -89,7 +89,7 @@ public final class CircuitBreaker: Sendable {
     onChange: (@Sendable (Key, State) -> Void)? = nil
   ) {
     self.configuration = configuration
-    self.time = ElapsedTime(of: clock)
+    self.time = ElapsedTime(on: clock)
     self.onChange = onChange
   }
 
@@ -131,7 +131,8 @@ public final class CircuitBreaker: Sendable {
     case .refused(let remaining):
       let error = ConnectError(
         code: .unavailable,
-        message: "the circuit breaker of \(circuit.key) is open since \(reason.failures) of \(reason.total) calls"
+        message:
+          "the circuit breaker of \(circuit.key) is open since \(reason.failures) of \(reason.total) calls"
           + " failed; the next call is tried in \(remaining)"
       )
       return .failure(error.forbiddingRetry())

@@ -1,4 +1,4 @@
-public import Connect
+internal import Connect
 private import DequeModule
 private import Synchronization
 
@@ -82,7 +82,7 @@ public final class ConcurrencyLimiter: Sendable {
     self.maximumWaiting = max(0, maximumWaiting)
     self.maximumWait = maximumWait
     self.clock = clock
-    self.time = ElapsedTime(of: clock)
+    self.time = ElapsedTime(on: clock)
   }
 
   /// How many calls are under way.
@@ -174,7 +174,8 @@ public final class ConcurrencyLimiter: Sendable {
   private var queueIsFull: ConnectError {
     ConnectError(
       code: .resourceExhausted,
-      message: "\(self.maximumCalls) calls are under way and \(self.maximumWaiting) wait, which are the limits"
+      message:
+        "\(self.maximumCalls) calls are under way and \(self.maximumWaiting) wait, which are the limits"
     )
   }
 

@@ -1,14 +1,14 @@
-/// The time of any clock, as what has passed since this was made.
+/// The time on a clock, as a duration since this value was made: so it can be kept and compared whatever the clock's type.
 struct ElapsedTime: Sendable {
   private let read: @Sendable () -> Duration
 
-  init(of clock: any Clock<Duration>) {
-    self.read = Self.reader(of: clock)
+  init(on clock: any Clock<Duration>) {
+    self.read = Self.makeReader(clock)
   }
 
   var now: Duration { self.read() }
 
-  private static func reader(of clock: some Clock<Duration>) -> @Sendable () -> Duration {
+  private static func makeReader(_ clock: some Clock<Duration>) -> @Sendable () -> Duration {
     let start = clock.now
     return { start.duration(to: clock.now) }
   }

@@ -12,7 +12,9 @@ public protocol RequestAdapter: Sendable {
   /// - Parameter request: `message` is what a unary call sends, encoded but not compressed. It is nil for streams, whose
   ///   messages follow; what is set there for a stream is ignored.
   /// - Throws: What becomes the call's error, a `ConnectError` as it is; nothing is sent then, and no retrier is asked.
-  func adapt(_ request: HTTPRequest<ByteBuffer?>, for method: MethodInfo) async throws -> HTTPRequest<ByteBuffer?>
+  func adapt(_ request: HTTPRequest<ByteBuffer?>, for method: MethodInfo) async throws -> HTTPRequest<
+    ByteBuffer?
+  >
 }
 
 /// A ``RequestAdapter`` that is a closure.

@@ -24,7 +24,8 @@ enum RetryInfo {
         return nil
       }
       guard tag == 1 << 3 | 2 else { continue }
-      guard let duration = try? Google_Protobuf_Duration(serializedBytes: Array(value.readableBytesView)) else {
+      guard let duration = try? Google_Protobuf_Duration(serializedBytes: Array(value.readableBytesView))
+      else {
         return nil
       }
       delay = .seconds(duration.seconds) + .nanoseconds(Int64(duration.nanos))

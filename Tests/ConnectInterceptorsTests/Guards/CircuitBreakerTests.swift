@@ -246,7 +246,10 @@ final class CircuitBreakerTests: XCTestCase {
   func testInsideOfRetries() async throws {
     let budget = RetryBudget(maximumTokens: 100)
     let policy = RetryPolicy(maximumAttempts: 10)
-    let setup = Setup(.init(minimumCalls: 2), outside: { _ in RetryInterceptor(policy: policy, budget: budget) })
+    let setup = Setup(
+      .init(minimumCalls: 2),
+      outside: { _ in RetryInterceptor(policy: policy, budget: budget) }
+    )
     let response = try await setup.call()
     XCTAssertTrue(response.error?.message?.contains("circuit breaker") == true)
     XCTAssertEqual(setup.server.attempts.count, 2)

@@ -194,7 +194,10 @@ final class ConcurrencyLimiterTests: XCTestCase {
     slow.executor.runUntilIdle()
     XCTAssertEqual(limiter.runningCount, 1)
 
-    let client = server.client({ _ in Impatient { blocking.cancel() } }, { _ in ConcurrencyLimitInterceptor(limiter) })
+    let client = server.client(
+      { _ in Impatient { blocking.cancel() } },
+      { _ in ConcurrencyLimitInterceptor(limiter) }
+    )
     let code = try await server.executor.lettingTimePass {
       await client.unary(ScriptedServer.method(), .text("x")).code
     }
@@ -205,7 +208,9 @@ final class ConcurrencyLimiterTests: XCTestCase {
   /// Many calls on many threads, a third of which end while they wait or run.
   func testAThousandCallsAtOnce() async throws {
     let limiter = ConcurrencyLimiter(maximumCalls: 10, maximumWaiting: 400)
-    let servers = (0..<4).map { _ in ScriptedServer { _, context in try await context.sleep(for: .seconds(1)) } }
+    let servers = (0..<4).map { _ in
+      ScriptedServer { _, context in try await context.sleep(for: .seconds(1)) }
+    }
     let codes = try await withThrowingTaskGroup(of: [Code: Int].self) { group in
       for server in servers {
         let client = server.client({ _ in ConcurrencyLimitInterceptor(limiter) })

@@ -14,7 +14,9 @@ final class HTTPStatusInterceptorTests: XCTestCase {
   }
 
   func testAStatusThatIsNotAccepted() async throws {
-    for (status, code) in [(304, Code.unknown), (206, .unknown), (503, .unavailable), (401, .unauthenticated)] {
+    for (status, code) in [
+      (304, Code.unknown), (206, .unknown), (503, .unavailable), (401, .unauthenticated),
+    ] {
       let given = HTTPResponse(headers: ["x": ["1"]], message: ByteBuffer(string: "x"), httpStatus: status)
       let response = try await self.verb(given)
       XCTAssertEqual(response?.error?.code, code)
@@ -30,7 +32,10 @@ final class HTTPStatusInterceptorTests: XCTestCase {
     XCTAssertNil(good?.error)
     let answered = try await self.verb(HTTPResponse(message: ByteBuffer(string: "x")))
     XCTAssertNil(answered?.error)
-    let accepted = try await self.verb(HTTPResponse(httpStatus: 304), HTTPStatusInterceptor(accepting: 200..<400))
+    let accepted = try await self.verb(
+      HTTPResponse(httpStatus: 304),
+      HTTPStatusInterceptor(accepting: 200..<400)
+    )
     XCTAssertNil(accepted?.error)
     let refused = try await self.verb(HTTPResponse(httpStatus: 200), HTTPStatusInterceptor(accepting: [204]))
     XCTAssertEqual(refused?.error?.code, .unknown)

@@ -115,7 +115,10 @@ final class RequestInterceptorTests: XCTestCase {
       server.executor.runUntilIdle()
       if cancels { call.cancel() } else { server.executor.advance(by: .seconds(1)) }
       try await server.executor.wait { outcome.value.count == 2 }
-      XCTAssertEqual(Set(outcome.value), ["call \(cancels ? "canceled" : "deadline_exceeded")", "adapter true"])
+      XCTAssertEqual(
+        Set(outcome.value),
+        ["call \(cancels ? "canceled" : "deadline_exceeded")", "adapter true"]
+      )
       XCTAssertEqual(server.attempts.count, 0)
     }
   }
@@ -127,7 +130,9 @@ final class RequestInterceptorTests: XCTestCase {
       throw ConnectError(code: .aborted, message: "attempt \(number)")
     }
     let asked = Observed<[String]>([])
-    @Sendable func retrier(_ name: String, _ answer: @escaping @Sendable (FailedAttempt) -> RetryResult) -> Retrier {
+    @Sendable func retrier(_ name: String, _ answer: @escaping @Sendable (FailedAttempt) -> RetryResult)
+      -> Retrier
+    {
       Retrier { attempt in
         asked.update { $0.append("\(name)\(attempt.number)") }
         return answer(attempt)
@@ -256,7 +261,10 @@ final class RequestInterceptorTests: XCTestCase {
 
   func testWithADriver() async throws {
     let driver = InterceptorDriver { _ in
-      RequestInterceptor(adapters: [Self.adding("a")], retriers: [Retrier { _ in .retryWithDelay(.seconds(2)) }])
+      RequestInterceptor(
+        adapters: [Self.adding("a")],
+        retriers: [Retrier { _ in .retryWithDelay(.seconds(2)) }]
+      )
     }
     let request = driver.makeRequest(message: ByteBuffer(string: "x"))
     let sent = try await driver.unary.request(request).outcome.request

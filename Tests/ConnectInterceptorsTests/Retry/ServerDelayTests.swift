@@ -17,7 +17,10 @@ final class ServerDelayTests: XCTestCase {
     let server = ScriptedServer(failing: error)
     let budget = RetryBudget()
     let policy = RetryPolicy(backoff: backoff, longestServerDelay: longest)
-    let client = server.client(over: networkProtocol, { _ in RetryInterceptor(policy: policy, budget: budget) })
+    let client = server.client(
+      over: networkProtocol,
+      { _ in RetryInterceptor(policy: policy, budget: budget) }
+    )
     let response = try await server.call(client)
     XCTAssertEqual(response.code, server.attempts.count == 1 ? .unavailable : .ok)
     return server.attempts.count == 1 ? nil : server.attempts[1].time
@@ -54,7 +57,9 @@ final class ServerDelayTests: XCTestCase {
     let budget = RetryBudget(maximumTokens: 100)
     let backoff = Backoff(base: .milliseconds(1), multiplier: 1000, maximum: .seconds(1000))
     let policy = RetryPolicy(maximumAttempts: 5, backoff: backoff)
-    let response = try await server.call(server.client({ _ in RetryInterceptor(policy: policy, budget: budget) }))
+    let response = try await server.call(
+      server.client({ _ in RetryInterceptor(policy: policy, budget: budget) })
+    )
     XCTAssertEqual(response.code, .ok)
     XCTAssertLessThanOrEqual(server.executor.now, .milliseconds(1))
   }
@@ -80,7 +85,9 @@ final class ServerDelayTests: XCTestCase {
     // Fields that are not known are passed over.
     var error = ConnectError.away
     let bytes: [UInt8] = [0x10, 0x80, 0x01, 0x1a, 0x01, 0x00, 0x25, 0, 0, 0, 0, 0x29, 0, 0, 0, 0, 0, 0, 0, 0]
-    error.details = [.init(type: "google.rpc.RetryInfo", value: .init(bytes: bytes + [0x0a, 0x02, 0x08, 0x03]))]
+    error.details = [
+      .init(type: "google.rpc.RetryInfo", value: .init(bytes: bytes + [0x0a, 0x02, 0x08, 0x03]))
+    ]
     let waited = try await self.wait(after: error)
     XCTAssertEqual(waited, .seconds(3))
   }

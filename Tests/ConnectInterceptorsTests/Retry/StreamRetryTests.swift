@@ -35,7 +35,9 @@ final class StreamRetryTests: XCTestCase {
     for networkProtocol in Self.protocols {
       let server = ScriptedServer(messagesBeforeFailure: 1) { _, _ in throw ConnectError.away }
       let budget = RetryBudget()
-      let stream = try await server.stream(server.client(over: networkProtocol, Self.retrying(.defaults, budget)))
+      let stream = try await server.stream(
+        server.client(over: networkProtocol, Self.retrying(.defaults, budget))
+      )
       XCTAssertEqual(stream.code, .unavailable)
       XCTAssertEqual(stream.messages.count, 1)
       XCTAssertEqual(server.attempts.count, 1)
@@ -46,7 +48,10 @@ final class StreamRetryTests: XCTestCase {
   /// Where the engine refuses a retry, the headers that were held go out before the error.
   func testRefusedRetry() async throws {
     for (timeout, cap) in [(Duration.seconds(1), 10), (nil, 0)] {
-      let server = ScriptedServer(failing: .away(["grpc-retry-pushback-ms": ["2000"]]), sendsHeadersFirst: true)
+      let server = ScriptedServer(
+        failing: .away(["grpc-retry-pushback-ms": ["2000"]]),
+        sendsHeadersFirst: true
+      )
       let client = server.client(timeout: timeout, retries: cap, Self.retrying())
       let stream = try await server.stream(client)
       XCTAssertEqual(stream.error?.message, "away")
