@@ -27,8 +27,8 @@ public final class CircuitBreaker: Sendable {
 
   public struct Configuration: Sendable, Hashable {
     public var scope: Scope
-    /// The codes of errors that count as failures. All other outcomes show that the server is there, but `canceled`,
-    /// which shows nothing.
+    /// The codes of errors that count as failures. Other outcomes that a server gave show that it is there; errors
+    /// found on this side, of a call that was cancelled or had no place in a queue, show nothing and do not count.
     public var failureCodes: Set<Code>
     /// From which part of failures on a circuit opens, from 0 to 1.
     public var failureRate: Double
@@ -141,12 +141,12 @@ public final class CircuitBreaker: Sendable {
 
   /// Counts the outcome of a call that was let through.
   func record(_ admission: Circuit.Admission, of circuit: SharedCircuit, error: ConnectError?) {
-    if error?.code == .canceled {
+    let isFailure = error.map { self.configuration.failureCodes.contains($0.code) } ?? false
+    if let error, !isFailure, error.httpStatus == nil || error.code == .canceled {
       self.forget(admission, of: circuit)
       return
     }
     let now = self.time.now
-    let isFailure = error.map { self.configuration.failureCodes.contains($0.code) } ?? false
     self.change(circuit) { $0.record(admission, isFailure: isFailure, at: now) }
   }
 

@@ -7,7 +7,8 @@ public import NIOCore
 public protocol RequestAdapter: Sendable {
   /// Called before each attempt, with the request that the caller made or that the adapter before has given.
   ///
-  /// The task is cancelled when the call ends. A function that does not suspend costs the call no change of thread.
+  /// The task is cancelled when the call ends. It begins on the call's executor, where it must not block; a function
+  /// that does not suspend costs the call no change of thread.
   ///
   /// - Parameter request: `message` is what a unary call sends, encoded but not compressed. It is nil for streams, whose
   ///   messages follow; what is set there for a stream is ignored.

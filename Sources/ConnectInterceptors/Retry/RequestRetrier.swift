@@ -6,7 +6,7 @@ public import NIOCore
 /// For ``RequestInterceptor``. A retrier is shared by all calls that it is given to.
 public protocol RequestRetrier: Sendable {
   /// Called when an attempt has failed, as long as nothing of its response has gone out to the caller. The task is
-  /// cancelled when the call ends.
+  /// cancelled when the call ends; it begins on the call's executor, where it must not block.
   func retry(_ attempt: FailedAttempt) async -> RetryResult
 }
 

@@ -219,6 +219,21 @@ final class CircuitBreakerTests: XCTestCase {
     }
   }
 
+  /// What an interceptor inside refuses says nothing about the server, so it does not close a circuit.
+  func testErrorsOfThisSideDoNotCount() async throws {
+    let setup = Setup()
+    try await setup.call(4)
+    setup.server.executor.advance(by: .seconds(5))
+    let refusing = Adapter { _, _ in throw ConnectError(code: .resourceExhausted, message: "no place") }
+    let options = CallOptions(interceptors: [{ _ in RequestInterceptor(adapters: [refusing]) }])
+    let refused = try await setup.server.call(setup.client, options: options)
+    XCTAssertEqual(refused.code, .resourceExhausted)
+    XCTAssertEqual(setup.state, .halfOpen)
+    let trial = try await setup.call()
+    XCTAssertEqual(trial.error?.message, "away", "the trial call's place did not come back")
+    XCTAssertEqual(setup.state, .open)
+  }
+
   func testACallThatPassesItsDeadlineIsAFailure() async throws {
     let server = ScriptedServer { _, context in await context.waitUntilClosed() }
     let breaker = CircuitBreaker(.init(minimumCalls: 1), clock: server.executor.clock)

@@ -76,8 +76,12 @@ final class RetryInterceptorTests: XCTestCase {
 
   func testNeverPastTheDeadline() async throws {
     let server = ScriptedServer(failing: .away(["grpc-retry-pushback-ms": ["5000"]]))
-    let response = try await server.call(server.client(timeout: .seconds(5), Self.retrying()))
+    let budget = RetryBudget()
+    let response = try await server.call(
+      server.client(timeout: .seconds(5), Self.retrying(.defaults, budget))
+    )
     XCTAssertEqual(response.code, .unavailable)
+    XCTAssertEqual(budget.tokens, 9, "one attempt has failed")
     XCTAssertEqual(server.attempts.count, 1)
     XCTAssertEqual(server.executor.now, .zero, "it waited in vain")
     XCTAssertEqual(server.executor.scheduled, [])
