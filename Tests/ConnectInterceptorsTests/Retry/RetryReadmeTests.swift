@@ -46,7 +46,8 @@ final class RetryReadmeTests: XCTestCase {
         return request
       }
       let conflicts = Retrier { attempt in
-        attempt.error.code == .aborted && attempt.number < 3 ? .retryWithDelay(.milliseconds(50)) : .doNotRetry
+        guard attempt.error.code == .aborted, attempt.number < 3 else { return .doNotRetry }
+        return .retryWithDelay(.milliseconds(50))
       }
       let config = ProtocolClientConfig(
         host: host,
