@@ -61,8 +61,8 @@ public final class RequestInterceptor: Interceptor {
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        self.begin(request.around(request.message), streamType: .unary) { result in
-          proceed(result.map { $0.around($0.message ?? request.message) })
+        self.begin(request.with(request.message), streamType: .unary) { result in
+          proceed(result.map { $0.with($0.message ?? request.message) })
         }
       },
       responseFunction: self.retriers.isEmpty
@@ -92,8 +92,8 @@ public final class RequestInterceptor: Interceptor {
       requestFunction: { request, proceed in
         self.heldHeaders = nil
         self.hasPassedMessage = false
-        self.begin(request.around(nil), streamType: .bidirectionalStream) { result in
-          proceed(result.map { $0.around(()) })
+        self.begin(request.with(nil), streamType: .bidirectionalStream) { result in
+          proceed(result.map { $0.with(()) })
         }
       },
       streamResultFunction: self.retriers.isEmpty
@@ -189,21 +189,5 @@ private final class AdaptedRequest: Sendable {
 
   init(_ request: HTTPRequest<ByteBuffer?>) {
     self.value = Mutex(request)
-  }
-}
-
-extension HTTPRequest {
-  /// The same request around another message.
-  fileprivate func around<Other: Sendable>(_ message: Other) -> HTTPRequest<Other> {
-    var request = HTTPRequest<Other>(
-      url: self.url,
-      contentType: self.contentType,
-      headers: self.headers,
-      message: message,
-      trailers: self.trailers,
-      context: self.context
-    )
-    request.isGET = self.isGET
-    return request
   }
 }
