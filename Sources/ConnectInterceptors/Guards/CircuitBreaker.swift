@@ -77,10 +77,16 @@ public final class CircuitBreaker: Sendable {
     public var description: String { "\(self.origin)\(self.path ?? "")" }
   }
 
+  private struct Circuits {
+    var byKey: [Key: SharedCircuit] = [:]
+    /// Most clients have one host: then nothing is looked up.
+    var latest: SharedCircuit?
+  }
+
   public let configuration: Configuration
   private let time: ElapsedTime
   private let onChange: (@Sendable (Key, State) -> Void)?
-  private let circuits = Mutex<[Key: SharedCircuit]>([:])
+  private let circuits = Mutex(Circuits())
 
   /// - Parameter onChange: Called when a circuit has changed its state, by the call that caused it: it must not block.
   public init(
@@ -96,7 +102,7 @@ public final class CircuitBreaker: Sendable {
   /// The state of the circuit that a request would meet. One that has opened is half-open only once a trial call has
   /// begun.
   public func state(for url: RequestURL) -> State {
-    self.circuits.withLock { $0[self.key(for: url)] }?.value.withLock { $0.state } ?? .closed
+    self.circuits.withLock { $0.byKey[self.key(for: url)] }?.value.withLock { $0.state } ?? .closed
   }
 
   private func key(for url: RequestURL) -> Key {
@@ -109,16 +115,22 @@ public final class CircuitBreaker: Sendable {
   func circuit(for url: RequestURL) -> SharedCircuit {
     let key = self.key(for: url)
     return self.circuits.withLock { circuits in
-      if let circuit = circuits[key] { return circuit }
-      if circuits.count >= self.configuration.maximumCircuits {
-        // More hosts or methods than anybody should have: looking at all of them is the price.
-        let lastUses = circuits.mapValues { $0.value.withLock { $0.lastUse } }
-        if let oldest = lastUses.min(by: { $0.value < $1.value }) { circuits[oldest.key] = nil }
-      }
-      let circuit = SharedCircuit(key, Circuit(self.configuration))
-      circuits[key] = circuit
+      if let latest = circuits.latest, latest.key == key { return latest }
+      let circuit = circuits.byKey[key] ?? self.makeCircuit(key, in: &circuits.byKey)
+      circuits.latest = circuit
       return circuit
     }
+  }
+
+  private func makeCircuit(_ key: Key, in circuits: inout [Key: SharedCircuit]) -> SharedCircuit {
+    if circuits.count >= self.configuration.maximumCircuits {
+      // More hosts or methods than anybody should have: looking at all of them is the price.
+      let lastUses = circuits.mapValues { $0.value.withLock { $0.lastUse } }
+      if let oldest = lastUses.min(by: { $0.value < $1.value }) { circuits[oldest.key] = nil }
+    }
+    let circuit = SharedCircuit(key, Circuit(self.configuration))
+    circuits[key] = circuit
+    return circuit
   }
 
   /// Lets a call through, or gives the error that it fails with.

@@ -89,6 +89,15 @@ final class StreamRetryTests: XCTestCase {
     }
   }
 
+  /// Headers that are held leave room for the message that lets them go.
+  func testTheSmallestWindow() async throws {
+    let server = ScriptedServer(failing: .away, sendsHeadersFirst: true)
+    var config = ProtocolClientConfig(host: "http://scripted.test", interceptors: [Self.retrying()])
+    config.limits.maximumWaitingValues = 1
+    let stream = try await server.stream(ProtocolClient(httpClient: server.transport, config: config))
+    XCTAssertEqual(try stream.requireMessages().count, 1)
+  }
+
   func testMessagesOfAClientStreamAreSentAgain() async throws {
     for networkProtocol in [NetworkProtocol.connect, .grpc] {
       let server = ScriptedServer(failing: .away, .away)
