@@ -146,7 +146,7 @@ public final class RequestInterceptor: Interceptor {
       proceed(.success(request))
       return
     }
-    self.task = Task.immediate { [adapters] in
+    self.run { [adapters] in
       do {
         var request = request
         for adapter in adapters { request = try await adapter.adapt(request, for: method) }
@@ -171,7 +171,7 @@ public final class RequestInterceptor: Interceptor {
       number: self.attemptCount,
       method: method
     )
-    self.task = Task.immediate { [retriers] in
+    self.run { [retriers] in
       for retrier in retriers {
         let result = await retrier.retry(attempt)
         if case .doNotRetry = result { continue }
@@ -180,6 +180,13 @@ public final class RequestInterceptor: Interceptor {
       }
       decide(.doNotRetry)
     }
+  }
+
+  private func run(_ work: @escaping @Sendable () async -> Void) {
+    let attempt = self.attemptCount
+    let task = Task.immediate { await work() }
+    // What it did at once may have begun the next attempt, which has a task of its own.
+    if attempt == self.attemptCount { self.task = task }
   }
 }
 

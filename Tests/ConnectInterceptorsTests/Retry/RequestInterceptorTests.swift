@@ -123,6 +123,35 @@ final class RequestInterceptorTests: XCTestCase {
     }
   }
 
+  /// Also where the attempt before has failed, and was given up, all at once.
+  func testTheAdapterOfALaterAttemptIsCancelledWithItsCall() async throws {
+    let server = ScriptedServer { _, _ in }
+    let attempts = Observed(0)
+    let isCancelled = Observed(false)
+    let slow = Adapter { request, _ in
+      guard
+        attempts.update({
+          $0 += 1; return $0
+        }) > 1
+      else { return request }
+      do {
+        try await server.executor.clock.sleep(for: .seconds(60))
+      } catch {
+        isCancelled.update { $0 = true }
+      }
+      return request
+    }
+    let client = server.client(
+      { _ in RequestInterceptor(adapters: [slow], retriers: [Retrier { _ in .retry }]) },
+      { _ in RequestInterceptor(adapters: [Adapter { _, _ in throw Broken() }]) }
+    )
+    let call = client.unary(ScriptedServer.method(), .text("x")) { _ in }
+    server.executor.runUntilIdle()
+    XCTAssertEqual(attempts.value, 2)
+    call.cancel()
+    try await server.executor.wait { isCancelled.value }
+  }
+
   // MARK: Retriers
 
   func testTheFirstAnswerDecides() async throws {
