@@ -77,6 +77,11 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
     self.handle = MessageHandle(borrowing: message, graph: nil)
   }
 
+  /// The struct as it is in C, also for fields that are called like a member of this type. What it points to is there only
+  /// as long as this value, or a copy of it: keep that with `withExtendedLifetime(_:_:)`, or use
+  /// ``withUnsafePointer(_:)``.
+  public var pointee: Struct { self.withUnsafePointer { $0.pointee } }
+
   /// Calls `body` with the struct, to read it or hand it to C. It is there until `body` returns.
   public func withUnsafePointer<Result>(_ body: (UnsafePointer<Struct>) throws -> Result) rethrows -> Result {
     try withExtendedLifetime(self.handle.storage) {
@@ -145,11 +150,6 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
     self.handle = MessageHandle(Struct.messageType.descriptor, graph: nil)
     defer { self.handle = message.handle }
     try message.set(key, to: value)
-  }
-
-  /// The value of a field, found by its name in the proto file or by its number; see ``DynamicMessage/value(of:)``.
-  public func value(of key: some FieldKey) throws -> FieldValue {
-    try self.dynamic().value(of: key)
   }
 }
 

@@ -3,6 +3,7 @@ internal import Connect
 internal import Foundation
 internal import NIOCore
 internal import ProtobufCExamples
+internal import ProtobufCStubs
 internal import SwiftProtobuf
 import XCTest
 
@@ -51,9 +52,9 @@ final class DescriptorPoolTests: XCTestCase {
   }
 
   func testServicesAndMethods() throws {
-    let pool = try exampleDescriptors.pool()
+    let pool = try connectTestV1TestDescriptors.pool()
     XCTAssertEqual(pool.services.map(\.name), ["connect.test.v1.TestService"])
-    XCTAssertTrue(pool.messageNames.contains("connect.kinds.v1.Maps.StringsEntry"))
+    XCTAssertTrue(pool.messageNames.contains("connect.test.v1.Payload.CountsEntry"))
     let converse = try pool.method("/connect.test.v1.TestService/Converse")
     XCTAssertEqual(converse.info.streamType, .bidirectionalStream)
     XCTAssertEqual(converse.input.name, "connect.test.v1.ConverseRequest")

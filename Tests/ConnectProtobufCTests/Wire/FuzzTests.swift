@@ -2,6 +2,7 @@ internal import Connect
 internal import Foundation
 internal import NIOCore
 internal import ProtobufCExamples
+internal import ProtobufCStubs
 internal import SwiftProtobuf
 import XCTest
 
@@ -102,7 +103,7 @@ final class ProtobufCFuzzTests: XCTestCase {
 
   func testDamagedDescriptorSets() throws {
     var random = SeededGenerator()
-    let pool = try exampleDescriptors.pool()
+    let pool = try connectTestV1TestDescriptors.pool()
     XCTAssertFalse(pool.messageNames.isEmpty)
     let file = Google_Protobuf_FileDescriptorProto.with {
       $0.name = "a.proto"
