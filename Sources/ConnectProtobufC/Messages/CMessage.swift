@@ -17,13 +17,14 @@ public import NIOCore
 /// ```
 @dynamicMemberLookup
 public struct CMessage<Struct: CMessageStruct>: Sendable {
-  private(set) var handle: MessageHandle
+  @usableFromInline private(set) var handle: MessageHandle
 
   /// An empty message.
   public init() {
     self.handle = MessageHandle(Struct.messageType.descriptor, graph: nil)
   }
 
+  @usableFromInline
   init(handle: MessageHandle) {
     self.handle = handle
   }
@@ -36,7 +37,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   ///   `resource_exhausted` past a limit.
   public init(serializedBytes bytes: ByteBuffer, limits: DecodingLimits = .defaults) throws {
     self.handle = try bytes.withUnsafeReadableBytes {
-      try BinaryCoding.decode($0, Struct.messageType.descriptor, graph: nil, limits: limits)
+      try BinaryCoding.decode($0, Struct.messageType.table, graph: nil, limits: limits)
     }
   }
 
@@ -80,9 +81,10 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   /// The struct as it is in C, also for fields that are called like a member of this type. What it points to is there only
   /// as long as this value, or a copy of it: keep that with `withExtendedLifetime(_:_:)`, or use
   /// ``withUnsafePointer(_:)``.
-  public var pointee: Struct { self.withUnsafePointer { $0.pointee } }
+  @inlinable public var pointee: Struct { self.withUnsafePointer { $0.pointee } }
 
   /// Calls `body` with the struct, to read it or hand it to C. It is there until `body` returns.
+  @inlinable
   public func withUnsafePointer<Result>(_ body: (UnsafePointer<Struct>) throws -> Result) rethrows -> Result {
     try withExtendedLifetime(self.handle.storage) {
       try body(UnsafePointer(self.handle.pointer.assumingMemoryBound(to: Struct.self)))

@@ -32,7 +32,7 @@ public struct DynamicMessage: Sendable {
   ) throws {
     self.descriptor = descriptor
     self.handle = try bytes.withUnsafeReadableBytes {
-      try BinaryCoding.decode($0, descriptor.schema.descriptor, graph: descriptor.graph, limits: limits)
+      try BinaryCoding.decode($0, descriptor.schema.table, graph: descriptor.graph, limits: limits)
     }
   }
 

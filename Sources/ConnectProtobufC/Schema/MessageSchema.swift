@@ -5,6 +5,8 @@ final class MessageSchema: @unchecked Sendable {
   // Safe to share: `containsMaps` is set once, while the graph is built, before others see it.
 
   let descriptor: MessageDescriptorPointer
+  /// For decoding; there as long as the graph.
+  let table: UnsafePointer<WireTable>
   let name: String
   /// By number.
   let fields: [FieldSchema]
@@ -21,10 +23,12 @@ final class MessageSchema: @unchecked Sendable {
 
   init(
     _ descriptor: MessageDescriptorPointer,
+    tables: WireTables,
     isMapEntry: Bool,
     jsonNames: (_ field: String) -> String?
   ) {
     self.descriptor = descriptor
+    self.table = tables.table(of: descriptor)
     self.name = descriptor.fullName
     self.fields = descriptor.fieldPointers.map {
       FieldSchema($0, jsonName: jsonNames(String(cString: $0.pointee.name)))
@@ -93,6 +97,7 @@ final class SchemaGraph: @unchecked Sendable {
   private let enums: [String: EnumSchema]
   /// The memory of descriptors that were made at run time.
   private let memory: DescriptorMemory?
+  private let tables: WireTables
 
   /// - Parameter metadata: nil takes the usual JSON names, and no message for a map's entry.
   init(
@@ -101,6 +106,7 @@ final class SchemaGraph: @unchecked Sendable {
     typesOfAny: SchemaGraph? = nil,
     memory: DescriptorMemory? = nil
   ) {
+    let tables = memory == nil ? WireTables.ofStructs : WireTables()
     var messages: [String: MessageSchema] = [:]
     var enums: [String: EnumSchema] = [:]
     var open = roots
@@ -108,7 +114,7 @@ final class SchemaGraph: @unchecked Sendable {
       let name = descriptor.fullName
       if messages[name] != nil { continue }
       let known = metadata?.messages[name]
-      messages[name] = MessageSchema(descriptor, isMapEntry: known?.isMapEntry ?? false) {
+      messages[name] = MessageSchema(descriptor, tables: tables, isMapEntry: known?.isMapEntry ?? false) {
         known?.jsonNames[$0]
       }
       for field in descriptor.fieldPointers {
@@ -138,6 +144,7 @@ final class SchemaGraph: @unchecked Sendable {
     self.messageWithoutMetadata = messages.keys.first { metadata?.messages[$0] == nil }
     self.typesOfAny = typesOfAny
     self.memory = memory
+    self.tables = tables
     self.markMaps()
   }
 

@@ -13,7 +13,9 @@ enum Records {
       $0.title = "Quarterly report, \(index)"
       $0.description_p =
         "What the teams have done and what is left to do; with the figures of the last four quarters, for those "
-        + "who read no further than the first page. Zürich, São Paulo, 東京."
+        + "who read no further than the first page. Offices: Zürich, São Paulo, 東京. The figures are those of the books "
+        + "at the end of each quarter, before tax, in thousands; where an office changed its currency, earlier quarters "
+        + "are converted at the rate of the day of the change, as the auditors have asked for in their last letter."
       $0.state = .open
       $0.createdMs = 1_700_000_000_000 + Int64(index)
       $0.score = 0.75 + Double(index)
