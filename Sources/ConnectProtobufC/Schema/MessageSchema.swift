@@ -14,6 +14,8 @@ final class MessageSchema: @unchecked Sendable {
   let slots: [FieldSlot]
   let isMapEntry: Bool
   let wellKnown: WellKnownType?
+  /// The names of the oneofs, in the order of the proto file, and their members.
+  let oneofs: [(name: String, members: [FieldSchema])]
   /// By the proto file's names.
   private let byName: [String: FieldSchema]
   /// By all names that JSON may use.
@@ -25,6 +27,7 @@ final class MessageSchema: @unchecked Sendable {
     _ descriptor: MessageDescriptorPointer,
     tables: WireTables,
     isMapEntry: Bool,
+    oneofs: [(name: String, members: [Int32])],
     jsonNames: (_ field: String) -> String?
   ) {
     self.descriptor = descriptor
@@ -34,6 +37,9 @@ final class MessageSchema: @unchecked Sendable {
       FieldSchema($0, jsonName: jsonNames(String(cString: $0.pointee.name)))
     }
     self.isMapEntry = isMapEntry && Self.isKeyAndValue(self.fields)
+    self.oneofs = oneofs.map { [fields] oneof in
+      (oneof.name, fields.filter { oneof.members.contains(Int32(bitPattern: $0.number)) })
+    }
     self.slots = self.fields.map(\.slot)
     self.byName = Dictionary(self.fields.map { ($0.name, $0) }) { first, _ in first }
     let indices = self.fields.enumerated()
@@ -81,6 +87,8 @@ final class SchemaGraph: @unchecked Sendable {
   struct Metadata {
     struct Message {
       var isMapEntry: Bool
+      /// In the order of the proto file, with the numbers of their members.
+      var oneofs: [(name: String, members: [Int32])]
       var jsonNames: [String: String]
     }
 
@@ -114,7 +122,12 @@ final class SchemaGraph: @unchecked Sendable {
       let name = descriptor.fullName
       if messages[name] != nil { continue }
       let known = metadata?.messages[name]
-      messages[name] = MessageSchema(descriptor, tables: tables, isMapEntry: known?.isMapEntry ?? false) {
+      messages[name] = MessageSchema(
+        descriptor,
+        tables: tables,
+        isMapEntry: known?.isMapEntry ?? false,
+        oneofs: known?.oneofs ?? []
+      ) {
         known?.jsonNames[$0]
       }
       for field in descriptor.fieldPointers {
