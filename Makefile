@@ -74,6 +74,13 @@ bench: venv ## Measure what calls cost, side by side with peers (many minutes)
 	@$(benchmarks)/bench.py --rows '$(rows)' --repetitions $(repetitions) --seconds $(seconds) \
 		$(if $(save),--save '$(save)') $(if $(with),--compare '$(with)')
 
+.PHONY: bench-messages
+bench-messages: ## Measure the messages of libprotobuf-c, side by side with SwiftProtobuf's
+	@.ci/setup build
+	@echo "Building the benchmark (the first build takes some minutes)"
+	@swift build -q -c release --package-path $(benchmarks) --product MessageBench
+	@$(benchmarks)/.build/release/MessageBench --rows '$(rows)'
+
 .PHONY: bench-compare
 bench-compare: bench ## Measure, and compare with the results in the file `with`
 
