@@ -40,7 +40,7 @@ public struct CacheKey: Sendable {
     self.hash = hasher.finalize()
   }
 
-  private init(_ other: CacheKey, message: ByteBuffer, adding fields: [Headers.Field]) {
+  private init(_ other: CacheKey, message: ByteBuffer, adding fields: [Headers.Field] = []) {
     self.origin = other.origin
     self.path = other.path
     self.query = other.query
@@ -48,24 +48,32 @@ public struct CacheKey: Sendable {
     self.message = message
     self.headers = other.headers + fields
     self.partition = other.partition
+    guard !fields.isEmpty else {
+      self.hash = other.hash
+      return
+    }
     var hasher = Hasher()
     hasher.combine(other.hash)
-    if !fields.isEmpty { hasher.combine(fields) }
-    self.hash = fields.isEmpty ? other.hash : hasher.finalize()
+    hasher.combine(fields)
+    self.hash = hasher.finalize()
   }
 
-  /// The key of another variant of the response, for the headers that it varies by.
-  func variant(_ fields: [Headers.Field]) -> CacheKey {
-    CacheKey(self, message: self.message, adding: fields)
+  /// The key of the variant of a response that a request with some headers has.
+  ///
+  /// - Parameter names: The headers that the response varies by.
+  func variant(by names: [String], _ headers: Headers) -> CacheKey {
+    // With the names, so that no variant has the key itself.
+    let marker = Headers.Field(name: "vary", value: names.joined(separator: ","))
+    return CacheKey(self, message: self.message, adding: [marker] + headers.fields(named: names))
   }
 
   /// The same key in no more memory than it needs, to be kept.
   var compact: CacheKey {
-    CacheKey(self, message: self.message.compact, adding: [])
+    CacheKey(self, message: self.message.compact)
   }
 
   /// About how many bytes of memory it takes.
-  var byteCount: Int {
+  public var byteCount: Int {
     self.headers.reduce(self.path.utf8.count + self.message.readableBytes + 200) { $0 + $1.byteCount }
   }
 }

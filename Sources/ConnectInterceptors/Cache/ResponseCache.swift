@@ -79,7 +79,7 @@ public final class ResponseCache: Sendable {
   ) {
     self.storage.entry(for: key) { [storage] entry in
       guard let entry, !entry.matches(headers) else { return completion(entry) }
-      storage.entry(for: key.variant(headers.fields(named: entry.varyingNames))) { variant in
+      storage.entry(for: key.variant(by: entry.varyingNames, headers)) { variant in
         completion(variant.flatMap { $0.matches(headers) ? $0 : nil })
       }
     }
@@ -121,7 +121,7 @@ public final class ResponseCache: Sendable {
     // The first variant has the key itself, so that one look tells which headers there are to compare.
     self.storage.entry(for: key) { [storage] first in
       let isOther = first.map { !$0.matches(headers) && $0.varyingNames == entry.varyingNames } ?? false
-      storage.store(entry, for: (isOther ? key.variant(entry.varyingFields) : key).compact)
+      storage.store(entry, for: (isOther ? key.variant(by: entry.varyingNames, headers) : key).compact)
     }
   }
 
@@ -137,7 +137,7 @@ public final class ResponseCache: Sendable {
   func remove(_ key: CacheKey, headers: Headers) {
     self.storage.entry(for: key) { [storage] entry in
       guard let entry else { return }
-      storage.remove(entry.matches(headers) ? key : key.variant(headers.fields(named: entry.varyingNames)))
+      storage.remove(entry.matches(headers) ? key : key.variant(by: entry.varyingNames, headers))
     }
   }
 
