@@ -10,12 +10,7 @@ public final class CredentialsInterceptor: Interceptor {
   private let credentials: Credentials
   private let shown = ShownCredentials()
   /// A stream's headers that wait for what comes behind.
-  private var heldHeaders: HeldHeaders?
-
-  private struct HeldHeaders {
-    let pass: () -> Void
-    let timer: Task<Void, Never>
-  }
+  private var heldHeaders: (headers: DelayedHeaders, timer: Task<Void, Never>)?
 
   public init(_ credentials: Credentials) {
     self.credentials = credentials
@@ -42,9 +37,10 @@ public final class CredentialsInterceptor: Interceptor {
         case .headers:
           self.hold(result, proceed)
         case .complete(.unauthenticated, _, _) where self.mayRetry():
-          // What is held back is of the attempt that is given up.
-          self.takeHeldHeaders()
+          let headers = self.takeHeldHeaders()
           proceed.retry()
+          // Where the retry is refused, the error waits behind them; else nobody listens any more.
+          headers?.pass()
         case .message, .complete:
           self.takeHeldHeaders()?.pass()
           proceed(result)
@@ -57,15 +53,14 @@ public final class CredentialsInterceptor: Interceptor {
   private func hold(_ headers: StreamResult<ByteBuffer>, _ proceed: StreamFunction.ResultProceed) {
     let delay = self.credentials.configuration.streamHeaderDelay
     guard self.shown.shown > 0, !self.shown.hasRetried, delay > .zero else { return proceed(headers) }
-    let pass: @Sendable () -> Void = { proceed(headers) }
-    self.heldHeaders = HeldHeaders(pass: pass, timer: self.credentials.afterDelay(delay, pass))
+    let held = DelayedHeaders { proceed(headers) }
+    self.heldHeaders = (held, self.credentials.afterDelay(delay) { held.pass() })
   }
 
-  @discardableResult
-  private func takeHeldHeaders() -> HeldHeaders? {
+  private func takeHeldHeaders() -> DelayedHeaders? {
     defer { self.heldHeaders = nil }
     self.heldHeaders?.timer.cancel()
-    return self.heldHeaders
+    return self.heldHeaders?.headers
   }
 
   // MARK: Both

@@ -7,8 +7,8 @@ struct HostList: Sendable {
   /// - Parameter hosts: Names, addresses, paths of sockets, and `*.example.com` for all names below.
   init(_ hosts: [String]) {
     for host in hosts {
-      // Names are in lower case in a request; paths are as they are.
-      let host = host.hasPrefix("/") ? host : host.lowercased()
+      // As in a request: names in lower case, IPv6 addresses without brackets, paths as they are.
+      let host = host.hasPrefix("/") ? host : host.lowercased().filter { $0 != "[" && $0 != "]" }
       if host.hasPrefix("*.") {
         self.suffixes.append(String(host.dropFirst()))
       } else {

@@ -49,15 +49,16 @@ public final class ResponseCache: Sendable {
   /// What the response to a request is found by.
   public func key(for request: HTTPRequest<ByteBuffer>) -> CacheKey {
     let partition = request.context[CachePartition.self]
-    let fields = request.headers.filter { field in
+    var fields = request.headers.filter { field in
       self.configuration.keyHeaders.contains(field.name)
         && (partition == nil || !Self.credentialHeaders.contains(field.name))
     }
-    // The order of different names means nothing; that of one name's values does, and sorting is not stable.
-    let sorted = fields.enumerated().sorted {
-      ($0.element.name, $0.offset) < ($1.element.name, $1.offset)
+    if fields.count > 1 {
+      // The order of different names means nothing; that of one name's values does, and sorting is not stable.
+      fields = fields.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
+        .map(\.element)
     }
-    return CacheKey(request, headers: sorted.map(\.element), partition: partition)
+    return CacheKey(request, headers: fields, partition: partition)
   }
 
   // MARK: Reading

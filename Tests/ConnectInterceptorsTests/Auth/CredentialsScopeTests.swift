@@ -35,6 +35,8 @@ final class CredentialsScopeTests: XCTestCase {
       ("https://api.test", ["*.api.test"], [nil]),
       ("https://evil-api.test", ["*.api.test"], [nil]),
       ("https://api.test", [], [nil]),
+      ("https://[2001:DB8::1]:8443", ["[2001:db8::1]"], token),
+      ("https://[2001:db8::1]", ["2001:DB8::1"], token),
       ("unix:/run/Api.sock", ["/run/Api.sock"], token),
       ("unix:/run/other.sock", ["/run/Api.sock"], [nil]),
     ]

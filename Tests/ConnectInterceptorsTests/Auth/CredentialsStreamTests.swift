@@ -2,6 +2,7 @@ import Connect
 import ConnectInterceptors
 import ConnectTesting
 import LoopbackServer
+import NIOCore
 import SwiftProtobuf
 import XCTest
 
@@ -60,6 +61,23 @@ final class CredentialsStreamTests: XCTestCase {
     XCTAssertEqual(scene.seen.value, ["Bearer token 2"])
   }
 
+  func testRefusalPassesOnWhereNoOtherAttemptIsPossible() async throws {
+    for networkProtocol in Self.protocols {
+      let provider = TokenProvider()
+      let scene = TokenScene(
+        provider,
+        networkProtocol: networkProtocol,
+        retries: .init(maximumRetries: 0)
+      )
+      scene.accepted.update { $0 = [] }
+      let stream = try await scene.client.serverStream(TestMethods.count, .init()).results.collected()
+      XCTAssertEqual(stream.error?.code, .unauthenticated, "\(networkProtocol)")
+      let response = await scene.echo()
+      XCTAssertEqual(response.code, .unauthenticated, "\(networkProtocol)")
+      XCTAssertEqual(scene.seen.value, ["Bearer token 1", "Bearer token 2"], "\(networkProtocol)")
+    }
+  }
+
   /// Headers that come long before the first message, as those of a subscription do, come soon.
   func testHeadersAreHeldBackForAMomentOnly() async throws {
     let scene = TokenScene(TokenProvider(), token: AccessToken("t"))
@@ -77,6 +95,30 @@ final class CredentialsStreamTests: XCTestCase {
     guard case .headers = results.value[0] else { return XCTFail("\(results.value)") }
     scene.executor.advance(by: .seconds(100))
     try await scene.executor.wait { results.value.count == 3 }
+  }
+
+  func testHeadersPassOnce() async throws {
+    let executor = VirtualExecutor()
+    let credentials = Credentials(for: ["interceptor.test"], token: AccessToken("t"), clock: executor.clock) {
+      _ in
+      AccessToken("u")
+    }
+    let driver = InterceptorDriver(executor: executor) { _ in CredentialsInterceptor(credentials) }
+    _ = try await driver.stream.request(driver.makeRequest(message: ())).outcome
+    // By time.
+    let late = driver.stream.result(.headers([:]))
+    XCTAssertTrue(late.verbs.isEmpty)
+    _ = try await late.outcome
+    XCTAssertEqual(executor.now, .milliseconds(50))
+    _ = try await driver.stream.result(.message(ByteBuffer())).outcome
+    _ = try await late.outcome
+    // By what comes behind.
+    let early = driver.stream.result(.headers([:]))
+    XCTAssertTrue(early.verbs.isEmpty)
+    _ = try await driver.stream.result(.message(ByteBuffer())).outcome
+    XCTAssertEqual(early.verbs.count, 1)
+    executor.advance(by: .seconds(1))
+    _ = try await early.outcome
   }
 
   func testHeadersAreNotHeldBackWithoutADelay() async throws {

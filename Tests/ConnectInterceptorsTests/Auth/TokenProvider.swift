@@ -70,7 +70,8 @@ struct TokenScene: Sendable {
     hosts: [String] = ["api.test"],
     token: AccessToken? = nil,
     configuration: Credentials.Configuration = .defaults,
-    networkProtocol: NetworkProtocol = .connect
+    networkProtocol: NetworkProtocol = .connect,
+    retries: ProtocolClientConfig.Retries = .defaults
   ) {
     self.transport = InMemoryTransport(executor: self.executor)
     let credentials = Credentials(
@@ -85,7 +86,8 @@ struct TokenScene: Sendable {
       config: ProtocolClientConfig(
         host: host,
         networkProtocol: networkProtocol,
-        interceptors: [{ _ in CredentialsInterceptor(credentials) }]
+        interceptors: [{ _ in CredentialsInterceptor(credentials) }],
+        retries: retries
       )
     )
     let check: @Sendable (ServerContext) throws -> Void = { [accepted, seen] context in
