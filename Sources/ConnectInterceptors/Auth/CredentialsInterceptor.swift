@@ -101,7 +101,8 @@ extension ShownCredentials {
   ) -> HTTPRequest<Message> {
     self.show(lease.generation)
     var request = request
-    request.headers[header] = [lease.headerValue]
+    // It has none: such a request passes as it is.
+    request.headers.add(name: header, value: lease.headerValue)
     request.context[CacheMark.self]?.becomePersonal()
     return request
   }
