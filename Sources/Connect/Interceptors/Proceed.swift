@@ -9,15 +9,42 @@
 /// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
-  private let body: @Sendable (Verb) -> Void
+  private enum Target: Sendable {
+    case closure(@Sendable (Verb) -> Void)
+    /// A visit of a hook, by its number. The call is kept so that it ends when the last one who could go on with it is
+    /// gone.
+    case visit(HookOwner<Verb>, Int, Call)
+  }
+
+  private let target: Target
 
   public init(_ body: @escaping @Sendable (Verb) -> Void) {
-    self.body = body
+    self.target = .closure(body)
   }
 
-  func send(_ verb: Verb) {
-    self.body(verb)
+  init(_ owner: HookOwner<Verb>, visit: Int, of call: Call) {
+    self.target = .visit(owner, visit, call)
   }
+
+  @usableFromInline
+  func send(_ verb: consuming Verb) {
+    switch self.target {
+    case .closure(let body):
+      body(verb)
+    case .visit(let owner, let visit, let call):
+      guard call.isOnExecutor else {
+        let verb = verb
+        call.hop { owner.hook(visit, did: verb) }
+        return
+      }
+      owner.hook(visit, did: verb)
+    }
+  }
+}
+
+/// Whose hooks they are that proceed. Confined to the call's executor.
+class HookOwner<Verb: Sendable>: @unchecked Sendable {
+  func hook(_ visit: Int, did verb: consuming Verb) {}
 }
 
 /// What a request hook can do.
@@ -31,6 +58,7 @@ public enum RequestVerb<Request: Sendable, Response: Sendable>: Sendable {
 extension Proceed {
   /// Passes the request on to what is inside, or fails the call: then nothing inside is touched, and the error
   /// goes up through the hooks outside.
+  @inlinable
   public func callAsFunction<Request, Response>(
     _ result: Result<Request, ConnectError>
   ) where Verb == RequestVerb<Request, Response> {
@@ -38,6 +66,7 @@ extension Proceed {
   }
 
   /// Answers the call: nothing inside is touched, and the response goes up through the hooks outside.
+  @inlinable
   public func answer<Request, Response>(
     _ response: Response
   ) where Verb == RequestVerb<Request, Response> {
@@ -54,6 +83,7 @@ public enum ResponseVerb<Request: Sendable, Response: Sendable>: Sendable {
 
 extension Proceed {
   /// Passes a response on to what is outside: the one given, or another in its place.
+  @inlinable
   public func callAsFunction<Request, Response>(
     _ response: Response
   ) where Verb == ResponseVerb<Request, Response> {
@@ -69,6 +99,7 @@ extension Proceed {
   /// - Parameters:
   ///   - request: What to start with; nil for what the level was first started with.
   ///   - delay: How long to wait before.
+  @inlinable
   public func retry<Request, Response>(
     _ request: Request? = nil,
     after delay: Duration = .zero
@@ -86,11 +117,13 @@ public enum StreamDataVerb<Message: Sendable>: Sendable {
 
 extension Proceed {
   /// Passes a message on: the one given, or another in its place.
+  @inlinable
   public func callAsFunction<Message>(_ message: Message) where Verb == StreamDataVerb<Message> {
     self.send(.proceed(message))
   }
 
   /// Passes nothing on, and releases what waits behind.
+  @inlinable
   public func drop<Message>() where Verb == StreamDataVerb<Message> {
     self.send(.drop)
   }
@@ -110,6 +143,7 @@ extension Proceed {
   ///
   /// A message in place of the end is followed by a successful end; an end in place of anything else ends the
   /// stream, and what follows inside is cancelled.
+  @inlinable
   public func callAsFunction<Message>(
     _ result: StreamResult<Message>
   ) where Verb == StreamResultVerb<Message> {
@@ -121,6 +155,7 @@ extension Proceed {
   /// Refused, so that this result passes on, when the cap on retries is reached, the delay would pass the
   /// deadline, a result of this attempt has already gone out from this hook, or more request messages were
   /// sent than are kept.
+  @inlinable
   public func retry<Message>(
     _ request: HTTPRequest<Void>? = nil,
     after delay: Duration = .zero
@@ -129,6 +164,7 @@ extension Proceed {
   }
 
   /// Passes nothing on, and releases what waits behind. Headers and the end cannot be dropped; they pass.
+  @inlinable
   public func drop<Message>() where Verb == StreamResultVerb<Message> {
     self.send(.drop)
   }
@@ -136,6 +172,7 @@ extension Proceed {
 
 extension Proceed where Verb == HTTPMetrics {
   /// Passes metrics on.
+  @inlinable
   public func callAsFunction(_ metrics: HTTPMetrics) {
     self.send(metrics)
   }

@@ -9,10 +9,15 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   typealias Hooks = UnaryHooks<Message, Response>
   typealias Next = @Sendable (HTTPRequest<Message>) async throws -> Response
 
-  enum Stage {
-    case hooks(Hooks)
-    /// An interceptor in its async form.
-    case async(@Sendable (HTTPRequest<Message>, @escaping Next) async throws -> Response)
+  typealias AsyncBody = @Sendable (HTTPRequest<Message>, @escaping Next) async throws -> Response
+
+  struct Stage {
+    fileprivate var hooks = Hooks()
+    /// Set for an interceptor in its async form, which has no hooks.
+    fileprivate var asyncBody: AsyncBody?
+
+    static func hooks(_ hooks: Hooks) -> Stage { Stage(hooks: hooks) }
+    static func async(_ body: @escaping AsyncBody) -> Stage { Stage(asyncBody: body) }
   }
 
   private enum Position {
@@ -32,6 +37,9 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   private let level: StaticString
   private var stages: [Stage]
   private var isReleased = false
+  /// For whom hooks proceed; these hold this chain until it is released.
+  private var requestOwner: HookOwner<RequestVerb<HTTPRequest<Message>, Response>>?
+  private var responseOwner: HookOwner<ResponseVerb<HTTPRequest<Message>, Response>>?
 
   private var position = Position.idle
   private var visit = 0
@@ -49,6 +57,10 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
 
   // MARK: Around the chain
 
+  /// One for whom request hooks proceed, with ``requestHook(_:did:)``.
+  func makeRequestOwner() -> HookOwner<RequestVerb<HTTPRequest<Message>, Response>> { HookOwner() }
+  /// One for whom response hooks proceed, with ``responseHook(_:did:)``.
+  func makeResponseOwner() -> HookOwner<ResponseVerb<HTTPRequest<Message>, Response>> { HookOwner() }
   /// Takes the request that has passed all stages.
   func passDown(_ request: HTTPRequest<Message>) {}
   /// Takes the response that has passed all stages.
@@ -66,51 +78,41 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   }
 
   private func descend(from first: Int, _ request: HTTPRequest<Message>) {
-    for index in self.stages.indices.dropFirst(first) {
-      switch self.stages[index] {
-      case .hooks(let hooks):
-        guard let function = hooks.requestFunction else { continue }
+    var index = first
+    while index < self.stages.count {
+      if let function = self.stages[index].hooks.requestFunction {
         self.visit += 1
-        let visit = self.visit
         self.position = .requestHook(index, given: request.head)
-        function(
-          request,
-          Proceed { [call] verb in
-            guard call.isOnExecutor else {
-              call.hop { self.requestHook(index, visit, did: verb) }
-              return
-            }
-            self.requestHook(index, visit, did: verb)
-          }
-        )
+        let owner = self.requestOwner ?? self.makeRequestOwner()
+        self.requestOwner = owner
+        function(request, Proceed(owner, visit: self.visit, of: self.call))
         return
-      case .async(let body):
+      }
+      if let body = self.stages[index].asyncBody {
         self.startRun(index, request, body)
         return
       }
+      index += 1
     }
     self.position = .below
     if !self.isReleased { self.passDown(request) }
   }
 
-  private func requestHook(
-    _ index: Int,
-    _ visit: Int,
-    did verb: RequestVerb<HTTPRequest<Message>, Response>
-  ) {
-    guard visit == self.visit, case .requestHook(_, let given) = self.position else {
-      self.call.logIgnored("\(self.level) request hook \(index)")
+  final func requestHook(_ visit: Int, did verb: consuming RequestVerb<HTTPRequest<Message>, Response>) {
+    guard visit == self.visit, case .requestHook(let index, let given) = self.position else {
+      self.call.logIgnored("\(self.level) request hook")
       return
     }
     self.visit += 1
-    switch verb {
+    switch consume verb {
     case .proceed(.success(var request)):
       request.complete(from: given)
       self.descend(from: index + 1, request)
     case .proceed(.failure(let error)):
       self.ascend(from: index - 1, Response(failure: error))
-    case .answer(let response):
-      self.ascend(from: index - 1, response.consistent)
+    case .answer(var response):
+      response.makeConsistent()
+      self.ascend(from: index - 1, response)
     }
   }
 
@@ -123,50 +125,40 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   }
 
   private func ascend(from last: Int, _ response: Response) {
-    for index in stride(from: last, through: 0, by: -1) {
+    var index = last
+    while index >= 0 {
       self.unansweredCount = min(self.unansweredCount, index)
-      switch self.stages[index] {
-      case .hooks(let hooks):
-        guard let function = hooks.responseFunction else { continue }
+      if let function = self.stages[index].hooks.responseFunction {
         self.visit += 1
-        let visit = self.visit
         self.position = .responseHook(index, given: response)
-        function(
-          response,
-          Proceed { [call] verb in
-            guard call.isOnExecutor else {
-              call.hop { self.responseHook(index, visit, did: verb) }
-              return
-            }
-            self.responseHook(index, visit, did: verb)
-          }
-        )
+        let owner = self.responseOwner ?? self.makeResponseOwner()
+        self.responseOwner = owner
+        function(response, Proceed(owner, visit: self.visit, of: self.call))
         return
-      case .async:
+      }
+      if self.stages[index].asyncBody != nil {
         self.visit += 1
         self.position = .asyncStage(index)
         self.runs[index]?.finishNext(with: response)
         return
       }
+      index -= 1
     }
     self.position = .idle
     self.unansweredCount = 0
     if !self.isReleased { self.passUp(response) }
   }
 
-  private func responseHook(
-    _ index: Int,
-    _ visit: Int,
-    did verb: ResponseVerb<HTTPRequest<Message>, Response>
-  ) {
-    guard visit == self.visit, case .responseHook(_, let given) = self.position else {
-      self.call.logIgnored("\(self.level) response hook \(index)")
+  final func responseHook(_ visit: Int, did verb: consuming ResponseVerb<HTTPRequest<Message>, Response>) {
+    guard visit == self.visit, case .responseHook(let index, let given) = self.position else {
+      self.call.logIgnored("\(self.level) response hook")
       return
     }
     self.visit += 1
-    switch verb {
-    case .proceed(let response):
-      self.ascend(from: index - 1, response.consistent)
+    switch consume verb {
+    case .proceed(var response):
+      response.makeConsistent()
+      self.ascend(from: index - 1, response)
     case .retry(let request, let delay):
       guard var request = request ?? self.initialRequest, self.call.takeRetry(after: delay) else {
         self.ascend(from: index - 1, given)
@@ -190,9 +182,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   /// The hooks for metrics; nil if there are none.
   var metricsHooks: MetricsHooks? {
     MetricsHooks(
-      functions: self.stages.compactMap {
-        if case .hooks(let hooks) = $0 { hooks.responseMetricsFunction } else { nil }
-      },
+      functions: self.stages.compactMap(\.hooks.responseMetricsFunction),
       call: self.call
     )
   }
@@ -220,11 +210,10 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     self.visit += 1
     self.position = .idle
     for index in stride(from: last, through: 0, by: -1) {
-      switch self.stages[index] {
-      case .hooks(let hooks):
-        hooks.responseFunction?(Response(failure: error), Proceed { _ in })
-      case .async:
+      if self.stages[index].asyncBody != nil {
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
+      } else {
+        self.stages[index].hooks.responseFunction?(Response(failure: error), Proceed { _ in })
       }
     }
     self.endRuns(inside: -1)
@@ -235,6 +224,8 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     self.reset()
     self.stages = []
     self.isReleased = true
+    self.requestOwner = nil
+    self.responseOwner = nil
     self.initialRequest = nil
   }
 
@@ -243,7 +234,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   private func startRun(
     _ index: Int,
     _ request: HTTPRequest<Message>,
-    _ body: @escaping @Sendable (HTTPRequest<Message>, @escaping Next) async throws -> Response
+    _ body: @escaping AsyncBody
   ) {
     let executor = self.call.executor
     let run = AsyncUnaryRun<Response>(
@@ -331,7 +322,9 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     self.runs[index] = nil
     run.job = nil
     run.end(with: nil)
-    self.ascend(from: index - 1, response.consistent)
+    var response = response
+    response.makeConsistent()
+    self.ascend(from: index - 1, response)
   }
 
   /// Gives up what goes on inside the stage at `index`, which lives on.

@@ -131,9 +131,11 @@ final class CallRuleTests: XCTestCase {
       let transport = ScriptedTransport.silent()
       let handle = Box<CallHandle?>(nil)
       let started = Signal<Void>()
+      let hasHandle = Signal<Void>()
       let impatient = TestAsyncInterceptor.unary { request, next in
         let pending = Task { try await next(request) }
         await started.wait()
+        await hasHandle.wait()
         if isCancelled {
           pending.cancel()
           _ = await pending.result
@@ -153,6 +155,7 @@ final class CallRuleTests: XCTestCase {
       let client = ProtocolClient.scripted(transport, interceptors: [impatient, cancelling])
       let ends = Signal<ResponseMessage<Text>>()
       handle.value = client.unary(.unary, "a") { ends.fire($0) }
+      hasHandle.fire(())
       let response = await ends.wait()
       // When `next` was cancelled, the hook has cancelled the call before the interceptor could answer.
       XCTAssertEqual(response.code, isCancelled ? .canceled : .ok)
