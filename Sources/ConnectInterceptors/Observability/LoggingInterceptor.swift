@@ -154,7 +154,7 @@ public final class LoggingInterceptor: Interceptor {
       error == nil ? "call completed" : "call failed",
       method
     ) { metadata in
-      metadata["duration_ms"] = "\(Self.milliseconds(self.log.now - start))"
+      metadata["duration_ms"] = "\((self.log.now - start).milliseconds)"
       if let status = self.system.statusCode(code) { metadata[SemanticConventions.statusCode] = "\(status)" }
       if let message = error?.message { metadata["error"] = "\(self.log.cut(message))" }
       if method.streamType != .unary {
@@ -209,13 +209,5 @@ public final class LoggingInterceptor: Interceptor {
     metadata[SemanticConventions.responseBodySize] = "\(metrics.responseBodyBytes)"
     if let status = metrics.httpStatus { metadata[SemanticConventions.httpStatus] = "\(status)" }
     if let peer = metrics.connection?.peer { metadata[SemanticConventions.peerAddress] = "\(peer.address)" }
-  }
-
-  /// With three decimals, which are microseconds.
-  private static func milliseconds(_ duration: Duration) -> String {
-    let (seconds, attoseconds) = duration.components
-    let microseconds = max(0, seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
-    let fraction = String(microseconds % 1000)
-    return "\(microseconds / 1000)." + String(repeating: "0", count: 3 - fraction.count) + fraction
   }
 }
