@@ -12,6 +12,7 @@ internal import Synchronization
 /// | `rpc.system.name` | `connectrpc`; `grpc` for gRPC and gRPC-Web |
 /// | `rpc.method` | `connectrpc.eliza.v1.ElizaService/Say` |
 /// | `server.address`, `server.port` | `demo.connectrpc.com`, `443` |
+/// | `request.id` | the context's `requestID`, if ``ContextInterceptor`` or the caller has set it |
 /// | `rpc.response.status_code` | `OK`, `NOT_FOUND` (gRPC); `not_found` (Connect, absent on success) |
 /// | `error` | the error's message |
 /// | `duration_ms` | `12.345` |

@@ -22,6 +22,7 @@ public final class LoggingInterceptor: Interceptor {
   private var start: Duration?
   private var server: Origin?
   private var context: ServiceContext?
+  private var requestID: String?
   private var sentCount = 0
   private var receivedCount = 0
   private var requestHeaders = Headers()
@@ -131,6 +132,7 @@ public final class LoggingInterceptor: Interceptor {
     }
     self.server = request.url.origin
     self.context = request.context.serviceContext
+    self.requestID = request.context.requestID
     self.sentCount = 0
     self.receivedCount = 0
     self.responseHeaders = Headers()
@@ -196,6 +198,7 @@ public final class LoggingInterceptor: Interceptor {
           metadata[SemanticConventions.serverAddress] = "\(server.host)"
           if let port = server.serverPort { metadata[SemanticConventions.serverPort] = "\(port)" }
         }
+        if let id = self.requestID { metadata["request.id"] = "\(self.log.cut(id))" }
         add(&metadata)
         return metadata
       }

@@ -219,6 +219,15 @@ final class LoggingInterceptorTests: XCTestCase {
     XCTAssertEqual(self.recorder.lines.map { $0.metadata["trace"] }, [trace, trace])
   }
 
+  func testLinesKnowTheRequest() async throws {
+    let service = ObservedService()
+    let log = self.log(service)
+    let client = service.client({ _ in ContextInterceptor() }, { LoggingInterceptor(log, config: $0) })
+    try await service.echo("hello", by: client)
+    let id = try XCTUnwrap(service.requestHeaders.first?.first("x-request-id"))
+    XCTAssertEqual(self.recorder.lines.map { $0.metadata["request.id"] }, [id, id])
+  }
+
   func testWithoutABackendThereAreNoHooks() {
     let config = ProtocolClientConfig(host: "http://service.test")
     let interceptor = LoggingInterceptor(CallLog(logger: config.logger), config: config)
