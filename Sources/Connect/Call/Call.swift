@@ -1,18 +1,23 @@
 internal import Logging
+internal import NIOCore
 
 /// One call, from its start to its end: it owns the deadline, cancellation, attempts, and the rule that a call
 /// completes exactly once. ``UnaryCall`` and ``StreamCall`` add what flows.
 ///
 /// Confined to ``executor``, which makes it `Sendable`: state is touched only there; `start` and `cancel` may
 /// be called from anywhere and hop.
-class Call: @unchecked Sendable {
+class Call: JobRunner, @unchecked Sendable {
   let client: ProtocolClient
   let executor: any CallExecutor
   let method: MethodInfo
   let options: CallOptions
+  let writer: RequestWriter
+  /// The interceptors of this call, outermost first; until they have been resolved.
+  private(set) var interceptors: [any Interceptor]
   /// How the caller calls the method.
   private let streamType: StreamType
-  private let startTime: Duration
+  /// On the executor's clock.
+  private let deadline: Duration?
 
   private(set) var isOver = false
   /// Whether interceptors have been resolved, and hear of the end.
@@ -32,7 +37,9 @@ class Call: @unchecked Sendable {
     self.executor = client.executor
     self.method = method
     self.options = options
-    self.startTime = client.executor.now
+    self.writer = client.writer(isUnary: streamType == .unary, requestCompression: options.requestCompression)
+    self.interceptors = client.makeInterceptors(for: method, options: options)
+    self.deadline = (options.timeout ?? client.config.timeout).map { client.executor.now + $0 }
   }
 
   // MARK: For subclasses
@@ -49,15 +56,20 @@ class Call: @unchecked Sendable {
   var metricsHooks: MetricsHooks? { nil }
   /// Lets go of interceptors and of whatever waits; called once the call is over.
   func release() {}
+  /// Runs a job of an async interceptor where the call was made.
+  func run(_ job: Job) { job.start(on: self.executor) }
+  /// A unary request has passed all byte hooks.
+  func sendBytes(_ request: HTTPRequest<ByteBuffer>) {}
+  /// A unary response has passed all byte hooks.
+  func receiveBytes(_ response: HTTPResponse) {}
 
   // MARK: On the executor
 
-  /// Runs `work` on the executor, at once if that is where it is called. The call lives until it has run.
-  final func perform(_ work: @escaping @Sendable () -> Void) {
-    guard !self.executor.isCurrent else {
-      work()
-      return
-    }
+  /// Whether the caller is on the executor. What is not there goes there with ``hop(_:)``.
+  final var isOnExecutor: Bool { self.executor.isCurrent }
+
+  /// Runs `work` on the executor, later. The call lives until it has run.
+  final func hop(_ work: @escaping @Sendable () -> Void) {
     self.executor.execute {
       work()
       withExtendedLifetime(self) {}
@@ -95,6 +107,7 @@ class Call: @unchecked Sendable {
     }
     self.hasBegun = true
     self.begin()
+    self.interceptors = []
   }
 
   /// Cancels the call, also on the wire. Does nothing once it is over. From any thread.
@@ -150,8 +163,7 @@ class Call: @unchecked Sendable {
 
   /// What is left until the deadline; nil if there is none. May be less than zero.
   final var remainingTime: Duration? {
-    guard let timeout = self.timeout else { return nil }
-    return self.startTime + timeout - self.executor.now
+    self.deadline.map { $0 - self.executor.now }
   }
 
   // MARK: Attempts
@@ -188,10 +200,10 @@ class Call: @unchecked Sendable {
     return true
   }
 
-  final func startExchange(_ request: HTTPRequest<Void>, body: Exchange.Body) {
-    let exchange = Exchange(call: self, request: request, body: body)
+  final func startExchange(_ request: RequestHead, body: consuming Exchange.Body) {
+    let exchange = Exchange(call: self, request: request)
     self.exchange = exchange
-    exchange.start()
+    exchange.start(body)
   }
 
   /// Gives up what is on the wire, if anything is.
@@ -201,31 +213,18 @@ class Call: @unchecked Sendable {
     exchange.cancel()
   }
 
-  // MARK: Interceptors
+  // MARK: The request
 
-  /// The interceptors of this call, outermost first.
-  final func makeInterceptors() -> [any Interceptor] {
-    let config = self.client.config
-    var interceptors: [any Interceptor] = []
-    for factory in config.interceptors { interceptors.append(factory(config)) }
-    if let provider = config.methodInterceptors {
-      for factory in provider(self.method) { interceptors.append(factory(config)) }
-    }
-    for factory in self.options.interceptors { interceptors.append(factory(config)) }
-    return interceptors
-  }
-
-  /// The request that the caller made, around `message`.
-  final func makeRequest<Message>(_ message: Message) -> HTTPRequest<Message> {
-    var request = HTTPRequest(
+  /// The request that the caller made, but for its message.
+  final func makeRequestHead() -> RequestHead {
+    RequestHead(
       url: self.client.url(for: self.method),
       contentType: self.client.contentType(for: self.method.streamType),
       headers: self.options.headers,
-      message: message,
-      context: self.options.context
+      trailers: Headers(),
+      context: self.options.context,
+      isGET: self.client.mayUseGET(for: self.method)
     )
-    request.isGET = self.client.mayUseGET(for: self.method)
-    return request
   }
 
   final var logger: Logger { self.client.config.logger }

@@ -16,55 +16,71 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   /// How many bytes may wait in the transport before messages are held back.
   private static let writeHighWaterMark = 64 * 1024
 
+  /// How many bytes of the response may be taken before the transport hears of it, if more of them are there.
+  private static let consumptionStep = 16 * 1024
+
   private let call: Call
-  private let request: HTTPRequest<Void>
-  private let body: Body
-  private let endpoint: Result<any HTTPEndpoint, ConnectError>
+  private let request: RequestHead
   private var stream: (any HTTPStream)?
-  private var decoder: any ResponseDecoder
+  private var decoder: any ResponseDecoder & AnyObject
   private let writer: RequestWriter
   private var isCancelled = false
   private var hasEndedOnWire = false
 
-  /// What was sent, while it may have to be sent again.
-  /// The first message whatever its size, since most calls have no other.
+  /// What was sent, while it may have to be sent again: the head, with a body that is known as a whole...
+  private var sentHead: HTTPStreamRequest?
+  /// ... and what followed. The first message whatever its size, since most calls have no other.
   private var sent = ReplayLog<ByteBuffer>(maximumBytes: writeHighWaterMark, keepsFirst: true)
   private var hasFinishedRequest = false
   private var unwrittenBytes = 0
   /// Bytes of the response that were given to us and that the transport may not yet replace by others.
   private var unconsumedBytes = 0
 
-  private let startTime: Duration
-  private var metrics: HTTPMetrics
+  /// Nil if nobody wants to know.
+  private var meter: ExchangeMeter?
 
-  init(call: Call, request: HTTPRequest<Void>, body: Body) {
+  init(call: Call, request: RequestHead) {
     self.call = call
     self.request = request
-    self.body = body
-    self.startTime = call.executor.now
-    self.metrics = HTTPMetrics(attempt: call.attempt)
+    if let hooks = call.metricsHooks { self.meter = ExchangeMeter(call: call, hooks: hooks) }
     self.decoder = call.client.makeDecoder(
       contentType: request.contentType,
       streamType: call.method.streamType
     )
-    self.writer = RequestWriter(call)
-    self.endpoint = call.client.endpoint(for: request.url.origin)
+    self.writer = call.writer
   }
 
   // MARK: Request
 
-  func start() {
+  func start(_ body: consuming Body) {
     do throws(ConnectError) {
-      let endpoint = try self.endpoint.get()
-      let (head, rest) = try self.makeHTTPRequest()
-      self.stream = endpoint.startStream(head, handler: self)
-      if let rest {
+      let endpoint = try self.call.client.endpoint(for: self.request.url.origin).get()
+      switch consume body {
+      case .message(let message):
+        let (head, rest) = try self.writer.whole(
+          self.request,
+          message: message,
+          timeout: self.call.remainingTime
+        )
+        self.start(head, on: endpoint)
+        guard let rest else { return }
+        self.sent.append(rest, byteCount: rest.readableBytes)
         self.write(rest)
-        self.stream?.finish(trailers: self.request.trailers)
+        self.finishRequest()
+      case .messages:
+        self.start(try self.writer.head(of: self.request, timeout: self.call.remainingTime), on: endpoint)
       }
     } catch {
       self.end(with: error)
     }
+  }
+
+  private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
+    self.sentHead = head
+    if self.meter != nil, case .complete(let body) = head.body {
+      self.meter?.metrics.requestBodyBytes = body.readableBytes
+    }
+    self.stream = endpoint.startStream(head, handler: self)
   }
 
   /// Whether request messages can be sent without piling up.
@@ -97,20 +113,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   private func write(_ bytes: ByteBuffer) {
     self.unwrittenBytes += bytes.readableBytes
-    self.metrics.requestBodyBytes += bytes.readableBytes
+    self.meter?.metrics.requestBodyBytes += bytes.readableBytes
     self.stream?.write(bytes)
-  }
-
-  /// The request, and what is to be written behind it if it does not end there.
-  private func makeHTTPRequest() throws(ConnectError) -> (head: HTTPStreamRequest, rest: ByteBuffer?) {
-    switch self.body {
-    case .message(let message):
-      let (head, rest) = try self.writer.whole(self.request.with(message), timeout: self.call.remainingTime)
-      if case .complete(let body) = head.body { self.metrics.requestBodyBytes = body.readableBytes }
-      return (head, rest)
-    case .messages:
-      return (try self.writer.head(of: self.request, timeout: self.call.remainingTime), nil)
-    }
   }
 
   // MARK: Response
@@ -119,13 +123,24 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   func next() -> StreamResult<ByteBuffer>? {
     let result = self.decoder.next()
     if case .complete(_, .some, _) = result, self.call.endIfDeadlineHasPassed() { return nil }
-    let held = result == nil ? 0 : self.decoder.bufferedByteCount
-    let consumed = self.unconsumedBytes - held
-    if consumed > 0 {
-      self.unconsumedBytes -= consumed
-      self.stream?.consume(consumed)
-    }
+    self.settleConsumption(isEmpty: result == nil)
     return result
+  }
+
+  /// The next result's message, if that is a message and is there; nil says nothing. A shorter way than ``next()``.
+  func nextPlainMessage() -> ByteBuffer? {
+    guard let message = self.decoder.nextPlainMessage() else { return nil }
+    self.settleConsumption(isEmpty: false)
+    return message
+  }
+
+  /// Gives back to the transport what was taken.
+  private func settleConsumption(isEmpty: Bool) {
+    guard self.unconsumedBytes > 0 else { return }
+    let consumed = self.unconsumedBytes - (isEmpty ? 0 : self.decoder.bufferedByteCount)
+    guard consumed >= Self.consumptionStep || (isEmpty && consumed > 0) else { return }
+    self.unconsumedBytes -= consumed
+    self.stream?.consume(consumed)
   }
 
   /// The response's status and headers as they arrived.
@@ -139,9 +154,9 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.stream?.cancel()
     self.stream = nil
     // Later: a hook could end the call, under the feet of whoever gives up this exchange.
-    guard let hooks = self.call.metricsHooks else { return }
-    let metrics = self.finalMetrics
-    self.call.executor.execute { hooks.pass(metrics) }
+    guard let meter = self.meter else { return }
+    let metrics = meter.finalMetrics(head: self.head)
+    self.call.executor.execute { meter.hooks.pass(metrics) }
   }
 
   /// Ends the exchange with an error that did not come from the transport.
@@ -156,26 +171,16 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private func endOnWire() {
     self.hasEndedOnWire = true
     self.stream = nil
-    self.call.metricsHooks?.pass(self.finalMetrics)
+    if let meter = self.meter { meter.hooks.pass(meter.finalMetrics(head: self.head)) }
     guard !self.isCancelled else { return }
     self.call.exchangeHasResults()
     self.call.exchangeHasRoom()
   }
 
-  private var finalMetrics: HTTPMetrics {
-    var metrics = self.metrics
-    metrics.duration = self.elapsed
-    metrics.httpStatus = self.decoder.head?.status
-    return metrics
-  }
-
-  private var elapsed: Duration { self.call.executor.now - self.startTime }
-
   // MARK: HTTPStreamHandler
 
   func streamDidStart(on connection: HTTPConnectionInfo) {
-    self.metrics.connection = connection
-    self.metrics.timeToConnection = self.elapsed
+    self.meter?.didStart(on: connection)
   }
 
   func streamDidBecomeWritable() {
@@ -187,14 +192,15 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   func streamDidReceive(_ head: HTTPResponseHead) {
     guard !self.isOver else { return }
     self.sent.drop()
-    self.metrics.timeToHeaders = self.elapsed
+    self.sentHead = nil
+    self.meter?.didReceiveHead()
     self.decoder.receive(head)
     self.call.exchangeHasResults()
   }
 
   func streamDidReceive(_ bytes: ByteBuffer) {
     guard !self.isOver else { return }
-    self.metrics.responseBodyBytes += bytes.readableBytes
+    self.meter?.metrics.responseBodyBytes += bytes.readableBytes
     self.unconsumedBytes += bytes.readableBytes
     self.decoder.receive(bytes)
     self.call.exchangeHasResults()
@@ -209,21 +215,28 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   func streamDidFail(_ failure: HTTPStreamFailure) {
     guard !self.isOver else { return }
     if self.call.endIfDeadlineHasPassed() { return }
-    if failure.isUnprocessed, self.decoder.head == nil, self.sent.isComplete, self.call.takeTransparentRetry()
+    if failure.isUnprocessed, let head = self.sentHead, self.sent.isComplete, self.call.takeTransparentRetry()
     {
-      self.resend()
+      self.resend(head)
       return
     }
     self.decoder.fail(failure.error)
     self.endOnWire()
   }
 
-  private func resend() {
-    self.unwrittenBytes = 0
-    self.metrics.requestBodyBytes = 0
-    self.start()
-    for bytes in self.sent.elements { self.write(bytes) }
-    if self.hasFinishedRequest { self.stream?.finish(trailers: self.request.trailers) }
-    self.call.exchangeHasRoom()
+  private func resend(_ head: HTTPStreamRequest) {
+    do throws(ConnectError) {
+      let endpoint = try self.call.client.endpoint(for: self.request.url.origin).get()
+      var head = head
+      if let timeout = self.call.remainingTime { self.writer.renewTimeout(of: &head, to: timeout) }
+      self.unwrittenBytes = 0
+      self.meter?.metrics.requestBodyBytes = 0
+      self.start(head, on: endpoint)
+      for bytes in self.sent.elements { self.write(bytes) }
+      if self.hasFinishedRequest { self.stream?.finish(trailers: self.request.trailers) }
+      self.call.exchangeHasRoom()
+    } catch {
+      self.end(with: error)
+    }
   }
 }

@@ -1,79 +1,101 @@
 internal import NIOCore
 
-/// Writes a call's requests in its wire protocol: heads, and the messages of bodies.
-struct RequestWriter {
-  private let client: ProtocolClient
+/// Writes requests in a client's wire protocol: heads, and the messages of bodies. A client has one for its unary calls
+/// and one for its streams; calls with a compression of their own make another.
+final class RequestWriter: Sendable {
+  private let wire: any WireProtocol
   private let streamType: StreamType
+  private let unaryGET: UnaryGET
+  private let acceptedEncodings: AcceptedEncodings
   private let framer: MessageFramer
+  /// The content-type of requests that no interceptor has changed.
+  private let contentType: String
+  /// The headers of a request with that content-type, without any of the user's, deadline and compressed body.
+  private let plainHeaders: Headers
 
-  init(_ call: Call) {
-    self.client = call.client
-    self.streamType = call.method.streamType
+  /// - Parameter isUnary: Whether it is for unary calls; else it is for streams of all kinds.
+  init(
+    config: ProtocolClientConfig,
+    wire: any WireProtocol,
+    acceptedEncodings: AcceptedEncodings,
+    isUnary: Bool,
+    requestCompression: RequestCompression = .inherited
+  ) {
+    self.wire = wire
+    self.streamType = isUnary ? .unary : .bidirectionalStream
+    self.unaryGET = config.unaryGET
+    self.acceptedEncodings = acceptedEncodings
     self.framer = MessageFramer(
-      wire: call.client.wire,
-      streamType: call.method.streamType,
-      compression: call.client.config.compression,
-      requestCompression: call.options.requestCompression,
-      maximumSize: call.client.config.limits.maximumSentMessageSize
+      wire: wire,
+      streamType: self.streamType,
+      compression: config.compression,
+      requestCompression: requestCompression,
+      maximumSize: config.limits.maximumSentMessageSize
+    )
+    self.contentType = wire.contentType(codecName: config.codec.name, isUnary: isUnary)
+    self.plainHeaders = wire.requestHeaders(
+      Headers(),
+      for: WireRequest(
+        contentType: self.contentType,
+        streamType: self.streamType,
+        encoding: self.framer.encoding(for: nil),
+        acceptedEncodings: acceptedEncodings
+      )
     )
   }
 
   /// The head of a request whose messages follow.
   ///
   /// - Throws: ``ConnectError`` with `invalid_argument` if something in `request` must not be sent.
-  func head(of request: HTTPRequest<Void>, timeout: Duration?) throws(ConnectError) -> HTTPStreamRequest {
-    try HeaderRules.check(request, for: self.client.wire)
-    let wireRequest = self.wireRequest(request, payload: nil, timeout: timeout)
-    return self.post(request, wireRequest, .streamed)
+  func head(of request: RequestHead, timeout: Duration?) throws(ConnectError) -> HTTPStreamRequest {
+    try HeaderRules.check(request, for: self.wire)
+    return self.post(request, self.headers(of: request, payload: nil, timeout: timeout), .streamed)
   }
 
   /// The whole of a request with one message: what is to be started, and what is to be written behind that if the
   /// request does not end there.
   ///
+  /// - Parameter message: Framed in place if nobody else holds it.
   /// - Throws: ``ConnectError``: `invalid_argument` as above, `resource_exhausted` if the message is too large,
   ///   `internal` if it cannot be compressed.
   func whole(
-    _ request: HTTPRequest<ByteBuffer>,
+    _ request: RequestHead,
+    message: consuming ByteBuffer,
     timeout: Duration?
   ) throws(ConnectError) -> (head: HTTPStreamRequest, rest: ByteBuffer?) {
-    try HeaderRules.check(request, for: self.client.wire)
-    let payload = try self.framer.payload(of: request.message)
-    var wireRequest = self.wireRequest(request, payload: payload, timeout: timeout)
-    if let target = self.getTarget(request, wireRequest, payload) {
-      wireRequest.isGET = true
-      let headers = self.client.wire.requestHeaders(request.headers, for: wireRequest)
-      var get = HTTPStreamRequest(
-        method: .get,
-        target: target,
-        headers: headers,
-        body: .complete(ByteBuffer())
-      )
-      get.context = request.context
-      return (get, nil)
-    }
+    try HeaderRules.check(request, for: self.wire)
+    let payload = try self.framer.payload(of: message)
+    if request.isGET == true, let get = self.get(request, payload, timeout: timeout) { return (get, nil) }
+    let headers = self.headers(of: request, payload: payload, timeout: timeout)
     let body = self.framer.frame(payload)
-    guard request.trailers.isEmpty else { return (self.post(request, wireRequest, .streamed), body) }
-    return (self.post(request, wireRequest, .complete(body)), nil)
+    guard request.trailers.isEmpty else { return (self.post(request, headers, .streamed), body) }
+    return (self.post(request, headers, .complete(body)), nil)
   }
 
   /// A message as it goes into the body.
   ///
   /// - Throws: ``ConnectError``: `resource_exhausted` if it is too large, `internal` if it cannot be compressed.
-  func body(of message: ByteBuffer) throws(ConnectError) -> ByteBuffer {
+  func body(of message: consuming ByteBuffer) throws(ConnectError) -> ByteBuffer {
     self.framer.frame(try self.framer.payload(of: message))
+  }
+
+  /// Tells the server what is left until the deadline now, where `request` is sent once more.
+  func renewTimeout(of request: inout HTTPStreamRequest, to timeout: Duration) {
+    let field = self.wire.timeoutField(timeout)
+    request.headers[field.name] = [field.value]
   }
 
   /// Whether `request` will go as GET, as it is now.
   func goesAsGET(_ request: HTTPRequest<ByteBuffer>) -> Bool {
     guard request.isGET else { return false }
-    if case .alwaysEnabled = self.client.config.unaryGET { return request.trailers.isEmpty }
+    if case .alwaysEnabled = self.unaryGET { return request.trailers.isEmpty }
     guard let payload = try? self.framer.payload(of: request.message) else { return false }
-    let wireRequest = self.wireRequest(request, payload: payload, timeout: nil)
-    return self.getTarget(request, wireRequest, payload) != nil
+    let wireRequest = self.wireRequest(request.head, payload: payload, timeout: nil)
+    return self.getTarget(request.head, wireRequest, payload) != nil
   }
 
-  private func wireRequest<Message>(
-    _ request: HTTPRequest<Message>,
+  private func wireRequest(
+    _ request: RequestHead,
     payload: MessageFramer.Payload?,
     timeout: Duration?
   ) -> WireRequest {
@@ -82,37 +104,66 @@ struct RequestWriter {
       streamType: self.streamType,
       timeout: timeout,
       encoding: self.framer.encoding(for: payload),
-      acceptedEncodings: self.client.acceptedEncodings
+      acceptedEncodings: self.acceptedEncodings
     )
   }
 
-  private func post<Message>(
-    _ request: HTTPRequest<Message>,
-    _ wireRequest: WireRequest,
-    _ body: HTTPStreamRequest.Body
-  ) -> HTTPStreamRequest {
+  private func headers(of request: RequestHead, payload: MessageFramer.Payload?, timeout: Duration?)
+    -> Headers
+  {
+    if payload?.isCompressed != true, request.headers.isEmpty, request.contentType == self.contentType {
+      var headers = self.plainHeaders
+      if let timeout { headers.append(self.wire.timeoutField(timeout)) }
+      return headers
+    }
+    return self.wire.requestHeaders(
+      request.headers,
+      for: self.wireRequest(request, payload: payload, timeout: timeout)
+    )
+  }
+
+  private func post(_ request: RequestHead, _ headers: Headers, _ body: HTTPStreamRequest.Body)
+    -> HTTPStreamRequest
+  {
     var post = HTTPStreamRequest(
       method: .post,
       target: request.url.query.map { "\(request.url.path)?\($0)" } ?? request.url.path,
-      headers: self.client.wire.requestHeaders(request.headers, for: wireRequest),
+      headers: headers,
       body: body
     )
-    post.context = request.context
+    if let context = request.context { post.context = context }
     return post
+  }
+
+  /// `request` as GET; nil if it has to go as POST.
+  private func get(_ request: RequestHead, _ payload: MessageFramer.Payload, timeout: Duration?)
+    -> HTTPStreamRequest?
+  {
+    var wireRequest = self.wireRequest(request, payload: payload, timeout: timeout)
+    guard let target = self.getTarget(request, wireRequest, payload) else { return nil }
+    wireRequest.isGET = true
+    var get = HTTPStreamRequest(
+      method: .get,
+      target: target,
+      headers: self.wire.requestHeaders(request.headers, for: wireRequest),
+      body: .complete(ByteBuffer())
+    )
+    if let context = request.context { get.context = context }
+    return get
   }
 
   /// Path and query of `request` as GET; nil if it has to go as POST.
   private func getTarget(
-    _ request: HTTPRequest<ByteBuffer>,
+    _ request: RequestHead,
     _ wireRequest: WireRequest,
     _ payload: MessageFramer.Payload
   ) -> String? {
-    guard request.isGET, request.trailers.isEmpty,
-      let query = self.client.wire.getQuery(message: payload.bytes, for: wireRequest)
+    guard request.isGET == true, request.trailers.isEmpty,
+      let query = self.wire.getQuery(message: payload.bytes, for: wireRequest)
     else { return nil }
     let url = request.url
     let target = url.query.map { "\(url.path)?\($0)&\(query)" } ?? "\(url.path)?\(query)"
-    switch self.client.config.unaryGET {
+    switch self.unaryGET {
     case .disabled: return nil
     case .alwaysEnabled: return target
     case .enabledForLimitedPayloadSizes(let limit):

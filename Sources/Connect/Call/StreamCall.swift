@@ -15,11 +15,15 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   }
 
   private let spec: MethodSpec<Input, Output>
-  private let outerRunner: Mailbox<Void>?
+  /// Runs async interceptors where the call was made.
+  private var outerRunner: Mailbox<Void>?
   private var onResult: (@Sendable (StreamResult<Output>) -> Void)?
 
   private var messageChain: StreamChain<Input, Output>?
   private var byteChain: StreamChain<ByteBuffer, ByteBuffer>?
+
+  /// Whether any interceptor has hooks.
+  private var hasChains: Bool { self.messageChain != nil || self.byteChain != nil }
 
   private var demand = 0
   /// An end that was found here, while nobody has asked for a result.
@@ -35,13 +39,14 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     method: MethodSpec<Input, Output>,
     streamType: StreamType,
     options: CallOptions,
-    outerRunner: Mailbox<Void>?,
     onResult: @escaping @Sendable (StreamResult<Output>) -> Void
   ) {
     self.spec = method
-    self.outerRunner = outerRunner
     self.onResult = onResult
     super.init(client: client, method: method.info, streamType: streamType, options: options)
+    if self.interceptors.contains(where: { $0.asyncStreamForm != nil }) {
+      self.outerRunner = client.makeRunner()
+    }
   }
 
   /// Nobody is left who could go on with the call or end it. Hooks that wait are told, like at any other end.
@@ -94,6 +99,29 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     self.pump()
   }
 
+  /// The next result, if it is a message, is there, and has no interceptor to pass; else nil, and nothing changes.
+  func takeMessage() -> Output? {
+    guard !self.hasChains, !self.isOver, self.demand == 0, self.pendingEnd == nil,
+      let bytes = self.exchange?.nextPlainMessage()
+    else { return nil }
+    do {
+      return try self.client.config.codec.decode(bytes, as: self.spec.output)
+    } catch {
+      self.failDecoding(error)
+      return nil
+    }
+  }
+
+  /// Sends a message, if there is room and no interceptor to pass. Returns false if nothing was done.
+  func sendAtOnce(_ message: Input) -> Bool {
+    guard !self.hasChains, !self.isOver, !self.isRequestFinished, self.outgoing.isEmpty,
+      self.pendingEnd == nil,
+      let exchange = self.exchange, exchange.hasRoom, !exchange.isOver
+    else { return false }
+    self.encode(.message(message))
+    return true
+  }
+
   /// Ends the request behind what was sent.
   func finishRequest() {
     guard !self.isOver, !self.isRequestFinished else { return }
@@ -105,8 +133,8 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   // MARK: Start
 
   override func begin() {
-    self.resolveInterceptors()
-    let head = self.makeRequest(())
+    if !self.interceptors.isEmpty { self.resolveInterceptors() }
+    let head = HTTPRequest(head: self.makeRequestHead(), message: ())
     if let chain = self.messageChain { chain.start(head) } else { self.encode(.head(head)) }
     self.pump()
   }
@@ -115,7 +143,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     var messageParts: [StreamChain<Input, Output>.Part] = []
     var byteParts: [StreamChain<ByteBuffer, ByteBuffer>.Part] = []
     let spec = self.spec
-    for interceptor in self.makeInterceptors() {
+    for interceptor in self.interceptors {
       if let form = interceptor.asyncStreamForm {
         messageParts.append(
           .async { request, next in
@@ -136,7 +164,6 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     StreamChain(
       call: self,
       parts: parts,
-      outerRunner: self.outerRunner,
       surroundings: StreamChain.Surroundings(
         down: { [unowned self] in self.encode($0) },
         downHasRoom: { [unowned self] in self.bytesHaveRoom },
@@ -158,7 +185,6 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     StreamChain(
       call: self,
       parts: parts,
-      outerRunner: self.outerRunner,
       surroundings: StreamChain.Surroundings(
         down: { [unowned self] in self.transmit($0) },
         downHasRoom: { [unowned self] in self.exchangeHasRoomNow },
@@ -195,7 +221,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   private func transmit(_ part: RequestPart<ByteBuffer>) {
     switch part {
-    case .head(let head): self.startExchange(head, body: .messages)
+    case .head(let head): self.startExchange(head.head, body: .messages)
     case .message(let bytes): self.exchange?.send(bytes)
     case .end: self.exchange?.finishRequest()
     }
@@ -227,12 +253,16 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     do {
       decoded = try result.mapMessage { try self.client.config.codec.decode($0, as: self.spec.output) }
     } catch {
-      var error = ConnectError.decodingFailed(error, method: self.method)
-      if error.httpStatus == nil { error.httpStatus = self.exchange?.head?.status }
-      self.failInside(error)
+      self.failDecoding(error)
       return
     }
     if let chain = self.messageChain { chain.receive(decoded) } else { self.deliver(decoded) }
+  }
+
+  private func failDecoding(_ error: any Error) {
+    var error = ConnectError.decodingFailed(error, method: self.method)
+    if error.httpStatus == nil { error.httpStatus = self.exchange?.head?.status }
+    self.failInside(error)
   }
 
   /// Ends the stream with an error found between the messages and their bytes.
@@ -256,9 +286,16 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     self.onResult?(result)
   }
 
-  override func exchangeHasResults() { self.pump() }
+  override func exchangeHasResults() {
+    // What nobody has asked for stays where it is.
+    if self.demand > 0 || self.hasChains { self.pump() }
+  }
 
   override func exchangeHasRoom() { self.pump() }
+
+  override func run(_ job: Job) {
+    if let runner = self.outerRunner { runner.run(job) } else { super.run(job) }
+  }
 
   override var metricsHooks: MetricsHooks? { self.byteChain?.metricsHooks }
 

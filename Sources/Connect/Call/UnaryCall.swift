@@ -2,33 +2,48 @@ internal import NIOCore
 
 /// A call with one request message and one response message.
 ///
-/// Confined to its executor like every ``Call``.
+/// Confined to its executor like every ``Call``. Its outcome goes to a completion handler, or else to the one task that
+/// waits for it, which also runs the call's async interceptors.
 final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Sendable {
   private let spec: MethodSpec<Input, Output>
   private let input: Input
-  private let outerRunner: (any JobRunner)?
+  /// Called once, on the executor.
   private var completion: (@Sendable (ResponseMessage<Output>) -> Void)?
+  /// Runs async interceptors where the call was made, if there is a completion handler.
+  private var detachedRunner: Mailbox<Void>?
 
-  private var messageChain: UnaryChain<Input, ResponseMessage<Output>>?
-  private var byteChain: UnaryChain<ByteBuffer, HTTPResponse>?
+  /// What the waiting task is to do next.
+  private enum Wakeup: Sendable {
+    case run(Job)
+    case finish
+  }
+
+  private var waitingTask: UnsafeContinuation<Wakeup, Never>?
+  private var jobs: [Job] = []
+  /// The outcome for the waiting task.
+  private var outcome: ResponseMessage<Output>?
+
+  private var messageChain: UnaryMessageChain<Input, Output>?
+  private var byteChain: UnaryByteChain?
   private var collector: SingleMessageCollector<ByteBuffer>
   private var acceptsNotModified = false
 
-  /// - Parameter completion: Called once, on the executor.
+  /// - Parameter completion: Called once, on the executor. Without it, ``response()`` is to be called.
   init(
     client: ProtocolClient,
     method: MethodSpec<Input, Output>,
     input: Input,
     options: CallOptions,
-    outerRunner: (any JobRunner)?,
-    completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
+    completion: (@Sendable (ResponseMessage<Output>) -> Void)? = nil
   ) {
     self.spec = method
     self.input = input
-    self.outerRunner = outerRunner
     self.completion = completion
     self.collector = SingleMessageCollector(method: method.info)
     super.init(client: client, method: method.info, streamType: .unary, options: options)
+    if completion != nil, self.interceptors.contains(where: { $0.asyncUnaryForm != nil }) {
+      self.detachedRunner = client.makeRunner()
+    }
   }
 
   /// Nobody is left who could go on with the call or end it. Hooks that wait are told, like at any other end.
@@ -46,19 +61,73 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     }
   }
 
+  // MARK: The waiting task
+
+  /// Starts the call and waits for its outcome. To be called once, by one task.
+  func response() async -> ResponseMessage<Output> {
+    var wakeup = await withUnsafeContinuation { continuation in
+      if self.executor.isCurrent {
+        self.start(waking: continuation)
+      } else {
+        self.executor.execute { self.start(waking: continuation) }
+      }
+    }
+    while case .run(let job) = wakeup {
+      job.start(on: self.executor)
+      wakeup = await withUnsafeContinuation { continuation in
+        self.executor.run { self.wait(continuation) }
+      }
+    }
+    // Nothing touches it any more once the task was told to finish.
+    return self.outcome.take() ?? ResponseMessage(error: .abandoned(self.method))
+  }
+
+  private func start(waking continuation: UnsafeContinuation<Wakeup, Never>) {
+    self.startOnExecutor()
+    self.wait(continuation)
+  }
+
+  private func wait(_ continuation: UnsafeContinuation<Wakeup, Never>) {
+    if !self.jobs.isEmpty {
+      continuation.resume(returning: .run(self.jobs.removeFirst()))
+    } else if self.outcome != nil {
+      continuation.resume(returning: .finish)
+    } else {
+      self.waitingTask = continuation
+    }
+  }
+
+  override func run(_ job: Job) {
+    if let runner = self.detachedRunner {
+      runner.run(job)
+    } else if let waitingTask = self.waitingTask.take() {
+      waitingTask.resume(returning: .run(job))
+    } else {
+      self.jobs.append(job)
+    }
+  }
+
   // MARK: Down
 
   override func begin() {
+    let head = self.makeRequestHead()
+    guard !self.interceptors.isEmpty else {
+      self.send(self.input, head)
+      return
+    }
     self.resolveInterceptors()
-    let request = self.makeRequest(self.input)
-    if let chain = self.messageChain { chain.start(request) } else { self.encode(request) }
+    if let chain = self.messageChain {
+      chain.start(HTTPRequest(head: head, message: self.input))
+    } else {
+      self.send(self.input, head)
+    }
   }
 
   private func resolveInterceptors() {
-    var messageStages: [UnaryChain<Input, ResponseMessage<Output>>.Stage] = []
-    var byteStages: [UnaryChain<ByteBuffer, HTTPResponse>.Stage] = []
+    var messageStages: [UnaryMessageChain<Input, Output>.Stage] = []
+    var byteStages: [UnaryByteChain.Stage] = []
     let spec = self.spec
-    for interceptor in self.makeInterceptors() {
+    for interceptor in self.interceptors {
       if let form = interceptor.asyncUnaryForm {
         messageStages.append(
           .async { request, next in
@@ -72,57 +141,41 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       if !byteHooks.isEmpty { byteStages.append(.hooks(byteHooks)) }
     }
     if !messageStages.isEmpty {
-      self.messageChain = UnaryChain(
-        call: self,
-        level: "message",
-        stages: messageStages,
-        outerRunner: self.outerRunner,
-        down: { [unowned self] in self.encode($0) },
-        up: { [unowned self] in self.complete(with: $0) },
-        abandon: { [unowned self] in
-          self.byteChain?.reset()
-          self.dropExchange()
-        }
-      )
+      self.messageChain = UnaryMessageChain(call: self, stages: messageStages)
     }
-    if !byteStages.isEmpty {
-      self.byteChain = UnaryChain(
-        call: self,
-        level: "byte",
-        stages: byteStages,
-        outerRunner: self.outerRunner,
-        down: { [unowned self] in self.send($0) },
-        up: { [unowned self] in self.decode($0) },
-        abandon: { [unowned self] in self.dropExchange() }
-      )
-    }
+    if !byteStages.isEmpty { self.byteChain = UnaryByteChain(call: self, stages: byteStages) }
   }
 
-  private func encode(_ request: HTTPRequest<Input>) {
+  /// Encodes the message and sends the request on.
+  func send(_ input: Input, _ head: RequestHead) {
     let bytes: ByteBuffer
     do {
       bytes = try self.client.config.codec.encode(
-        request.message,
+        input,
         as: self.spec.input,
-        deterministic: request.isGET
+        deterministic: head.isGET == true
       )
     } catch {
       self.pass(ResponseMessage(error: .encodingFailed(error, method: self.method)))
       return
     }
-    var encoded = request.with(bytes)
     guard let chain = self.byteChain else {
-      self.send(encoded)
+      self.startExchange(with: bytes, head)
       return
     }
-    if encoded.isGET { encoded.isGET = RequestWriter(self).goesAsGET(encoded) }
+    var encoded = HTTPRequest(head: head, message: bytes)
+    if encoded.isGET { encoded.isGET = self.writer.goesAsGET(encoded) }
     chain.start(encoded)
   }
 
-  private func send(_ request: HTTPRequest<ByteBuffer>) {
+  override func sendBytes(_ request: HTTPRequest<ByteBuffer>) {
+    self.startExchange(with: request.message, request.head)
+  }
+
+  private func startExchange(with message: consuming ByteBuffer, _ head: RequestHead) {
     self.collector = SingleMessageCollector(method: self.method)
-    self.acceptsNotModified = request.headers.contains("if-none-match")
-    self.startExchange(request.with(()), body: .message(request.message))
+    self.acceptsNotModified = head.headers.contains("if-none-match")
+    self.startExchange(head, body: .message(message))
   }
 
   // MARK: Up
@@ -131,9 +184,14 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     guard let exchange = self.exchange else { return }
     while let result = exchange.next() {
       guard let collected = self.collector.receive(result) else { continue }
+      if self.byteChain == nil, case .success(let message) = collected.result {
+        self.dropExchange()
+        self.decode(message, headers: collected.headers, trailers: collected.trailers)
+        return
+      }
       let response = self.makeResponse(collected, head: exchange.head)
       self.dropExchange()
-      if let chain = self.byteChain { chain.receive(response) } else { self.decode(response) }
+      if let chain = self.byteChain { chain.receive(response) } else { self.receiveBytes(response) }
       return
     }
   }
@@ -161,7 +219,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   override var metricsHooks: MetricsHooks? { self.byteChain?.metricsHooks }
 
-  private func decode(_ response: HTTPResponse) {
+  override func receiveBytes(_ response: HTTPResponse) {
     if let error = response.error {
       self.pass(
         ResponseMessage(
@@ -177,22 +235,31 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       self.pass(ResponseMessage(error: .unansweredNotModified(response), headers: response.headers))
       return
     }
+    self.decode(
+      response.message,
+      headers: response.headers,
+      trailers: response.trailers,
+      httpStatus: response.httpStatus
+    )
+  }
+
+  private func decode(_ bytes: ByteBuffer, headers: Headers, trailers: Headers, httpStatus: Int? = 200) {
+    let message: Output
     do {
-      let message = try self.client.config.codec.decode(response.message, as: self.spec.output)
-      self.pass(
-        ResponseMessage(message: message, headers: response.headers, trailers: response.trailers)
-      )
+      message = try self.client.config.codec.decode(bytes, as: self.spec.output)
     } catch {
-      let error = ConnectError.decodingFailed(error, method: self.method, response: response)
+      var error = ConnectError.decodingFailed(error, method: self.method)
+      if error.httpStatus == nil { error.httpStatus = httpStatus }
+      if error.metadata.isEmpty {
+        error.metadata = headers
+        error.metadata.append(contentsOf: trailers)
+      }
       self.pass(
-        ResponseMessage(
-          code: error.code,
-          headers: response.headers,
-          result: .failure(error),
-          trailers: response.trailers
-        )
+        ResponseMessage(code: error.code, headers: headers, result: .failure(error), trailers: trailers)
       )
+      return
     }
+    self.pass(ResponseMessage(message: message, headers: headers, trailers: trailers))
   }
 
   private func pass(_ response: ResponseMessage<Output>) {
@@ -201,17 +268,27 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   // MARK: End
 
-  private func complete(with response: ResponseMessage<Output>) {
+  func complete(with response: ResponseMessage<Output>) {
     guard self.markOver() else { return }
-    let completion = self.completion
-    self.completion = nil
-    completion?(response)
+    if let completion = self.completion.take() {
+      self.detachedRunner?.post(.success(()))
+      completion(response)
+    } else {
+      self.outcome = response
+      self.waitingTask.take()?.resume(returning: .finish)
+    }
   }
 
   override func fail(with error: ConnectError) {
     self.byteChain?.terminate(with: error)
     self.messageChain?.terminate(with: error)
     self.complete(with: ResponseMessage(error: error))
+  }
+
+  /// Gives up what goes on below the message hooks.
+  func abandonBytes() {
+    self.byteChain?.reset()
+    self.dropExchange()
   }
 
   override func release() {

@@ -78,7 +78,6 @@ extension ProtocolClient {
       method: method,
       streamType: .clientStream,
       options: options,
-      outerRunner: self.makeRunner(for: options),
       onResult: { receiver.receive($0) }
     )
     receiver.call = call
@@ -113,7 +112,6 @@ extension ProtocolClient {
       method: method,
       streamType: streamType,
       options: options,
-      outerRunner: self.makeRunner(for: options),
       onResult: onResult
     )
     return self.start(call, demand: demand)

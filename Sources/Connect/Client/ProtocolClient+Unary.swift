@@ -7,24 +7,11 @@ extension ProtocolClient {
     _ request: Input,
     options: CallOptions = CallOptions()
   ) async -> ResponseMessage<Output> {
-    let mailbox = Mailbox<ResponseMessage<Output>>(executor: self.executor)
-    let call = UnaryCall(
-      client: self,
-      method: method,
-      input: request,
-      options: options,
-      outerRunner: mailbox,
-      completion: { mailbox.post(.success($0)) }
-    )
-    let handle = CallHandle(call)
+    let call = UnaryCall(client: self, method: method, input: request, options: options)
     return await withTaskCancellationHandler {
-      do {
-        return try await mailbox.value { call.startOnExecutor() }
-      } catch {
-        return ResponseMessage(error: ConnectError(error))
-      }
+      await call.response()
     } onCancel: {
-      handle.cancel()
+      call.cancel()
     }
   }
 
@@ -40,20 +27,11 @@ extension ProtocolClient {
     options: CallOptions = CallOptions(),
     completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) -> CallHandle {
-    let runner = self.makeRunner(for: options)
-    var completion = completion
-    if let runner {
-      completion = { [completion] response in
-        runner.post(.success(()))
-        completion(response)
-      }
-    }
     let call = UnaryCall(
       client: self,
       method: method,
       input: request,
       options: options,
-      outerRunner: runner,
       completion: completion
     )
     call.start()

@@ -16,6 +16,8 @@ public final class ProtocolClient: Sendable {
   private let origin: Origin
   private let pathPrefix: String
   private let endpoint: Result<any HTTPEndpoint, ConnectError>
+  private let unaryWriter: RequestWriter
+  private let streamWriter: RequestWriter
   private let unaryContentType: String
   /// Of all calls that are not unary.
   private let streamContentType: String
@@ -42,7 +44,20 @@ public final class ProtocolClient: Sendable {
     self.config = config
     let wire = config.networkProtocol.wire
     self.wire = wire
-    self.acceptedEncodings = AcceptedEncodings(config.compression.responses)
+    let acceptedEncodings = AcceptedEncodings(config.compression.responses)
+    self.acceptedEncodings = acceptedEncodings
+    self.unaryWriter = RequestWriter(
+      config: config,
+      wire: wire,
+      acceptedEncodings: acceptedEncodings,
+      isUnary: true
+    )
+    self.streamWriter = RequestWriter(
+      config: config,
+      wire: wire,
+      acceptedEncodings: acceptedEncodings,
+      isUnary: false
+    )
     self.unaryContentType = wire.contentType(codecName: config.codec.name, isUnary: true)
     self.streamContentType = wire.contentType(codecName: config.codec.name, isUnary: false)
     let host: Result<(origin: Origin, pathPrefix: String), ConnectError> = Result { () throws(ConnectError) in
@@ -78,6 +93,33 @@ public final class ProtocolClient: Sendable {
     streamType == .unary ? self.unaryContentType : self.streamContentType
   }
 
+  func writer(isUnary: Bool, requestCompression: RequestCompression) -> RequestWriter {
+    if case .inherited = requestCompression { return isUnary ? self.unaryWriter : self.streamWriter }
+    return RequestWriter(
+      config: self.config,
+      wire: self.wire,
+      acceptedEncodings: self.acceptedEncodings,
+      isUnary: isUnary,
+      requestCompression: requestCompression
+    )
+  }
+
+  /// New interceptors for a call, outermost first.
+  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
+    guard
+      !self.config.interceptors.isEmpty || self.config.methodInterceptors != nil
+        || !options.interceptors.isEmpty
+    else { return [] }
+    var interceptors: [any Interceptor] = []
+    interceptors.reserveCapacity(self.config.interceptors.count + options.interceptors.count)
+    for factory in self.config.interceptors { interceptors.append(factory(self.config)) }
+    if let provider = self.config.methodInterceptors {
+      for factory in provider(method) { interceptors.append(factory(self.config)) }
+    }
+    for factory in options.interceptors { interceptors.append(factory(self.config)) }
+    return interceptors
+  }
+
   /// The way to `origin`, which is another than the client's if an interceptor has said so.
   func endpoint(for origin: Origin) -> Result<any HTTPEndpoint, ConnectError> {
     guard origin != self.origin else { return self.endpoint }
@@ -102,7 +144,7 @@ public final class ProtocolClient: Sendable {
     return method.idempotencyLevel == .noSideEffects && method.streamType == .unary && self.wire.supportsGET
   }
 
-  func makeDecoder(contentType: String, streamType: StreamType) -> any ResponseDecoder {
+  func makeDecoder(contentType: String, streamType: StreamType) -> any ResponseDecoder & AnyObject {
     self.wire.makeDecoder(
       contentType: contentType,
       streamType: streamType,

@@ -6,18 +6,18 @@ public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
   public typealias Element = StreamResult<Output>
   public typealias Failure = Never
 
-  let pull: @Sendable () async -> StreamResult<Output>?
+  let source: ResultSource<Output>
 
   public struct AsyncIterator: AsyncIteratorProtocol {
-    let pull: @Sendable () async -> StreamResult<Output>?
+    let source: ResultSource<Output>
 
     public mutating func next() async -> StreamResult<Output>? {
-      await self.pull()
+      await self.source.next()
     }
   }
 
   public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(pull: self.pull)
+    AsyncIterator(source: self.source)
   }
 }
 
@@ -27,13 +27,14 @@ public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
 public struct StreamMessages<Output: Sendable>: AsyncSequence, Sendable {
   public typealias Element = Output
 
-  let pull: @Sendable () async -> StreamResult<Output>?
+  let source: ResultSource<Output>
 
   public struct AsyncIterator: AsyncIteratorProtocol {
-    let pull: @Sendable () async -> StreamResult<Output>?
+    let source: ResultSource<Output>
 
     public mutating func next() async throws -> Output? {
-      while let result = await self.pull() {
+      if let message = self.source.takeMessage() { return message }
+      while let result = await self.source.next() {
         switch result {
         case .headers: continue
         case .message(let message): return message
@@ -46,6 +47,15 @@ public struct StreamMessages<Output: Sendable>: AsyncSequence, Sendable {
   }
 
   public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(pull: self.pull)
+    AsyncIterator(source: self.source)
   }
+}
+
+/// What a stream's sequences read from, whatever the stream sends.
+class ResultSource<Output: Sendable>: @unchecked Sendable {
+  /// The next result; nil behind the end. Cancelling the task cancels the call.
+  func next() async -> StreamResult<Output>? { nil }
+
+  /// The next result, if that is a message that has arrived and can be had without waiting; nil says nothing.
+  func takeMessage() -> Output? { nil }
 }

@@ -1,6 +1,10 @@
 /// A stream's call and its results, behind the async views. When the last view is dropped, the call is
 /// cancelled.
-final class StreamSession<Input: Sendable, Output: Sendable>: Sendable {
+///
+/// A task on the call's executor takes what is there, and gives what there is room for, without waiting.
+///
+/// `@unchecked Sendable`: all it holds is constant, and Sendable.
+final class StreamSession<Input: Sendable, Output: Sendable>: ResultSource<Output>, @unchecked Sendable {
   let call: StreamCall<Input, Output>
   private let queue: ResultQueue<Output>
 
@@ -17,7 +21,6 @@ final class StreamSession<Input: Sendable, Output: Sendable>: Sendable {
       method: method,
       streamType: streamType,
       options: options,
-      outerRunner: client.makeRunner(for: options),
       onResult: { queue.receive($0) }
     )
   }
@@ -37,14 +40,17 @@ final class StreamSession<Input: Sendable, Output: Sendable>: Sendable {
     }
   }
 
-  /// The next result; nil behind the end. Cancelling the task cancels the call.
-  func next() async -> StreamResult<Output>? {
+  override func next() async -> StreamResult<Output>? {
     let call = self.call
     let queue = self.queue
     return await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        call.executor.run {
+      await withUnsafeContinuation { continuation in
+        if call.executor.isCurrent {
           if queue.wait(continuation) { call.request(1) }
+        } else {
+          call.executor.execute {
+            if queue.wait(continuation) { call.request(1) }
+          }
         }
       }
     } onCancel: {
@@ -52,11 +58,17 @@ final class StreamSession<Input: Sendable, Output: Sendable>: Sendable {
     }
   }
 
+  override func takeMessage() -> Output? {
+    guard self.call.executor.isCurrent, self.queue.isIdle, !Task.isCancelled else { return nil }
+    return self.call.takeMessage()
+  }
+
   /// Sends a message, once there is room. Cancelling the task cancels the call.
   func send(_ message: Input) async throws(ConnectError) {
     let call = self.call
+    if call.executor.isCurrent, !Task.isCancelled, call.sendAtOnce(message) { return }
     let error = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
+      await withUnsafeContinuation { (continuation: UnsafeContinuation<ConnectError?, Never>) in
         call.executor.run {
           call.send(message) { continuation.resume(returning: $0) }
         }
@@ -74,13 +86,8 @@ final class StreamSession<Input: Sendable, Output: Sendable>: Sendable {
 }
 
 extension ProtocolClient {
-  /// A task that stands where the call was made, to run async interceptors with the caller's task-local values;
-  /// nil if there are no interceptors.
-  func makeRunner(for options: CallOptions) -> Mailbox<Void>? {
-    guard
-      !self.config.interceptors.isEmpty || self.config.methodInterceptors != nil
-        || !options.interceptors.isEmpty
-    else { return nil }
+  /// A task that stands where the call was made, to run async interceptors with the caller's task-local values.
+  func makeRunner() -> Mailbox<Void> {
     let runner = Mailbox<Void>(executor: self.executor)
     Task(executorPreference: self.executor.taskExecutor) { try? await runner.value {} }
     return runner

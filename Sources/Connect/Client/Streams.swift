@@ -10,14 +10,12 @@ public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Headers, messages, and the end.
   public var results: StreamResults<Output> {
-    let session = self.session
-    return StreamResults { await session.next() }
+    StreamResults(source: self.session)
   }
 
   /// The messages alone.
   public var messages: StreamMessages<Output> {
-    let session = self.session
-    return StreamMessages { await session.next() }
+    StreamMessages(source: self.session)
   }
 
   public func cancel() {
@@ -78,14 +76,12 @@ public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Headers, messages, and the end.
   public var results: StreamResults<Output> {
-    let session = self.session
-    return StreamResults { await session.next() }
+    StreamResults(source: self.session)
   }
 
   /// The messages alone.
   public var messages: StreamMessages<Output> {
-    let session = self.session
-    return StreamMessages { await session.next() }
+    StreamMessages(source: self.session)
   }
 
   public func cancel() {

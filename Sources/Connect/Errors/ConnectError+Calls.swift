@@ -9,26 +9,13 @@ extension ConnectError {
     )
   }
 
-  /// - Parameter response: The response around the message, if the call has only one.
-  static func decodingFailed(
-    _ error: any Swift.Error,
-    method: MethodInfo,
-    response: HTTPResponse? = nil
-  ) -> ConnectError {
-    var failure =
-      error as? ConnectError
+  static func decodingFailed(_ error: any Swift.Error, method: MethodInfo) -> ConnectError {
+    error as? ConnectError
       ?? ConnectError(
         code: .internalError,
         message: "the response of \(method.path) could not be decoded: \(error)",
         exception: error
       )
-    guard let response else { return failure }
-    if failure.httpStatus == nil { failure.httpStatus = response.httpStatus }
-    if failure.metadata.isEmpty {
-      failure.metadata = response.headers
-      failure.metadata.append(contentsOf: response.trailers)
-    }
-    return failure
   }
 
   static func wrongMessageCount(_ what: String, _ method: MethodInfo) -> ConnectError {

@@ -24,17 +24,15 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
   private let index: Int
   private unowned let chain: Chain
   private unowned let call: Call
-  private let outerRunner: (any JobRunner)?
   private let body: Body
 
   /// One run of the body. A new attempt that begins further out has another.
   private var run: Run?
 
-  init(index: Int, chain: Chain, outerRunner: (any JobRunner)?, body: @escaping Body) {
+  init(index: Int, chain: Chain, body: @escaping Body) {
     self.index = index
     self.chain = chain
     self.call = chain.call
-    self.outerRunner = outerRunner
     self.body = body
   }
 
@@ -96,8 +94,7 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
       }
     }
     run.job = job
-    let runner = self.chain.runner(around: self.index) ?? self.outerRunner
-    if let runner { runner.run(job) } else { job.start(on: run.call.executor) }
+    (self.chain.runner(around: self.index) ?? call).run(job)
   }
 
   /// Gives a result of the body outwards.
@@ -270,7 +267,7 @@ extension AsyncStreamStage {
     run.next = attempt
     self.chain.reopenInside(of: self.index)
     var head = head
-    head.storedContext = head.storedContext ?? run.head.storedContext
+    head.complete(from: run.head.head)
     attempt.parts = [.head(head)]
     mailbox.post(.success(attempt))
     self.chain.pump()

@@ -4,19 +4,16 @@
 final class AsyncUnaryRun<Response: Sendable>: @unchecked Sendable {
   /// Keeps the call alive while the body runs.
   private let call: Call
-  /// What a request keeps that the body made anew without naming a context.
-  let context: CallContext?
-  /// The same for whether it goes as GET.
-  let isGET: Bool?
+  /// The request that the body was given, which one that it makes anew is completed from.
+  let request: RequestHead
   var job: Job?
   var hasCalledNext = false
   var pendingNext: Mailbox<Response>?
   private(set) var lastResponse: Response?
 
-  init(call: Call, context: CallContext?, isGET: Bool?) {
+  init(call: Call, request: RequestHead) {
     self.call = call
-    self.context = context
-    self.isGET = isGET
+    self.request = request
   }
 
   func finishNext(with response: Response) {

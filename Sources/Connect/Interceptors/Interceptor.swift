@@ -33,7 +33,8 @@ public protocol Interceptor {
   var asyncStreamForm: (any AsyncStreamInterceptor)? { get }
 }
 
-/// Makes an interceptor for one call. Runs on the call's executor.
+/// Makes an interceptor for one call. Runs where the call is made, whose task-local values it sees; all else of the
+/// interceptor runs on the call's executor.
 public typealias InterceptorFactory = @Sendable (ProtocolClientConfig) -> any Interceptor
 
 extension Interceptor {

@@ -5,8 +5,15 @@
 struct MetricsHooks: @unchecked Sendable {
   typealias Function = (HTTPMetrics, Proceed<HTTPMetrics>) -> Void
 
-  let functions: [Function]
-  let call: Call
+  private let functions: [Function]
+  private let call: Call
+
+  /// Nil if there are no functions.
+  init?(functions: [Function], call: Call) {
+    guard !functions.isEmpty else { return nil }
+    self.functions = functions
+    self.call = call
+  }
 
   func pass(_ metrics: HTTPMetrics) {
     self.pass(metrics, from: self.functions.count - 1)
@@ -17,7 +24,11 @@ struct MetricsHooks: @unchecked Sendable {
     self.functions[index](
       metrics,
       Proceed { metrics in
-        self.call.perform { self.pass(metrics, from: index - 1) }
+        guard self.call.isOnExecutor else {
+          self.call.hop { self.pass(metrics, from: index - 1) }
+          return
+        }
+        self.pass(metrics, from: index - 1)
       }
     )
   }

@@ -38,14 +38,32 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
       }
       let id = self.window.appendWaiting(part)
       self.isHeadWaiting = true
-      function(request, Proceed { [call] verb in call.perform { self.head(id, did: verb) } })
+      function(
+        request,
+        Proceed { [call] verb in
+          guard call.isOnExecutor else {
+            call.hop { self.head(id, did: verb) }
+            return
+          }
+          self.head(id, did: verb)
+        }
+      )
     case .message(let message):
       guard let function = self.hooks.requestMessageFunction else {
         self.window.appendReady(part)
         return
       }
       let id = self.window.appendWaiting(part)
-      function(message, Proceed { [call] verb in call.perform { self.message(id, did: verb) } })
+      function(
+        message,
+        Proceed { [call] verb in
+          guard call.isOnExecutor else {
+            call.hop { self.message(id, did: verb) }
+            return
+          }
+          self.message(id, did: verb)
+        }
+      )
     case .end:
       self.window.appendReady(part)
     }
@@ -62,7 +80,7 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
     self.isHeadWaiting = false
     switch verb {
     case .proceed(.success(var request)):
-      request.storedContext = request.storedContext ?? given.storedContext
+      request.complete(from: given.head)
       self.hasPassedHead = true
       self.window.resolve(id, with: .head(request))
       self.owner.pump()

@@ -35,7 +35,16 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
       return
     }
     let id = self.window.appendWaiting(result)
-    function(result, Proceed { [call] verb in call.perform { self.result(id, did: verb) } })
+    function(
+      result,
+      Proceed { [call] verb in
+        guard call.isOnExecutor else {
+          call.hop { self.result(id, did: verb) }
+          return
+        }
+        self.result(id, did: verb)
+      }
+    )
   }
 
   private func result(_ id: Int, did verb: StreamResultVerb<Owner.ResponseMessage>) {

@@ -89,7 +89,6 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
   init(
     call: Call,
     parts: [Part],
-    outerRunner: (any JobRunner)?,
     surroundings: Surroundings
   ) {
     self.call = call
@@ -110,7 +109,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
         )
       case .async(let body):
         self.stages.append(
-          .async(AsyncStreamStage(index: index, chain: self, outerRunner: outerRunner, body: body))
+          .async(AsyncStreamStage(index: index, chain: self, body: body))
         )
       }
     }
@@ -198,7 +197,8 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
     self.answer(at: self.stages.count, with: [.failed(error)])
   }
 
-  var metricsHooks: MetricsHooks {
+  /// The hooks for metrics; nil if there are none.
+  var metricsHooks: MetricsHooks? {
     MetricsHooks(functions: self.hooks.compactMap { $0?.responseMetricsFunction }, call: self.call)
   }
 
@@ -265,7 +265,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
     guard var head = request ?? self.head, self.log.isComplete, self.call.takeRetry(after: delay) else {
       return false
     }
-    head.storedContext = head.storedContext ?? self.head?.storedContext
+    head.complete(from: self.head?.head)
     let restarted = head
     self.reset(restarting: stage)
     self.surroundings?.abandon()

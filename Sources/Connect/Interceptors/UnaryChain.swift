@@ -1,38 +1,3 @@
-/// What goes up through a chain: can be made from an error.
-protocol UnaryOutcome: Sendable {
-  init(failure: ConnectError)
-  /// The same outcome with a code and an error that agree, whatever a hook has made of them: neither is lost.
-  var consistent: Self { get }
-}
-
-extension HTTPResponse: UnaryOutcome {
-  init(failure: ConnectError) { self.init(error: failure) }
-
-  var consistent: HTTPResponse {
-    var response = self
-    if let error = self.error {
-      response.code = error.code
-    } else if self.code != .ok {
-      response.error = ConnectError(code: self.code, metadata: self.trailers, httpStatus: self.httpStatus)
-    }
-    return response
-  }
-}
-
-extension ResponseMessage: UnaryOutcome {
-  init(failure: ConnectError) { self.init(error: failure) }
-
-  var consistent: ResponseMessage {
-    var response = self
-    if let error = self.error {
-      response.code = error.code
-    } else if self.code != .ok {
-      response.result = .failure(ConnectError(code: self.code, metadata: self.trailers))
-    }
-    return response
-  }
-}
-
 /// The hooks of one level (messages or bytes) of a unary call, run one after the other: requests down, the
 /// response up.
 ///
@@ -40,7 +5,7 @@ extension ResponseMessage: UnaryOutcome {
 /// the number of the present visit counts; that is how late and repeated ones are told apart.
 ///
 /// Confined to the call's executor, which makes it `Sendable`.
-final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable {
+class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable {
   typealias Hooks = UnaryHooks<Message, Response>
   typealias Next = @Sendable (HTTPRequest<Message>) async throws -> Response
 
@@ -52,7 +17,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
 
   private enum Position {
     case idle
-    case requestHook(Int, given: HTTPRequest<Message>)
+    case requestHook(Int, given: RequestHead)
     /// Inside all stages.
     case below
     case responseHook(Int, given: Response)
@@ -64,16 +29,9 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
   /// Not retained, since the call owns the chain: each `proceed` that is handed out retains the call, so that
   /// it ends when the last one is thrown away uncalled.
   private unowned let call: Call
-  private let level: String
+  private let level: StaticString
   private var stages: [Stage]
-  /// Runs the jobs of async stages that no other async stage is around.
-  private let outerRunner: (any JobRunner)?
-  /// Takes the request that has passed all stages.
-  private var down: ((HTTPRequest<Message>) -> Void)?
-  /// Takes the response that has passed all stages.
-  private var up: ((Response) -> Void)?
-  /// Gives up whatever goes on below.
-  private var abandon: (() -> Void)?
+  private var isReleased = false
 
   private var position = Position.idle
   private var visit = 0
@@ -83,23 +41,20 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
   /// new one, which has not got to the stage behind them.
   private var unansweredCount = 0
 
-  init(
-    call: Call,
-    level: String,
-    stages: [Stage],
-    outerRunner: (any JobRunner)?,
-    down: @escaping (HTTPRequest<Message>) -> Void,
-    up: @escaping (Response) -> Void,
-    abandon: @escaping () -> Void
-  ) {
+  init(call: Call, level: StaticString, stages: [Stage]) {
     self.call = call
     self.level = level
     self.stages = stages
-    self.outerRunner = outerRunner
-    self.down = down
-    self.up = up
-    self.abandon = abandon
   }
+
+  // MARK: Around the chain
+
+  /// Takes the request that has passed all stages.
+  func passDown(_ request: HTTPRequest<Message>) {}
+  /// Takes the response that has passed all stages.
+  func passUp(_ response: Response) {}
+  /// Gives up whatever goes on below.
+  func abandonInside() {}
 
   // MARK: Down
 
@@ -117,11 +72,15 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
         guard let function = hooks.requestFunction else { continue }
         self.visit += 1
         let visit = self.visit
-        self.position = .requestHook(index, given: request)
+        self.position = .requestHook(index, given: request.head)
         function(
           request,
           Proceed { [call] verb in
-            call.perform { self.requestHook(index, visit, did: verb) }
+            guard call.isOnExecutor else {
+              call.hop { self.requestHook(index, visit, did: verb) }
+              return
+            }
+            self.requestHook(index, visit, did: verb)
           }
         )
         return
@@ -131,7 +90,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       }
     }
     self.position = .below
-    self.down?(request)
+    if !self.isReleased { self.passDown(request) }
   }
 
   private func requestHook(
@@ -146,8 +105,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     self.visit += 1
     switch verb {
     case .proceed(.success(var request)):
-      request.storedContext = request.storedContext ?? given.storedContext
-      request.storedIsGET = request.storedIsGET ?? given.storedIsGET
+      request.complete(from: given)
       self.descend(from: index + 1, request)
     case .proceed(.failure(let error)):
       self.ascend(from: index - 1, Response(failure: error))
@@ -176,7 +134,11 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
         function(
           response,
           Proceed { [call] verb in
-            call.perform { self.responseHook(index, visit, did: verb) }
+            guard call.isOnExecutor else {
+              call.hop { self.responseHook(index, visit, did: verb) }
+              return
+            }
+            self.responseHook(index, visit, did: verb)
           }
         )
         return
@@ -189,7 +151,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     }
     self.position = .idle
     self.unansweredCount = 0
-    self.up?(response)
+    if !self.isReleased { self.passUp(response) }
   }
 
   private func responseHook(
@@ -210,8 +172,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
         self.ascend(from: index - 1, given)
         return
       }
-      request.storedContext = request.storedContext ?? self.initialRequest?.storedContext
-      request.storedIsGET = request.storedIsGET ?? self.initialRequest?.storedIsGET
+      request.complete(from: self.initialRequest?.head)
       self.endRuns(inside: -1)
       self.position = .waitingToRetry
       self.unansweredCount = index
@@ -226,7 +187,8 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
 
   // MARK: Metrics
 
-  var metricsHooks: MetricsHooks {
+  /// The hooks for metrics; nil if there are none.
+  var metricsHooks: MetricsHooks? {
     MetricsHooks(
       functions: self.stages.compactMap {
         if case .hooks(let hooks) = $0 { hooks.responseMetricsFunction } else { nil }
@@ -272,9 +234,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
   func release() {
     self.reset()
     self.stages = []
-    self.down = nil
-    self.up = nil
-    self.abandon = nil
+    self.isReleased = true
     self.initialRequest = nil
   }
 
@@ -288,8 +248,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     let executor = self.call.executor
     let run = AsyncUnaryRun<Response>(
       call: self.call,
-      context: request.storedContext,
-      isGET: request.storedIsGET
+      request: request.head
     )
     self.visit += 1
     self.position = .asyncStage(index)
@@ -313,15 +272,15 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
       executor.run { self.finish(run, index, with: response) }
     }
     run.job = job
-    if let runner = self.runner(around: index) { runner.run(job) } else { job.start(on: executor) }
+    self.runner(around: index).run(job)
   }
 
   /// The pending `next` of the nearest async stage outside, else the caller's task.
-  private func runner(around index: Int) -> (any JobRunner)? {
+  private func runner(around index: Int) -> any JobRunner {
     for outer in stride(from: index - 1, through: 0, by: -1) {
       if let runner = self.runs[outer]?.pendingNext { return runner }
     }
-    return self.outerRunner
+    return self.call
   }
 
   private func next(
@@ -354,8 +313,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     run.hasCalledNext = true
     run.pendingNext = mailbox
     var request = request
-    request.storedContext = request.storedContext ?? run.context
-    request.storedIsGET = request.storedIsGET ?? run.isGET
+    request.complete(from: run.request)
     self.descend(from: index + 1, request)
   }
 
@@ -381,7 +339,7 @@ final class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Se
     self.visit += 1
     self.endRuns(inside: index)
     self.position = .asyncStage(index)
-    self.abandon?()
+    if !self.isReleased { self.abandonInside() }
   }
 
   private func endRuns(inside index: Int) {

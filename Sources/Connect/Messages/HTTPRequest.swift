@@ -3,29 +3,66 @@
 /// `Message` is the method's input in message hooks, `ByteBuffer` in byte hooks of unary calls, and `Void` at
 /// the start of a stream, whose messages follow one by one. The headers are the user's; what the wire
 /// protocol adds (timeout, encodings, protocol version) comes below the interceptors.
+///
+/// A copy costs no more than a reference and the message; what a copy changes is its own.
 public struct HTTPRequest<Message: Sendable>: Sendable {
-  public var url: RequestURL
-  /// For example `application/proto` or `application/connect+json`.
-  public var contentType: String
-  public var headers: Headers
+  private(set) var head: RequestHead
   public var message: Message
+
+  public var url: RequestURL {
+    get { self.head.url }
+    _modify {
+      self.makeHeadUnique()
+      yield &self.head.url
+    }
+  }
+
+  /// For example `application/proto` or `application/connect+json`.
+  public var contentType: String {
+    get { self.head.contentType }
+    _modify {
+      self.makeHeadUnique()
+      yield &self.head.contentType
+    }
+  }
+
+  public var headers: Headers {
+    get { self.head.headers }
+    _modify {
+      self.makeHeadUnique()
+      yield &self.head.headers
+    }
+  }
+
   /// Sent behind the body, for servers that read such; most don't.
-  public var trailers: Headers
+  public var trailers: Headers {
+    get { self.head.trailers }
+    _modify {
+      self.makeHeadUnique()
+      yield &self.head.trailers
+    }
+  }
+
   /// Values that belong to the call and not to the wire; see ``CallContext``. A request that an interceptor
   /// made anew without naming a context keeps that of the one it was given.
   public var context: CallContext {
-    get { self.storedContext ?? CallContext() }
-    set { self.storedContext = newValue }
+    get { self.head.context ?? CallContext() }
+    set {
+      self.makeHeadUnique()
+      self.head.context = newValue
+    }
   }
-  var storedContext: CallContext?
+
   /// Whether the request will go as HTTP GET, with the message in the URL, which is what caches want to know. A
   /// hook may set it to false. A request that an interceptor made anew keeps what that of the one it was given
   /// says, as with ``context``.
   public var isGET: Bool {
-    get { self.storedIsGET ?? false }
-    set { self.storedIsGET = newValue }
+    get { self.head.isGET ?? false }
+    set {
+      self.makeHeadUnique()
+      self.head.isGET = newValue
+    }
   }
-  var storedIsGET: Bool?
 
   public init(
     url: RequestURL,
@@ -35,26 +72,39 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     trailers: Headers = Headers(),
     context: CallContext? = nil
   ) {
-    self.url = url
-    self.contentType = contentType
-    self.headers = headers
+    self.init(
+      head: RequestHead(
+        url: url,
+        contentType: contentType,
+        headers: headers,
+        trailers: trailers,
+        context: context,
+        isGET: nil
+      ),
+      message: message
+    )
+  }
+
+  init(head: RequestHead, message: Message) {
+    self.head = head
     self.message = message
-    self.trailers = trailers
-    self.storedContext = context
   }
 
   /// The same request around another message.
   func with<Other: Sendable>(_ message: Other) -> HTTPRequest<Other> {
-    var request = HTTPRequest<Other>(
-      url: self.url,
-      contentType: self.contentType,
-      headers: self.headers,
-      message: message,
-      trailers: self.trailers,
-      context: self.storedContext
-    )
-    request.storedIsGET = self.storedIsGET
-    return request
+    HTTPRequest<Other>(head: self.head, message: message)
+  }
+
+  /// Gives the request the context of `given`, and whether it goes as GET, where it was made without.
+  mutating func complete(from given: RequestHead?) {
+    guard let given, self.head !== given, self.head.context == nil || self.head.isGET == nil else { return }
+    self.makeHeadUnique()
+    if self.head.context == nil { self.head.context = given.context }
+    if self.head.isGET == nil { self.head.isGET = given.isGET }
+  }
+
+  private mutating func makeHeadUnique() {
+    if !isKnownUniquelyReferenced(&self.head) { self.head = RequestHead(copying: self.head) }
   }
 }
 
@@ -73,6 +123,46 @@ extension HTTPRequest where Message == Void {
       message: (),
       trailers: trailers,
       context: context
+    )
+  }
+}
+
+/// What all of a request is but its message. Shared by copies of a request until one of them changes it.
+///
+/// `@unchecked Sendable`: changed only by ``HTTPRequest``, and there only where it holds the one reference.
+final class RequestHead: @unchecked Sendable {
+  fileprivate(set) var url: RequestURL
+  fileprivate(set) var contentType: String
+  fileprivate(set) var headers: Headers
+  fileprivate(set) var trailers: Headers
+  /// Nil if the request was made without.
+  fileprivate(set) var context: CallContext?
+  fileprivate(set) var isGET: Bool?
+
+  init(
+    url: RequestURL,
+    contentType: String,
+    headers: Headers,
+    trailers: Headers,
+    context: CallContext?,
+    isGET: Bool?
+  ) {
+    self.url = url
+    self.contentType = contentType
+    self.headers = headers
+    self.trailers = trailers
+    self.context = context
+    self.isGET = isGET
+  }
+
+  fileprivate convenience init(copying other: RequestHead) {
+    self.init(
+      url: other.url,
+      contentType: other.contentType,
+      headers: other.headers,
+      trailers: other.trailers,
+      context: other.context,
+      isGET: other.isGET
     )
   }
 }

@@ -20,6 +20,12 @@ public struct Headers: Sendable {
       self.name = name.asciiLowercased
       self.value = value
     }
+
+    /// A field whose name is known to be in lower case.
+    package init(lowercasedName: String, value: String) {
+      self.name = lowercasedName
+      self.value = value
+    }
   }
 
   private var fields: [Field]
@@ -53,6 +59,7 @@ public struct Headers: Sendable {
 
   /// The first value of `name`, without building an array.
   public func first(_ name: String) -> String? {
+    guard !self.fields.isEmpty else { return nil }
     let name = name.asciiLowercased
     for field in self.fields where field.name == name { return field.value }
     return nil
@@ -65,6 +72,10 @@ public struct Headers: Sendable {
   /// Adds a value behind those that `name` already has.
   public mutating func add(name: String, value: String) {
     self.fields.append(Field(name: name, value: value))
+  }
+
+  package mutating func append(_ field: Field) {
+    self.fields.append(field)
   }
 
   public mutating func append(contentsOf other: some Sequence<Field>) {

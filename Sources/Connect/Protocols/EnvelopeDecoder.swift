@@ -14,6 +14,8 @@ package struct EnvelopeDecoder: Sendable {
   static let maximumReservation = 4 << 20
   /// What is smaller and has to wait is copied, so that it does not hold on to a read buffer.
   static let smallSize = 1024
+  /// How many bytes of small envelopes are put together.
+  private static let gatheredSize = 16 * 1024
 
   private let maximumMessageSize: Int
   private let endFlag: UInt8
@@ -21,8 +23,10 @@ package struct EnvelopeDecoder: Sendable {
 
   /// Whole envelopes, the next one in front.
   private var current = ByteBuffer()
-  /// What waits behind them.
+  /// What waits behind them...
   private var waiting = Deque<Piece>()
+  /// ... and behind that: small envelopes, copied one behind the other.
+  private var gathered = ByteBuffer()
   /// The envelope behind those, of which some has arrived but not all.
   private(set) var partial: Partial?
   /// What is wrong behind all of these.
@@ -110,8 +114,11 @@ package struct EnvelopeDecoder: Sendable {
         self.bufferedByteCount -= Envelope.prefixLength + envelope.message.readableBytes
         return envelope
       case nil:
-        if let failure = self.failure { throw failure }
-        return nil
+        guard self.gathered.readableBytes > 0 else {
+          if let failure = self.failure { throw failure }
+          return nil
+        }
+        swap(&self.current, &self.gathered)
       }
     }
     guard let (flags, length) = self.current.readMultipleIntegers(as: (UInt8, UInt32).self),
@@ -123,10 +130,34 @@ package struct EnvelopeDecoder: Sendable {
     return Envelope(flags: flags, message: message)
   }
 
+  /// The message of the next envelope if it is there whole and has no flags; else nil, and nothing changes.
+  mutating func nextPlainMessage() -> ByteBuffer? {
+    if self.current.readableBytes == 0 {
+      guard self.waiting.isEmpty, self.gathered.readableBytes > 0 else { return nil }
+      swap(&self.current, &self.gathered)
+    }
+    let start = self.current.readerIndex
+    guard self.current.getInteger(at: start, as: UInt8.self) == 0,
+      let length = self.current.getInteger(at: start + 1, as: UInt32.self).map({ Int($0) }), length > 0
+    else { return nil }
+    let size = Envelope.prefixLength + length
+    guard let message = self.current.getSlice(at: start + Envelope.prefixLength, length: length) else {
+      return nil
+    }
+    if self.current.readableBytes == size {
+      self.current = ByteBuffer()
+    } else {
+      self.current.moveReaderIndex(forwardBy: size)
+    }
+    self.bufferedByteCount -= size
+    return message
+  }
+
   /// Drops what is buffered.
   mutating func discard() {
     self.current = ByteBuffer()
     self.waiting.removeAll()
+    self.gathered = ByteBuffer()
     self.partial = nil
     self.bufferedByteCount = 0
   }
@@ -145,7 +176,7 @@ package struct EnvelopeDecoder: Sendable {
     }
     if partial.isPrefixComplete { partial.readMessage(from: &bytes) }
     if partial.isComplete {
-      self.waiting.append(.envelope(Envelope(flags: partial.flags, message: partial.message)))
+      self.wait(.envelope(Envelope(flags: partial.flags, message: partial.message)))
     } else {
       self.partial = partial
     }
@@ -165,13 +196,31 @@ package struct EnvelopeDecoder: Sendable {
   }
 
   private mutating func append(_ envelopes: ByteBuffer) {
-    if self.current.readableBytes == 0 && self.waiting.isEmpty {
+    if self.current.readableBytes == 0 && self.waiting.isEmpty && self.gathered.readableBytes == 0 {
       self.current = envelopes
     } else if envelopes.readableBytes < Self.smallSize {
-      self.waiting.append(.envelopes(ByteBuffer(bytes: envelopes.readableBytesView)))
+      self.gather(envelopes)
     } else {
-      self.waiting.append(.envelopes(envelopes))
+      self.wait(.envelopes(envelopes))
     }
+  }
+
+  private mutating func wait(_ piece: Piece) {
+    if self.gathered.readableBytes > 0 {
+      self.waiting.append(.envelopes(self.gathered))
+      self.gathered = ByteBuffer()
+    }
+    self.waiting.append(piece)
+  }
+
+  private mutating func gather(_ envelopes: ByteBuffer) {
+    if self.gathered.readableBytes + envelopes.readableBytes > Self.gatheredSize {
+      self.waiting.append(.envelopes(self.gathered))
+      self.gathered = ByteBuffer()
+    }
+    // What was there was handed out.
+    if self.gathered.readableBytes == 0 { self.gathered = ByteBuffer() }
+    self.gathered.writeImmutableBuffer(envelopes)
   }
 
   // MARK: Limits

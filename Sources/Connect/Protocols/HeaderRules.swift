@@ -10,10 +10,7 @@ enum HeaderRules {
   /// Checks everything in `request` that a user or an interceptor may have set.
   ///
   /// - Throws: ``ConnectError`` with `invalid_argument`, which names what is wrong.
-  static func check<Message>(
-    _ request: HTTPRequest<Message>,
-    for wireProtocol: any WireProtocol
-  ) throws(ConnectError) {
+  static func check(_ request: RequestHead, for wireProtocol: any WireProtocol) throws(ConnectError) {
     try self.check(path: request.url.path, query: request.url.query)
     try self.check(contentType: request.contentType)
     try self.check(request.headers, trailers: request.trailers, for: wireProtocol)

@@ -43,7 +43,7 @@ struct MessageFramer {
 
   /// - Throws: ``ConnectError``: `resource_exhausted` if the message is over the limit, `internal` if it cannot be
   ///   compressed.
-  func payload(of message: ByteBuffer) throws(ConnectError) -> Payload {
+  func payload(of message: consuming ByteBuffer) throws(ConnectError) -> Payload {
     let size = message.readableBytes
     if let limit = self.maximumSize, size > limit {
       throw ConnectError(

@@ -26,6 +26,9 @@ protocol WireProtocol: Sendable {
   /// The headers that go on the wire: `headers`, which were checked, and the protocol's own.
   func requestHeaders(_ headers: Headers, for request: WireRequest) -> Headers
 
+  /// The header that tells the server what is left until the deadline.
+  func timeoutField(_ timeout: Duration) -> Headers.Field
+
   /// Whether unary requests can go as GET.
   var supportsGET: Bool { get }
 
@@ -45,7 +48,7 @@ protocol WireProtocol: Sendable {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any ResponseDecoder
+  ) -> any ResponseDecoder & AnyObject
 }
 
 extension WireProtocol {
@@ -82,6 +85,10 @@ protocol ResponseDecoder {
   /// The next result; nil if more has to arrive for that. A unary response is `.headers`, `.message`,
   /// `.complete`, or `.headers` and `.complete` with an error.
   mutating func next() -> StreamResult<ByteBuffer>?
+
+  /// The next result's message, if that is a message and is there; nil says nothing. A shorter way to what ``next()``
+  /// would give, for the many messages of a stream.
+  mutating func nextPlainMessage() -> ByteBuffer?
 
   /// How many of the received bytes it still holds: partial messages, and whole ones not yet asked for.
   var bufferedByteCount: Int { get }

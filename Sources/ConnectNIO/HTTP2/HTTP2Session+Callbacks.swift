@@ -19,6 +19,12 @@ extension HTTP2Session {
     nghttp2_option_set_no_closed_streams(option, 1)
     connect_nghttp2_option_allow_spaces_around_values(option)
 
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, _, userData in
+      guard let session = sessionPointed(to: userData) else { return callbackFailure }
+      session.headFields.begin()
+      session.trailerFields.begin()
+      return 0
+    }
     nghttp2_session_callbacks_set_on_header_callback(callbacks) {
       _,
       frame,
@@ -129,18 +135,15 @@ extension HTTP2Session {
     value: UnsafeBufferPointer<UInt8>
   ) {
     guard let stream = self.stream(streamID) else { return }
-    stream.fieldsSize += name.count + value.count + 32
-    if stream.fieldsSize > self.configuration.maxHeaderListSize {
-      stream.fields = Headers()
+    let limit = self.configuration.maxHeaderListSize
+    if stream.response != .head {
+      self.trailerFields.add(name: name, value: value, limit: limit)
     } else if name.first == UInt8(ascii: ":") {
+      self.headFields.count(name: name, value: value)
       // A response has no other pseudo-header than :status; libnghttp2 has checked that it is three digits.
       stream.status = value.reduce(0) { 10 * $0 + Int($1) - 0x30 }
     } else {
-      if stream.fields.isEmpty { stream.fields.reserveCapacity(8) }
-      stream.fields.add(
-        name: String(decoding: name, as: UTF8.self),
-        value: String(decoding: value, as: UTF8.self)
-      )
+      self.headFields.add(name: name, value: value, limit: limit)
     }
   }
 
@@ -186,10 +189,9 @@ extension HTTP2Session {
   }
 
   private func didReceiveFields(of stream: HTTP2Stream, isEndOfStream: Bool) {
-    let fields = stream.fields
-    let size = stream.fieldsSize
-    stream.fields = Headers()
-    stream.fieldsSize = 0
+    let isHead = stream.response == .head
+    let size = isHead ? self.headFields.size : self.trailerFields.size
+    let fields = isHead ? self.headFields.finish() : self.trailerFields.finish()
     guard size <= self.configuration.maxHeaderListSize else {
       let limit = self.configuration.maxHeaderListSize
       self.events.append(.failed(stream, .headerListTooLarge(size: size, limit: limit)))

@@ -27,6 +27,10 @@ final class HTTP2Session {
   var events: ContiguousArray<HTTP2Event> = []
   var output: HTTP2Output
   var requestFields = HTTP2FieldArray()
+  /// The block that is being received, if it is a response's head...
+  var headFields = HTTP2FieldBlock()
+  /// ... or its trailers.
+  var trailerFields = HTTP2FieldBlock()
   /// The buffer that is being read, and where its readable bytes are in memory.
   var input = ByteBuffer()
   var inputStart: UnsafePointer<UInt8>?

@@ -53,9 +53,6 @@ final class HTTP2Stream: HTTPStream {
   var owesWritable = false
 
   var response = ResponseState.head
-  /// The fields of the header block that is being received, and their size as in RFC 9113, section 6.5.2.
-  var fields = Headers()
-  var fieldsSize = 0
   /// The response's status; 0 if it is not known.
   var status = 0
   /// Bytes of the body that were received and not yet given back to the peer's window.

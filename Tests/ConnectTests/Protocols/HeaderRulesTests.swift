@@ -103,7 +103,7 @@ final class HeaderRulesTests: XCTestCase {
   func testWholeRequests() {
     let url = RequestURL(origin: Origin(scheme: .http, host: "h", port: 80), path: "/a/b")
     let good = HTTPRequest(url: url, contentType: "application/proto", headers: ["a": ["b"]], message: 1)
-    XCTAssertNoThrow(try HeaderRules.check(good, for: ConnectProtocol()))
+    XCTAssertNoThrow(try HeaderRules.check(good.head, for: ConnectProtocol()))
     let breaks: [(inout HTTPRequest<Int>) -> Void] = [
       { $0.url.path = "x" }, { $0.url.query = " " }, { $0.contentType = "" }, { $0.headers["te"] = ["x"] },
       { $0.trailers["te"] = ["x"] },
@@ -111,7 +111,7 @@ final class HeaderRulesTests: XCTestCase {
     for change in breaks {
       var bad = good
       change(&bad)
-      XCTAssertThrowsError(try HeaderRules.check(bad, for: ConnectProtocol()))
+      XCTAssertThrowsError(try HeaderRules.check(bad.head, for: ConnectProtocol()))
     }
   }
 }

@@ -54,11 +54,13 @@ struct ConnectProtocol: WireProtocol {
     if let accepted = request.acceptedEncodings.headerValue {
       result.add(name: isUnary ? "accept-encoding" : "connect-accept-encoding", value: accepted)
     }
-    if let timeout = request.timeout {
-      result.add(name: "connect-timeout-ms", value: String(Self.milliseconds(timeout)))
-    }
+    if let timeout = request.timeout { result.append(self.timeoutField(timeout)) }
     UserAgent.addIfMissing(to: &result)
     return result
+  }
+
+  func timeoutField(_ timeout: Duration) -> Headers.Field {
+    Headers.Field(lowercasedName: "connect-timeout-ms", value: String(Self.milliseconds(timeout)))
   }
 
   func getQuery(message: ByteBuffer, for request: WireRequest) -> String? {
@@ -76,20 +78,20 @@ struct ConnectProtocol: WireProtocol {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any ResponseDecoder {
+  ) -> any ResponseDecoder & AnyObject {
     if streamType == .unary {
       ConnectUnaryDecoder(
         contentType: contentType,
         maximumMessageSize: maximumMessageSize,
         acceptedEncodings: acceptedEncodings
-      )
+      ).boxed
     } else {
       ConnectStreamDecoder(
         contentType: contentType,
         maximumMessageSize: maximumMessageSize,
         maximumMetadataSize: maximumMetadataSize,
         acceptedEncodings: acceptedEncodings
-      )
+      ).boxed
     }
   }
 

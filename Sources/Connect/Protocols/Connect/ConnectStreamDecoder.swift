@@ -113,6 +113,11 @@ struct ConnectStreamDecoder: ResponseDecoder {
     }
   }
 
+  mutating func nextPlainMessage() -> ByteBuffer? {
+    guard self.isHeadDelivered, self.endStream == nil, case .open = self.output else { return nil }
+    return self.envelopes.nextPlainMessage()
+  }
+
   // MARK: Messages
 
   /// The next message; nil if there is none yet, or if the end of the stream was reached.

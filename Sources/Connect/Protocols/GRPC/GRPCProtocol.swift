@@ -28,19 +28,21 @@ struct GRPCProtocol: WireProtocol {
     return result
   }
 
+  func timeoutField(_ timeout: Duration) -> Headers.Field { GRPCRequestRules.timeoutField(timeout) }
+
   func makeDecoder(
     contentType: String,
     streamType: StreamType,
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any ResponseDecoder {
+  ) -> any ResponseDecoder & AnyObject {
     GRPCResponseDecoder(
       baseContentType: Self.contentType,
       contentType: contentType,
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings
-    )
+    ).boxed
   }
 }

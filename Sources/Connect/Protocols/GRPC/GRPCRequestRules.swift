@@ -10,13 +10,17 @@ enum GRPCRequestRules {
     }
   }
 
+  static func timeoutField(_ timeout: Duration) -> Headers.Field {
+    Headers.Field(lowercasedName: "grpc-timeout", value: GRPCTimeout.encode(timeout))
+  }
+
   static func addHeaders(to headers: inout Headers, for request: WireRequest) {
     headers.add(name: "content-type", value: request.contentType)
     if let encoding = request.encoding { headers.add(name: "grpc-encoding", value: encoding) }
     if let accepted = request.acceptedEncodings.headerValue {
       headers.add(name: "grpc-accept-encoding", value: accepted)
     }
-    if let timeout = request.timeout { headers.add(name: "grpc-timeout", value: GRPCTimeout.encode(timeout)) }
+    if let timeout = request.timeout { headers.append(self.timeoutField(timeout)) }
     UserAgent.addIfMissing(UserAgent.grpc, to: &headers)
   }
 }

@@ -122,6 +122,11 @@ struct GRPCResponseDecoder: ResponseDecoder {
     }
   }
 
+  mutating func nextPlainMessage() -> ByteBuffer? {
+    guard self.isHeadDelivered, self.bodyTrailers == nil, case .open = self.output else { return nil }
+    return self.envelopes.nextPlainMessage()
+  }
+
   // MARK: Messages
 
   /// The next message; nil if there is none yet, or if the trailers were reached.

@@ -36,20 +36,22 @@ struct GRPCWebProtocol: WireProtocol {
     return result
   }
 
+  func timeoutField(_ timeout: Duration) -> Headers.Field { GRPCRequestRules.timeoutField(timeout) }
+
   func makeDecoder(
     contentType: String,
     streamType: StreamType,
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any ResponseDecoder {
+  ) -> any ResponseDecoder & AnyObject {
     GRPCWebResponseDecoder(
       isText: self.isText,
       contentType: contentType,
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings
-    )
+    ).boxed
   }
 
   private var baseContentType: String { self.isText ? Self.textContentType : Self.contentType }

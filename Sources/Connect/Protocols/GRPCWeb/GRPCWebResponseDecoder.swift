@@ -56,6 +56,10 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
     self.decoder.next()
   }
 
+  mutating func nextPlainMessage() -> ByteBuffer? {
+    self.decoder.nextPlainMessage()
+  }
+
   private mutating func receiveDecoded(_ bytes: ByteBuffer) {
     self.decoder.receive(bytes)
     if self.base64?.isValid == false {

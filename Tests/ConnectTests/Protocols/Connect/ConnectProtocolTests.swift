@@ -55,7 +55,7 @@ final class ConnectProtocolTests: XCTestCase {
       maximumMetadataSize: 1,
       acceptedEncodings: .none
     )
-    XCTAssertTrue(unary is ConnectUnaryDecoder)
+    XCTAssertTrue(unary is DecoderBox<ConnectUnaryDecoder>)
     for type in [StreamType.clientStream, .serverStream, .bidirectionalStream] {
       let stream = self.wire.makeDecoder(
         contentType: "a",
@@ -64,7 +64,7 @@ final class ConnectProtocolTests: XCTestCase {
         maximumMetadataSize: 1,
         acceptedEncodings: .none
       )
-      XCTAssertTrue(stream is ConnectStreamDecoder)
+      XCTAssertTrue(stream is DecoderBox<ConnectStreamDecoder>)
     }
   }
 }

@@ -1,0 +1,24 @@
+internal import NIOCore
+
+/// A decoder in a place of its own, where it is changed and asked without being copied.
+final class DecoderBox<Decoder: ResponseDecoder>: ResponseDecoder {
+  private(set) var decoder: Decoder
+
+  init(_ decoder: Decoder) {
+    self.decoder = decoder
+  }
+
+  var bufferedByteCount: Int { self.decoder.bufferedByteCount }
+  var head: HTTPResponseHead? { self.decoder.head }
+
+  func receive(_ head: HTTPResponseHead) { self.decoder.receive(head) }
+  func receive(_ bytes: ByteBuffer) { self.decoder.receive(bytes) }
+  func receiveEnd(trailers: Headers) { self.decoder.receiveEnd(trailers: trailers) }
+  func fail(_ error: ConnectError) { self.decoder.fail(error) }
+  func next() -> StreamResult<ByteBuffer>? { self.decoder.next() }
+  func nextPlainMessage() -> ByteBuffer? { self.decoder.nextPlainMessage() }
+}
+
+extension ResponseDecoder {
+  var boxed: DecoderBox<Self> { DecoderBox(self) }
+}
