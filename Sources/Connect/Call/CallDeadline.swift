@@ -7,6 +7,10 @@ public struct CallDeadline: Sendable {
     self.init(in: duration, opened: clock)
   }
 
+  private init(measure: @escaping @Sendable () -> Duration) {
+    self.measure = measure
+  }
+
   private init<Source: Clock>(in duration: Duration, opened clock: Source) where Source.Duration == Duration {
     self.init(clock.now.advanced(by: duration), clock: clock)
   }
@@ -18,6 +22,13 @@ public struct CallDeadline: Sendable {
 
   /// What is left until then; less than zero once it has passed.
   public var remaining: Duration { self.measure() }
+
+  /// The same deadline moved, so that so much is left.
+  func moved(toRemaining remaining: Duration) -> CallDeadline {
+    let measure = self.measure
+    let change = remaining - measure()
+    return CallDeadline(measure: { measure() + change })
+  }
 
   /// The one of two that comes first.
   func earlier(of other: CallDeadline?) -> CallDeadline {

@@ -1,3 +1,5 @@
+internal import NIOCore
+
 /// Measures one exchange for the hooks that want its metrics. Confined to the call's executor.
 struct ExchangeMeter {
   let hooks: MetricsHooks
@@ -12,13 +14,19 @@ struct ExchangeMeter {
     self.metrics = HTTPMetrics(attempt: call.attempt)
   }
 
+  mutating func willStart(_ head: HTTPStreamRequest) {
+    self.metrics.requestEncoding = head.headers.announcedEncoding
+    if case .complete(let body) = head.body { self.metrics.requestBodyBytes = body.readableBytes }
+  }
+
   mutating func didStart(on connection: HTTPConnectionInfo) {
     self.metrics.connection = connection
     self.metrics.timeToConnection = self.elapsed
   }
 
-  mutating func didReceiveHead() {
+  mutating func didReceive(_ head: HTTPResponseHead) {
     self.metrics.timeToHeaders = self.elapsed
+    self.metrics.responseEncoding = head.headers.announcedEncoding
   }
 
   func finalMetrics(head: HTTPResponseHead?) -> HTTPMetrics {
@@ -29,4 +37,19 @@ struct ExchangeMeter {
   }
 
   private var elapsed: Duration { self.executor.now - self.startTime }
+}
+
+extension Headers {
+  /// What these say of how messages behind them are compressed, in any of the protocols.
+  fileprivate var announcedEncoding: String? {
+    for field in self {
+      switch field.name {
+      case "content-encoding", "connect-content-encoding", "grpc-encoding":
+        return field.value == "identity" ? nil : field.value
+      default:
+        continue
+      }
+    }
+    return nil
+  }
 }

@@ -21,15 +21,13 @@ struct MetricsHooks: @unchecked Sendable {
 
   private func pass(_ metrics: HTTPMetrics, from index: Int) {
     guard index >= 0 else { return }
-    self.functions[index](
-      metrics,
-      Proceed { metrics in
-        guard self.call.isOnExecutor else {
-          self.call.hop { self.pass(metrics, from: index - 1) }
-          return
-        }
-        self.pass(metrics, from: index - 1)
+    let proceed = Proceed<HTTPMetrics> { metrics in
+      guard self.call.isOnExecutor else {
+        self.call.hop { self.pass(metrics, from: index - 1) }
+        return
       }
-    )
+      self.pass(metrics, from: index - 1)
+    }
+    self.call.callHook { self.functions[index](metrics, proceed) }
   }
 }

@@ -38,32 +38,28 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
       }
       let id = self.window.appendWaiting(part)
       self.isHeadWaiting = true
-      function(
-        request,
-        Proceed { [call] verb in
-          guard call.isOnExecutor else {
-            call.hop { self.head(id, did: verb) }
-            return
-          }
-          self.head(id, did: verb)
+      let proceed = Hooks.RequestProceed { [call] verb in
+        guard call.isOnExecutor else {
+          call.hop { self.head(id, did: verb) }
+          return
         }
-      )
+        self.head(id, did: verb)
+      }
+      self.call.callHook(with: request.head) { function(request, proceed) }
     case .message(let message):
       guard let function = self.hooks.requestMessageFunction else {
         self.window.appendReady(part)
         return
       }
       let id = self.window.appendWaiting(part)
-      function(
-        message,
-        Proceed { [call] verb in
-          guard call.isOnExecutor else {
-            call.hop { self.message(id, did: verb) }
-            return
-          }
-          self.message(id, did: verb)
+      let proceed = Hooks.DataProceed { [call] verb in
+        guard call.isOnExecutor else {
+          call.hop { self.message(id, did: verb) }
+          return
         }
-      )
+        self.message(id, did: verb)
+      }
+      self.call.callHook { function(message, proceed) }
     case .end:
       self.window.appendReady(part)
     }

@@ -35,16 +35,14 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
       return
     }
     let id = self.window.appendWaiting(result)
-    function(
-      result,
-      Proceed { [call] verb in
-        guard call.isOnExecutor else {
-          call.hop { self.result(id, did: verb) }
-          return
-        }
-        self.result(id, did: verb)
+    let proceed = Hooks.ResultProceed { [call] verb in
+      guard call.isOnExecutor else {
+        call.hop { self.result(id, did: verb) }
+        return
       }
-    )
+      self.result(id, did: verb)
+    }
+    self.call.callHook { function(result, proceed) }
   }
 
   private func result(_ id: Int, did verb: StreamResultVerb<Owner.ResponseMessage>) {
@@ -101,7 +99,8 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     guard !self.isClosed else { return }
     self.isClosed = true
     self.window.removeAll()
-    self.hooks.streamResultFunction?(.failed(error), Proceed { _ in })
+    guard let function = self.hooks.streamResultFunction else { return }
+    self.call.callHook { function(.failed(error), Proceed { _ in }) }
   }
 
   /// Lets go of the interceptor, which may hold on to a `proceed` and thereby to this stage.

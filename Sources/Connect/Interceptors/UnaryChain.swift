@@ -73,16 +73,14 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
         self.visit += 1
         let visit = self.visit
         self.position = .requestHook(index, given: request.head)
-        function(
-          request,
-          Proceed { [call] verb in
-            guard call.isOnExecutor else {
-              call.hop { self.requestHook(index, visit, did: verb) }
-              return
-            }
-            self.requestHook(index, visit, did: verb)
+        let proceed = Hooks.RequestProceed { [call] verb in
+          guard call.isOnExecutor else {
+            call.hop { self.requestHook(index, visit, did: verb) }
+            return
           }
-        )
+          self.requestHook(index, visit, did: verb)
+        }
+        self.call.callHook(with: request.head) { function(request, proceed) }
         return
       case .async(let body):
         self.startRun(index, request, body)
@@ -131,16 +129,14 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
         self.visit += 1
         let visit = self.visit
         self.position = .responseHook(index, given: response)
-        function(
-          response,
-          Proceed { [call] verb in
-            guard call.isOnExecutor else {
-              call.hop { self.responseHook(index, visit, did: verb) }
-              return
-            }
-            self.responseHook(index, visit, did: verb)
+        let proceed = Hooks.ResponseProceed { [call] verb in
+          guard call.isOnExecutor else {
+            call.hop { self.responseHook(index, visit, did: verb) }
+            return
           }
-        )
+          self.responseHook(index, visit, did: verb)
+        }
+        self.call.callHook { function(response, proceed) }
         return
       case .async:
         self.visit += 1
@@ -222,7 +218,8 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     for index in stride(from: last, through: 0, by: -1) {
       switch self.stages[index] {
       case .hooks(let hooks):
-        hooks.responseFunction?(Response(failure: error), Proceed { _ in })
+        guard let function = hooks.responseFunction else { continue }
+        self.call.callHook { function(Response(failure: error), Proceed { _ in }) }
       case .async:
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
       }

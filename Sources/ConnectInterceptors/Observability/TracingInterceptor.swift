@@ -28,8 +28,8 @@ public import Tracing
 /// | `http.request.body.size`, `http.response.body.size` | attempt | 1024 |
 ///
 /// An error sets a span's status to error, with the error's message. The call's span is a child of the request's
-/// `context.serviceContext`, or else of the task's `ServiceContext.current` where that is visible. With no backend
-/// the interceptor has no hooks.
+/// `context.serviceContext`, or else of the caller's `ServiceContext.current`. With no backend the interceptor has no
+/// hooks.
 public final class TracingInterceptor: Interceptor {
   /// What spans are made for.
   public struct Spans: OptionSet, Sendable, Hashable {
@@ -48,6 +48,8 @@ public final class TracingInterceptor: Interceptor {
   private let instrument: any Instrument
   private let system: RPCSystem
   private let spans: Spans
+  /// What the call is made in. Factories run in the caller's task.
+  private let callersContext: ServiceContext?
 
   private var callSpan: (any Span)?
   private var attempt: AttemptSpan?
@@ -65,10 +67,12 @@ public final class TracingInterceptor: Interceptor {
     tracer: (any Tracer)? = nil,
     spans: Spans = [.call, .attempts]
   ) {
-    self.tracer = tracer ?? InstrumentationSystem.tracer
-    self.instrument = tracer ?? InstrumentationSystem.instrument
+    let instrument = tracer ?? InstrumentationSystem.instrument
+    self.instrument = instrument
+    self.tracer = tracer ?? (instrument is NoOpInstrument ? NoOpTracer() : InstrumentationSystem.tracer)
     self.system = RPCSystem(config.networkProtocol)
     self.spans = spans
+    self.callersContext = .current
   }
 
   /// A call that is let go of without an end still has spans that others wait for.
@@ -77,7 +81,7 @@ public final class TracingInterceptor: Interceptor {
     self.callSpan?.end()
   }
 
-  private var isEnabled: Bool { !(self.tracer is NoOpTracer && self.instrument is NoOpInstrument) }
+  private var isEnabled: Bool { !(self.instrument is NoOpInstrument) }
 
   // MARK: Calls
 
@@ -184,7 +188,7 @@ public final class TracingInterceptor: Interceptor {
   // MARK: Both
 
   private func parent<Message>(of request: HTTPRequest<Message>) -> ServiceContext {
-    request.context.serviceContext ?? .current ?? .topLevel
+    request.context.serviceContext ?? self.callersContext ?? .topLevel
   }
 
   private func startSpan<Message>(

@@ -172,6 +172,18 @@ final class TracingInterceptorTests: XCTestCase {
     XCTAssertEqual(Set(spans.map(\.traceID)).count, 1)
   }
 
+  func testChildrenOfTheTasksSpan() async throws {
+    let service = ObservedService()
+    let client = service.client(self.tracing())
+    let parent = self.tracer.startSpan("handler", context: .topLevel)
+    _ = try await ServiceContext.withValue(parent.context) {
+      try await service.echo("hello", by: client)
+    }
+    parent.end()
+    let spans = try self.requireSpans(3)
+    XCTAssertEqual(spans.map(\.parentSpanID), [nil, parent.spanID, spans[1].spanID])
+  }
+
   func testInterceptorsInsideSeeTheSpan() async throws {
     let service = ObservedService()
     let seen = SeenContexts()

@@ -1,11 +1,11 @@
-internal import Connect
+public import Connect
 internal import Synchronization
 
 /// Explains one call: where its time went, in each interceptor and in each attempt, and what it cost.
 ///
 /// ```swift
 /// let explainer = CallExplainer()
-/// let response = await client.unary(say, request, options: CallOptions(explainedBy: explainer))
+/// let response = await client.unary(say, request, options: CallOptions().explained(by: explainer))
 /// print(explainer.explanation)
 /// ```
 ///
@@ -175,5 +175,15 @@ extension CallExplanation {
     case .request: self.interceptors[visit.interceptor].request += duration
     case .response: self.interceptors[visit.interceptor].response += duration
     }
+  }
+}
+
+extension CallOptions {
+  /// The same options for one call that is explained.
+  public func explained(by explainer: CallExplainer) -> CallOptions {
+    var options = self
+    let inner = self.arrangement
+    options.arrangement = { explainer.arrange(inner?($0) ?? $0) }
+    return options
   }
 }

@@ -70,10 +70,16 @@ extension HTTPMetrics {
   fileprivate func lines(_ attempt: CallExplanation.Attempt) -> [String] {
     var lines: [String] = []
     if let connection = self.connection {
-      let waited = self.timeToConnection ?? .zero
       let kind = connection.isReused ? "an open connection" : "a new connection"
       let peer = connection.remoteAddress.map { " to \($0)" } ?? ""
+      let waited = self.timeToConnection ?? .zero
       lines.append("\(waited.text) until \(kind), \(connection.version.rawValue)\(peer)")
+      if let setup = connection.setup {
+        lines.append(
+          "  name resolution \(setup.nameResolution.text), connecting \(setup.connecting.text)"
+            + (setup.tls.map { ", TLS \($0.text)" } ?? "") + ", queueing \((self.queueing ?? .zero).text)"
+        )
+      }
     } else {
       lines.append("no connection")
     }
@@ -82,8 +88,10 @@ extension HTTPMetrics {
     }
     lines.append("\(self.duration.text) until its end")
     lines.append(
-      "sent \(self.requestBodyBytes) bytes for \(attempt.requestMessageBytes) of messages, "
-        + "received \(self.responseBodyBytes) for \(attempt.responseMessageBytes)"
+      "sent \(self.requestBodyBytes) bytes for \(attempt.requestMessageBytes) of messages"
+        + (self.requestEncoding.map { " in \($0)" } ?? "")
+        + ", received \(self.responseBodyBytes) for \(attempt.responseMessageBytes)"
+        + (self.responseEncoding.map { " in \($0)" } ?? "")
     )
     return lines.map { "    \($0)" }
   }

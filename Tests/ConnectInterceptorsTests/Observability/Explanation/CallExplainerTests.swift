@@ -1,40 +1,23 @@
 import Connect
+import ConnectInterceptors
+import ConnectNIO
 import ConnectTesting
 import LoopbackServer
 import NIOCore
 import SwiftProtobuf
 import XCTest
 
-@testable import ConnectInterceptors
-
 final class CallExplainerTests: XCTestCase {
-  private func client(
-    of service: ObservedService,
-    _ explainer: CallExplainer,
-    _ interceptors: any Interceptor...
-  ) -> ProtocolClient {
-    let arranged = Arranged(explainer.arrange(interceptors))
-    return ProtocolClient(
-      httpClient: service.transport,
-      config: ProtocolClientConfig(
-        host: "http://service.test:8080",
-        interceptors: arranged.values.indices.map { index in { _ in arranged.values[index] } }
-      )
-    )
-  }
-
   func testWhereTheTimeGoes() async throws {
     let service = ObservedService()
     let explainer = CallExplainer(clock: service.executor.clock)
     let clock = service.executor.clock
-    let client = self.client(
-      of: service,
-      explainer,
-      Delay(executor: service.executor, request: .seconds(2), response: .seconds(3)),
-      AsyncDelay(clock: clock),
-      RetryWhenUnavailable()
+    let client = service.client(
+      { _ in Delay(executor: service.executor, request: .seconds(2), response: .seconds(3)) },
+      { _ in AsyncDelay(clock: clock) },
+      { _ in RetryWhenUnavailable() }
     )
-    try await service.echo("flaky", by: client)
+    try await service.echo("flaky", by: client, options: CallOptions().explained(by: explainer))
     service.executor.runUntilIdle()
     let explanation = explainer.explanation
     XCTAssertEqual(explanation.method, "connect.test.v1.TestService/Echo")
@@ -58,13 +41,11 @@ final class CallExplainerTests: XCTestCase {
   func testText() async throws {
     let service = ObservedService()
     let explainer = CallExplainer(clock: service.executor.clock)
-    let client = self.client(
-      of: service,
-      explainer,
-      Delay(executor: service.executor, request: .milliseconds(5), response: .microseconds(250)),
-      RetryWhenUnavailable()
+    let client = service.client(
+      { _ in Delay(executor: service.executor, request: .milliseconds(5), response: .microseconds(250)) },
+      { _ in RetryWhenUnavailable() }
     )
-    try await service.echo("flaky", by: client)
+    try await service.echo("flaky", by: client, options: CallOptions().explained(by: explainer))
     let lines = explainer.explanation.description.split(separator: "\n").map(String.init)
     XCTAssertEqual(
       lines.prefix(5),
@@ -85,12 +66,14 @@ final class CallExplainerTests: XCTestCase {
   func testACallThatEndsInAnInterceptor() async throws {
     let service = ObservedService()
     let explainer = CallExplainer(clock: service.executor.clock)
-    let client = self.client(
-      of: service,
-      explainer,
-      Delay(executor: service.executor, request: .seconds(100), response: .zero)
+    let client = service.client(
+      { _ in Delay(executor: service.executor, request: .seconds(100), response: .zero) }
     )
-    try await service.echo("hello", by: client, options: CallOptions(timeout: .seconds(4)))
+    try await service.echo(
+      "hello",
+      by: client,
+      options: CallOptions(timeout: .seconds(4)).explained(by: explainer)
+    )
     let explanation = explainer.explanation
     XCTAssertEqual(explanation.code, .deadlineExceeded)
     XCTAssertEqual(explanation.duration, .seconds(4))
@@ -101,8 +84,9 @@ final class CallExplainerTests: XCTestCase {
   func testACallUnderWay() throws {
     let service = ObservedService()
     let explainer = CallExplainer(clock: service.executor.clock)
-    let client = self.client(of: service, explainer)
-    client.unary(TestMethods.echo, Connect_Test_V1_EchoRequest()) { _ in }
+    let client = service.client()
+    let options = CallOptions().explained(by: explainer)
+    client.unary(TestMethods.echo, Connect_Test_V1_EchoRequest(), options: options) { _ in }
     service.executor.runUntilIdle()
     service.executor.advance(by: .milliseconds(400))
     let explanation = explainer.explanation
@@ -116,13 +100,11 @@ final class CallExplainerTests: XCTestCase {
   func testStreams() async throws {
     let service = ObservedService()
     let explainer = CallExplainer(clock: service.executor.clock)
-    let client = self.client(
-      of: service,
-      explainer,
-      Delay(executor: service.executor, request: .seconds(2), response: .seconds(3)),
-      AsyncDelay(clock: service.executor.clock)
+    let client = service.client(
+      { _ in Delay(executor: service.executor, request: .seconds(2), response: .seconds(3)) },
+      { _ in AsyncDelay(clock: service.executor.clock) }
     )
-    try await service.converse(["a", "b"], by: client)
+    try await service.converse(["a", "b"], by: client, options: CallOptions().explained(by: explainer))
     service.executor.runUntilIdle()
     let explanation = explainer.explanation
     XCTAssertEqual(explanation.code, .ok)
@@ -133,23 +115,80 @@ final class CallExplainerTests: XCTestCase {
     XCTAssertEqual(explanation.attempts.map(\.responseMessageBytes), [10])
   }
 
+  func testCompression() async throws {
+    for networkProtocol in [NetworkProtocol.connect, .grpc, .grpcWeb] {
+      let transport = InMemoryTransport(responseCompression: GzipCompressionPool())
+      let long = String(repeating: "a", count: 5000)
+      transport.onUnary(TestMethods.echo) { _, _ in .with { $0.payload.text = long } }
+      var config = ProtocolClientConfig(host: "http://service.test", networkProtocol: networkProtocol)
+      config.compression.requests = GzipCompressionPool()
+      let client = ProtocolClient(httpClient: transport, config: config)
+      let explainer = CallExplainer()
+      let options = CallOptions().explained(by: explainer)
+      _ = try await client.unary(TestMethods.echo, .with { $0.payload.text = long }, options: options).get()
+      let attempt = try XCTUnwrap(explainer.explanation.attempts.first)
+      let metrics = try XCTUnwrap(attempt.metrics)
+      XCTAssertEqual(metrics.requestEncoding, "gzip")
+      XCTAssertEqual(metrics.responseEncoding, "gzip")
+      XCTAssertGreaterThan(attempt.requestMessageBytes, 5000)
+      XCTAssertGreaterThan(attempt.responseMessageBytes, 5000)
+      XCTAssertLessThan(metrics.requestBodyBytes, 200)
+      XCTAssertLessThan(metrics.responseBodyBytes, 200)
+      let text = explainer.explanation.description
+      XCTAssertTrue(text.contains("of messages in gzip"), text)
+    }
+  }
+
+  /// What the network did: a connection is opened with TLS, then used again.
+  func testRealServer() async throws {
+    let certificates = try await TestCertificates.make()
+    let server = try await LoopbackServer.start(.tls(certificates))
+    var configuration = NIOHTTPClient.Configuration.defaults
+    configuration.tls.trustRoots = .pemBytes(Array(certificates.authorityPEM.utf8))
+    let httpClient = NIOHTTPClient(configuration: configuration)
+    let client = ProtocolClient(httpClient: httpClient, config: ProtocolClientConfig(host: server.url))
+    var explanations: [CallExplanation] = []
+    for _ in 0..<2 {
+      let explainer = CallExplainer()
+      let text = String(repeating: "a", count: 5000)
+      _ = try await client.unary(
+        TestMethods.echo,
+        Connect_Test_V1_EchoRequest.with { $0.payload.text = text },
+        options: CallOptions().explained(by: explainer)
+      ).get()
+      explanations.append(explainer.explanation)
+    }
+    await httpClient.shutdown()
+    await server.stop()
+
+    let metrics = explanations.compactMap { $0.attempts.first?.metrics }
+    XCTAssertEqual(metrics.map { $0.connection?.isReused }, [false, true])
+    let setup = try XCTUnwrap(metrics[0].connection?.setup)
+    XCTAssertGreaterThan(setup.connecting, .zero)
+    XCTAssertGreaterThan(try XCTUnwrap(setup.tls), .zero)
+    XCTAssertLessThanOrEqual(setup.total, try XCTUnwrap(metrics[0].timeToConnection))
+    XCTAssertNil(metrics[1].connection?.setup)
+    for (explanation, metrics) in zip(explanations, metrics) {
+      XCTAssertNil(metrics.requestEncoding)
+      XCTAssertEqual(explanation.attempts[0].requestMessageBytes, 5006)
+      XCTAssertEqual(metrics.requestBodyBytes, 5006)
+      XCTAssertGreaterThan(explanation.encoding, .zero)
+      XCTAssertGreaterThan(explanation.decoding, .zero)
+    }
+    let text = explanations[0].description
+    XCTAssertTrue(text.contains("name resolution ") && text.contains(", TLS "), text)
+  }
+
   /// The verbs of hooks pass through the stopwatch: failing, answering, retrying, dropping.
   func testAStopwatchChangesNothing() async throws {
     for name in ["fail", "answer", "drop"] {
       var outcomes: [String] = []
       for isExplained in [false, true] {
         let service = ObservedService()
-        let base: any Interceptor = Verbs(name: name)
-        let arranged = Arranged(isExplained ? CallExplainer().arrange([base]) : [base])
-        let client = ProtocolClient(
-          httpClient: service.transport,
-          config: ProtocolClientConfig(
-            host: "http://service.test:8080",
-            interceptors: arranged.values.indices.map { index in { _ in arranged.values[index] } }
-          )
-        )
-        let response = try await service.echo("hello", by: client)
-        let stream = try await service.converse(["a", "b", "c"], by: client)
+        let client = service.client({ _ in Verbs(name: name) })
+        let options = isExplained ? CallOptions().explained(by: CallExplainer()) : CallOptions()
+        let response = try await service.echo("hello", by: client, options: options)
+        let stream = try await service.converse(["a", "b", "c"], by: client, options: options)
         outcomes.append(
           "\(response.code) \(response.message?.payload.text ?? "") "
             + "\(stream.code) \(stream.messages.map(\.payload.text))"
@@ -158,13 +197,6 @@ final class CallExplainerTests: XCTestCase {
       XCTAssertEqual(outcomes[0], outcomes[1])
     }
   }
-}
-
-/// The interceptors of one call, made before it.
-private final class Arranged: @unchecked Sendable {
-  let values: [any Interceptor]
-
-  init(_ values: [any Interceptor]) { self.values = values }
 }
 
 private struct Delay: Interceptor {
