@@ -12,7 +12,7 @@ class Call: JobRunner, @unchecked Sendable {
   let method: MethodInfo
   let options: CallOptions
   /// What is bound around hooks; nil if nothing was there to be inherited.
-  private let inheritance: Inheritance?
+  let inheritance: Inheritance?
   let writer: RequestWriter
   /// The interceptors of this call, outermost first; until they have been resolved.
   private(set) var interceptors: [any Interceptor]
@@ -78,17 +78,6 @@ class Call: JobRunner, @unchecked Sendable {
       work()
       withExtendedLifetime(self) {}
     }
-  }
-
-  /// Calls a hook, or what calls one, with what the call has inherited bound.
-  ///
-  /// - Parameter head: What the hook is given, if it is a request, whose context another hook may have changed.
-  final func callHook(with head: RequestHead? = nil, _ hook: () -> Void) {
-    guard let inheritance = self.inheritance else {
-      hook()
-      return
-    }
-    inheritance.bind(head?.context ?? self.options.context, around: hook)
   }
 
   // MARK: Start and end

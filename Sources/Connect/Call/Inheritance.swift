@@ -1,13 +1,16 @@
 /// What a call takes along from the task that makes it, to where its hooks run.
 final class Inheritance: Sendable {
+  private let context: CallContext
   private let propagators: [any ContextPropagator]
 
-  init(propagators: [any ContextPropagator]) {
+  /// - Parameter context: The call's, with all that it has inherited.
+  init(context: CallContext, propagators: [any ContextPropagator]) {
+    self.context = context
     self.propagators = propagators
   }
 
-  /// Runs `hook` with `context` as the current one, and with what propagators find in it.
-  func bind(_ context: CallContext, around hook: () -> Void) {
+  fileprivate func bind(_ context: CallContext?, around hook: () -> Void) {
+    let context = context ?? self.context
     CallContext.$current.withValue(context) {
       self.bind(context, from: 0, around: hook)
     }
@@ -19,6 +22,20 @@ final class Inheritance: Sendable {
       return
     }
     self.propagators[index].bind(context) { self.bind(context, from: index + 1, around: hook) }
+  }
+}
+
+extension Inheritance? {
+  /// Calls a hook, or what calls one, with what the call has inherited bound. Most calls have not inherited anything.
+  ///
+  /// - Parameter head: What the hook is given, if it is a request, whose context another hook may have changed.
+  @inline(__always)
+  func callHook(with head: RequestHead? = nil, _ hook: () -> Void) {
+    guard let inheritance = self else {
+      hook()
+      return
+    }
+    inheritance.bind(head?.context, around: hook)
   }
 }
 
@@ -39,6 +56,6 @@ extension ProtocolClient {
       options.context.deadline = deadline.moved(toRemaining: timeout)
     }
     let bindsNothing = current == nil && (propagators.isEmpty || options.context.isEmpty)
-    return (options, bindsNothing ? nil : Inheritance(propagators: propagators))
+    return (options, bindsNothing ? nil : Inheritance(context: options.context, propagators: propagators))
   }
 }

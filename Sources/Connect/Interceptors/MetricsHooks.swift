@@ -28,6 +28,6 @@ struct MetricsHooks: @unchecked Sendable {
       }
       self.pass(metrics, from: index - 1)
     }
-    self.call.callHook { self.functions[index](metrics, proceed) }
+    self.call.inheritance.callHook { self.functions[index](metrics, proceed) }
   }
 }

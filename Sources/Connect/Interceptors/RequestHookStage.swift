@@ -10,6 +10,8 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
   private unowned let owner: Owner
   /// Retained by every `proceed` that is handed out; see ``UnaryChain``.
   private unowned let call: Call
+  /// Of the call, which may be gone when hooks are told of that.
+  private let inheritance: Inheritance?
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
   private var isHeadWaiting = false
@@ -21,6 +23,7 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
     self.hooks = hooks
     self.owner = owner
     self.call = owner.call
+    self.inheritance = owner.call.inheritance
     self.maximumWaiting = maximumWaiting
   }
 
@@ -45,7 +48,7 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
         }
         self.head(id, did: verb)
       }
-      self.call.callHook(with: request.head) { function(request, proceed) }
+      self.inheritance.callHook(with: request.head) { function(request, proceed) }
     case .message(let message):
       guard let function = self.hooks.requestMessageFunction else {
         self.window.appendReady(part)
@@ -59,7 +62,7 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
         }
         self.message(id, did: verb)
       }
-      self.call.callHook { function(message, proceed) }
+      self.inheritance.callHook { function(message, proceed) }
     case .end:
       self.window.appendReady(part)
     }

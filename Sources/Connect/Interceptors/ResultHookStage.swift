@@ -8,6 +8,8 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
   private unowned let owner: Owner
   /// Retained by every `proceed` that is handed out; see ``UnaryChain``.
   private unowned let call: Call
+  /// Of the call, which may be gone when hooks are told of that.
+  private let inheritance: Inheritance?
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
   /// Whether the end has come here, or was put here by the hook.
@@ -20,6 +22,7 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     self.hooks = hooks
     self.owner = owner
     self.call = owner.call
+    self.inheritance = owner.call.inheritance
     self.maximumWaiting = maximumWaiting
   }
 
@@ -42,7 +45,7 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
       }
       self.result(id, did: verb)
     }
-    self.call.callHook { function(result, proceed) }
+    self.inheritance.callHook { function(result, proceed) }
   }
 
   private func result(_ id: Int, did verb: StreamResultVerb<Owner.ResponseMessage>) {
@@ -100,7 +103,7 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     self.isClosed = true
     self.window.removeAll()
     guard let function = self.hooks.streamResultFunction else { return }
-    self.call.callHook { function(.failed(error), Proceed { _ in }) }
+    self.inheritance.callHook { function(.failed(error), Proceed { _ in }) }
   }
 
   /// Lets go of the interceptor, which may hold on to a `proceed` and thereby to this stage.

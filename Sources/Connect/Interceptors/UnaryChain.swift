@@ -29,6 +29,8 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   /// Not retained, since the call owns the chain: each `proceed` that is handed out retains the call, so that
   /// it ends when the last one is thrown away uncalled.
   private unowned let call: Call
+  /// Of the call, which may be gone when hooks are told of that.
+  private let inheritance: Inheritance?
   private let level: StaticString
   private var stages: [Stage]
   private var isReleased = false
@@ -43,6 +45,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
 
   init(call: Call, level: StaticString, stages: [Stage]) {
     self.call = call
+    self.inheritance = call.inheritance
     self.level = level
     self.stages = stages
   }
@@ -80,7 +83,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
           }
           self.requestHook(index, visit, did: verb)
         }
-        self.call.callHook(with: request.head) { function(request, proceed) }
+        self.inheritance.callHook(with: request.head) { function(request, proceed) }
         return
       case .async(let body):
         self.startRun(index, request, body)
@@ -136,7 +139,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
           }
           self.responseHook(index, visit, did: verb)
         }
-        self.call.callHook { function(response, proceed) }
+        self.inheritance.callHook { function(response, proceed) }
         return
       case .async:
         self.visit += 1
@@ -219,7 +222,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
       switch self.stages[index] {
       case .hooks(let hooks):
         guard let function = hooks.responseFunction else { continue }
-        self.call.callHook { function(Response(failure: error), Proceed { _ in }) }
+        self.inheritance.callHook { function(Response(failure: error), Proceed { _ in }) }
       case .async:
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
       }
