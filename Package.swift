@@ -338,9 +338,12 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
+    // Counts what the tests allocate. The benchmarks use it, too.
+    .target(name: "CAllocations", path: "Tests/CAllocations"),
     .testTarget(
       name: "EndToEndTests",
       dependencies: [
+        "CAllocations",
         "Connect",
         "ConnectNIO",
         "LoopbackServer",

@@ -17,7 +17,9 @@ final class AcceptedEncodings: Sendable {
   ///
   /// - Throws: ``ConnectError`` with `internal` if the encoding was not announced.
   func encoding(of headers: Headers, header name: String) throws(ConnectError) -> ResponseEncoding {
-    guard let encoding = headers.first(name) else { return ResponseEncoding(pool: nil, header: name) }
+    guard let encoding = headers.first(lowercased: name) else {
+      return ResponseEncoding(pool: nil, header: name)
+    }
     let lowercased = encoding.asciiLowercased
     for pool in self.pools where pool.name == lowercased { return ResponseEncoding(pool: pool, header: name) }
     guard lowercased.isEmpty || lowercased == "identity" else {

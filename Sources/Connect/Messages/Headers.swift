@@ -59,8 +59,11 @@ public struct Headers: Sendable {
 
   /// The first value of `name`, without building an array.
   public func first(_ name: String) -> String? {
-    guard !self.fields.isEmpty else { return nil }
-    let name = name.asciiLowercased
+    self.isEmpty ? nil : self.first(lowercased: name.asciiLowercased)
+  }
+
+  /// The first value of a name that is in lower case.
+  func first(lowercased name: String) -> String? {
     for field in self.fields where field.name == name { return field.value }
     return nil
   }

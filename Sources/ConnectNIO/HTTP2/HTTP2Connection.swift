@@ -196,9 +196,13 @@ extension HTTP2Connection {
       // Before anything else that came with it, so that a handler which starts a stream when it hears of an end
       // is not given this connection again.
       if self.session.goAway != nil, self.servedStreams != nil { self.reportWillClose() }
-      swap(&self.handledEvents, &self.session.events)
-      for index in self.handledEvents.indices { self.handle(self.handledEvents[index]) }
-      self.handledEvents.removeAll(keepingCapacity: true)
+      var events = ContiguousArray<HTTP2Event>()
+      swap(&events, &self.handledEvents)
+      swap(&events, &self.session.events)
+      // Taken out one by one, from the end, so that none is copied.
+      events.reverse()
+      while let event = events.popLast() { self.handle(event) }
+      swap(&events, &self.handledEvents)
     }
     self.isHandlingEvents = false
     if let shutDown = self.postponedShutDown {

@@ -10,7 +10,7 @@ enum ConnectResponseRules {
     expected: String,
     streamType: StreamType
   ) -> ConnectError? {
-    guard let received = headers.first("content-type") else {
+    guard let received = headers.first(lowercased: "content-type") else {
       return ConnectError(code: .unknown, message: "response has no content-type, expected '\(expected)'")
     }
     if MediaType.matches(received, expected) { return nil }
@@ -30,7 +30,7 @@ enum ConnectResponseRules {
     acceptedEncodings: AcceptedEncodings
   ) -> ConnectError {
     let fallback = ResponseRules.statusError(head.status)
-    guard let contentType = head.headers.first("content-type"),
+    guard let contentType = head.headers.first(lowercased: "content-type"),
       MediaType.matches(contentType, "application/json")
     else { return fallback }
     let encoding: ResponseEncoding

@@ -71,7 +71,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     if encoding.pool != nil {
       self.body = BodyBuffer(limit: ResponseEncoding.maximumCompressedSize(of: self.maximumMessageSize))
     }
-    if let length = headers.first("content-length").flatMap(Int.init), !self.body.expect(length) {
+    if let length = headers.first(lowercased: "content-length").flatMap(Int.init), !self.body.expect(length) {
       throw self.sizeError("\(length)")
     }
   }
@@ -152,7 +152,8 @@ struct ConnectUnaryDecoder: ResponseDecoder {
 
   private mutating func sortHeaders(_ fields: Headers) {
     let prefix = Self.trailerPrefix
-    guard fields.contains(where: { $0.name.hasPrefix(prefix) }) else {
+    guard fields.contains(where: { $0.name.utf8.first == UInt8(ascii: "t") && $0.name.hasPrefix(prefix) })
+    else {
       self.headers = fields
       return
     }

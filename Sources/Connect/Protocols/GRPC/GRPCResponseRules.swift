@@ -5,7 +5,7 @@ enum GRPCResponseRules {
   /// Another codec of the same protocol means `internal`, anything else `unknown`, as in connect-go. The base
   /// alone means `+proto`.
   static func contentTypeError(of headers: Headers, base: String, expected: String) -> ConnectError? {
-    guard let received = headers.first("content-type") else {
+    guard let received = headers.first(lowercased: "content-type") else {
       return ConnectError(code: .unknown, message: "response has no content-type, expected '\(expected)'")
     }
     if received == expected || (received == base && expected.dropFirst(base.count) == "+proto") { return nil }

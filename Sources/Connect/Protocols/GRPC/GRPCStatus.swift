@@ -13,7 +13,7 @@ struct GRPCStatus {
   /// its code and message are preferred, as in grpc-go. If it does not decode it is left out: the code that
   /// the server gave is worth more than the news that its details are broken.
   init?(_ fields: Headers) {
-    guard let text = fields.first("grpc-status") else { return nil }
+    guard let text = fields.first(lowercased: "grpc-status") else { return nil }
     let code = Self.code(text)
     guard code != .ok else {
       self.error = nil
@@ -21,10 +21,10 @@ struct GRPCStatus {
     }
     var error = ConnectError(
       code: code ?? .unknown,
-      message: fields.first("grpc-message").map(PercentEncoding.decode)
+      message: fields.first(lowercased: "grpc-message").map(PercentEncoding.decode)
     )
     if code == nil, error.message == nil { error.message = "response has unknown grpc-status '\(text)'" }
-    if let details = fields.first("grpc-status-details-bin"), let status = Self.details(details) {
+    if let details = fields.first(lowercased: "grpc-status-details-bin"), let status = Self.details(details) {
       if let code = Code(rawValue: status.code), code != .ok { error.code = code }
       if !status.message.isEmpty { error.message = status.message }
       error.details = status.details

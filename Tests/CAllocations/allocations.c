@@ -11,10 +11,24 @@ extern void *__libc_realloc(void *block, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
 static _Atomic uint64_t count;
-
-static inline void add_one(void) { atomic_fetch_add_explicit(&count, 1, memory_order_relaxed); }
+static _Thread_local uint64_t thread_count;
 
 uint64_t allocations_count(void) { return atomic_load_explicit(&count, memory_order_relaxed); }
+uint64_t allocations_count_of_thread(void) { return thread_count; }
+
+// Sanitizers put functions of their own there.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ALLOCATIONS_ARE_NOT_COUNTED
+#endif
+#endif
+
+#ifndef ALLOCATIONS_ARE_NOT_COUNTED
+
+static inline void add_one(void) {
+  atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
+  thread_count += 1;
+}
 
 void *malloc(size_t size) {
   add_one();
@@ -41,3 +55,5 @@ int posix_memalign(void **block, size_t alignment, size_t size) {
   *block = __libc_memalign(alignment, size);
   return *block == NULL ? 12 : 0;
 }
+
+#endif

@@ -6,4 +6,7 @@
 // How many blocks the process has asked malloc and its like for since it began.
 uint64_t allocations_count(void);
 
+// The same for the calling thread alone.
+uint64_t allocations_count_of_thread(void);
+
 #endif
