@@ -65,13 +65,21 @@ with ?=
 benchmarks = Tests/Benchmarks
 
 .PHONY: bench
-bench: ## Measure what calls cost, side by side with peers (many minutes)
+bench: venv ## Measure what calls cost, side by side with peers (many minutes)
 	@.ci/setup bench
 	@echo "Building the benchmarks (the first build takes many minutes)"
 	@for product in CannedServer ConnectBench GRPCSwiftBench; do \
-		swift build -q -c release --package-path $(benchmarks) --product $$product || exit 1; done
+		swift build -q -c release --package-path $(benchmarks) --product $$product \
+			--disable-build-manifest-caching || exit 1; done
 	@$(benchmarks)/bench.py --rows '$(rows)' --repetitions $(repetitions) --seconds $(seconds) \
 		$(if $(save),--save '$(save)') $(if $(with),--compare '$(with)')
+
+.PHONY: bench-messages
+bench-messages: ## Measure the messages of libprotobuf-c, side by side with SwiftProtobuf's
+	@.ci/setup build
+	@echo "Building the benchmark (the first build takes some minutes)"
+	@swift build -q -c release --package-path $(benchmarks) --product MessageBench
+	@$(benchmarks)/.build/release/MessageBench --rows '$(rows)'
 
 .PHONY: bench-compare
 bench-compare: bench ## Measure, and compare with the results in the file `with`

@@ -208,7 +208,10 @@ let package = Package(
       dependencies: [
         "Connect",
         "ConnectNIO",
+        "ConnectProtobufC",
         "LoopbackServer",
+        "ProtobufCExamples",
+        "ProtobufCStubs",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
@@ -361,6 +364,26 @@ let package = Package(
       path: "Tests/ProtobufCExamples",
       publicHeadersPath: "."
     ),
+    // What makes messages of those, and stubs with them.
+    .target(
+      name: "ProtobufCStubs",
+      dependencies: ["Connect", "ConnectProtobufC", "ProtobufCExamples"],
+      path: "Tests/ProtobufCStubs",
+      swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
+    ),
+    // The same of proto files that are hard to generate from.
+    .target(
+      name: "NastyStructs",
+      dependencies: ["CProtobufC"],
+      path: "Tests/NastyProtos/Structs",
+      publicHeadersPath: "."
+    ),
+    .target(
+      name: "NastyStructStubs",
+      dependencies: ["Connect", "ConnectProtobufC", "NastyStructs"],
+      path: "Tests/NastyProtos/StructStubs",
+      swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
+    ),
     .testTarget(
       name: "ConnectProtobufCTests",
       dependencies: [
@@ -370,7 +393,10 @@ let package = Package(
         "ConnectTesting",
         "CProtobufC",
         "LoopbackServer",
+        "NastyStructStubs",
+        "NastyStructs",
         "ProtobufCExamples",
+        "ProtobufCStubs",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],

@@ -9,8 +9,7 @@ trap 'rm -rf "$fresh"' EXIT
 Codegen/generate.sh "$fresh"
 {
   grep -v "^#" Codegen/generated.txt
-  echo "- - Tests/ProtobufCExamples"
-  echo "- - Tests/ConnectProtobufCTests/Structs"
+  sed -n 's/^structs \([^ ]*\) .*/- - \1/p' Codegen/generate-protobuf-c.sh
 } | while read -r _ _ out _; do
   if ! diff -r "$out" "$fresh/$out"; then
     echo "$out is out of date: run \`make generate\`" >&2

@@ -40,4 +40,4 @@ while read -r protos made out options stub_options; do
   protoc "${arguments[@]}" "Protos/$protos"/*.proto
 done <Codegen/generated.txt
 
-Codegen/generate-protobuf-c.sh "$root"
+PLUGIN="$bin/protoc-gen-connect-swift" Codegen/generate-protobuf-c.sh "$root"

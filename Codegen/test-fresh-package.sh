@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Makes a package outside of this repository that depends on it by path, and there
-#   1. builds a target that only links Connect: no generator may be compiled;
-#   2. generates at build time with the build-tool plugin, and into the tree with the command plugin;
+#   1. builds a program that only links Connect: no generator may be compiled, and libprotobuf-c neither be asked for nor
+#      linked;
+#   2. generates at build time with the build-tool plugin, and into the tree with the command plugin, also for structs of
+#      protoc-c;
 #   3. builds and runs tests that call the generated code, without protoc of C++ having been compiled;
 #   4. takes protoc away: the plugins have to say what is missing.
 # The folder is removed at the end; FRESH_PACKAGE names one to keep and to build in again.
@@ -28,8 +30,12 @@ manifest() {
     generating='
     .target(name: "Greeter", dependencies: [connect, protobuf], exclude: ["connect-codegen.json", "Protos"],
       plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),
+    .target(name: "GreeterStructs", dependencies: [connectProtobufC], publicHeadersPath: "."),
+    .target(name: "CGreeter", dependencies: ["GreeterStructs", connect, connectProtobufC],
+      exclude: ["connect-codegen.json"],
+      plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),
     .target(name: "Committed", dependencies: [connect, protobuf], exclude: ["connect-codegen.json"]),
-    .testTarget(name: "GreeterTests", dependencies: ["Greeter", "Committed", connect, connectTesting],
+    .testTarget(name: "GreeterTests", dependencies: ["CGreeter", "Greeter", "GreeterStructs", "Committed", connect, connectProtobufC, connectTesting],
       exclude: ["connect-codegen.json"],
       plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),'
   fi
@@ -38,6 +44,7 @@ manifest() {
 import PackageDescription
 
 let connect: Target.Dependency = .product(name: "Connect", package: "connect-swift-linux")
+let connectProtobufC: Target.Dependency = .product(name: "ConnectProtobufC", package: "connect-swift-linux")
 let connectTesting: Target.Dependency = .product(name: "ConnectTesting", package: "connect-swift-linux")
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 
@@ -49,24 +56,34 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
   ],
   targets: [
-    .target(name: "Plain", dependencies: [connect]),$generating
+    .executableTarget(name: "Plain", dependencies: [connect]),$generating
   ]
 )
 END
 }
 
-step "Building a target that only links Connect, in $package"
+step "Building a program that only links Connect, in $package"
 mkdir -p "$package"
 is_new=$([[ -d "$package/.build" ]] || echo yes)
 cp -r Codegen/FreshPackage/. "$package"
 manifest plain >"$package/Package.swift"
 cd "$package"
-swift build -q
-for module in SwiftProtobufPluginLibrary ConnectCodegen protoc_gen_swift; do
+# As on a machine without libprotobuf-c, as far as pkg-config tells.
+mkdir -p pkg-config
+for name in zlib libnghttp2; do cp "$(pkg-config --variable=pcfiledir $name)/$name.pc" pkg-config/; done
+PKG_CONFIG_LIBDIR="$package/pkg-config" swift build 2>&1 | tee log | tail -n 1
+if grep -i "protobuf-c" log; then fail "libprotobuf-c is asked for by a program that only links Connect"; fi
+for module in SwiftProtobufPluginLibrary ConnectCodegen protoc_gen_swift ConnectProtobufC; do
   if [[ -n "$is_new" ]] && compgen -G "$build/Modules*/$module.swiftmodule" >/dev/null; then
-    fail "$module was compiled for a target that only links Connect"
+    fail "$module was compiled for a program that only links Connect"
   fi
 done
+"$build/Plain"
+if ldd "$build/Plain" | grep -q protobuf-c; then fail "a program that only links Connect links libprotobuf-c"; fi
+
+step "Generating structs with protoc-c"
+mkdir -p Sources/GreeterStructs
+protoc -I Sources/Greeter/Protos --c_out=Sources/GreeterStructs greeter/v1/greeter.proto google/protobuf/timestamp.proto
 
 step "Generating with the command plugin"
 manifest generating >"$package/Package.swift"

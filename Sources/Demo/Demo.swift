@@ -78,6 +78,7 @@ struct Demo {
     await self.show("A call that is cancelled", .connect, .http2, .proto) {
       try await $0.cancellation(server: server)
     }
+    await self.showFamilies()
     await self.showMatrix()
 
     let connections = self.server.journal.snapshot.acceptedConnections
@@ -106,7 +107,7 @@ struct Demo {
     )
   }
 
-  /// Makes a call and prints its timeline.
+  /// Makes a call with a client of its own.
   private mutating func show(
     _ title: String,
     _ wire: Wire,
@@ -117,15 +118,38 @@ struct Demo {
     let how = [wire.rawValue, coding.rawValue, version.rawValue].map { " · \($0)" }.joined()
     print("\n\(Style.bold(title))\(Style.dim(how))")
     guard let client = self.client(wire, version, coding) else { return }
+    await self.show { try await call(Scenarios(client: client, timeline: $0)) }
+  }
+
+  /// Makes a call and prints its timeline.
+  private mutating func show(_ call: (Timeline) async throws -> Void) async {
     let timeline = Timeline()
     do {
-      try await call(Scenarios(client: client, timeline: timeline))
+      try await call(timeline)
       timeline.print()
       print("  \(Style.good("✓"))")
     } catch {
       self.failures += 1
       timeline.print()
       print("  \(Style.bad("✗ \(error)"))")
+    }
+  }
+
+  /// Calls one method through one client with each family of messages.
+  private mutating func showFamilies() async {
+    print(
+      "\n\(Style.bold("One client, four families of messages"))\(Style.dim(" · Connect · json · HTTP/2"))"
+    )
+    guard let client = self.client(.connect, .http2, .json) else { return }
+    let families: [(String, (Families) async throws -> Void)] = [
+      ("SwiftProtobuf", { try await $0.swiftProtobuf() }),
+      ("A struct of protoc-c", { try await $0.structOfC() }),
+      ("Known at run time", { try await $0.dynamic() }),
+      ("Codable", { try await $0.codable() }),
+    ]
+    for (name, call) in families {
+      print("  \(name)")
+      await self.show { try await call(Families(client: client, timeline: $0)) }
     }
   }
 

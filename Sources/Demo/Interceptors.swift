@@ -1,5 +1,6 @@
 import Connect
 import Dispatch
+import Foundation
 import NIOCore
 import SwiftProtobuf
 
@@ -15,7 +16,12 @@ final class MessageLogger: Interceptor {
     UnaryMessageFunction(
       requestFunction: { request, proceed in
         self.timeline = request.context[TimelineKey.self]
-        self.timeline?.note("messages", depth: 1, "▼ \(method.info.name) \(summary(of: request.message))")
+        let type = request.context[ShowsTypesKey.self] ? "\(Input.self) " : ""
+        self.timeline?.note(
+          "messages",
+          depth: 1,
+          "▼ \(method.info.name) \(type)\(summary(of: request.message))"
+        )
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
@@ -148,9 +154,15 @@ final class WireLogger: Interceptor {
   }
 }
 
-/// A message in one line.
+/// A message in one line: as JSON, whatever its family.
 private func summary(of message: Any) -> String {
-  guard let message = message as? any SwiftProtobuf.Message else { return "\(message)" }
-  let text = (try? message.jsonString()) ?? "\(message)"
-  return text.count > 64 ? text.prefix(63) + "…" : text
+  let text: String? =
+    switch message {
+    case let message as any SwiftProtobuf.Message: try? message.jsonString()
+    case let message as any Encodable:
+      (try? JSONEncoder().encode(message)).map { String(decoding: $0, as: UTF8.self) }
+    default: nil
+    }
+  let line = text ?? "\(message)"
+  return line.count > 64 ? line.prefix(63) + "…" : line
 }

@@ -35,6 +35,11 @@ enum TimelineKey: CallContextKey {
   static let defaultValue: Timeline? = nil
 }
 
+/// Whether interceptors say what the types of the messages are.
+enum ShowsTypesKey: CallContextKey {
+  static let defaultValue = false
+}
+
 extension Duration {
   var milliseconds: String {
     let hundredths = Int(self / .microseconds(10))

@@ -37,6 +37,24 @@ let package = Package(
       name: "BenchMessages",
       dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")]
     ),
+    .target(
+      name: "CBenchMessages",
+      dependencies: [.product(name: "ConnectProtobufC", package: "connect-swift-linux")],
+      publicHeadersPath: "."
+    ),
+    .executableTarget(
+      name: "MessageBench",
+      dependencies: [
+        "Measuring",
+        "BenchMessages",
+        "CBenchMessages",
+        .product(name: "Connect", package: "connect-swift-linux"),
+        .product(name: "ConnectProtobufC", package: "connect-swift-linux"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ]
+    ),
     .executableTarget(
       name: "ConnectBench",
       dependencies: [

@@ -23,6 +23,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BIN = HERE / ".build" / "release"
 SERVICE = "/connect.bench.v1.BenchService"
+# Where `make venv` puts grpcio.
+PYTHON = HERE.parents[1] / ".venv" / "bin" / "python"
+# glibc gives the memory that a large body leaves back to the system, and takes it again for the next one.
+KEEPS_MEMORY = "MALLOC_TRIM_THRESHOLD_=134217728 MALLOC_MMAP_THRESHOLD_=33554432"
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Row:
     name: str
     # The options that all clients know, by their names in Workload.swift.
     work: dict = field(default_factory=dict)
-    # The clients, by name: the options of ConnectBench, or None for a peer.
+    # The clients, by name: the options of ConnectBench, or None for a peer. NAME=VALUE goes into the environment.
     clients: dict = field(default_factory=dict)
     server: Server = Server()
 
@@ -57,12 +61,17 @@ def rows():
     }
     for size, in_flight in [(20, 1), (20, 32), (20, 128), (20, 1000), (1000, 32), (1000, 128), (65536, 32), (1 << 20, 1)]:
         peers = ("h2load", "grpc-swift-2") if in_flight <= 128 else ("h2load",)
+        if size == 20 and in_flight in (1, 32):
+            peers += ("grpcio",)
+        clients = dict(basic)
+        if size > 1000:
+            clients["connect, memory kept"] = KEEPS_MEMORY
         yield unary(
             f"unary {size} B, {in_flight} in flight",
             {"size": 20 if size > 1000 else size, "in-flight": in_flight},
             Server(size),
             peers,
-            **basic,
+            **clients,
         )
     yield unary(
         "unary 20 B, 32 in flight, on the concurrency pool",
@@ -169,13 +178,23 @@ def run_client(name, options, row, port, arguments, folder):
     """What one run has shown, as a dictionary of figures."""
     if name.startswith("h2load"):
         return run_h2load(row, port, arguments, folder, http1="--h1" in name)
-    program = BIN / ("GRPCSwiftBench" if name == "grpc-swift-2" else "ConnectBench")
-    command = [program, "--port", port, "--seconds", arguments.seconds]
+    if name == "grpcio":
+        command = [PYTHON, HERE / "grpcio_bench.py"]
+    else:
+        command = [BIN / ("GRPCSwiftBench" if name == "grpc-swift-2" else "ConnectBench")]
+    command += ["--port", port, "--seconds", arguments.seconds]
     for key, value in row.work.items():
         command += [f"--{key}"] if value is True else [f"--{key}", value]
-    if options:
-        command += options.format(roots=folder / "server.pem").split()
-    output = subprocess.run(pinned(0, command), capture_output=True, text=True, timeout=120 + 3 * arguments.seconds)
+    environment = dict(os.environ)
+    for option in (options or "").format(roots=folder / "server.pem").split():
+        variable = re.fullmatch(r"([A-Z_]+)=(.*)", option)
+        if variable:
+            environment[variable[1]] = variable[2]
+        else:
+            command.append(option)
+    output = subprocess.run(
+        pinned(0, command), capture_output=True, text=True, env=environment, timeout=120 + 3 * arguments.seconds
+    )
     if output.returncode != 0:
         raise SystemExit(f"{name} failed in '{row.name}': {output.stderr.strip()}")
     return json.loads(output.stdout.strip().splitlines()[-1])

@@ -87,6 +87,13 @@ final class GoldenTests: XCTestCase {
     try self.expectMock("families.proto", options, "families.protobuf_c.mock.swift")
   }
 
+  func testConformancesOfStructs() throws {
+    let options = "MessageFamily=ProtobufC,StructModuleName=CGolden"
+    try self.expectStub("structs.proto", options, "structs.swift")
+    try self.expectStub("structs.proto", "UseAccessLevelOnImports=true,\(options)", "structs.access.swift")
+    try self.expectMock("structs.proto", options, "structs.mock.swift")
+  }
+
   func testFileWithoutServices() throws {
     let text = "syntax = \"proto3\"; message Lonely {}"
     let request = try ProtoFiles.request(texts: ["empty.proto": text], "GenerateEmptyFiles=true")

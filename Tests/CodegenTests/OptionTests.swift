@@ -47,6 +47,8 @@ final class OptionTests: XCTestCase {
       "ExtraModuleImports=a b": "the option ExtraModuleImports is 'a b', expected is the name of a module",
       "SwiftProtobufModuleName=1":
         "the option SwiftProtobufModuleName is '1', expected is the name of a module",
+      "StructModuleName=": "the option StructModuleName is '', expected is the name of a module",
+      "StructModuleName=CStructs": "the option StructModuleName needs MessageFamily=ProtobufC",
       "ProtoPathModuleMappings=": "the option ProtoPathModuleMappings is '', expected is a path",
       "Colour=blue": "there is no option 'Colour'",
       "GenerateAsyncMethods=false": "GenerateAsyncMethods and GenerateCallbackMethods are both false",

@@ -3,6 +3,7 @@ internal import ConnectProtobufC
 internal import Foundation
 internal import NIOCore
 internal import ProtobufCExamples
+internal import ProtobufCStubs
 internal import SwiftProtobuf
 import XCTest
 

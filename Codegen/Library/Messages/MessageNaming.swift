@@ -14,10 +14,11 @@ protocol MessageNaming {
 }
 
 extension GeneratorOptions {
-  func messages(for file: FileDescriptor) -> any MessageNaming {
+  /// - Parameter visibleTypes: As for ``FileModel/init(_:visibleTypes:_:)``.
+  func messages(for file: FileDescriptor, visibleTypes: Set<String> = []) -> any MessageNaming {
     switch self.messageFamily {
     case .swiftProtobuf: SwiftProtobufMessages(file: file, mappings: self.moduleMappings)
-    case .protobufC: ProtobufCMessages()
+    case .protobufC: ProtobufCMessages(file: file, visibleTypes: visibleTypes, self)
     }
   }
 }

@@ -1,11 +1,34 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// The C structs that protoc-c makes, each in a handle that owns it. The module of the structs is one of the extra
-/// imports.
+/// The C structs that protoc-c makes, by that generator's own rules, each in a handle that owns it.
 struct ProtobufCMessages: MessageNaming {
+  private let file: FileDescriptor
+  /// What stands before the names of the module `ConnectProtobufC`.
+  let runtime: String
+  /// What stands before the names of the file's structs, if their module is known.
+  private let structPrefix: String
+
+  /// - Parameter visibleTypes: As for ``FileModel/init(_:visibleTypes:_:)``.
+  init(file: FileDescriptor, visibleTypes: Set<String>, _ options: GeneratorOptions) {
+    self.file = file
+    self.runtime = "ConnectProtobufC".modulePrefix(visibleTypes)
+    self.structPrefix = options.structModuleName?.modulePrefix(visibleTypes) ?? ""
+  }
+
   func typeName(of message: Descriptor) -> String {
-    "ConnectProtobufC.CMessage<\(self.structName(message.fullName, in: message.file))>"
+    "\(self.runtime)CMessage<\(self.qualified(message))>"
+  }
+
+  /// The struct; of this file, with its module. Those of other files may be anywhere.
+  func qualified(_ message: Descriptor) -> String {
+    let name = self.structName(message.fullName, in: message.file).escapedTypeName
+    return message.file.name == self.file.name ? self.structPrefix + name : name
+  }
+
+  /// The function that makes a struct of this file the empty message, with its module.
+  func qualifiedInitializer(of message: Descriptor) -> String {
+    self.structPrefix + self.initializerName(message.fullName, in: message.file)
   }
 
   func modules(for message: Descriptor) -> [String] {
@@ -21,9 +44,20 @@ struct ProtobufCMessages: MessageNaming {
     return package.isEmpty ? "" : self.cName(package) + "__"
   }
 
+  // MARK: Names in C
+
   private func structName(_ fullName: String, in file: FileDescriptor) -> String {
-    let relativeName = file.package.isEmpty ? fullName[...] : fullName.dropFirst(file.package.utf8.count + 1)
-    return self.typePrefix(of: file) + self.cName(relativeName)
+    self.typePrefix(of: file) + self.cName(Self.relativeName(fullName, in: file))
+  }
+
+  /// The name of the function that makes a struct the empty message.
+  private func initializerName(_ fullName: String, in file: FileDescriptor) -> String {
+    let name = [self.cPackage(of: file)[...], Self.relativeName(fullName, in: file)]
+    return name.filter { !$0.isEmpty }.map(self.lowerCName).joined(separator: "__") + "__init"
+  }
+
+  private static func relativeName(_ fullName: String, in file: FileDescriptor) -> Substring {
+    file.package.isEmpty ? fullName[...] : fullName.dropFirst(file.package.utf8.count + 1)
   }
 
   /// `foo_bar.v1.some_message` is `FooBar__V1__SomeMessage` in C.
@@ -34,10 +68,58 @@ struct ProtobufCMessages: MessageNaming {
     .joined(separator: "__")
   }
 
+  /// `foo.v1.SomeHTTPMessage` is `foo__v1__some_httpmessage` in C: each upper-case letter gets an underscore in front
+  /// unless it is the first one of the name or follows another.
+  private func lowerCName(_ protoName: some StringProtocol) -> String {
+    protoName.split(separator: ".").map { part in
+      var name = ""
+      var wasUpper = true
+      for character in part {
+        let isUpper = character.isUppercase
+        if isUpper, !wasUpper { name += "_" }
+        name += character.lowercased()
+        wasUpper = isUpper
+      }
+      return name
+    }
+    .joined(separator: "__")
+  }
+
   /// The file's package, or what the option `(pb_c_file).c_package` says in its place.
   private func cPackage(of file: FileDescriptor) -> String {
-    let fileOptions = WireFields(file.options.unknownFields.data).lastBytes(of: 1019)
-    let cPackage = fileOptions.flatMap { WireFields($0).lastBytes(of: 6) }
+    let cPackage = Self.options(file.options.unknownFields)?.lastBytes(of: 6)
     return cPackage.map { String(decoding: $0, as: UTF8.self) } ?? file.package
+  }
+
+  // MARK: Options of protoc-c
+
+  /// Whether protoc-c makes structs of the file: not with the option `(pb_c_file).no_generate`.
+  func hasStructs(_ file: FileDescriptor) -> Bool {
+    !file.messages.isEmpty && !(Self.options(file.options.unknownFields)?.lastFlag(of: 1) ?? false)
+  }
+
+  /// Whether protoc-c makes the function that ``qualifiedInitializer(of:)`` names: not with `gen_init_helpers = false` on
+  /// the message, on one around it or on the file.
+  func hasInitializer(_ message: Descriptor) -> Bool {
+    if let flag = Self.options(message.options.unknownFields)?.lastFlag(of: 2) { return flag }
+    if let outer = message.containingType { return self.hasInitializer(outer) }
+    return Self.options(message.file.options.unknownFields)?.lastFlag(of: 3) ?? true
+  }
+
+  /// The extension `pb_c_file`, or `pb_c_msg`, which have the same number.
+  private static func options(_ fields: UnknownStorage) -> WireFields? {
+    WireFields(fields.data).lastBytes(of: 1019).map(WireFields.init)
+  }
+}
+
+extension String {
+  /// The name as it is written after a module's: in backticks if Swift means something else by it there.
+  var escapedTypeName: String {
+    ["Self", "Type", "Protocol"].contains(self) ? "`\(self)`" : self.escapedIdentifier
+  }
+
+  /// What stands before names of the module that is called so, if these types are visible.
+  func modulePrefix(_ visibleTypes: Set<String>) -> String {
+    self + (visibleTypes.contains(self) ? "::" : ".")
   }
 }

@@ -10,21 +10,44 @@ struct WireFields {
 
   /// What field `number` holds, if it is a string, bytes or a message; of several the last.
   func lastBytes(of number: UInt64) -> Data? {
-    var rest = self.bytes[...]
     var found: Data?
-    while let tag = Self.varint(from: &rest) {
-      switch tag & 7 {
-      case 0: guard Self.varint(from: &rest) != nil else { return found }
-      case 1: rest = rest.dropFirst(8)
-      case 2:
-        guard let count = Self.varint(from: &rest), count <= rest.count else { return found }
-        if tag >> 3 == number { found = Data(rest.prefix(Int(count))) }
-        rest = rest.dropFirst(Int(count))
-      case 5: rest = rest.dropFirst(4)
-      default: return found
-      }
+    self.forEach { field, value in
+      if field == number, case .bytes(let bytes) = value { found = bytes }
     }
     return found
+  }
+
+  /// What field `number` holds, if it is a Boolean; of several the last.
+  func lastFlag(of number: UInt64) -> Bool? {
+    var found: Bool?
+    self.forEach { field, value in
+      if field == number, case .varint(let varint) = value { found = varint != 0 }
+    }
+    return found
+  }
+
+  private enum Value {
+    case varint(UInt64)
+    case bytes(Data)
+  }
+
+  /// Ends where the bytes are no fields.
+  private func forEach(_ body: (_ number: UInt64, Value) -> Void) {
+    var rest = self.bytes[...]
+    while let tag = Self.varint(from: &rest) {
+      switch tag & 7 {
+      case 0:
+        guard let varint = Self.varint(from: &rest) else { return }
+        body(tag >> 3, .varint(varint))
+      case 1: rest = rest.dropFirst(8)
+      case 2:
+        guard let count = Self.varint(from: &rest), count <= rest.count else { return }
+        body(tag >> 3, .bytes(Data(rest.prefix(Int(count)))))
+        rest = rest.dropFirst(Int(count))
+      case 5: rest = rest.dropFirst(4)
+      default: return
+      }
+    }
   }
 
   private static func varint(from bytes: inout Data.SubSequence) -> UInt64? {

@@ -8,6 +8,8 @@ package struct FileModel {
   let services: [ServiceModel]
   /// The modules of the messages that its methods take and give; sorted.
   let messageModules: [String]
+  /// The C structs of its messages; nil if they are not asked for or there are none.
+  let structs: StructsModel?
 
   /// - Parameter visibleTypes: The names of all types that are visible where the file's code will be. They hide the
   ///   modules of the same names, except from module selectors. Nothing else may depend on them, since they change with
@@ -20,7 +22,7 @@ package struct FileModel {
       throw GeneratorError(file: file.name, line: file.sourceCodeInfoLocation(path: [8, 39])?.line, problem)
     }
     self.name = file.name
-    let messages = options.messages(for: file)
+    let messages = options.messages(for: file, visibleTypes: visibleTypes)
     // The services get other names than the file's own types and those that it imports.
     let typeNames = Self.typeNames(visibleIn: [file], options)
     var scope = NameScope(taken: typeNames)
@@ -28,7 +30,9 @@ package struct FileModel {
       ServiceModel($0, options, messages, typeNames: typeNames, visibleTypes: visibleTypes, scope: &scope)
     }
     let used = file.services.flatMap(\.methods).flatMap { [$0.inputType, $0.outputType] }.compactMap { $0 }
-    self.messageModules = Set(used.flatMap { messages.modules(for: $0) }).sorted()
+    let structModules = used.isEmpty ? [] : [options.structModuleName].compactMap { $0 }
+    self.messageModules = Set(used.flatMap { messages.modules(for: $0) } + structModules).sorted()
+    self.structs = try StructsModel(file, visibleTypes: visibleTypes, options)
   }
 
   /// What the types at the top level of the files, and of all that they import, are called.

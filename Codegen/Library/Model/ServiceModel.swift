@@ -35,8 +35,8 @@ package struct ServiceModel {
     // Within the client this hides a message of the same name.
     var types = NameScope(taken: typeNames)
     self.specsName = types.claim("Methods")
-    self.runtime = visibleTypes.contains("Connect") ? "Connect::" : "Connect."
-    self.testing = visibleTypes.contains("ConnectTesting") ? "ConnectTesting::" : "ConnectTesting."
+    self.runtime = "Connect".modulePrefix(visibleTypes)
+    self.testing = "ConnectTesting".modulePrefix(visibleTypes)
     self.isDeprecated = service.options.deprecated || service.file.options.deprecated
     self.comments = Comments(service.sourceCodeInfoLocation)
 

@@ -17,6 +17,7 @@ extension GeneratorOptions {
       case "KeepMethodCasing": self.keepsMethodCasing = try Self.flag(key, value)
       case "UseAccessLevelOnImports": self.usesAccessLevelOnImports = try Self.flag(key, value)
       case "ExtraModuleImports": self.extraModuleImports.append(try Self.moduleName(key, value))
+      case "StructModuleName": self.structModuleName = try Self.moduleName(key, value)
       case "SwiftProtobufModuleName": swiftProtobufModuleName = try Self.moduleName(key, value)
       case "ProtoPathModuleMappings":
         guard !value.isEmpty else { throw OptionError(key: key, value: value, expected: "a path") }
@@ -25,6 +26,9 @@ extension GeneratorOptions {
       }
     }
     guard self.generatesAsyncMethods || self.generatesCallbackMethods else { throw OptionError.noMethods }
+    guard self.structModuleName == nil || self.messageFamily == .protobufC else {
+      throw OptionError.structsOfAnotherFamily
+    }
     self.moduleMappings = try Self.mappings(path: mappingsPath, swiftProtobufModuleName)
   }
 
@@ -82,5 +86,6 @@ package struct OptionError: Error, CustomStringConvertible {
     OptionError("there is no option '\(key)'")
   }
 
+  static let structsOfAnotherFamily = OptionError("the option StructModuleName needs MessageFamily=ProtobufC")
   static let noMethods = OptionError("GenerateAsyncMethods and GenerateCallbackMethods are both false")
 }

@@ -36,6 +36,8 @@ package struct GeneratorOptions {
   /// Whether a proto file without services gives a file, too.
   package var generatesEmptyFiles = false
   package var messageFamily = MessageFamily.swiftProtobuf
+  /// The module of protoc-c's structs, which the stubs' files then make messages.
+  package var structModuleName: String?
   /// In the order in which they were given.
   package var extraModuleImports: [String] = []
   /// Where the messages of other proto files are, and what SwiftProtobuf is called.

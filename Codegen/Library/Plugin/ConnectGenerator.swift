@@ -8,9 +8,15 @@ package protocol ConnectGenerator: CodeGenerator {
   static var fileSuffix: String { get }
   static var name: String { get }
 
-  /// The modules of the runtime that the text names; with one more, a `public import` would make Swift warn.
-  func runtimeModules(for file: FileModel) -> [String]
-  func write(_ service: ServiceModel, _ options: GeneratorOptions, to printer: inout CodePrinter)
+  /// Whether there is anything to write.
+  func hasText(for file: FileModel) -> Bool
+  /// The modules that the text names, apart from those of the methods' messages; with one more, a `public import` would
+  /// make Swift warn.
+  func modules(for file: FileModel) -> [String]
+  /// Those that have to be imported publicly whatever the visibility of the declarations.
+  func publicModules(for file: FileModel) -> [String]
+  /// Writes the declarations, with an empty line in front of each.
+  func write(_ file: FileModel, _ options: GeneratorOptions, to printer: inout CodePrinter)
 }
 
 extension ConnectGenerator {
@@ -35,14 +41,21 @@ extension ConnectGenerator {
     }
     let typeNames = FileModel.typeNames(visibleIn: files, options)
     var sources: [String: String] = [:]
-    for file in files where options.generatesEmptyFiles || !file.services.isEmpty {
+    var descriptors: [String: String] = [:]
+    for file in files where options.generatesFile(for: file) {
+      let model = try FileModel(file, visibleTypes: typeNames, options)
+      guard options.generatesEmptyFiles || self.hasText(for: model) else { continue }
+      if let name = model.structs?.descriptorsName,
+        let other = descriptors.updateValue(file.name, forKey: name)
+      {
+        throw GeneratorError(file: file.name, "gives '\(name)' as '\(other)' does: rename one of the two")
+      }
       let output = options.fileNaming.path(for: file.name, suffix: Self.fileSuffix)
       if let other = sources.updateValue(file.name, forKey: output) {
         let problem =
           "gives '\(output)' as '\(other)' does: FileNaming=\(options.fileNaming.rawValue) is too short"
         throw GeneratorError(file: file.name, problem)
       }
-      let model = try FileModel(file, visibleTypes: typeNames, options)
       try generatorOutputs.add(fileName: output, contents: self.text(of: model, options))
     }
   }
@@ -60,18 +73,25 @@ extension ConnectGenerator {
 
       """
     )
-    guard !file.services.isEmpty else {
+    guard self.hasText(for: file) else {
       printer.print("// This file has no services.")
       return printer.content
     }
-    let modules = Set(self.runtimeModules(for: file) + file.messageModules + options.extraModuleImports)
-    let access = options.usesAccessLevelOnImports ? "\(options.visibility.rawValue.lowercased()) " : ""
-    for module in modules.sorted() { printer.print("\(access)import \(module)") }
-    for service in file.services {
-      printer.print()
-      self.write(service, options, to: &printer)
+    let modules = Set(self.modules(for: file) + file.messageModules + options.extraModuleImports)
+    let publicModules = self.publicModules(for: file)
+    for module in modules.sorted() {
+      let isPublic = options.visibility == .public || publicModules.contains(module)
+      let access = isPublic ? "public" : options.visibility.rawValue.lowercased()
+      printer.print("\(options.usesAccessLevelOnImports ? "\(access) " : "")import \(module)")
     }
+    self.write(file, options, to: &printer)
     return printer.content
+  }
+}
+
+extension GeneratorOptions {
+  fileprivate func generatesFile(for file: FileDescriptor) -> Bool {
+    self.generatesEmptyFiles || !file.services.isEmpty || self.structModuleName != nil
   }
 }
 

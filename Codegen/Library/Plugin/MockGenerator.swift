@@ -7,11 +7,18 @@ package struct MockGenerator: ConnectGenerator {
 
   package init() {}
 
-  package func runtimeModules(for file: FileModel) -> [String] {
+  package func hasText(for file: FileModel) -> Bool { !file.services.isEmpty }
+
+  package func modules(for file: FileModel) -> [String] {
     file.services.allSatisfy(\.methods.isEmpty) ? ["ConnectTesting"] : ["Connect", "ConnectTesting"]
   }
 
-  package func write(_ service: ServiceModel, _ options: GeneratorOptions, to printer: inout CodePrinter) {
-    MockText(service: service, options: options).write(to: &printer)
+  package func publicModules(for file: FileModel) -> [String] { [] }
+
+  package func write(_ file: FileModel, _ options: GeneratorOptions, to printer: inout CodePrinter) {
+    for service in file.services {
+      printer.print()
+      MockText(service: service, options: options).write(to: &printer)
+    }
   }
 }

@@ -1,18 +1,29 @@
 package import SwiftProtobufPluginLibrary
 
-/// Writes a service's interface and its client.
+/// Writes a service's interface and its client, and makes C structs messages.
 package struct StubGenerator: ConnectGenerator {
   package static let fileSuffix = ".connect.swift"
   package static let name = "protoc-gen-connect-swift"
 
   package init() {}
 
-  package func runtimeModules(for file: FileModel) -> [String] { ["Connect"] }
+  package func hasText(for file: FileModel) -> Bool { !file.services.isEmpty || file.structs != nil }
 
-  package func write(_ service: ServiceModel, _ options: GeneratorOptions, to printer: inout CodePrinter) {
-    let text = StubText(service: service, options: options)
-    text.writeInterface(to: &printer)
-    text.writeConveniences(to: &printer)
-    text.writeClient(to: &printer)
+  package func modules(for file: FileModel) -> [String] {
+    (file.services.isEmpty ? [] : ["Connect"]) + (file.structs?.modules ?? [])
+  }
+
+  /// Swift takes conformances for public as the structs are, even where those are imported with less access.
+  package func publicModules(for file: FileModel) -> [String] { file.structs?.modules ?? [] }
+
+  package func write(_ file: FileModel, _ options: GeneratorOptions, to printer: inout CodePrinter) {
+    for service in file.services {
+      let text = StubText(service: service, options: options)
+      printer.print()
+      text.writeInterface(to: &printer)
+      text.writeConveniences(to: &printer)
+      text.writeClient(to: &printer)
+    }
+    if let structs = file.structs { StructsText(structs: structs, options: options).write(to: &printer) }
   }
 }

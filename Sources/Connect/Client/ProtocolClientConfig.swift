@@ -68,7 +68,7 @@ extension ProtocolClientConfig {
     /// call with `resource_exhausted`, and nothing of it is sent.
     public var maximumSentMessageSize: Int?
     /// How many values of a stream wait at one hook that has not yet proceeded with an earlier one. Then the
-    /// stream is held back. At least 1.
+    /// stream is held back. At least 2, so that a hook can hold headers back until the first message.
     public var maximumWaitingValues: Int
     /// How many messages the callback form of a stream may have sent that were not yet accepted. Beyond, a
     /// send fails with `resource_exhausted`. At least 1.

@@ -97,7 +97,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
     self.hooks = parts.map { if case .hooks(let hooks) = $0 { hooks } else { nil } }
     self.downLane = Lane(stages: [], sink: surroundings.down, sinkHasRoom: surroundings.downHasRoom)
     self.upLane = Lane(stages: [], sink: surroundings.up, sinkHasRoom: surroundings.upHasRoom)
-    let maximumWaiting = max(call.client.config.limits.maximumWaitingValues, 1)
+    let maximumWaiting = max(call.client.config.limits.maximumWaitingValues, 2)
     for (index, part) in parts.enumerated() {
       switch part {
       case .hooks(let hooks):

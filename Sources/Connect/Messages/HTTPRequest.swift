@@ -91,7 +91,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   }
 
   /// The same request around another message.
-  func with<Other: Sendable>(_ message: Other) -> HTTPRequest<Other> {
+  public func with<Other: Sendable>(_ message: Other) -> HTTPRequest<Other> {
     HTTPRequest<Other>(head: self.head, message: message)
   }
 

@@ -7,6 +7,10 @@ internal import NIOCore
 /// Bytes from 0x80 on, UTF-8 that is, pass. Fields that steer the connection (RFC 9113, section 8.2.2) or
 /// belong to the wire protocol are refused.
 enum HeaderRules {
+  /// Of the fields whose names gRPC reserves, the one that interceptors set: those that retry announce in it how many
+  /// attempts there were.
+  private static let previousAttempts = "grpc-previous-rpc-attempts"
+
   /// Checks everything in `request` that a user or an interceptor may have set.
   ///
   /// - Throws: ``ConnectError`` with `invalid_argument`, which names what is wrong.
@@ -54,7 +58,7 @@ enum HeaderRules {
     if self.isConnectionSpecific(field.name) {
       throw self.error("\(kind) '\(field.name)' belongs to the HTTP connection and cannot be set")
     }
-    if wireProtocol.owns(headerName: field.name) {
+    if wireProtocol.owns(headerName: field.name), field.name != Self.previousAttempts {
       throw self.error("\(kind) '\(field.name)' belongs to the \(wireProtocol.name) protocol")
     }
     if let problem = self.problem(inValue: field.value) {

@@ -40,11 +40,13 @@ struct GrowingArray {
 /// The arena of a message while it is read.
 struct DecodingMemory {
   let arena: UnsafeMutablePointer<Arena>
-  let limit: Int
 
   func allocate(_ size: Int) throws(ConnectError) -> UnsafeMutableRawPointer {
     guard let memory = self.arena.pointee.allocate(size) else {
-      throw .undecodable("JSON: takes more than \(self.limit) bytes of memory", .resourceExhausted)
+      throw .undecodable(
+        "JSON: takes more than \(self.arena.pointee.limit) bytes of memory",
+        .resourceExhausted
+      )
     }
     return memory
   }

@@ -100,10 +100,10 @@ extension JSONDecoding {
     }
     // In an arena of its own, as it goes into the message as bytes.
     let content = MessageHandle(inner.descriptor, graph: self.types)
-    content.storage.arena.pointee.limit = self.memory.limit
+    content.storage.arena.pointee.limit = self.memory.arena.pointee.limit
     var decoding = JSONDecoding(
       reader: self.reader,
-      memory: DecodingMemory(arena: content.storage.arena, limit: self.memory.limit),
+      memory: DecodingMemory(arena: content.storage.arena),
       types: self.types,
       ignoresUnknownFields: self.ignoresUnknownFields,
       limits: self.limits

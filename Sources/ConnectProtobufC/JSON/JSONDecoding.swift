@@ -19,11 +19,9 @@ struct JSONDecoding {
     ignoresUnknownFields: Bool,
     limits: DecodingLimits
   ) throws(ConnectError) -> MessageHandle {
-    let capacity = min(
-      Arena.rounded(schema.descriptor.pointee.sizeof_message) + text.count,
-      limits.maximumMemory
-    )
-    let arena = Arena.make(capacity: min(capacity, 1024 * 1024), limit: limits.maximumMemory)
+    let limit = limits.memory(forBytes: text.count)
+    let capacity = min(Arena.rounded(schema.descriptor.pointee.sizeof_message) + text.count, limit)
+    let arena = Arena.make(capacity: min(capacity, 1024 * 1024), limit: limit)
     // Checked: depth and strings are, as they are read.
     let storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
     var decoding = JSONDecoding(
@@ -31,7 +29,7 @@ struct JSONDecoding {
         UnsafeBufferPointer(start: text.baseAddress?.assumingMemoryBound(to: UInt8.self), count: text.count),
         maximumDepth: limits.maximumDepth
       ),
-      memory: DecodingMemory(arena: arena, limit: limits.maximumMemory),
+      memory: DecodingMemory(arena: arena),
       types: graph.typesOfAny ?? graph,
       ignoresUnknownFields: ignoresUnknownFields,
       limits: limits

@@ -74,7 +74,7 @@ extension JSONEncoding {
     guard let inner = self.types.message(typeURL: url) else {
       throw .unencodable("google.protobuf.Any: the type '\(url)' is not known")
     }
-    let content = try BinaryCoding.decode(bytes, inner.descriptor, graph: self.types, limits: .defaults)
+    let content = try BinaryCoding.decode(bytes, inner.table, graph: self.types, limits: .defaults)
     self.out.raw("{\"@type\":")
     self.out.string(url)
     try withExtendedLifetime(content.storage) { () throws(ConnectError) in

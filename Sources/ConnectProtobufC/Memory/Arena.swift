@@ -1,8 +1,6 @@
-internal import CProtobufC
-
 /// The memory of one message with all that it holds: given out piece by piece, given back all at once.
 ///
-/// It counts what it gives out. Past its limit it gives nothing more, which makes libprotobuf-c end a decode.
+/// It counts what it gives out. Past its limit it gives nothing more, which ends a decode.
 struct Arena {
   /// What every piece is aligned to; no field of a protoc-c struct needs more.
   static let alignment = 8
@@ -18,8 +16,6 @@ struct Arena {
   private(set) var used = 0
   /// How many bytes may be given out.
   var limit: Int
-  /// Whether something did not get its memory.
-  private(set) var isExhausted = false
 
   /// An arena in the head of its own first chunk.
   ///
@@ -64,10 +60,7 @@ struct Arena {
   /// `size` bytes, not set to anything; nil past the limit.
   @inline(__always)
   mutating func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
-    guard size >= 0, size <= self.limit - self.used else {
-      self.isExhausted = true
-      return nil
-    }
+    guard size >= 0, size <= self.limit - self.used else { return nil }
     return self.take(size)
   }
 
@@ -104,19 +97,5 @@ extension UnsafeMutableRawPointer {
   func store(_ bytes: UnsafeRawBufferPointer) {
     guard let start = bytes.baseAddress else { return }
     self.copyMemory(from: start, byteCount: bytes.count)
-  }
-}
-
-extension Arena {
-  /// An allocator of libprotobuf-c that takes from `arena`, which has to outlive it. Nothing is freed one by one.
-  static func allocator(_ arena: UnsafeMutablePointer<Arena>) -> ProtobufCAllocator {
-    ProtobufCAllocator(
-      alloc: { arena, size in
-        guard let arena else { return nil }
-        return arena.assumingMemoryBound(to: Arena.self).pointee.allocate(size)
-      },
-      free: { _, _ in },
-      allocator_data: UnsafeMutableRawPointer(arena)
-    )
   }
 }

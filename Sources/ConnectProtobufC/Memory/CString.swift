@@ -15,9 +15,8 @@ enum CString {
   }
 
   /// Empty for a null pointer.
-  @usableFromInline
-  static func string(_ text: UnsafeRawPointer?) -> String {
-    guard let text else { return "" }
-    return String(decoding: UnsafeRawBufferPointer(start: text, count: self.length(text)), as: UTF8.self)
+  @inlinable
+  static func string(_ text: UnsafePointer<CChar>?) -> String {
+    text.map { String(cString: $0) } ?? ""
   }
 }

@@ -14,7 +14,8 @@ enum FieldKind: UInt8 {
   @inline(__always)
   init(_ type: ProtobufCType) {
     // Another number cannot come from protoc-c; as a message it finds no descriptor and is refused.
-    self = FieldKind(rawValue: UInt8(truncatingIfNeeded: type.rawValue)) ?? .message
+    let isKnown = type.rawValue < Self.message.rawValue
+    self = isKnown ? unsafeBitCast(UInt8(truncatingIfNeeded: type.rawValue), to: FieldKind.self) : .message
   }
 
   /// The bytes that a value takes in a struct or an array.

@@ -4,6 +4,7 @@ internal import CProtobufC
 ///
 /// Safe to share between threads: it is changed only through a handle that holds the one reference to it
 /// (``MessageHandle/makeUnique()``), and otherwise only read.
+@usableFromInline
 final class MessageStorage: @unchecked Sendable {
   let arena: UnsafeMutablePointer<Arena>
   /// What has to live as long: the descriptors that were made at run time.
@@ -34,14 +35,16 @@ final class MessageStorage: @unchecked Sendable {
 typealias MessageDescriptorPointer = UnsafePointer<ProtobufCMessageDescriptor>
 
 /// A message in a storage: all that the typed and the dynamic handles have in common.
+@usableFromInline
 struct MessageHandle: Sendable {
   /// Room for a few small fields.
   private static let smallCapacity = 256
 
-  private(set) var storage: MessageStorage
+  @usableFromInline private(set) var storage: MessageStorage
   /// Lives in `storage`. Safe to share for the reason given there.
-  private(set) nonisolated(unsafe) var pointer: UnsafeMutableRawPointer
+  @usableFromInline private(set) nonisolated(unsafe) var pointer: UnsafeMutableRawPointer
 
+  @inlinable
   init(storage: MessageStorage, pointer: UnsafeMutableRawPointer) {
     self.storage = storage
     self.pointer = pointer
@@ -86,6 +89,7 @@ struct MessageHandle: Sendable {
   }
 
   /// The handle of a message inside this one.
+  @inlinable
   func child(_ pointer: UnsafeMutableRawPointer) -> MessageHandle {
     MessageHandle(storage: self.storage, pointer: pointer)
   }

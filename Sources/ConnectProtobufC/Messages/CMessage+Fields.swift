@@ -12,69 +12,57 @@ extension Int: CNumber {}
 extension Float: CNumber {}
 extension Double: CNumber {}
 
-/// Fields read by their names in C. Members of a oneof that are not set read as zero, empty or nil.
+// All of this is inlined where it is used: there the compiler turns key paths into offsets.
+
+/// Fields read by their names in C. Members of a oneof that are not set read as zero, empty or nil. A field that is called
+/// like a member of this type, such as `list`, is read from ``pointee``.
 extension CMessage {
   /// A number, a Boolean (0 or 1), or a count. Of a oneof, look at its case first: in C all members share their memory.
+  @inlinable
   public subscript<Value: CNumber>(dynamicMember path: KeyPath<Struct, Value>) -> Value {
-    self.read(path)
+    self.withUnsafePointer { $0.pointee[keyPath: path] }
   }
 
   /// An enum, or which member of a oneof is set.
+  @inlinable
   public subscript<Value: RawRepresentable>(dynamicMember path: KeyPath<Struct, Value>) -> Value
   where Value.RawValue: FixedWidthInteger {
-    self.read(path)
+    self.withUnsafePointer { $0.pointee[keyPath: path] }
   }
 
   /// A string.
+  @inlinable
   public subscript(dynamicMember path: KeyPath<Struct, UnsafeMutablePointer<CChar>?>) -> String {
     self.withUnsafePointer { message in
-      let text = UnsafeRawPointer(message.pointee[keyPath: path])
-      guard self.isThere(path, .string, { $0.load(as: UnsafeRawPointer?.self) == text }) else { return "" }
+      let text = message.pointee[keyPath: path]
+      if MemoryLayout<Struct>.offset(of: path) == nil, !self.handle.isSet(string: text) { return "" }
       return CString.string(text)
     }
   }
 
   /// Bytes.
+  @inlinable
   public subscript(dynamicMember path: KeyPath<Struct, ProtobufCBinaryData>) -> ByteBuffer {
     self.withUnsafePointer { message in
       let bytes = message.pointee[keyPath: path]
-      let isThere = self.isThere(path, .bytes) {
-        let found = $0.load(as: ProtobufCBinaryData.self)
-        return found.data == bytes.data && found.len == bytes.len
+      if MemoryLayout<Struct>.offset(of: path) == nil, !self.handle.isSet(bytes: bytes) {
+        return ByteBuffer()
       }
-      guard isThere, let data = bytes.data else { return ByteBuffer() }
-      return ByteBuffer(bytes: UnsafeBufferPointer(start: data, count: bytes.len))
+      return ByteBuffer(
+        bytes: UnsafeBufferPointer(start: bytes.data, count: bytes.data == nil ? 0 : bytes.len)
+      )
     }
   }
 
   /// A message; nil if there is none.
+  @inlinable
   public subscript<Inner: CMessageStruct>(
     dynamicMember path: KeyPath<Struct, UnsafeMutablePointer<Inner>?>
   ) -> CMessage<Inner>? {
     self.withUnsafePointer { message in
       guard let inner = message.pointee[keyPath: path] else { return nil }
-      let isThere = self.isThere(path, .message) { $0.load(as: UnsafeMutablePointer<Inner>?.self) == inner }
-      return isThere ? CMessage<Inner>(handle: self.handle.child(inner)) : nil
-    }
-  }
-
-  private func read<Value>(_ path: KeyPath<Struct, Value>) -> Value {
-    self.withUnsafePointer { $0.pointee[keyPath: path] }
-  }
-
-  /// Whether what a path reads as a pointer is one. Only a oneof's members, which have no offset in Swift, may be
-  /// something else: then a member of this kind has to be set that holds the same.
-  private func isThere<Value>(
-    _ path: KeyPath<Struct, Value>,
-    _ kind: FieldKind,
-    _ isSame: (UnsafeRawPointer) -> Bool
-  ) -> Bool {
-    if MemoryLayout<Struct>.offset(of: path) != nil { return true }
-    let message = self.handle.pointer
-    return self.handle.descriptor.fieldPointers.contains { field in
-      guard field.pointee.isOneofMember, field.pointee.kind == kind else { return false }
-      let setCase = message.load(fromByteOffset: Int(field.pointee.quantifier_offset), as: UInt32.self)
-      return setCase == field.pointee.id && isSame(message + Int(field.pointee.offset))
+      if MemoryLayout<Struct>.offset(of: path) == nil, !self.handle.isSet(message: inner) { return nil }
+      return CMessage<Inner>(handle: self.handle.child(inner))
     }
   }
 }
@@ -82,6 +70,7 @@ extension CMessage {
 /// Repeated fields, which C holds as an array and its count.
 extension CMessage {
   /// Numbers: `message.list(\.ids, count: \.n_ids)`.
+  @inlinable
   public func list<Value: CNumber>(
     _ path: KeyPath<Struct, UnsafeMutablePointer<Value>?>,
     count: KeyPath<Struct, Int>
@@ -90,6 +79,7 @@ extension CMessage {
   }
 
   /// Enum values.
+  @inlinable
   public func list<Value: RawRepresentable>(
     _ path: KeyPath<Struct, UnsafeMutablePointer<Value>?>,
     count: KeyPath<Struct, Int>
@@ -98,14 +88,16 @@ extension CMessage {
   }
 
   /// Strings.
+  @inlinable
   public func list(
     _ path: KeyPath<Struct, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>,
     count: KeyPath<Struct, Int>
   ) -> [String] {
-    self.pointees(path, count) { CString.string($0) }
+    self.elements(path, count) { CString.string($0) }
   }
 
   /// Bytes.
+  @inlinable
   public func list(
     _ path: KeyPath<Struct, UnsafeMutablePointer<ProtobufCBinaryData>?>,
     count: KeyPath<Struct, Int>
@@ -114,14 +106,25 @@ extension CMessage {
   }
 
   /// Messages; of a map, its entries.
+  @inlinable
   public func list<Inner: CMessageStruct>(
     _ path: KeyPath<Struct, UnsafeMutablePointer<UnsafeMutablePointer<Inner>?>?>,
     count: KeyPath<Struct, Int>
   ) -> [CMessage<Inner>] {
-    self.pointees(path, count) { CMessage<Inner>(handle: self.handle.child($0)) }
+    self.withUnsafePointer { message in
+      let values = UnsafeBufferPointer(
+        start: message.pointee[keyPath: path],
+        count: message.pointee[keyPath: count]
+      )
+      var messages: [CMessage<Inner>] = []
+      messages.reserveCapacity(values.count)
+      for case let value? in values { messages.append(CMessage<Inner>(handle: self.handle.child(value))) }
+      return messages
+    }
   }
 
-  private func elements<Value, Element>(
+  @inlinable
+  func elements<Value, Element>(
     _ path: KeyPath<Struct, UnsafeMutablePointer<Value>?>,
     _ count: KeyPath<Struct, Int>,
     _ transform: (Value) -> Element
@@ -134,18 +137,34 @@ extension CMessage {
       return values.map(transform)
     }
   }
+}
 
-  private func pointees<Value, Element>(
-    _ path: KeyPath<Struct, UnsafeMutablePointer<Value?>?>,
-    _ count: KeyPath<Struct, Int>,
-    _ transform: (Value) -> Element
-  ) -> [Element] {
-    self.withUnsafePointer { message in
-      let values = UnsafeBufferPointer(
-        start: message.pointee[keyPath: path],
-        count: message.pointee[keyPath: count]
-      )
-      return values.compactMap { $0.map(transform) }
+/// Whether what a key path reads as a pointer is one. Members of a oneof, which have no offset in Swift, share their
+/// memory: a member of this kind has to be set that holds the same.
+extension MessageHandle {
+  @usableFromInline
+  func isSet(string: UnsafeMutablePointer<CChar>?) -> Bool {
+    self.isSet(.string) { $0.load(as: UnsafeMutablePointer<CChar>?.self) == string }
+  }
+
+  @usableFromInline
+  func isSet(bytes: ProtobufCBinaryData) -> Bool {
+    self.isSet(.bytes) {
+      let found = $0.load(as: ProtobufCBinaryData.self)
+      return found.data == bytes.data && found.len == bytes.len
+    }
+  }
+
+  @usableFromInline
+  func isSet(message: UnsafeMutableRawPointer) -> Bool {
+    self.isSet(.message) { $0.load(as: UnsafeMutableRawPointer?.self) == message }
+  }
+
+  private func isSet(_ kind: FieldKind, _ isSame: (UnsafeRawPointer) -> Bool) -> Bool {
+    self.descriptor.fieldPointers.contains { field in
+      guard field.pointee.isOneofMember, field.pointee.kind == kind else { return false }
+      let setCase = self.pointer.load(fromByteOffset: Int(field.pointee.quantifier_offset), as: UInt32.self)
+      return setCase == field.pointee.id && isSame(self.pointer + Int(field.pointee.offset))
     }
   }
 }

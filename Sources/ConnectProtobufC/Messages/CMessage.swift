@@ -17,13 +17,14 @@ public import NIOCore
 /// ```
 @dynamicMemberLookup
 public struct CMessage<Struct: CMessageStruct>: Sendable {
-  private(set) var handle: MessageHandle
+  @usableFromInline private(set) var handle: MessageHandle
 
   /// An empty message.
   public init() {
     self.handle = MessageHandle(Struct.messageType.descriptor, graph: nil)
   }
 
+  @usableFromInline
   init(handle: MessageHandle) {
     self.handle = handle
   }
@@ -36,7 +37,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   ///   `resource_exhausted` past a limit.
   public init(serializedBytes bytes: ByteBuffer, limits: DecodingLimits = .defaults) throws {
     self.handle = try bytes.withUnsafeReadableBytes {
-      try BinaryCoding.decode($0, Struct.messageType.descriptor, graph: nil, limits: limits)
+      try BinaryCoding.decode($0, Struct.messageType.table, graph: nil, limits: limits)
     }
   }
 
@@ -77,7 +78,13 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
     self.handle = MessageHandle(borrowing: message, graph: nil)
   }
 
+  /// The struct as it is in C, also for fields that are called like a member of this type. What it points to is there only
+  /// as long as this value, or a copy of it: keep that with `withExtendedLifetime(_:_:)`, or use
+  /// ``withUnsafePointer(_:)``.
+  @inlinable public var pointee: Struct { self.withUnsafePointer { $0.pointee } }
+
   /// Calls `body` with the struct, to read it or hand it to C. It is there until `body` returns.
+  @inlinable
   public func withUnsafePointer<Result>(_ body: (UnsafePointer<Struct>) throws -> Result) rethrows -> Result {
     try withExtendedLifetime(self.handle.storage) {
       try body(UnsafePointer(self.handle.pointer.assumingMemoryBound(to: Struct.self)))
@@ -145,11 +152,6 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
     self.handle = MessageHandle(Struct.messageType.descriptor, graph: nil)
     defer { self.handle = message.handle }
     try message.set(key, to: value)
-  }
-
-  /// The value of a field, found by its name in the proto file or by its number; see ``DynamicMessage/value(of:)``.
-  public func value(of key: some FieldKey) throws -> FieldValue {
-    try self.dynamic().value(of: key)
   }
 }
 

@@ -18,6 +18,8 @@ public protocol CMessageStruct: SendableMetatype {
 public final class CMessageType<Struct>: Sendable {
   /// A constant of the C code.
   nonisolated(unsafe) let descriptor: MessageDescriptorPointer
+  /// For decoding; there for good.
+  nonisolated(unsafe) let table: UnsafePointer<WireTable>
   private let descriptors: DescriptorSource?
   private let graph = Mutex<SchemaGraph?>(nil)
 
@@ -31,6 +33,7 @@ public final class CMessageType<Struct>: Sendable {
     initialize(message)
     // All of protoc-c's structs begin with a pointer to their descriptor.
     self.descriptor = UnsafeRawPointer(message).load(as: MessageDescriptorPointer.self)
+    self.table = WireTables.ofStructs.table(of: self.descriptor)
     self.descriptors = descriptors
   }
 

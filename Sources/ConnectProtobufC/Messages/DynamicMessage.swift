@@ -32,7 +32,7 @@ public struct DynamicMessage: Sendable {
   ) throws {
     self.descriptor = descriptor
     self.handle = try bytes.withUnsafeReadableBytes {
-      try BinaryCoding.decode($0, descriptor.schema.descriptor, graph: descriptor.graph, limits: limits)
+      try BinaryCoding.decode($0, descriptor.schema.table, graph: descriptor.graph, limits: limits)
     }
   }
 
@@ -73,6 +73,16 @@ public struct DynamicMessage: Sendable {
       throw ConnectError.misuse("\(self.descriptor.name).\(field.name) is no enum")
     }
     return type.names[number]
+  }
+
+  /// The name of the field that is set of a oneof; nil if none is.
+  ///
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is no such oneof.
+  public func member(ofOneof name: String) throws -> String? {
+    guard let oneof = self.descriptor.schema.oneofs.first(where: { $0.name == name }) else {
+      throw ConnectError.misuse("\(self.descriptor.name) has no oneof \(name)")
+    }
+    return oneof.members.first { $0.isPresent(in: self.handle.pointer) }?.name
   }
 
   /// Sets the field to `value`. An enum takes a number or a name.
@@ -165,7 +175,7 @@ extension DynamicMessage {
     case .int32, .sint32, .sfixed32, .int64, .sint64, .sfixed64: return .int(0)
     case .uint32, .fixed32, .uint64, .fixed64: return .uint(0)
     case .float, .double: return .double(0)
-    case .enumeration: return .enumeration(0)
+    case .enumeration: return .enumeration(field.enumeration?.firstNumber ?? 0)
     case .string: return .string("")
     case .bytes: return .bytes(ByteBuffer())
     case .message:

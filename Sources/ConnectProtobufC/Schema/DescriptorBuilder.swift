@@ -8,7 +8,7 @@ struct DescriptorBuilder {
 
   private struct Message {
     var proto: Google_Protobuf_DescriptorProto
-    var isProto3: Bool
+    var features: Features
     var descriptor: UnsafeMutablePointer<ProtobufCMessageDescriptor>
   }
 
@@ -17,6 +17,8 @@ struct DescriptorBuilder {
   let memory = DescriptorMemory()
   private var messages: [String: Message] = [:]
   private var enumDescriptors: [String: UnsafeMutablePointer<ProtobufCEnumDescriptor>] = [:]
+  /// Why messages cannot be used.
+  private(set) var unusable: [String: String] = [:]
   private(set) var metadata = SchemaGraph.Metadata(messages: [:], enums: [:])
 
   init(_ set: Google_Protobuf_FileDescriptorSet) throws(ConnectError) {
@@ -25,18 +27,51 @@ struct DescriptorBuilder {
       if let missing = file.dependency.first(where: { !names.contains($0) }) {
         throw .misuse("\(file.name) imports \(missing), which the descriptor set lacks")
       }
-      guard ["", "proto2", "proto3"].contains(file.syntax) else {
+      guard let features = Features(file) else {
         throw .misuse("\(file.name): the syntax '\(file.syntax)' is not supported")
       }
       for proto in file.enumType { try self.add(proto, in: file.package) }
       for proto in file.messageType {
-        try self.add(proto, in: file.package, isProto3: file.syntax == "proto3")
+        try self.add(proto, in: file.package, features)
       }
     }
     for message in self.messages.values { try self.fill(message) }
+    self.findUnusable()
   }
 
-  var descriptors: [MessageDescriptorPointer] { self.messages.values.map { UnsafePointer($0.descriptor) } }
+  /// Of the messages that can be used.
+  var descriptors: [MessageDescriptorPointer] {
+    self.messages.filter { self.unusable[$0.key] == nil }.map { UnsafePointer($0.value.descriptor) }
+  }
+
+  /// Messages with a group, and those that have such messages in them.
+  private mutating func findUnusable() {
+    let fields = self.messages.mapValues(\.proto.field)
+    for (name, message) in self.messages {
+      for field in message.proto.field where self.isGroup(field, message) {
+        self.unusable[name] = "\(name).\(field.name): libprotobuf-c has no groups"
+      }
+    }
+    var hasChanged = true
+    while hasChanged {
+      hasChanged = false
+      for (name, fields) in fields where self.unusable[name] == nil {
+        guard let inner = fields.first(where: { self.unusable[self.key($0.typeName)] != nil }) else {
+          continue
+        }
+        self.unusable[name] = self.unusable[self.key(inner.typeName)]
+        hasChanged = true
+      }
+    }
+  }
+
+  private func isGroup(_ field: Field, _ message: Message) -> Bool {
+    field.type == .group || field.type == .message && self.features(of: field, message).isDelimited
+  }
+
+  private func features(of field: Field, _ message: Message) -> Features {
+    message.features.overridden(by: field.options.hasFeatures ? field.options.features : nil)
+  }
 
   // MARK: Names
 
@@ -65,24 +100,38 @@ struct DescriptorBuilder {
   private mutating func add(
     _ proto: Google_Protobuf_DescriptorProto,
     in scope: String,
-    isProto3: Bool
+    _ outerFeatures: Features
   ) throws(ConnectError) {
     let name = try self.fullName(proto.name, in: scope)
+    let features = outerFeatures.overridden(by: proto.options.hasFeatures ? proto.options.features : nil)
     var descriptor = ProtobufCMessageDescriptor()
     descriptor.magic = UInt32(PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC)
     descriptor.name = self.memory.string(name)
     descriptor.short_name = self.memory.string(proto.name)
     descriptor.c_name = descriptor.name
     descriptor.package_name = self.memory.string(scope)
-    self.messages[name] = Message(proto: proto, isProto3: isProto3, descriptor: self.memory.one(descriptor))
+    self.messages[name] = Message(proto: proto, features: features, descriptor: self.memory.one(descriptor))
     self.metadata.messages[name] = SchemaGraph.Metadata.Message(
       isMapEntry: proto.options.mapEntry,
+      oneofs: Self.oneofs(of: proto),
       jsonNames: Dictionary(proto.field.filter(\.hasJsonName).map { ($0.name, $0.jsonName) }) { first, _ in
         first
       }
     )
     for inner in proto.enumType { try self.add(inner, in: name) }
-    for inner in proto.nestedType { try self.add(inner, in: name, isProto3: isProto3) }
+    for inner in proto.nestedType { try self.add(inner, in: name, features) }
+  }
+
+  /// The members of each oneof, by their numbers; those that stand for `optional` are not seen.
+  private static func oneofs(of proto: Google_Protobuf_DescriptorProto) -> [(name: String, members: [Int32])]
+  {
+    proto.oneofDecl.indices.map { index in
+      let members = proto.field.filter {
+        $0.hasOneofIndex && Int($0.oneofIndex) == index && !$0.proto3Optional
+      }
+      return (proto.oneofDecl[index].name, members.map(\.number))
+    }
+    .filter { !$0.members.isEmpty }
   }
 
   /// protoc writes the names of types in full, with a dot in front.
@@ -174,21 +223,28 @@ struct DescriptorBuilder {
       guard let inner = self.enumDescriptors[type] else { throw Self.unknownType(proto, name) }
       field.descriptor = UnsafeRawPointer(inner)
     }
-    let isMessage = proto.type == .message
+    let features = self.features(of: proto, message)
     switch proto.label {
     case .repeated: field.label = PROTOBUF_C_LABEL_REPEATED
     case .required: field.label = PROTOBUF_C_LABEL_REQUIRED
     case .optional:
-      let hasPresence = !message.isProto3 || proto.proto3Optional || isMessage
       let isMember = proto.hasOneofIndex && !proto.proto3Optional
+      let hasPresence = features.presence != .implicit || proto.proto3Optional || proto.type == .message
       field.label = hasPresence && !isMember ? PROTOBUF_C_LABEL_OPTIONAL : PROTOBUF_C_LABEL_NONE
+      if features.presence == .required, !isMember { field.label = PROTOBUF_C_LABEL_REQUIRED }
     }
-    let isPacked = proto.options.hasPacked ? proto.options.packed : message.isProto3
+    let isPacked = proto.options.hasPacked ? proto.options.packed : features.isPacked
     if proto.label == .repeated, field.kind.isPackable, isPacked {
       field.flags |= PROTOBUF_C_FIELD_FLAG_PACKED.rawValue
     }
     if proto.hasDefaultValue, proto.label != .repeated {
       field.default_value = try self.defaultValue(proto, type: type, name: name)
+    } else if proto.type == .enum, proto.label != .repeated,
+      let first = self.metadata.enums[type]?.firstNumber,
+      first != 0
+    {
+      // An enum that need not begin with 0 has its first value as default.
+      field.default_value = UnsafeRawPointer(self.memory.one(first))
     }
     return field
   }
@@ -215,7 +271,8 @@ struct DescriptorBuilder {
     case .sfixed64: PROTOBUF_C_TYPE_SFIXED64
     case .sint32: PROTOBUF_C_TYPE_SINT32
     case .sint64: PROTOBUF_C_TYPE_SINT64
-    case .group: throw .misuse("\(name).\(proto.name): libprotobuf-c has no groups")
+    // Never used: the message is refused.
+    case .group: PROTOBUF_C_TYPE_BYTES
     }
   }
 

@@ -21,9 +21,14 @@ final class DescriptorMemory: @unchecked Sendable {
   }
 
   func one<T>(_ value: T) -> UnsafeMutablePointer<T> {
-    let memory = self.arena.take(MemoryLayout<T>.stride).bindMemory(to: T.self, capacity: 1)
+    let memory = self.place(for: T.self)
     memory.initialize(to: value)
     return memory
+  }
+
+  /// Memory that is not initialised.
+  func place<T>(for type: T.Type) -> UnsafeMutablePointer<T> {
+    self.arena.take(MemoryLayout<T>.stride).bindMemory(to: T.self, capacity: 1)
   }
 
   /// A name of a file has no NUL: the pool refuses such.

@@ -17,11 +17,13 @@ public final class DescriptorPool: Sendable {
   let metadata: SchemaGraph.Metadata
   /// In the order of the set.
   public let services: [ServiceDescriptor]
+  /// Why messages, by their names, are not in the pool.
+  private let unusable: [String: String]
 
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet` with all imports, as
   ///   `protoc --include_imports --descriptor_set_out` writes.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, lacks an import or a type, or has
-  ///   something that libprotobuf-c cannot do (groups, editions).
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, or lacks an import or a type. Messages
+  ///   with groups, which libprotobuf-c does not have, are not in the pool, nor are the methods that take or give them.
   public convenience init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
     do {
       try self.init(Google_Protobuf_FileDescriptorSet(serializedBytes: Array(bytes.readableBytesView)))
@@ -37,10 +39,13 @@ public final class DescriptorPool: Sendable {
     let graph = SchemaGraph(builder.descriptors, metadata: builder.metadata, memory: builder.memory)
     self.graph = graph
     self.metadata = builder.metadata
+    self.unusable = builder.unusable
     var services: [ServiceDescriptor] = []
     for file in set.file {
       for proto in file.service {
-        services.append(try ServiceDescriptor(proto, package: file.package, graph: graph))
+        services.append(
+          try ServiceDescriptor(proto, package: file.package, graph: graph, unusable: builder.unusable)
+        )
       }
     }
     self.services = services
@@ -53,7 +58,7 @@ public final class DescriptorPool: Sendable {
   /// - Throws: A ``ConnectError`` with `invalid_argument` if there is none.
   public func message(_ name: String) throws -> MessageDescriptor {
     guard let schema = self.graph.messages[name] else {
-      throw ConnectError.misuse("the descriptor pool has no message \(name)")
+      throw ConnectError.misuse(self.unusable[name] ?? "the descriptor pool has no message \(name)")
     }
     return MessageDescriptor(graph: self.graph, schema: schema)
   }
@@ -63,6 +68,7 @@ public final class DescriptorPool: Sendable {
   public func method(_ path: String) throws -> MethodDescriptor {
     for service in self.services {
       if let method = service.methods.first(where: { $0.path == path }) { return method }
+      if let reason = service.unusableMethods[path] { throw ConnectError.misuse(reason) }
     }
     throw ConnectError.misuse("the descriptor pool has no method \(path)")
   }
@@ -78,6 +84,9 @@ public struct MessageDescriptor: Sendable {
 
   /// The proto file's names, by field number.
   public var fieldNames: [String] { self.schema.fields.map(\.name) }
+
+  /// The proto file's names of the oneofs, in its order.
+  public var oneofNames: [String] { self.schema.oneofs.map(\.name) }
 }
 
 /// A service that is known at run time.
@@ -85,18 +94,30 @@ public struct ServiceDescriptor: Sendable {
   /// With its package.
   public let name: String
   public let methods: [MethodDescriptor]
+  /// By path, why the other methods cannot be called.
+  let unusableMethods: [String: String]
 
   init(
     _ proto: Google_Protobuf_ServiceDescriptorProto,
     package: String,
-    graph: SchemaGraph
+    graph: SchemaGraph,
+    unusable: [String: String]
   ) throws(ConnectError) {
     self.name = package.isEmpty ? proto.name : "\(package).\(proto.name)"
     var methods: [MethodDescriptor] = []
+    var unusableMethods: [String: String] = [:]
     for method in proto.method {
+      let types = [method.inputType, method.outputType].map {
+        $0.hasPrefix(".") ? String($0.dropFirst()) : $0
+      }
+      if let reason = types.lazy.compactMap({ unusable[$0] }).first {
+        unusableMethods["/\(self.name)/\(method.name)"] = reason
+        continue
+      }
       methods.append(try MethodDescriptor(method, service: self.name, graph: graph))
     }
     self.methods = methods
+    self.unusableMethods = unusableMethods
   }
 }
 

@@ -123,10 +123,13 @@ final class EnumSchema: Sendable {
   let numbers: [String: Int32]
   /// The first name of each number.
   let names: [Int32: String]
+  /// What a field that is not there has.
+  let firstNumber: Int32
 
   /// `values` in the order of the proto file.
   init(name: String, values: [(name: String, number: Int32)]) {
     self.name = name
+    self.firstNumber = values.first?.number ?? 0
     self.numbers = Dictionary(values.map { ($0.name, $0.number) }) { first, _ in first }
     self.names = Dictionary(values.map { ($0.number, $0.name) }) { first, _ in first }
   }

@@ -5,6 +5,8 @@ final class MessageSchema: @unchecked Sendable {
   // Safe to share: `containsMaps` is set once, while the graph is built, before others see it.
 
   let descriptor: MessageDescriptorPointer
+  /// For decoding; there as long as the graph.
+  let table: UnsafePointer<WireTable>
   let name: String
   /// By number.
   let fields: [FieldSchema]
@@ -12,6 +14,8 @@ final class MessageSchema: @unchecked Sendable {
   let slots: [FieldSlot]
   let isMapEntry: Bool
   let wellKnown: WellKnownType?
+  /// The names of the oneofs, in the order of the proto file, and their members.
+  let oneofs: [(name: String, members: [FieldSchema])]
   /// By the proto file's names.
   private let byName: [String: FieldSchema]
   /// By all names that JSON may use.
@@ -21,15 +25,21 @@ final class MessageSchema: @unchecked Sendable {
 
   init(
     _ descriptor: MessageDescriptorPointer,
+    tables: WireTables,
     isMapEntry: Bool,
+    oneofs: [(name: String, members: [Int32])],
     jsonNames: (_ field: String) -> String?
   ) {
     self.descriptor = descriptor
+    self.table = tables.table(of: descriptor)
     self.name = descriptor.fullName
     self.fields = descriptor.fieldPointers.map {
       FieldSchema($0, jsonName: jsonNames(String(cString: $0.pointee.name)))
     }
     self.isMapEntry = isMapEntry && Self.isKeyAndValue(self.fields)
+    self.oneofs = oneofs.map { [fields] oneof in
+      (oneof.name, fields.filter { oneof.members.contains(Int32(bitPattern: $0.number)) })
+    }
     self.slots = self.fields.map(\.slot)
     self.byName = Dictionary(self.fields.map { ($0.name, $0) }) { first, _ in first }
     let indices = self.fields.enumerated()
@@ -77,6 +87,8 @@ final class SchemaGraph: @unchecked Sendable {
   struct Metadata {
     struct Message {
       var isMapEntry: Bool
+      /// In the order of the proto file, with the numbers of their members.
+      var oneofs: [(name: String, members: [Int32])]
       var jsonNames: [String: String]
     }
 
@@ -93,6 +105,7 @@ final class SchemaGraph: @unchecked Sendable {
   private let enums: [String: EnumSchema]
   /// The memory of descriptors that were made at run time.
   private let memory: DescriptorMemory?
+  private let tables: WireTables
 
   /// - Parameter metadata: nil takes the usual JSON names, and no message for a map's entry.
   init(
@@ -101,6 +114,7 @@ final class SchemaGraph: @unchecked Sendable {
     typesOfAny: SchemaGraph? = nil,
     memory: DescriptorMemory? = nil
   ) {
+    let tables = memory == nil ? WireTables.ofStructs : WireTables()
     var messages: [String: MessageSchema] = [:]
     var enums: [String: EnumSchema] = [:]
     var open = roots
@@ -108,7 +122,12 @@ final class SchemaGraph: @unchecked Sendable {
       let name = descriptor.fullName
       if messages[name] != nil { continue }
       let known = metadata?.messages[name]
-      messages[name] = MessageSchema(descriptor, isMapEntry: known?.isMapEntry ?? false) {
+      messages[name] = MessageSchema(
+        descriptor,
+        tables: tables,
+        isMapEntry: known?.isMapEntry ?? false,
+        oneofs: known?.oneofs ?? []
+      ) {
         known?.jsonNames[$0]
       }
       for field in descriptor.fieldPointers {
@@ -138,6 +157,7 @@ final class SchemaGraph: @unchecked Sendable {
     self.messageWithoutMetadata = messages.keys.first { metadata?.messages[$0] == nil }
     self.typesOfAny = typesOfAny
     self.memory = memory
+    self.tables = tables
     self.markMaps()
   }
 

@@ -2,9 +2,9 @@ internal import CProtobufC
 internal import Connect
 internal import NIOCore
 
-/// Protobuf's binary encoding by libprotobuf-c.
+/// Protobuf's binary encoding: decoded by ``WireDecoding``, encoded by libprotobuf-c.
 enum BinaryCoding {
-  /// How much an arena takes at once without asking, if the input makes it expect more than this.
+  /// The most that an arena takes at once because of the length of the input.
   private static let largestFirstChunk = 16 * 1024 * 1024
 
   /// The message in `bytes`.
@@ -13,32 +13,25 @@ enum BinaryCoding {
   ///   sanitizer.
   static func decode(
     _ bytes: UnsafeRawBufferPointer,
-    _ descriptor: MessageDescriptorPointer,
+    _ table: UnsafePointer<WireTable>,
     graph: SchemaGraph?,
     limits: DecodingLimits,
     isolatesPieces: Bool = false
   ) throws(ConnectError) -> MessageHandle {
-    var check = WireCheck(limits: limits)
-    try check.check(bytes, descriptor)
-    let capacity = isolatesPieces ? 0 : min(check.memory, limits.maximumMemory, Self.largestFirstChunk)
-    let arena = Arena.make(capacity: capacity, limit: limits.maximumMemory)
+    let limit = limits.memory(forBytes: bytes.count)
+    let expected = min(self.expectedMemory(bytes.count, table), limit, Self.largestFirstChunk)
+    let arena = Arena.make(capacity: isolatesPieces ? 0 : expected, limit: limit)
     let storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
-    var allocator = Arena.allocator(arena)
-    let input = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-    guard let message = protobuf_c_message_unpack(descriptor, &allocator, bytes.count, input) else {
-      if arena.pointee.isExhausted {
-        throw .undecodable(
-          "\(descriptor.fullName): takes more than \(limits.maximumMemory) bytes of memory",
-          .resourceExhausted
-        )
-      }
-      // All else was checked before.
-      throw .undecodable(
-        "\(descriptor.fullName): a required field is missing, or a varint in a run of values is too long"
-      )
-    }
+    let decoding = WireDecoding(arena: arena, maximumDepth: limits.maximumDepth)
+    let message = try decoding.message(bytes, table)
     arena.pointee.limit = .max
-    return MessageHandle(storage: storage, pointer: UnsafeMutableRawPointer(message))
+    return MessageHandle(storage: storage, pointer: message)
+  }
+
+  /// A message takes some more memory than its bytes: the struct, and for strings, lists and messages pointers, counts
+  /// and what alignment leaves over.
+  private static func expectedMemory(_ byteCount: Int, _ table: UnsafePointer<WireTable>) -> Int {
+    Arena.rounded(table.pointee.size + 64 + 3 * byteCount)
   }
 
   /// The bytes of `message`, with room in front for an envelope.

@@ -22,6 +22,41 @@ enum UTF8Check {
       index == count ? .valid : UTF8Check(UnsafeBufferPointer(start: start + index, count: count - index))
   }
 
+  /// Checks bytes while it copies them.
+  ///
+  /// - Parameter target: Has room for `count` bytes.
+  @inline(__always)
+  init(copying start: UnsafeRawPointer, count: Int, to target: UnsafeMutableRawPointer) {
+    var index = 0
+    if count < 8 {
+      while index < count {
+        let byte = start.load(fromByteOffset: index, as: UInt8.self)
+        guard byte &- 1 < 0x7f else { break }
+        target.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
+        index += 1
+      }
+    } else {
+      while index + 8 <= count, Self.isPlain(UnsafeRawPointer(start + index)) {
+        let word = (start + index).loadUnaligned(as: UInt64.self)
+        target.storeBytes(of: word, toByteOffset: index, as: UInt64.self)
+        index += 8
+      }
+      // The rest, with some of what was before it.
+      if index + 8 > count, Self.isPlain(start + count - 8) {
+        let word = (start + count - 8).loadUnaligned(as: UInt64.self)
+        target.storeBytes(of: word, toByteOffset: count - 8, as: UInt64.self)
+        index = count
+      }
+    }
+    guard index < count else {
+      self = .valid
+      return
+    }
+    (target + index).copyMemory(from: start + index, byteCount: count - index)
+    let rest = UnsafeRawBufferPointer(start: start + index, count: count - index)
+    self = UTF8Check(rest.assumingMemoryBound(to: UInt8.self))
+  }
+
   /// Whether all of eight bytes are ASCII and not NUL.
   @inline(__always)
   private static func isPlain(_ bytes: UnsafeRawPointer) -> Bool {
@@ -39,6 +74,9 @@ enum UTF8Check {
       if byte < 0x80 {
         if byte == 0 { hasNUL = true }
         index += 1
+        while index + 8 <= bytes.count, let start = bytes.baseAddress,
+          Self.isPlain(UnsafeRawPointer(start + index))
+        { index += 8 }
         continue
       }
       let length = Self.length(bytes, index)

@@ -103,6 +103,8 @@ package struct RPCServer: Sendable {
   }
 
   private static func isProtocolField(_ name: String) -> Bool {
+    // What a server says to clients that retry is its handlers' to say.
+    if name == "grpc-retry-pushback-ms" { return false }
     if name.hasPrefix("grpc-") || name.hasPrefix("connect-") || name.hasPrefix("content-") { return true }
     return ["accept-encoding", "connection", "trailer", "transfer-encoding"].contains(name)
   }

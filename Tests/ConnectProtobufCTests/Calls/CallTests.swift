@@ -6,6 +6,7 @@ internal import Foundation
 internal import LoopbackServer
 internal import NIOCore
 internal import ProtobufCExamples
+internal import ProtobufCStubs
 internal import SwiftProtobuf
 internal import Synchronization
 import XCTest
@@ -90,7 +91,7 @@ final class ProtobufCCallTests: XCTestCase {
   }
 
   func testDynamicMessages() async throws {
-    let method = try exampleDescriptors.pool().method(TestMethods.echo.path)
+    let method = try connectTestV1TestDescriptors.pool().method(TestMethods.echo.path)
     for setting in Setting.all {
       try await self.run(setting) { client in
         var request = DynamicMessage(method.input)
@@ -117,7 +118,7 @@ final class ProtobufCCallTests: XCTestCase {
   }
 
   func testStreams() async throws {
-    let pool = try exampleDescriptors.pool()
+    let pool = try connectTestV1TestDescriptors.pool()
     let count = try pool.method(TestMethods.count.path).spec
     let converse = MethodSpec<
       CMessage<Connect__Test__V1__ConverseRequest>, CMessage<Connect__Test__V1__ConverseResponse>
@@ -152,9 +153,9 @@ final class ProtobufCCallTests: XCTestCase {
   }
 
   func testGETOfAMethodWithoutSideEffects() async throws {
-    let lookup = try exampleDescriptors.pool().method(TestMethods.lookup.path).spec
+    let lookup = try connectTestV1TestDescriptors.pool().method(TestMethods.lookup.path).spec
     try await self.run(unaryGET: .alwaysEnabled) { client in
-      var request = DynamicMessage(try lookup.input(of: exampleDescriptors.pool()))
+      var request = DynamicMessage(try lookup.input(of: connectTestV1TestDescriptors.pool()))
       try request.set("key", to: "k")
       let response = try await client.unary(lookup, request).get()
       guard case .message(let seen) = try response.value(of: "seen") else { return XCTFail("no message") }
@@ -194,7 +195,7 @@ final class ProtobufCCallTests: XCTestCase {
       let large = await client.unary(small, try self.request("x"))
       XCTAssertEqual(large.code, .resourceExhausted)
 
-      let method = try exampleDescriptors.pool().method(self.echo.path)
+      let method = try connectTestV1TestDescriptors.pool().method(self.echo.path)
       let other = await client.unary(method.spec, DynamicMessage(method.output))
       XCTAssertEqual(other.code, .invalidArgument)
     }
@@ -204,7 +205,7 @@ final class ProtobufCCallTests: XCTestCase {
   func testAnyMixOfTypes() async throws {
     let seen = Mutex<[String]>([])
     let swift = TestMethods.echo
-    let dynamic = try exampleDescriptors.pool().method(swift.path)
+    let dynamic = try connectTestV1TestDescriptors.pool().method(swift.path)
     let codable = MethodSpec<CodableEcho, CodableEcho>(codablePath: swift.path, streamType: .unary)
     let watch: InterceptorFactory = { _ in
       TypeWatcher { name in seen.withLock { $0.append(name) } }

@@ -5,6 +5,7 @@ internal import ConnectTesting
 internal import LoopbackServer
 internal import NIOCore
 internal import ProtobufCExamples
+internal import ProtobufCStubs
 import XCTest
 
 /// What the generators write for messages of libprotobuf-c.

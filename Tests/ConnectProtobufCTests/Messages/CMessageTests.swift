@@ -4,6 +4,7 @@ internal import ConnectProtobufC
 internal import Foundation
 internal import NIOCore
 internal import ProtobufCExamples
+internal import ProtobufCStubs
 internal import SwiftProtobuf
 import XCTest
 
@@ -131,8 +132,8 @@ final class CMessageTests: XCTestCase {
     try message.set("a_string", to: "name")
     try message.set(3, to: -7)
     XCTAssertEqual(message.a_string, "name")
-    XCTAssertEqual(try message.value(of: 14), "name")
-    XCTAssertEqual(try message.value(of: "an_int32"), -7)
+    XCTAssertEqual(try message.dynamic().value(of: 14), "name")
+    XCTAssertEqual(try message.dynamic().value(of: "an_int32"), -7)
     XCTAssertEqual(try CKinds(message.dynamic()), message)
     expectError(.invalidArgument, "connect.kinds.v1.Kinds has no field none") {
       try message.set("none", to: 1)
@@ -261,8 +262,8 @@ final class CMessageTests: XCTestCase {
     XCTAssertEqual(type.name, "connect.kinds.v1.Kinds")
     var bare = CMessage<Bare>()
     try bare.set("a_string", to: "set")
-    XCTAssertEqual(try bare.value(of: 14), "set")
-    XCTAssertEqual(try bare.value(of: "a_shade"), .enumeration(0))
+    XCTAssertEqual(try bare.dynamic().value(of: 14), "set")
+    XCTAssertEqual(try bare.dynamic().value(of: "a_shade"), .enumeration(0))
     expectError(.invalidArgument, "JSON needs the descriptor set of") { try bare.jsonBytes() }
     expectError(.invalidArgument, "JSON needs the descriptor set of") {
       try CMessage<Bare>(jsonBytes: ByteBuffer(string: "{}"))

@@ -3,6 +3,7 @@ internal import ConnectProtobufC
 internal import Foundation
 internal import NIOCore
 internal import ProtobufCExamples
+internal import ProtobufCStubs
 internal import SwiftProtobuf
 import XCTest
 
@@ -31,7 +32,7 @@ extension SwiftProtobuf.Message {
 
 /// The type of the test's messages, at run time.
 func kindsDescriptor(_ name: String = "Kinds") throws -> MessageDescriptor {
-  try exampleDescriptors.pool().message("connect.kinds.v1.\(name)")
+  try connectKindsV1KindsDescriptors.pool().message("connect.kinds.v1.\(name)")
 }
 
 /// Expects `body` to throw a ``ConnectError`` of this code, whose message contains `text`.

@@ -2,6 +2,7 @@ internal import Connect
 internal import Foundation
 internal import NIOCore
 internal import ProtobufCExamples
+internal import ProtobufCStubs
 internal import SwiftProtobuf
 import XCTest
 
@@ -33,7 +34,7 @@ final class ProtobufCFuzzTests: XCTestCase {
   /// Each piece of a message has an allocation of its own, so that an address sanitizer sees a step out of it.
   func testDamagedBytes() throws {
     var random = RandomKinds(random: SeededGenerator())
-    let types = [CKinds().handle.descriptor, try kindsDescriptor().schema.descriptor]
+    let tables = [Connect__Kinds__V1__Kinds.messageType.table, try kindsDescriptor().schema.table]
     let graph = try kindsDescriptor().graph
     let limits = DecodingLimits(maximumMemory: 4 * 1024 * 1024)
     let symbols: [UInt8] = [0, 1, 0x7f, 0x80, 0xff, 0x0a, 0x12, 0x72, 0x8a, 0x92]
@@ -45,15 +46,15 @@ final class ProtobufCFuzzTests: XCTestCase {
       for _ in 0..<Int.random(in: 1...3, using: &random.random) {
         self.damage(&bytes, &random.random, symbols: symbols)
       }
-      for type in types {
+      for table in tables {
         let decoded = bytes.withUnsafeBytes {
-          try? BinaryCoding.decode($0, type, graph: graph, limits: limits, isolatesPieces: true)
+          try? BinaryCoding.decode($0, table, graph: graph, limits: limits, isolatesPieces: true)
         }
         guard let decoded else { continue }
         acceptedCount += 1
         let encoded = try BinaryCoding.encode(decoded)
         XCTAssertNoThrow(
-          try StructCheck(maximumDepth: 100).check(decoded.pointer, type),
+          try StructCheck(maximumDepth: 100).check(decoded.pointer, table.pointee.descriptor),
           "round \(round): \(bytes)"
         )
         let theirs = try? Kinds(serializedBytes: bytes)
@@ -102,7 +103,7 @@ final class ProtobufCFuzzTests: XCTestCase {
 
   func testDamagedDescriptorSets() throws {
     var random = SeededGenerator()
-    let pool = try exampleDescriptors.pool()
+    let pool = try connectTestV1TestDescriptors.pool()
     XCTAssertFalse(pool.messageNames.isEmpty)
     let file = Google_Protobuf_FileDescriptorProto.with {
       $0.name = "a.proto"

@@ -32,6 +32,15 @@ final class HeaderRulesTests: XCTestCase {
     XCTAssertNil(self.check([:]))
   }
 
+  /// The one of gRPC's reserved names that interceptors set.
+  func testPreviousAttempts() throws {
+    let headers: Headers = ["grpc-previous-rpc-attempts": ["1"]]
+    for wire in [ConnectProtocol(), GRPCProtocol(), GRPCWebProtocol(isText: false)] as [any WireProtocol] {
+      XCTAssertTrue(wire.owns(headerName: "grpc-previous-rpc-attempts"))
+      try HeaderRules.check(headers, trailers: Headers(), for: wire)
+    }
+  }
+
   func testNames() {
     self.refuse("", saying: "empty")
     for name in ["a b", "a:", "a\r\nb", "a\0", "ä", "a/b", "a(b)", "a,b", "a\"", "a\u{7f}", " a", "{a}"] {

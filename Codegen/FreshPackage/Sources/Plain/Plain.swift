@@ -1,4 +1,9 @@
 import Connect
 
 /// Links Connect, and generates nothing.
-public let code = Code.ok
+@main
+struct Plain {
+  static func main() {
+    print(ConnectError(code: .ok, message: "A program that links Connect alone runs"))
+  }
+}

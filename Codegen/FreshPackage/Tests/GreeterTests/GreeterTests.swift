@@ -1,7 +1,10 @@
+import CGreeter
 import Committed
 import Connect
+import ConnectProtobufC
 import ConnectTesting
 import Greeter
+import GreeterStructs
 import XCTest
 
 final class GreeterTests: XCTestCase {
@@ -27,6 +30,13 @@ final class GreeterTests: XCTestCase {
       mock.greet(request: .init()) { continuation.resume(returning: $0) }
     }
     XCTAssertEqual(response.code, .unavailable)
+  }
+
+  func testStructsOfProtocC() throws {
+    let request = try greetingRequest("Ada")
+    XCTAssertEqual(request.name, "Ada")
+    XCTAssertEqual(String(buffer: try request.jsonBytes()), #"{"name":"Ada"}"#)
+    XCTAssertEqual(Greeter__V1__GreeterServiceClient.Methods.greet.path, greetPath)
   }
 
   func testUnscriptedMethodIsUnimplemented() async {

@@ -25,6 +25,44 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
+public nonisolated enum Connect_Bench_V1_State: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case `open` // = 1
+  case closed // = 2
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .open
+    case 2: self = .closed
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .open: return 1
+    case .closed: return 2
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Connect_Bench_V1_State] = [
+    .unspecified,
+    .open,
+    .closed,
+  ]
+
+}
+
 public nonisolated struct Connect_Bench_V1_Payload: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -37,9 +75,149 @@ public nonisolated struct Connect_Bench_V1_Payload: Sendable {
   public init() {}
 }
 
+/// A message of 15 fields and 1 kB, as services have them.
+public nonisolated struct Connect_Bench_V1_Record: @unchecked Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var id: String {
+    get {_storage._id}
+    set {_uniqueStorage()._id = newValue}
+  }
+
+  public var title: String {
+    get {_storage._title}
+    set {_uniqueStorage()._title = newValue}
+  }
+
+  public var description_p: String {
+    get {_storage._description_p}
+    set {_uniqueStorage()._description_p = newValue}
+  }
+
+  public var state: Connect_Bench_V1_State {
+    get {_storage._state}
+    set {_uniqueStorage()._state = newValue}
+  }
+
+  public var createdMs: Int64 {
+    get {_storage._createdMs}
+    set {_uniqueStorage()._createdMs = newValue}
+  }
+
+  public var score: Double {
+    get {_storage._score}
+    set {_uniqueStorage()._score = newValue}
+  }
+
+  public var isActive: Bool {
+    get {_storage._isActive}
+    set {_uniqueStorage()._isActive = newValue}
+  }
+
+  public var revision: UInt64 {
+    get {_storage._revision}
+    set {_uniqueStorage()._revision = newValue}
+  }
+
+  public var offset: Int32 {
+    get {_storage._offset}
+    set {_uniqueStorage()._offset = newValue}
+  }
+
+  public var digest: Data {
+    get {_storage._digest}
+    set {_uniqueStorage()._digest = newValue}
+  }
+
+  public var tags: [String] {
+    get {_storage._tags}
+    set {_uniqueStorage()._tags = newValue}
+  }
+
+  public var samples: [Int64] {
+    get {_storage._samples}
+    set {_uniqueStorage()._samples = newValue}
+  }
+
+  public var labels: Dictionary<String,String> {
+    get {_storage._labels}
+    set {_uniqueStorage()._labels = newValue}
+  }
+
+  public var owner: Connect_Bench_V1_Owner {
+    get {_storage._owner ?? Connect_Bench_V1_Owner()}
+    set {_uniqueStorage()._owner = newValue}
+  }
+  /// Returns true if `owner` has been explicitly set.
+  public var hasOwner: Bool {_storage._owner != nil}
+  /// Clears the value of `owner`. Subsequent reads from it will return its default value.
+  public mutating func clearOwner() {_uniqueStorage()._owner = nil}
+
+  public var items: [Connect_Bench_V1_Item] {
+    get {_storage._items}
+    set {_uniqueStorage()._items = newValue}
+  }
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+public nonisolated struct Connect_Bench_V1_Owner: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var name: String = String()
+
+  public var email: String = String()
+
+  public var number: UInt64 = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+public nonisolated struct Connect_Bench_V1_Item: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var sku: String = String()
+
+  public var count: UInt32 = 0
+
+  public var price: Double = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+public nonisolated struct Connect_Bench_V1_Records: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var records: [Connect_Bench_V1_Record] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 fileprivate nonisolated let _protobuf_package = "connect.bench.v1"
+
+nonisolated extension Connect_Bench_V1_State: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0STATE_UNSPECIFIED\0\u{1}STATE_OPEN\0\u{1}STATE_CLOSED\0")
+}
 
 nonisolated extension Connect_Bench_V1_Payload: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Payload"
@@ -66,6 +244,284 @@ nonisolated extension Connect_Bench_V1_Payload: SwiftProtobuf.Message, SwiftProt
 
   public static func ==(lhs: Connect_Bench_V1_Payload, rhs: Connect_Bench_V1_Payload) -> Bool {
     if lhs.data != rhs.data {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Connect_Bench_V1_Record: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Record"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}title\0\u{1}description\0\u{1}state\0\u{3}created_ms\0\u{1}score\0\u{3}is_active\0\u{1}revision\0\u{1}offset\0\u{1}digest\0\u{1}tags\0\u{1}samples\0\u{1}labels\0\u{1}owner\0\u{1}items\0")
+
+  fileprivate class _StorageClass {
+    var _id: String = String()
+    var _title: String = String()
+    var _description_p: String = String()
+    var _state: Connect_Bench_V1_State = .unspecified
+    var _createdMs: Int64 = 0
+    var _score: Double = 0
+    var _isActive: Bool = false
+    var _revision: UInt64 = 0
+    var _offset: Int32 = 0
+    var _digest: Data = Data()
+    var _tags: [String] = []
+    var _samples: [Int64] = []
+    var _labels: Dictionary<String,String> = [:]
+    var _owner: Connect_Bench_V1_Owner? = nil
+    var _items: [Connect_Bench_V1_Item] = []
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _id = source._id
+      _title = source._title
+      _description_p = source._description_p
+      _state = source._state
+      _createdMs = source._createdMs
+      _score = source._score
+      _isActive = source._isActive
+      _revision = source._revision
+      _offset = source._offset
+      _digest = source._digest
+      _tags = source._tags
+      _samples = source._samples
+      _labels = source._labels
+      _owner = source._owner
+      _items = source._items
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._id) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._title) }()
+        case 3: try { try decoder.decodeSingularStringField(value: &_storage._description_p) }()
+        case 4: try { try decoder.decodeSingularEnumField(value: &_storage._state) }()
+        case 5: try { try decoder.decodeSingularInt64Field(value: &_storage._createdMs) }()
+        case 6: try { try decoder.decodeSingularDoubleField(value: &_storage._score) }()
+        case 7: try { try decoder.decodeSingularBoolField(value: &_storage._isActive) }()
+        case 8: try { try decoder.decodeSingularUInt64Field(value: &_storage._revision) }()
+        case 9: try { try decoder.decodeSingularSInt32Field(value: &_storage._offset) }()
+        case 10: try { try decoder.decodeSingularBytesField(value: &_storage._digest) }()
+        case 11: try { try decoder.decodeRepeatedStringField(value: &_storage._tags) }()
+        case 12: try { try decoder.decodeRepeatedInt64Field(value: &_storage._samples) }()
+        case 13: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufString>.self, value: &_storage._labels) }()
+        case 14: try { try decoder.decodeSingularMessageField(value: &_storage._owner) }()
+        case 15: try { try decoder.decodeRepeatedMessageField(value: &_storage._items) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._id.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._id, fieldNumber: 1)
+      }
+      if !_storage._title.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._title, fieldNumber: 2)
+      }
+      if !_storage._description_p.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._description_p, fieldNumber: 3)
+      }
+      if _storage._state != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._state, fieldNumber: 4)
+      }
+      if _storage._createdMs != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._createdMs, fieldNumber: 5)
+      }
+      if _storage._score.bitPattern != 0 {
+        try visitor.visitSingularDoubleField(value: _storage._score, fieldNumber: 6)
+      }
+      if _storage._isActive != false {
+        try visitor.visitSingularBoolField(value: _storage._isActive, fieldNumber: 7)
+      }
+      if _storage._revision != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._revision, fieldNumber: 8)
+      }
+      if _storage._offset != 0 {
+        try visitor.visitSingularSInt32Field(value: _storage._offset, fieldNumber: 9)
+      }
+      if !_storage._digest.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._digest, fieldNumber: 10)
+      }
+      if !_storage._tags.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._tags, fieldNumber: 11)
+      }
+      if !_storage._samples.isEmpty {
+        try visitor.visitPackedInt64Field(value: _storage._samples, fieldNumber: 12)
+      }
+      if !_storage._labels.isEmpty {
+        try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufString>.self, value: _storage._labels, fieldNumber: 13)
+      }
+      try { if let v = _storage._owner {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+      } }()
+      if !_storage._items.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._items, fieldNumber: 15)
+      }
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Connect_Bench_V1_Record, rhs: Connect_Bench_V1_Record) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._id != rhs_storage._id {return false}
+        if _storage._title != rhs_storage._title {return false}
+        if _storage._description_p != rhs_storage._description_p {return false}
+        if _storage._state != rhs_storage._state {return false}
+        if _storage._createdMs != rhs_storage._createdMs {return false}
+        if _storage._score != rhs_storage._score {return false}
+        if _storage._isActive != rhs_storage._isActive {return false}
+        if _storage._revision != rhs_storage._revision {return false}
+        if _storage._offset != rhs_storage._offset {return false}
+        if _storage._digest != rhs_storage._digest {return false}
+        if _storage._tags != rhs_storage._tags {return false}
+        if _storage._samples != rhs_storage._samples {return false}
+        if _storage._labels != rhs_storage._labels {return false}
+        if _storage._owner != rhs_storage._owner {return false}
+        if _storage._items != rhs_storage._items {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Connect_Bench_V1_Owner: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Owner"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}email\0\u{1}number\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.email) }()
+      case 3: try { try decoder.decodeSingularFixed64Field(value: &self.number) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
+    }
+    if !self.email.isEmpty {
+      try visitor.visitSingularStringField(value: self.email, fieldNumber: 2)
+    }
+    if self.number != 0 {
+      try visitor.visitSingularFixed64Field(value: self.number, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Connect_Bench_V1_Owner, rhs: Connect_Bench_V1_Owner) -> Bool {
+    if lhs.name != rhs.name {return false}
+    if lhs.email != rhs.email {return false}
+    if lhs.number != rhs.number {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Connect_Bench_V1_Item: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Item"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sku\0\u{1}count\0\u{1}price\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.sku) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      case 3: try { try decoder.decodeSingularDoubleField(value: &self.price) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.sku.isEmpty {
+      try visitor.visitSingularStringField(value: self.sku, fieldNumber: 1)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 2)
+    }
+    if self.price.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.price, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Connect_Bench_V1_Item, rhs: Connect_Bench_V1_Item) -> Bool {
+    if lhs.sku != rhs.sku {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.price != rhs.price {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Connect_Bench_V1_Records: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Records"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}records\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.records) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.records.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.records, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Connect_Bench_V1_Records, rhs: Connect_Bench_V1_Records) -> Bool {
+    if lhs.records != rhs.records {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

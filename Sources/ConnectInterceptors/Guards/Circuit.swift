@@ -1,0 +1,104 @@
+/// The state of one circuit of a ``CircuitBreaker``: times and outcomes go in, decisions come out.
+///
+/// Closed, it counts. Open, it refuses all calls until a time. Half-open, it lets a few through to see how they fare.
+struct Circuit {
+  enum Decision {
+    case admitted(Admission)
+    case refused(for: Duration)
+  }
+
+  /// A call that was let through. Its outcome counts only in the phase in which it began.
+  struct Admission {
+    fileprivate let phase: Int
+  }
+
+  private enum Phase {
+    case closed
+    case open(until: Duration)
+    /// Trial calls that do not end are replaced after a while.
+    case halfOpen(begun: Int, succeeded: Int, replacedAt: Duration)
+  }
+
+  private let configuration: CircuitBreaker.Configuration
+  private var phase = Phase.closed
+  private var phaseNumber = 0
+  private var window: OutcomeWindow
+  /// What opened it last.
+  private(set) var reason = (failures: 0, total: 0)
+  private(set) var lastUse: Duration = .zero
+
+  init(_ configuration: CircuitBreaker.Configuration) {
+    self.configuration = configuration
+    self.window = OutcomeWindow(length: configuration.window)
+  }
+
+  var state: CircuitBreaker.State {
+    switch self.phase {
+    case .closed: .closed
+    case .open: .open
+    case .halfOpen: .halfOpen
+    }
+  }
+
+  mutating func admit(at now: Duration) -> Decision {
+    self.lastUse = now
+    switch self.phase {
+    case .closed:
+      return .admitted(Admission(phase: self.phaseNumber))
+    case .open(let end):
+      guard now >= end else { return .refused(for: end - now) }
+      self.enter(.halfOpen(begun: 1, succeeded: 0, replacedAt: now + self.configuration.openDuration))
+    case .halfOpen(let begun, let succeeded, let replacedAt):
+      if begun < self.configuration.trialCalls {
+        self.phase = .halfOpen(begun: begun + 1, succeeded: succeeded, replacedAt: replacedAt)
+      } else {
+        guard now >= replacedAt else { return .refused(for: replacedAt - now) }
+        self.enter(.halfOpen(begun: 1, succeeded: 0, replacedAt: now + self.configuration.openDuration))
+      }
+    }
+    return .admitted(Admission(phase: self.phaseNumber))
+  }
+
+  mutating func record(_ admission: Admission, isFailure: Bool, at now: Duration) {
+    guard admission.phase == self.phaseNumber else { return }
+    switch self.phase {
+    case .closed:
+      self.window.record(isFailure: isFailure, at: now)
+      guard isFailure else { return }
+      let counts = self.window.counts(at: now)
+      guard counts.total >= self.configuration.minimumCalls,
+        Double(counts.failures) >= Double(counts.total) * self.configuration.failureRate
+      else { return }
+      self.reason = counts
+      self.open(at: now)
+    case .halfOpen(let begun, let succeeded, let replacedAt):
+      if isFailure {
+        self.open(at: now)
+      } else if succeeded + 1 >= self.configuration.trialCalls {
+        self.window.removeAll()
+        self.enter(.closed)
+      } else {
+        self.phase = .halfOpen(begun: begun, succeeded: succeeded + 1, replacedAt: replacedAt)
+      }
+    case .open:
+      break
+    }
+  }
+
+  /// A call that was let through has ended without saying anything about the server.
+  mutating func forget(_ admission: Admission) {
+    guard admission.phase == self.phaseNumber,
+      case .halfOpen(let begun, let succeeded, let replacedAt) = self.phase
+    else { return }
+    self.phase = .halfOpen(begun: begun - 1, succeeded: succeeded, replacedAt: replacedAt)
+  }
+
+  private mutating func open(at now: Duration) {
+    self.enter(.open(until: now + self.configuration.openDuration))
+  }
+
+  private mutating func enter(_ phase: Phase) {
+    self.phase = phase
+    self.phaseNumber += 1
+  }
+}

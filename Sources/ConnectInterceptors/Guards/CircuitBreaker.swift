@@ -1,0 +1,190 @@
+public import Connect
+internal import Synchronization
+
+/// Stops calling a server that fails, and sees now and then whether it has recovered: one for all calls of a client,
+/// or of several, with a circuit for each host or method.
+///
+/// ```swift
+/// let breaker = CircuitBreaker()
+/// config.interceptors = [{ _ in CircuitBreakerInterceptor(breaker) }]
+/// ```
+///
+/// A circuit is closed while calls go through. When enough of them have failed of late, it opens: calls fail at once
+/// with `unavailable`. After a while it is half-open: a few trial calls go through; if all of them succeed it closes,
+/// and as soon as one fails it opens again.
+public final class CircuitBreaker: Sendable {
+  public enum State: Sendable, Hashable {
+    case closed
+    case open
+    case halfOpen
+  }
+
+  /// What has a circuit of its own.
+  public enum Scope: Sendable, Hashable {
+    case host
+    case method
+  }
+
+  public struct Configuration: Sendable, Hashable {
+    public var scope: Scope
+    /// The codes of errors that count as failures. Other outcomes that a server gave show that it is there; errors
+    /// found on this side, of a call that was cancelled or had no place in a queue, show nothing and do not count.
+    public var failureCodes: Set<Code>
+    /// From which part of failures on a circuit opens, from 0 to 1.
+    public var failureRate: Double
+    /// How many calls a circuit must have seen in the window before it opens.
+    public var minimumCalls: Int
+    /// How far back outcomes count.
+    public var window: Duration
+    /// How long a circuit is open before it tries again. A trial call that takes longer is not waited for.
+    public var openDuration: Duration
+    /// How many trial calls must succeed, of which as many may be under way.
+    public var trialCalls: Int
+    /// How many circuits are kept; beyond, the one that was not used for longest is forgotten.
+    public var maximumCircuits: Int
+
+    public init(
+      scope: Scope = .host,
+      failureCodes: Set<Code> = [.unavailable, .deadlineExceeded, .internalError, .unknown, .dataLoss],
+      failureRate: Double = 0.5,
+      minimumCalls: Int = 20,
+      window: Duration = .seconds(10),
+      openDuration: Duration = .seconds(5),
+      trialCalls: Int = 1,
+      maximumCircuits: Int = 1000
+    ) {
+      self.scope = scope
+      self.failureCodes = failureCodes
+      self.failureRate = failureRate
+      self.minimumCalls = minimumCalls
+      self.window = window
+      self.openDuration = openDuration
+      self.trialCalls = max(1, trialCalls)
+      self.maximumCircuits = max(1, maximumCircuits)
+    }
+
+    /// A circuit for each host, that opens for 5 s when half of at least 20 calls within 10 s have failed, and closes
+    /// after one good trial call.
+    public static var defaults: Configuration { Configuration() }
+  }
+
+  /// What a circuit is for.
+  public struct Key: Sendable, Hashable, CustomStringConvertible {
+    public var origin: Origin
+    /// The method's path; nil for all of the host's.
+    public var path: String?
+
+    public var description: String { "\(self.origin)\(self.path ?? "")" }
+  }
+
+  private struct Circuits {
+    var byKey: [Key: SharedCircuit] = [:]
+    /// Most clients have one host: then nothing is looked up.
+    var latest: SharedCircuit?
+  }
+
+  public let configuration: Configuration
+  private let time: ElapsedTime
+  private let onChange: (@Sendable (Key, State) -> Void)?
+  private let circuits = Mutex(Circuits())
+
+  /// - Parameter onChange: Called when a circuit has changed its state, by the call that caused it: it must not block.
+  public init(
+    _ configuration: Configuration = .defaults,
+    clock: any Clock<Duration> = ContinuousClock(),
+    onChange: (@Sendable (Key, State) -> Void)? = nil
+  ) {
+    self.configuration = configuration
+    self.time = ElapsedTime(on: clock)
+    self.onChange = onChange
+  }
+
+  /// The state of the circuit that a request would meet. One that has opened is half-open only once a trial call has
+  /// begun.
+  public func state(for url: RequestURL) -> State {
+    self.circuits.withLock { $0.byKey[self.key(for: url)] }?.value.withLock { $0.state } ?? .closed
+  }
+
+  private func key(for url: RequestURL) -> Key {
+    Key(origin: url.origin, path: self.configuration.scope == .method ? url.path : nil)
+  }
+
+  // MARK: For calls
+
+  /// The circuit of a request, made with the first one.
+  func circuit(for url: RequestURL) -> SharedCircuit {
+    let key = self.key(for: url)
+    return self.circuits.withLock { circuits in
+      if let latest = circuits.latest, latest.key == key { return latest }
+      let circuit = circuits.byKey[key] ?? self.makeCircuit(key, in: &circuits.byKey)
+      circuits.latest = circuit
+      return circuit
+    }
+  }
+
+  private func makeCircuit(_ key: Key, in circuits: inout [Key: SharedCircuit]) -> SharedCircuit {
+    if circuits.count >= self.configuration.maximumCircuits {
+      // More hosts or methods than anybody should have: looking at all of them is the price.
+      let lastUses = circuits.mapValues { $0.value.withLock { $0.lastUse } }
+      if let oldest = lastUses.min(by: { $0.value < $1.value }) { circuits[oldest.key] = nil }
+    }
+    let circuit = SharedCircuit(key, Circuit(self.configuration))
+    circuits[key] = circuit
+    return circuit
+  }
+
+  /// Lets a call through, or gives the error that it fails with.
+  func admit(to circuit: SharedCircuit) -> Result<Circuit.Admission, ConnectError> {
+    let now = self.time.now
+    let (decision, reason) = self.change(circuit) { ($0.admit(at: now), $0.reason) }
+    switch decision {
+    case .admitted(let admission):
+      return .success(admission)
+    case .refused(let remaining):
+      let error = ConnectError(
+        code: .unavailable,
+        message:
+          "the circuit breaker of \(circuit.key) is open since \(reason.failures) of \(reason.total) calls"
+          + " failed; the next call is tried in \(remaining)"
+      )
+      return .failure(error.forbiddingRetry())
+    }
+  }
+
+  /// Counts the outcome of a call that was let through.
+  func record(_ admission: Circuit.Admission, of circuit: SharedCircuit, error: ConnectError?) {
+    let isFailure = error.map { self.configuration.failureCodes.contains($0.code) } ?? false
+    if let error, !isFailure, error.httpStatus == nil || error.code == .canceled {
+      self.forget(admission, of: circuit)
+      return
+    }
+    let now = self.time.now
+    self.change(circuit) { $0.record(admission, isFailure: isFailure, at: now) }
+  }
+
+  /// A call that was let through is over, and nobody knows how.
+  func forget(_ admission: Circuit.Admission, of circuit: SharedCircuit) {
+    circuit.value.withLock { $0.forget(admission) }
+  }
+
+  private func change<Value>(_ circuit: SharedCircuit, _ change: (inout Circuit) -> Value) -> Value {
+    let (value, old, new) = circuit.value.withLock { circuit in
+      let old = circuit.state
+      let value = change(&circuit)
+      return (value, old, circuit.state)
+    }
+    if old != new { self.onChange?(circuit.key, new) }
+    return value
+  }
+}
+
+/// A circuit that calls share.
+final class SharedCircuit: Sendable {
+  let key: CircuitBreaker.Key
+  let value: Mutex<Circuit>
+
+  init(_ key: CircuitBreaker.Key, _ circuit: Circuit) {
+    self.key = key
+    self.value = Mutex(circuit)
+  }
+}

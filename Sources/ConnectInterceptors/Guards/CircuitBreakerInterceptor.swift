@@ -1,0 +1,76 @@
+public import Connect
+internal import NIOCore
+
+/// Asks a ``CircuitBreaker`` before each attempt, and tells it of the outcome.
+///
+/// Inside of a ``RetryInterceptor`` each attempt counts, outside of it each call. The error of an open circuit has the
+/// header `grpc-retry-pushback-ms: -1`, so that it is not retried. A stream counts as good when its first message
+/// arrives. With its byte hooks it sees the request as outer interceptors left it, so also where it really goes.
+public final class CircuitBreakerInterceptor: Interceptor {
+  private let breaker: CircuitBreaker
+  private var admission: (Circuit.Admission, to: SharedCircuit)?
+
+  public init(_ breaker: CircuitBreaker) {
+    self.breaker = breaker
+  }
+
+  /// Whichever way the call has ended, it is over.
+  deinit {
+    if let (admission, circuit) = self.admission { self.breaker.forget(admission, of: circuit) }
+  }
+
+  public func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in
+        if let error = self.admit(request.url) {
+          proceed(.failure(error))
+        } else {
+          proceed(.success(request))
+        }
+      },
+      responseFunction: { response, proceed in
+        self.record(response.error)
+        proceed(response)
+      }
+    )
+  }
+
+  public func streamFunction() -> StreamFunction {
+    StreamFunction(
+      requestFunction: { request, proceed in
+        if let error = self.admit(request.url) {
+          proceed(.failure(error))
+        } else {
+          proceed(.success(request))
+        }
+      },
+      streamResultFunction: { result, proceed in
+        switch result {
+        case .headers: break
+        case .message: self.record(nil)
+        case .complete(_, let error, _): self.record(error)
+        }
+        proceed(result)
+      }
+    )
+  }
+
+  /// An interceptor inside that retries brings the request again without an outcome in between: it is the same call.
+  private func admit(_ url: RequestURL) -> ConnectError? {
+    guard self.admission == nil else { return nil }
+    let circuit = self.breaker.circuit(for: url)
+    switch self.breaker.admit(to: circuit) {
+    case .success(let admission):
+      self.admission = (admission, circuit)
+      return nil
+    case .failure(let error):
+      return error
+    }
+  }
+
+  private func record(_ error: ConnectError?) {
+    guard let (admission, circuit) = self.admission else { return }
+    self.admission = nil
+    self.breaker.record(admission, of: circuit, error: error)
+  }
+}

@@ -1,0 +1,64 @@
+public import Connect
+internal import NIOCore
+
+/// Lets a call wait for its turn with a ``ConcurrencyLimiter``, and gives its place to the next one when it ends.
+///
+/// Inside of an interceptor that retries, each attempt takes a turn, and none is taken while the call waits for the next
+/// attempt; outside of it a call keeps its place through all of them. A stream keeps its place until its end.
+public final class ConcurrencyLimitInterceptor: Interceptor {
+  private let limiter: ConcurrencyLimiter
+  private var place: ConcurrencyLimiter.Place?
+
+  public init(_ limiter: ConcurrencyLimiter) {
+    self.limiter = limiter
+  }
+
+  /// The call has let go of its interceptors, so it is over, also if that happened while it waited.
+  deinit {
+    self.leave()
+  }
+
+  public func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in self.enter { proceed($0.map { request }) } },
+      responseFunction: { response, proceed in
+        self.leave()
+        proceed(response)
+      }
+    )
+  }
+
+  public func streamFunction() -> StreamFunction {
+    StreamFunction(
+      requestFunction: { request, proceed in self.enter { proceed($0.map { request }) } },
+      streamResultFunction: { result, proceed in
+        if case .complete = result { self.leave() }
+        proceed(result)
+      }
+    )
+  }
+
+  private func enter(_ turn: @escaping ConcurrencyLimiter.Turn) {
+    // A retry of an interceptor inside, or an attempt that was given up while it waited: it takes its turn anew only
+    // where it has none yet.
+    if let place = self.place {
+      guard !self.limiter.isRunning(place) else { return turn(.success(())) }
+      self.leave()
+    }
+    switch self.limiter.enter(turn) {
+    case .running(let place):
+      self.place = place
+      turn(.success(()))
+    case .waiting(let place):
+      self.place = place
+    case .refused(let error):
+      turn(.failure(error))
+    }
+  }
+
+  private func leave() {
+    guard let place = self.place else { return }
+    self.place = nil
+    self.limiter.leave(place)
+  }
+}

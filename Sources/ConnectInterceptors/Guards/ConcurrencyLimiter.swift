@@ -1,0 +1,188 @@
+internal import Connect
+private import DequeModule
+private import Synchronization
+
+/// Bounds how many calls are under way at once: one for all calls that share the bound.
+///
+/// ```swift
+/// let limiter = ConcurrencyLimiter(maximumCalls: 100, maximumWaiting: 1000, maximumWait: .seconds(1))
+/// config.interceptors = [{ _ in ConcurrencyLimitInterceptor(limiter) }]
+/// ```
+///
+/// Calls beyond the bound wait for their turn, first come, first served; a call whose deadline passes or that is
+/// cancelled leaves the queue at once. Where the queue is full, and after the longest wait, a call fails with
+/// `resource_exhausted`, and nothing of it has been sent.
+public final class ConcurrencyLimiter: Sendable {
+  typealias Turn = @Sendable (Result<Void, ConnectError>) -> Void
+
+  /// A call's place, as long as it has one.
+  typealias Place = Int
+
+  enum Entry {
+    case running(Place)
+    case waiting(Place)
+    case refused(ConnectError)
+  }
+
+  private struct Waiter {
+    var turn: Turn
+    var since: Duration
+  }
+
+  private struct State {
+    var lastPlace = 0
+    var running: Set<Place> = []
+    var waiting: [Place: Waiter] = [:]
+    /// In the order of their arrival; those that are not in `waiting` any more have left.
+    var queue: Deque<Place> = []
+    var isWatched = false
+
+    mutating func makePlace() -> Place {
+      self.lastPlace += 1
+      return self.lastPlace
+    }
+
+    /// The one that waits longest.
+    mutating func first() -> (place: Place, waiter: Waiter)? {
+      while let place = self.queue.first {
+        if let waiter = self.waiting[place] { return (place, waiter) }
+        self.queue.removeFirst()
+      }
+      return nil
+    }
+
+    mutating func takeFirst() -> (place: Place, waiter: Waiter)? {
+      guard let first = self.first() else { return nil }
+      self.queue.removeFirst()
+      self.waiting[first.place] = nil
+      return first
+    }
+  }
+
+  /// How many calls may be under way.
+  public let maximumCalls: Int
+  /// How many may wait.
+  public let maximumWaiting: Int
+  /// How long a call may wait; nil for as long as its deadline lets it.
+  public let maximumWait: Duration?
+  private let clock: any Clock<Duration>
+  private let time: ElapsedTime
+  private let state = Mutex(State())
+
+  /// - Parameters:
+  ///   - maximumCalls: At least 1.
+  ///   - maximumWaiting: At least 0, with which calls beyond the bound fail at once.
+  public init(
+    maximumCalls: Int,
+    maximumWaiting: Int = 1000,
+    maximumWait: Duration? = nil,
+    clock: any Clock<Duration> = ContinuousClock()
+  ) {
+    self.maximumCalls = max(1, maximumCalls)
+    self.maximumWaiting = max(0, maximumWaiting)
+    self.maximumWait = maximumWait
+    self.clock = clock
+    self.time = ElapsedTime(on: clock)
+  }
+
+  /// How many calls are under way.
+  public var runningCount: Int { self.state.withLock { $0.running.count } }
+
+  /// How many calls wait for their turn.
+  public var waitingCount: Int { self.state.withLock { $0.waiting.count } }
+
+  // MARK: For calls
+
+  /// Takes a place for a call.
+  ///
+  /// - Parameter turn: Called once if the call has to wait, with success when it may go on, or with the error that it
+  ///   fails with. Not called any more once the place was given back.
+  func enter(_ turn: @escaping Turn) -> Entry {
+    let since = self.maximumWait == nil ? .zero : self.time.now
+    let (entry, mustWatch) = self.state.withLock { state -> (Entry, Bool) in
+      if state.running.count < self.maximumCalls {
+        let place = state.makePlace()
+        state.running.insert(place)
+        return (.running(place), false)
+      }
+      guard state.waiting.count < self.maximumWaiting else { return (.refused(self.queueIsFull), false) }
+      let place = state.makePlace()
+      state.waiting[place] = Waiter(turn: turn, since: since)
+      state.queue.append(place)
+      let mustWatch = self.maximumWait != nil && !state.isWatched
+      if mustWatch { state.isWatched = true }
+      return (.waiting(place), mustWatch)
+    }
+    if mustWatch { self.watch() }
+    return entry
+  }
+
+  func isRunning(_ place: Place) -> Bool {
+    self.state.withLock { $0.running.contains(place) }
+  }
+
+  /// Gives a place back, that of a call under way or of one that waits. To be called once.
+  func leave(_ place: Place) {
+    // Whoever has left is let go of outside of the lock: with it may go the call, and what is the user's.
+    let (next, left) = self.state.withLock { state -> (Waiter?, Waiter?) in
+      guard state.running.remove(place) != nil else {
+        let left = state.waiting.removeValue(forKey: place)
+        // Those that left the queue are forgotten at the latest when they are as many as those in it.
+        if state.queue.count > 2 * state.waiting.count + 16 {
+          state.queue.removeAll { state.waiting[$0] == nil }
+        }
+        return (nil, left)
+      }
+      guard let next = state.takeFirst() else { return (nil, nil) }
+      state.running.insert(next.place)
+      return (next.waiter, nil)
+    }
+    withExtendedLifetime(left) {}
+    next?.turn(.success(()))
+  }
+
+  // MARK: The longest wait
+
+  /// One task for all that wait, as long as any does: the first in the queue is the first whose time is up.
+  private func watch() {
+    guard let maximumWait = self.maximumWait else { return }
+    Task {
+      while let first = self.state.withLock({ state -> Waiter? in
+        let first = state.first()
+        if first == nil { state.isWatched = false }
+        return first?.waiter
+      }) {
+        let remaining = first.since + maximumWait - self.time.now
+        if remaining > .zero { try? await self.clock.sleep(for: remaining) }
+        self.refuseLate(maximumWait)
+      }
+    }
+  }
+
+  private func refuseLate(_ maximumWait: Duration) {
+    let now = self.time.now
+    while let late = self.state.withLock({ state -> Waiter? in
+      guard let first = state.first(), first.waiter.since + maximumWait <= now else { return nil }
+      return state.takeFirst()?.waiter
+    }) {
+      late.turn(.failure(self.waitedTooLong(maximumWait)))
+    }
+  }
+
+  // MARK: Errors
+
+  private var queueIsFull: ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message:
+        "\(self.maximumCalls) calls are under way and \(self.maximumWaiting) wait, which are the limits"
+    )
+  }
+
+  private func waitedTooLong(_ maximumWait: Duration) -> ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message: "the call has waited \(maximumWait) for one of the \(self.maximumCalls) that may be under way"
+    )
+  }
+}

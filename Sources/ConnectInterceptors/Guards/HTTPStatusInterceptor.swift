@@ -1,0 +1,34 @@
+public import Connect
+internal import NIOCore
+
+/// Fails unary calls whose response has an HTTP status that is not accepted.
+///
+/// The protocols refuse any status but 200 by themselves, and 304 unless the request had `if-none-match`; errors that
+/// a server sent as such keep their own code, whatever the status. So this is for responses that the network or another
+/// interceptor brought with a status that a service does not want, 304 among them.
+public struct HTTPStatusInterceptor: Interceptor, Sendable {
+  private let accepted: Set<Int>
+
+  public init(accepting accepted: some Sequence<Int> = [200]) {
+    self.accepted = Set(accepted)
+  }
+
+  public func unaryFunction() -> UnaryFunction {
+    UnaryFunction(responseFunction: { [accepted] response, proceed in
+      guard response.error == nil, let status = response.httpStatus, !accepted.contains(status) else {
+        proceed(response)
+        return
+      }
+      var failed = response
+      let code = Code(httpStatus: status)
+      failed.error = ConnectError(
+        code: code == .ok ? .unknown : code,
+        message: "HTTP status \(status)",
+        metadata: response.headers,
+        httpStatus: status
+      )
+      failed.message = ByteBuffer()
+      proceed(failed)
+    })
+  }
+}

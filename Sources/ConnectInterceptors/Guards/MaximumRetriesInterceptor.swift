@@ -1,0 +1,59 @@
+public import Connect
+internal import NIOCore
+
+/// Bounds how often a call is made again, whoever asks for it: for a method or a call that may have fewer retries than
+/// the client's cap allows.
+///
+/// ```swift
+/// let options = CallOptions(interceptors: [{ _ in MaximumRetriesInterceptor(1) }])
+/// ```
+///
+/// The last error that it has seen is the call's outcome, marked so that ``RetryInterceptor`` does not try again. It
+/// sees the errors of attempts if it is inside of the interceptors that retry; in their place outside it fails the call
+/// with `resource_exhausted`.
+public final class MaximumRetriesInterceptor: Interceptor {
+  private let maximum: Int
+  private var attemptCount = 0
+  private var lastError: ConnectError?
+
+  /// - Parameter maximum: How many attempts there may be beyond the first.
+  public init(_ maximum: Int) {
+    self.maximum = max(0, maximum)
+  }
+
+  public func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in
+        if let error = self.beginAttempt() { proceed(.failure(error)) } else { proceed(.success(request)) }
+      },
+      responseFunction: { response, proceed in
+        self.lastError = response.error
+        proceed(response)
+      }
+    )
+  }
+
+  public func streamFunction() -> StreamFunction {
+    StreamFunction(
+      requestFunction: { request, proceed in
+        if let error = self.beginAttempt() { proceed(.failure(error)) } else { proceed(.success(request)) }
+      },
+      streamResultFunction: { result, proceed in
+        if case .complete(_, let error, _) = result { self.lastError = error }
+        proceed(result)
+      }
+    )
+  }
+
+  private func beginAttempt() -> ConnectError? {
+    self.attemptCount += 1
+    guard self.attemptCount - 1 > self.maximum else { return nil }
+    let error =
+      self.lastError
+      ?? ConnectError(
+        code: .resourceExhausted,
+        message: "the call was to be made again more often than \(self.maximum) times, which is the limit"
+      )
+    return error.forbiddingRetry()
+  }
+}

@@ -1,0 +1,46 @@
+public import Connect
+public import NIOCore
+
+/// Changes requests before they are sent, or fails them: signs them, adds headers, sends them elsewhere.
+///
+/// For ``RequestInterceptor``. An adapter is shared by all calls that it is given to.
+public protocol RequestAdapter: Sendable {
+  /// Called before each attempt, with the request that the caller made or that the adapter before has given.
+  ///
+  /// The task is cancelled when the call ends. It begins on the call's executor, where it must not block; a function
+  /// that does not suspend costs the call no change of thread.
+  ///
+  /// - Parameter request: `message` is what a unary call sends, encoded but not compressed. It is nil for streams, whose
+  ///   messages follow; what is set there for a stream is ignored.
+  /// - Throws: What becomes the call's error, a `ConnectError` as it is; nothing is sent then, and no retrier is asked.
+  func adapt(_ request: HTTPRequest<ByteBuffer?>, for method: MethodInfo) async throws -> HTTPRequest<
+    ByteBuffer?
+  >
+}
+
+/// A ``RequestAdapter`` that is a closure.
+///
+/// ```swift
+/// let version = Adapter { request, _ in
+///   var request = request
+///   request.headers["x-client-version"] = ["7"]
+///   return request
+/// }
+/// ```
+public struct Adapter: RequestAdapter {
+  public typealias Body =
+    @Sendable (HTTPRequest<ByteBuffer?>, MethodInfo) async throws -> HTTPRequest<ByteBuffer?>
+
+  private let body: Body
+
+  public init(_ body: @escaping Body) {
+    self.body = body
+  }
+
+  public func adapt(
+    _ request: HTTPRequest<ByteBuffer?>,
+    for method: MethodInfo
+  ) async throws -> HTTPRequest<ByteBuffer?> {
+    try await self.body(request, method)
+  }
+}

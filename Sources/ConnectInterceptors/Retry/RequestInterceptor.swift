@@ -1,0 +1,200 @@
+public import Connect
+internal import NIOCore
+private import Synchronization
+
+/// Request adapters and retriers as one interceptor.
+///
+/// ```swift
+/// config.interceptors = [{ _ in RequestInterceptor(adapters: [version, signature], retriers: [once]) }]
+/// ```
+///
+/// The adapters run in order before each attempt, and the first that throws fails the call. When an attempt fails, the
+/// retriers are asked in order, and the first answer other than `doNotRetry` decides. The client's cap on retries and
+/// the call's deadline hold for them, too, and a stream is retried only until something of its response has gone out.
+///
+/// It has byte hooks, as ``RetryInterceptor`` has.
+public final class RequestInterceptor: Interceptor {
+  private let adapters: [any RequestAdapter]
+  private let retriers: [any RequestRetrier]
+  private let holdsStreamHeaders: Bool
+  private var method: MethodInfo?
+  private var attemptCount = 0
+  private var heldHeaders: HeldHeaders?
+  private var hasPassedMessage = false
+  /// The present attempt's request as the adapters left it.
+  private var adapted: AdaptedRequest?
+  /// What asks the adapters or the retriers.
+  private var task: Task<Void, Never>?
+
+  /// - Parameter holdsStreamHeaders: As ``RetryPolicy/holdsStreamHeaders``. Without retriers nothing is held.
+  public init(
+    adapters: [any RequestAdapter] = [],
+    retriers: [any RequestRetrier] = [],
+    holdsStreamHeaders: Bool = true
+  ) {
+    self.adapters = adapters
+    self.retriers = retriers
+    self.holdsStreamHeaders = holdsStreamHeaders
+  }
+
+  /// The call is over, and has let go of its interceptors.
+  deinit {
+    self.task?.cancel()
+  }
+
+  // MARK: Hooks
+
+  public func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    self.method = method.info
+    return UnaryMessageFunction()
+  }
+
+  public func streamMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamMessageFunction<Input, Output> {
+    self.method = method.info
+    return StreamMessageFunction()
+  }
+
+  public func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in
+        self.begin(request.with(request.message), streamType: .unary) { result in
+          proceed(result.map { $0.with($0.message ?? request.message) })
+        }
+      },
+      responseFunction: self.retriers.isEmpty
+        ? nil
+        : { response, proceed in
+          guard let error = response.error else {
+            proceed(response)
+            return
+          }
+          self.ask(dueTo: error) { decision in
+            switch decision {
+            case .retry: proceed.retry()
+            case .retryWithDelay(let delay): proceed.retry(after: delay)
+            case .doNotRetry: proceed(response)
+            case .doNotRetryWithError(let error):
+              var response = response
+              response.error = error
+              proceed(response)
+            }
+          }
+        }
+    )
+  }
+
+  public func streamFunction() -> StreamFunction {
+    StreamFunction(
+      requestFunction: { request, proceed in
+        self.heldHeaders = nil
+        self.hasPassedMessage = false
+        self.begin(request.with(nil), streamType: .bidirectionalStream) { result in
+          proceed(result.map { $0.with(()) })
+        }
+      },
+      streamResultFunction: self.retriers.isEmpty
+        ? nil : { result, proceed in self.receive(result, proceed) }
+    )
+  }
+
+  private func receive(_ result: StreamResult<ByteBuffer>, _ proceed: StreamFunction.ResultProceed) {
+    if case .headers = result, self.holdsStreamHeaders {
+      self.heldHeaders = HeldHeaders(result, proceed)
+      return
+    }
+    let headers = self.heldHeaders
+    self.heldHeaders = nil
+    guard case .complete(_, let error?, let trailers) = result, !self.hasPassedMessage else {
+      if case .message = result { self.hasPassedMessage = true }
+      headers?.release()
+      proceed(result)
+      return
+    }
+    self.ask(dueTo: error) { decision in
+      switch decision {
+      case .retry: proceed.retry()
+      case .retryWithDelay(let delay): proceed.retry(after: delay)
+      case .doNotRetry: proceed(result)
+      case .doNotRetryWithError(let error):
+        proceed(.complete(code: error.code, error: error, trailers: trailers))
+      }
+      // Where there is no other attempt, they go out before the error; else this does nothing.
+      headers?.release()
+    }
+  }
+
+  // MARK: Adapters
+
+  private func begin(
+    _ request: HTTPRequest<ByteBuffer?>,
+    streamType: StreamType,
+    then proceed: @escaping @Sendable (Result<HTTPRequest<ByteBuffer?>, ConnectError>) -> Void
+  ) {
+    self.task?.cancel()
+    self.task = nil
+    self.attemptCount += 1
+    let adapted = AdaptedRequest(request)
+    self.adapted = adapted
+    // It is known, unless a test drives the byte hooks alone.
+    let method = self.method ?? MethodInfo(path: request.url.path, streamType: streamType)
+    self.method = method
+    guard !self.adapters.isEmpty else {
+      proceed(.success(request))
+      return
+    }
+    self.run { [adapters] in
+      do {
+        var request = request
+        for adapter in adapters { request = try await adapter.adapt(request, for: method) }
+        adapted.value.withLock { $0 = request }
+        proceed(.success(request))
+      } catch {
+        proceed(.failure(ConnectError(error)))
+      }
+    }
+  }
+
+  // MARK: Retriers
+
+  private func ask(dueTo error: ConnectError, then decide: @escaping @Sendable (RetryResult) -> Void) {
+    guard let adapted = self.adapted, let method = self.method else {
+      decide(.doNotRetry)
+      return
+    }
+    let attempt = FailedAttempt(
+      error: error,
+      request: adapted.value.withLock { $0 },
+      number: self.attemptCount,
+      method: method
+    )
+    self.run { [retriers] in
+      for retrier in retriers {
+        let result = await retrier.retry(attempt)
+        if case .doNotRetry = result { continue }
+        decide(result)
+        return
+      }
+      decide(.doNotRetry)
+    }
+  }
+
+  private func run(_ work: @escaping @Sendable () async -> Void) {
+    let attempt = self.attemptCount
+    let task = Task.immediate { await work() }
+    // What it did at once may have begun the next attempt, which has a task of its own.
+    if attempt == self.attemptCount { self.task = task }
+  }
+}
+
+/// A request that adapters change, in a task of theirs.
+private final class AdaptedRequest: Sendable {
+  let value: Mutex<HTTPRequest<ByteBuffer?>>
+
+  init(_ request: HTTPRequest<ByteBuffer?>) {
+    self.value = Mutex(request)
+  }
+}

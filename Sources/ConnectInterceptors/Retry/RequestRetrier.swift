@@ -1,0 +1,61 @@
+public import Connect
+public import NIOCore
+
+/// Says whether a call that failed is made again.
+///
+/// For ``RequestInterceptor``. A retrier is shared by all calls that it is given to.
+public protocol RequestRetrier: Sendable {
+  /// Called when an attempt has failed, as long as nothing of its response has gone out to the caller. The task is
+  /// cancelled when the call ends; it begins on the call's executor, where it must not block.
+  func retry(_ attempt: FailedAttempt) async -> RetryResult
+}
+
+/// An attempt that failed, as a ``RequestRetrier`` sees it.
+public struct FailedAttempt: Sendable {
+  public var error: ConnectError
+  /// The request as the adapters left it; `message` is nil for streams.
+  public var request: HTTPRequest<ByteBuffer?>
+  /// 1 for the first attempt.
+  public var number: Int
+  public var method: MethodInfo
+
+  public init(error: ConnectError, request: HTTPRequest<ByteBuffer?>, number: Int, method: MethodInfo) {
+    self.error = error
+    self.request = request
+    self.number = number
+    self.method = method
+  }
+}
+
+/// The answer of a ``RequestRetrier``.
+public enum RetryResult: Sendable {
+  /// Make another attempt at once.
+  case retry
+  /// Make another attempt after a delay. If that would pass the call's deadline, there is none.
+  case retryWithDelay(Duration)
+  /// No opinion: the next retrier is asked. After the last one the call fails with its error.
+  case doNotRetry
+  /// Fail the call with this error.
+  case doNotRetryWithError(ConnectError)
+}
+
+/// A ``RequestRetrier`` that is a closure.
+///
+/// ```swift
+/// let once = Retrier { attempt in
+///   attempt.error.code == .aborted && attempt.number == 1 ? .retryWithDelay(.milliseconds(50)) : .doNotRetry
+/// }
+/// ```
+public struct Retrier: RequestRetrier {
+  public typealias Body = @Sendable (FailedAttempt) async -> RetryResult
+
+  private let body: Body
+
+  public init(_ body: @escaping Body) {
+    self.body = body
+  }
+
+  public func retry(_ attempt: FailedAttempt) async -> RetryResult {
+    await self.body(attempt)
+  }
+}

@@ -1,0 +1,165 @@
+public import Connect
+internal import NIOCore
+
+/// Makes calls again that failed, as a ``RetryPolicy`` says and a ``RetryBudget`` allows.
+///
+/// ```swift
+/// let budget = RetryBudget()
+/// config.interceptors = [{ _ in RetryInterceptor(policy: .defaults, budget: budget) }]
+/// ```
+///
+/// It has byte hooks: hooks for messages do not see the attempts that were given up, and interceptors inside see each
+/// attempt. A stream is retried until something of its response has gone out to the caller, with the request messages
+/// sent so far. From the second attempt on, the request says in `grpc-previous-rpc-attempts` how many there were.
+public final class RetryInterceptor: Interceptor {
+  /// gRPC's proposal A6. It is sent in each of the protocols.
+  private static let attemptsHeader = "grpc-previous-rpc-attempts"
+
+  private let policy: RetryPolicy
+  private let budget: RetryBudget
+  private var method: MethodInfo?
+  /// How many attempts have passed here.
+  private var attemptCount = 0
+  /// How many waits were the backoff's since the call began or the server has said when.
+  private var backoffCount = 0
+  /// Whether the stream's outcome has been counted in the budget.
+  private var isCounted = false
+  private var heldHeaders: HeldHeaders?
+
+  /// - Parameter budget: One for all calls of a client.
+  public init(policy: RetryPolicy = .defaults, budget: RetryBudget) {
+    self.policy = policy
+    self.budget = budget
+  }
+
+  // MARK: Hooks
+
+  public func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    self.method = method.info
+    return UnaryMessageFunction()
+  }
+
+  public func streamMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamMessageFunction<Input, Output> {
+    self.method = method.info
+    return StreamMessageFunction()
+  }
+
+  public func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in proceed(.success(self.announced(request))) },
+      responseFunction: { response, proceed in
+        guard let error = response.error else {
+          self.budget.recordSuccess()
+          proceed(response)
+          return
+        }
+        if let delay = self.delayOfRetry(after: error) {
+          proceed.retry(after: delay)
+        } else {
+          proceed(response)
+        }
+      }
+    )
+  }
+
+  public func streamFunction() -> StreamFunction {
+    StreamFunction(
+      requestFunction: { request, proceed in
+        self.heldHeaders = nil
+        self.isCounted = false
+        proceed(.success(self.announced(request)))
+      },
+      streamResultFunction: { result, proceed in
+        switch result {
+        case .headers:
+          if self.holdsHeaders { self.heldHeaders = HeldHeaders(result, proceed) } else { proceed(result) }
+        case .message:
+          self.releaseHeaders()
+          self.countSuccess()
+          proceed(result)
+        case .complete(_, nil, _):
+          self.releaseHeaders()
+          self.countSuccess()
+          proceed(result)
+        case .complete(_, let error?, _):
+          // With a message gone out it is neither a success nor of any use to try again.
+          guard !self.isCounted, let delay = self.delayOfRetry(after: error) else {
+            self.releaseHeaders()
+            proceed(result)
+            return
+          }
+          let headers = self.heldHeaders
+          self.heldHeaders = nil
+          proceed.retry(after: delay)
+          // Where the retry is refused, they go out before the error; else this does nothing.
+          headers?.release()
+        }
+      }
+    )
+  }
+
+  // MARK: Requests
+
+  private func announced<Message>(_ request: HTTPRequest<Message>) -> HTTPRequest<Message> {
+    self.attemptCount += 1
+    guard self.attemptCount > 1 else { return request }
+    var request = request
+    request.headers[Self.attemptsHeader] = ["\(self.attemptCount - 1)"]
+    return request
+  }
+
+  // MARK: Streams
+
+  private var holdsHeaders: Bool { self.policy.holdsStreamHeaders && self.mayRetry }
+
+  private func releaseHeaders() {
+    guard let headers = self.heldHeaders else { return }
+    self.heldHeaders = nil
+    headers.release()
+  }
+
+  private func countSuccess() {
+    guard !self.isCounted else { return }
+    self.isCounted = true
+    self.budget.recordSuccess()
+  }
+
+  // MARK: Decisions
+
+  /// Whether another attempt is possible at all.
+  private var mayRetry: Bool {
+    guard self.attemptCount < self.policy.maximumAttempts, let method = self.method else { return false }
+    return self.policy.methods(method)
+  }
+
+  /// How long to wait before another attempt; nil if there is to be none.
+  private func delayOfRetry(after error: ConnectError) -> Duration? {
+    let isRetryable = self.policy.codes.contains(error.code)
+    let serverDelay = ServerDelay(error)
+    guard isRetryable || serverDelay == .never else { return nil }
+    // Each such failure counts, also of calls that are not made again.
+    guard self.budget.recordFailure(), isRetryable, self.mayRetry else { return nil }
+    switch serverDelay {
+    case .never:
+      return nil
+    case .exactly(let delay):
+      guard delay <= self.policy.longestServerDelay else { return nil }
+      self.backoffCount = 0
+      return delay
+    case .atLeast(let delay):
+      guard delay <= self.policy.longestServerDelay else { return nil }
+      return delay + self.nextBackoff()
+    case nil:
+      return self.nextBackoff()
+    }
+  }
+
+  private func nextBackoff() -> Duration {
+    self.backoffCount += 1
+    return self.policy.backoff.delay(beforeRetry: self.backoffCount)
+  }
+}

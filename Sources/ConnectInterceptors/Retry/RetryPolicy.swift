@@ -1,0 +1,56 @@
+public import Connect
+
+/// Which calls a ``RetryInterceptor`` makes again, how often, and when.
+///
+/// How long it waits before an attempt is decided by the first of these that the failed one brought:
+///
+/// | in the error | wait |
+/// | --- | --- |
+/// | `grpc-retry-pushback-ms` | exactly as long; less than zero, or no number: no other attempt |
+/// | detail `google.rpc.RetryInfo` | its `retry_delay`, and the backoff's delay on top |
+/// | `Retry-After`, in seconds or as a date | the same |
+/// | nothing of these | the backoff's delay |
+///
+/// The delay on top spreads clients that all were told the same. After `grpc-retry-pushback-ms` the backoff begins anew,
+/// as [gRPC does it](https://github.com/grpc/proposal/blob/master/A6-client-retries.md). What the server says decides
+/// when, not whether: an error with another code than those of ``codes`` is not retried.
+///
+/// The call's deadline is kept: where the wait would pass it, the error is the call's outcome at once.
+public struct RetryPolicy: Sendable {
+  /// How many attempts a call makes at most, the first one and those that other interceptors started included. The cap
+  /// of the client's configuration (`ProtocolClientConfig.Retries`) holds as well.
+  public var maximumAttempts: Int
+  public var backoff: Backoff
+  /// The codes of errors after which another attempt may succeed.
+  public var codes: Set<Code>
+  /// Whether the calls of a method may be made twice.
+  public var methods: @Sendable (MethodInfo) -> Bool
+  /// If the server wants a longer wait than this, its error is the call's outcome at once.
+  public var longestServerDelay: Duration
+  /// Whether a stream's headers wait for its first message or its end. What the caller has seen cannot be taken back,
+  /// so that a stream whose headers have gone out is not retried; and in most protocols headers come before any error.
+  ///
+  /// To be false where a caller waits for headers before it sends its messages, or before the first one arrives.
+  public var holdsStreamHeaders: Bool
+
+  /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
+  ///   `{ _ in true }` for all.
+  public init(
+    maximumAttempts: Int = 4,
+    backoff: Backoff = Backoff(),
+    codes: Set<Code> = [.unavailable],
+    methods: @escaping @Sendable (MethodInfo) -> Bool = { $0.idempotencyLevel != .unknown },
+    longestServerDelay: Duration = .seconds(60),
+    holdsStreamHeaders: Bool = true
+  ) {
+    self.maximumAttempts = maximumAttempts
+    self.backoff = backoff
+    self.codes = codes
+    self.methods = methods
+    self.longestServerDelay = longestServerDelay
+    self.holdsStreamHeaders = holdsStreamHeaders
+  }
+
+  /// 4 attempts after `unavailable`, 100 ms of backoff that doubles up to 10 s, for methods that may be repeated.
+  public static var defaults: RetryPolicy { RetryPolicy() }
+}

@@ -1,0 +1,51 @@
+internal import Connect
+private import Glibc
+
+/// What a server says about another attempt; see ``RetryPolicy`` for which of its ways to say so counts.
+enum ServerDelay: Equatable {
+  /// Not to try again.
+  case never
+  case exactly(Duration)
+  case atLeast(Duration)
+
+  static let pushbackHeader = "grpc-retry-pushback-ms"
+
+  /// Nil if it says nothing.
+  init?(_ error: ConnectError) {
+    if let pushback = error.metadata.first(Self.pushbackHeader) {
+      guard let milliseconds = Int64(pushback), milliseconds >= 0 else {
+        self = .never
+        return
+      }
+      self = .exactly(.milliseconds(milliseconds))
+    } else if let delay = RetryInfo.delay(in: error.details) {
+      self = .atLeast(max(.zero, delay))
+    } else if let delay = Self.retryAfter(error.metadata) {
+      self = .atLeast(max(.zero, delay))
+    } else {
+      return nil
+    }
+  }
+
+  /// RFC 9110, section 10.2.3. A value that is neither a number nor a date is as good as none.
+  private static func retryAfter(_ metadata: Headers) -> Duration? {
+    guard let text = metadata.first("retry-after") else { return nil }
+    if !text.isEmpty, text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) {
+      return .seconds(Int64(text) ?? .max)
+    }
+    guard let time = RetryAfterDate.seconds(text) else { return nil }
+    // The server's own clock, if it tells the time: ours may be wrong.
+    let now = metadata.first("date").flatMap(RetryAfterDate.seconds) ?? Int64(Glibc.time(nil))
+    return .seconds(time - now)
+  }
+}
+
+extension ConnectError {
+  /// The same error with the word of a server that does not want another attempt. Errors of guards have it: a retry
+  /// would only meet the same guard again.
+  func forbiddingRetry() -> ConnectError {
+    var error = self
+    error.metadata[ServerDelay.pushbackHeader] = ["-1"]
+    return error
+  }
+}

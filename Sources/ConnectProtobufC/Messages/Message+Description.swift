@@ -1,0 +1,25 @@
+internal import Connect
+internal import NIOCore
+
+/// For logs: the message's JSON, or why it has none.
+extension DynamicMessage: CustomStringConvertible {
+  public var description: String {
+    do {
+      return String(buffer: try self.jsonBytes())
+    } catch {
+      return "\(self.descriptor.name) (\((error as? ConnectError)?.message ?? "\(error)"))"
+    }
+  }
+}
+
+/// For logs: the message's JSON, or why it has none. Not `CustomStringConvertible`, as `description` is to be the field
+/// that a struct may have of this name.
+extension CMessage: CustomDebugStringConvertible {
+  public var debugDescription: String {
+    do {
+      return try self.dynamic().description
+    } catch {
+      return "\(Struct.messageType.name) (\((error as? ConnectError)?.message ?? "\(error)"))"
+    }
+  }
+}
