@@ -1,0 +1,60 @@
+extension Credentials {
+  public struct Configuration: Sendable {
+    /// The header that carries the token.
+    public var header: String
+    /// What comes before the token in the header, with a space between them; nil for nothing.
+    public var scheme: String?
+    /// How long before its expiry a token is replaced, by a refresh that calls don't wait for; at most half of the
+    /// token's lifetime. The first call in that time starts it: without calls nothing is fetched.
+    public var refreshAhead: Duration
+    /// How long a refresh may take. Then the calls that wait for it fail with `deadline_exceeded`, if their own deadline
+    /// has not come first.
+    public var refreshTimeout: Duration
+    public var window: RefreshWindow
+    /// Whether the token may be sent without TLS. Unix domain sockets count as secure.
+    public var allowsCleartext: Bool
+    /// How long the headers of a stream may be held back to see whether the server refuses the token right behind them,
+    /// which is the case in which the stream can be started again.
+    public var streamHeaderDelay: Duration
+
+    public init(
+      header: String = "authorization",
+      scheme: String? = "Bearer",
+      refreshAhead: Duration = .seconds(60),
+      refreshTimeout: Duration = .seconds(30),
+      window: RefreshWindow = .defaults,
+      allowsCleartext: Bool = false,
+      streamHeaderDelay: Duration = .milliseconds(50)
+    ) {
+      self.header = header
+      self.scheme = scheme
+      self.refreshAhead = refreshAhead
+      self.refreshTimeout = refreshTimeout
+      self.window = window
+      self.allowsCleartext = allowsCleartext
+      self.streamHeaderDelay = streamHeaderDelay
+    }
+
+    /// `authorization: Bearer …`, 60 s ahead, 30 s for a refresh, the default window, TLS only, 50 ms.
+    public static var defaults: Configuration { Configuration() }
+  }
+
+  /// How often a token may be fetched, so that a server that refuses every one does not cause a storm.
+  ///
+  /// When the limit is reached, a call for which there is no token fails with `unauthenticated`, and a token that the
+  /// server refuses is kept.
+  public struct RefreshWindow: Sendable, Hashable {
+    /// The length of the time that counts, up to now.
+    public var interval: Duration
+    /// How many refreshes may start in that time.
+    public var maximumRefreshes: Int
+
+    public init(interval: Duration = .seconds(30), maximumRefreshes: Int = 5) {
+      self.interval = interval
+      self.maximumRefreshes = max(1, maximumRefreshes)
+    }
+
+    /// 5 refreshes within 30 s.
+    public static var defaults: RefreshWindow { RefreshWindow() }
+  }
+}

@@ -1,0 +1,24 @@
+/// Hosts that something is meant for.
+struct HostList: Sendable {
+  private var names: [String] = []
+  /// Each begins with a dot.
+  private var suffixes: [String] = []
+
+  /// - Parameter hosts: Names, addresses, paths of sockets, and `*.example.com` for all names below.
+  init(_ hosts: [String]) {
+    for host in hosts {
+      // As in a request: names in lower case, IPv6 addresses without brackets, paths as they are.
+      let host = host.hasPrefix("/") ? host : host.lowercased().filter { $0 != "[" && $0 != "]" }
+      if host.hasPrefix("*.") {
+        self.suffixes.append(String(host.dropFirst()))
+      } else {
+        self.names.append(host)
+      }
+    }
+  }
+
+  func contains(_ host: String) -> Bool {
+    self.names.contains(host)
+      || self.suffixes.contains { host.utf8.count > $0.utf8.count && host.hasSuffix($0) }
+  }
+}

@@ -1,0 +1,108 @@
+public import Connect
+public import NIOCore
+
+/// What a response is found by: the method, the request's bytes, and what else it may depend on.
+public struct CacheKey: Sendable {
+  public let origin: Origin
+  /// The method's path.
+  public let path: String
+  public let query: String?
+  /// Names the codec, so the encoding of the request and of the response.
+  public let contentType: String
+  /// The request message as it was encoded.
+  public let message: ByteBuffer
+  /// Headers that the response may depend on, by name.
+  public let headers: [Headers.Field]
+  /// Whose response it is, if the caller says so; see ``CachePartition``.
+  public let partition: String?
+  private let hash: Int
+
+  init(
+    _ request: HTTPRequest<ByteBuffer>,
+    headers: [Headers.Field],
+    partition: String?
+  ) {
+    self.origin = request.url.origin
+    self.path = request.url.path
+    self.query = request.url.query
+    self.contentType = request.contentType
+    self.message = request.message
+    self.headers = headers
+    self.partition = partition
+    var hasher = Hasher()
+    hasher.combine(self.origin)
+    hasher.combine(self.path)
+    hasher.combine(self.query)
+    hasher.combine(self.contentType)
+    hasher.combine(self.message)
+    hasher.combine(self.headers)
+    hasher.combine(self.partition)
+    self.hash = hasher.finalize()
+  }
+
+  private init(_ other: CacheKey, message: ByteBuffer, adding fields: [Headers.Field] = []) {
+    self.origin = other.origin
+    self.path = other.path
+    self.query = other.query
+    self.contentType = other.contentType
+    self.message = message
+    self.headers = other.headers + fields
+    self.partition = other.partition
+    guard !fields.isEmpty else {
+      self.hash = other.hash
+      return
+    }
+    var hasher = Hasher()
+    hasher.combine(other.hash)
+    hasher.combine(fields)
+    self.hash = hasher.finalize()
+  }
+
+  /// The key of the variant of a response that a request with some headers has.
+  ///
+  /// - Parameter names: The headers that the response varies by.
+  func variant(by names: [String], _ headers: Headers) -> CacheKey {
+    // With the names, so that no variant has the key itself.
+    let marker = Headers.Field(name: "vary", value: names.joined(separator: ","))
+    return CacheKey(self, message: self.message, adding: [marker] + headers.fields(named: names))
+  }
+
+  /// The same key in no more memory than it needs, to be kept.
+  var compact: CacheKey {
+    CacheKey(self, message: self.message.compact)
+  }
+
+  /// About how many bytes of memory it takes.
+  public var byteCount: Int {
+    self.headers.reduce(self.path.utf8.count + self.message.readableBytes + 200) { $0 + $1.byteCount }
+  }
+}
+
+extension CacheKey: Hashable {
+  public static func == (lhs: CacheKey, rhs: CacheKey) -> Bool {
+    lhs.hash == rhs.hash && lhs.path == rhs.path && lhs.message == rhs.message && lhs.headers == rhs.headers
+      && lhs.partition == rhs.partition && lhs.contentType == rhs.contentType && lhs.origin == rhs.origin
+      && lhs.query == rhs.query
+  }
+
+  /// The hash is made once, since keys may be long and are looked up under a lock.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(self.hash)
+  }
+}
+
+/// Headers may hold tokens, which must not get into logs.
+extension CacheKey: CustomStringConvertible, CustomReflectable {
+  public var description: String { "CacheKey(\(self.path), \(self.message.readableBytes) bytes)" }
+  public var customMirror: Mirror { Mirror(self, children: ["path": self.path]) }
+}
+
+extension ByteBuffer {
+  /// The readable bytes in memory of their own; a slice keeps all of what it is a slice of.
+  var compact: ByteBuffer { ByteBuffer(bytes: self.readableBytesView) }
+}
+
+extension Headers.Field {
+  /// About how many bytes of memory it takes.
+  var byteCount: Int { self.name.utf8.count + self.value.utf8.count + 32 }
+}

@@ -1,0 +1,34 @@
+public import Connect
+
+/// Whether a call takes its response from a ``ResponseCache`` or from the network.
+///
+/// The cache has a policy for all calls; one call may have its own:
+///
+/// ```swift
+/// options.context[CachePolicy.self] = .networkFirst
+/// ```
+///
+/// For both at once there is ``Connect/ProtocolClient/cacheAndNetwork(_:_:options:)``.
+public enum CachePolicy: Sendable, Hashable {
+  /// A fresh response from the cache, else from the network.
+  case cacheFirst
+  /// From the network; if that fails, from the cache.
+  case networkFirst
+  /// From the cache if there is a fresh one; else the call fails with `failed_precondition`.
+  case cacheOnly
+  /// From the network, even if an identical call is under way. The response is stored.
+  case networkOnly
+}
+
+extension CachePolicy: CallContextKey {
+  /// The cache's own policy.
+  public static var defaultValue: CachePolicy? { nil }
+}
+
+/// Whose responses a call may share: set in ``Connect/CallOptions/context``, for example to the number of the user.
+///
+/// Stands in the cache's keys in place of the headers `authorization` and `cookie`, so that a user's responses are found
+/// again when the token is another one.
+public enum CachePartition: CallContextKey {
+  public static var defaultValue: String? { nil }
+}

@@ -1,0 +1,43 @@
+public import Connect
+
+/// Answers unary calls without side effects from a ``ResponseCache``, by their ``CachePolicy``.
+///
+/// Identical calls under way become one: the first goes to the network, and the others take its response. If the first
+/// is cancelled or its deadline passes, another goes in its place.
+///
+/// Stands inside of the interceptors that say who the user is (``CredentialsInterceptor``), so that its keys tell users
+/// apart, and outside of ``CacheWriteInterceptor``.
+public final class CacheReadInterceptor: Interceptor {
+  private let reading: CacheReading
+  private var hasNoSideEffects = false
+
+  public init(_ cache: ResponseCache) {
+    self.reading = CacheReading(cache)
+  }
+
+  public func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    self.hasNoSideEffects = method.idempotencyLevel == .noSideEffects
+    guard self.hasNoSideEffects else { return UnaryMessageFunction() }
+    return UnaryMessageFunction(
+      responseFunction: { response, proceed in
+        // Bytes that do not decode would be given again and again.
+        if response.error != nil { self.reading.forgetGiven() }
+        proceed(response)
+      }
+    )
+  }
+
+  public func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in
+        guard self.hasNoSideEffects else { return proceed(.success(request)) }
+        self.reading.receive(request, proceed)
+      },
+      responseFunction: { response, proceed in
+        self.reading.receive(response, proceed)
+      }
+    )
+  }
+}

@@ -1,0 +1,68 @@
+internal import Connect
+
+/// What a response's headers allow a cache to do with it.
+struct CacheRules {
+  private let response: HTTPResponse
+  private let configuration: ResponseCache.Configuration
+  private let control: CacheControl
+  private let now: Duration
+  let varyingNames: [String]
+
+  init(_ response: HTTPResponse, configuration: ResponseCache.Configuration, now: Duration) {
+    self.response = response
+    self.configuration = configuration
+    self.control = CacheControl(response.headers)
+    self.now = now
+    self.varyingNames = Self.varyingNames(of: response.headers)
+  }
+
+  /// Whether the response may be given to other calls at all, if only to those that are under way.
+  var mayShare: Bool {
+    !self.control.noStore && !self.varyingNames.contains("*")
+  }
+
+  /// - Parameter isPersonal: Whether the key tells users apart.
+  func mayStore(isPersonal: Bool) -> Bool {
+    guard self.mayShare, isPersonal || !self.control.isPrivate else { return false }
+    // Of what is never fresh, only a version that the server can be asked about is of use.
+    return self.lifetime > .zero || self.response.headers.contains("etag")
+  }
+
+  func makeEntry(requestHeaders: Headers) -> CacheEntry {
+    var response = self.response
+    response.message = response.message.compact
+    let birth = self.now - self.age
+    return CacheEntry(
+      response: response,
+      varyingFields: requestHeaders.fields(named: self.varyingNames),
+      varyingNames: self.varyingNames,
+      birth: birth,
+      expiry: birth + self.lifetime,
+      staleAllowance: self.staleAllowance
+    )
+  }
+
+  /// How old the response was when it came.
+  private var age: Duration {
+    self.response.headers.first("age").flatMap(Int64.init).map { .seconds(max(0, $0)) } ?? .zero
+  }
+
+  private var lifetime: Duration {
+    if self.control.noCache { return .zero }
+    return min(self.control.maxAge ?? self.configuration.timeToLive, self.configuration.maximumTimeToLive)
+  }
+
+  private var staleAllowance: Duration? {
+    if self.control.noCache || self.control.mustRevalidate { return nil }
+    return min(self.control.staleIfError ?? self.configuration.staleOnError, self.configuration.staleOnError)
+  }
+
+  /// Sorted. Without the headers that the protocol adds below all interceptors, the same for all calls of a client.
+  private static func varyingNames(of headers: Headers) -> [String] {
+    var names = Set<String>()
+    for field in headers where field.name == "vary" {
+      for name in field.value.split(separator: ",") { names.insert(Substring(name).trimmed.lowercased()) }
+    }
+    return names.subtracting(["", "accept-encoding", "content-type"]).sorted()
+  }
+}

@@ -1,0 +1,19 @@
+/// Where a ``ResponseCache`` keeps responses: in memory (``MemoryCacheStorage``), or somewhere of the user's own.
+///
+/// It decides what to keep and for how long, and no more: the cache checks what it gets back. It may forget anything at
+/// any time. All functions are called from any thread, event loops among them, and must not block.
+///
+/// Times in an entry count from when its cache was made; a storage that outlives the process has to begin empty.
+public protocol CacheStorage: Sendable {
+  /// Looks an entry up.
+  ///
+  /// - Parameter completion: To be called once, at once or later, from any thread.
+  func entry(for key: CacheKey, _ completion: @escaping @Sendable (CacheEntry?) -> Void)
+
+  /// Keeps an entry in place of the one that the key had.
+  func store(_ entry: CacheEntry, for key: CacheKey)
+
+  func remove(_ key: CacheKey)
+
+  func removeAll()
+}

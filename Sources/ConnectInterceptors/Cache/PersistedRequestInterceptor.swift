@@ -1,0 +1,101 @@
+public import Connect
+internal import NIOCore
+
+/// Sends the hash of a large request first, and the request itself only to a server that does not know the hash: what
+/// Apollo calls automatic persisted queries, for unary calls of methods without side effects that may go as Connect GET.
+///
+/// An extension of the Connect protocol:
+///
+/// 1. The client sends a GET with the header `request-hash`, the SHA-256 of the encoded message as 64 hexadecimal digits
+///    in lower case, and the same as the first parameter `request-hash` of the query, so that caches on the way tell
+///    requests apart. In the place of the message is the byte 7, which is no message in protobuf nor JSON.
+/// 2. A server that knows the hash answers as if it had been sent the message, with `request-hash` and the hash among the
+///    response's headers, of errors too.
+/// 3. A server that does not know it answers with an error, `failed_precondition`, and the header
+///    `request-hash: unknown`, and lets no cache store that.
+/// 4. Then the client sends the whole request, as GET or POST by its length, with the header `request-hash`, which tells
+///    the server to keep the message.
+///
+/// A server that has not heard of this finds a message that does not decode; the request is sent whole, and the server is
+/// not asked again for a while. Such a second attempt counts against the call's retries.
+///
+/// Stands inside of all interceptors that look at requests, as the last one.
+public final class PersistedRequestInterceptor: Interceptor {
+  private static let name = "request-hash"
+  private static let unknown = "unknown"
+  /// Field 0 of a wire type that does not exist, and a control character that JSON does not allow.
+  private static let noMessage = ByteBuffer(bytes: [7])
+  /// Of a server that could not be asked, or that was not the one to answer.
+  private static let inconclusive: Set<Code> = [
+    .unavailable, .deadlineExceeded, .canceled, .resourceExhausted, .unauthenticated, .permissionDenied,
+  ]
+
+  private let requests: PersistedRequests
+  private var mayGoAsGET = false
+  /// The hash that was sent, and the request that it stands for.
+  private var sent: (hash: String, whole: HTTPRequest<ByteBuffer>)?
+
+  public init(_ requests: PersistedRequests) {
+    self.requests = requests
+  }
+
+  public func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    guard method.idempotencyLevel == .noSideEffects else { return UnaryMessageFunction() }
+    return UnaryMessageFunction(
+      requestFunction: { request, proceed in
+        // Byte hooks are told whether the whole request goes as GET, and it may be too long for that.
+        self.mayGoAsGET = request.isGET
+        proceed(.success(request))
+      }
+    )
+  }
+
+  public func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in proceed(.success(self.shorten(request))) },
+      responseFunction: { response, proceed in
+        guard let sent = self.sent else { return proceed(response) }
+        self.sent = nil
+        if self.isAnswered(response, hash: sent.hash, origin: sent.whole.url.origin) {
+          proceed(response)
+        } else {
+          proceed.retry(sent.whole)
+        }
+      }
+    )
+  }
+
+  private func shorten(_ request: HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer> {
+    self.sent = nil
+    // One that has the header is the second attempt.
+    guard self.mayGoAsGET, request.message.readableBytes >= self.requests.minimumByteCount,
+      request.trailers.isEmpty, !request.headers.contains(Self.name),
+      self.requests.mayTry(request.url.origin)
+    else { return request }
+    let hash = SHA256.hexadecimal(request.message)
+    var whole = request
+    whole.headers[Self.name] = [hash]
+    var short = whole
+    short.message = Self.noMessage
+    short.isGET = true
+    short.url.query = "\(Self.name)=\(hash)" + (request.url.query.map { "&\($0)" } ?? "")
+    self.sent = (hash, whole)
+    return short
+  }
+
+  /// Whether a response is the one to the whole request.
+  private func isAnswered(_ response: HTTPResponse, hash: String, origin: Origin) -> Bool {
+    switch response.headers.first(Self.name) {
+    case hash:
+      return true
+    case Self.unknown:
+      return false
+    default:
+      if response.httpStatus == nil || Self.inconclusive.contains(response.code) { return true }
+      self.requests.noteLack(at: origin)
+      return false
+    }
+  }
+}

@@ -1,0 +1,77 @@
+public import Connect
+
+extension ResponseCache {
+  public struct Configuration: Sendable {
+    /// Of calls that don't have a ``CachePolicy`` of their own.
+    public var policy: CachePolicy
+    /// How long a response is fresh, if the server does not say so with `cache-control: max-age`. Zero to store only
+    /// where it does.
+    public var timeToLive: Duration
+    /// How long a response is fresh at most, whatever the server says.
+    public var maximumTimeToLive: Duration
+    /// How long after its expiry a response may be given if the network fails; zero for never. A server's
+    /// `stale-if-error` shortens it, its `must-revalidate` and `no-cache` forbid it.
+    public var staleOnError: Duration
+    /// The errors that mean that the network, or the server as a whole, failed: where ``CachePolicy/networkFirst`` and
+    /// ``staleOnError`` take a response from the cache.
+    public var networkErrors: Set<Code>
+    /// The headers of a request that its response may depend on.
+    public var keyHeaders: KeyHeaders
+
+    public init(
+      policy: CachePolicy = .cacheFirst,
+      timeToLive: Duration = .seconds(60),
+      maximumTimeToLive: Duration = .seconds(24 * 60 * 60),
+      staleOnError: Duration = .zero,
+      networkErrors: Set<Code> = [.unavailable, .deadlineExceeded, .resourceExhausted],
+      keyHeaders: KeyHeaders = .defaults
+    ) {
+      self.policy = policy
+      self.timeToLive = timeToLive
+      self.maximumTimeToLive = maximumTimeToLive
+      self.staleOnError = staleOnError
+      self.networkErrors = networkErrors
+      self.keyHeaders = keyHeaders
+    }
+
+    /// Cache first, fresh for 60 s and at most a day, nothing stale, all headers but those of tracing.
+    public static var defaults: Configuration { Configuration() }
+  }
+
+  /// Which of a request's headers are part of a response's key. Two requests that differ in one of them never share a
+  /// response.
+  public struct KeyHeaders: Sendable, Hashable {
+    private enum Choice: Sendable, Hashable {
+      case only(Set<String>)
+      case allExcept(Set<String>)
+    }
+
+    private let choice: Choice
+
+    /// All but those named. Safe wherever a header that the cache knows nothing of says who the user is.
+    public static func all(except names: Set<String>) -> KeyHeaders {
+      KeyHeaders(choice: .allExcept(Set(names.map { $0.lowercased() }).union(Self.ofCaching)))
+    }
+
+    /// Those named alone. Every header that says who the user is has to be among them.
+    public static func only(_ names: Set<String>) -> KeyHeaders {
+      KeyHeaders(choice: .only(Set(names.map { $0.lowercased() }).subtracting(Self.ofCaching)))
+    }
+
+    /// All but those that differ from call to call by nature: of tracing, and numbers of requests.
+    public static let defaults = all(except: [
+      "traceparent", "tracestate", "baggage", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid",
+      "x-b3-sampled", "x-request-id", "x-correlation-id", "user-agent",
+    ])
+
+    /// What a request says to caches.
+    private static let ofCaching: Set<String> = ["cache-control", "if-none-match", "request-hash"]
+
+    func contains(_ name: String) -> Bool {
+      switch self.choice {
+      case .only(let names): names.contains(name)
+      case .allExcept(let names): !names.contains(name)
+      }
+    }
+  }
+}

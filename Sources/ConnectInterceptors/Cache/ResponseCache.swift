@@ -1,0 +1,171 @@
+public import Connect
+public import NIOCore
+
+/// Responses of unary calls without side effects, to be given again to identical calls.
+///
+/// Made once and shared by the calls of one client, or of several. Two interceptors use it: ``CacheReadInterceptor``
+/// answers calls, ``CacheWriteInterceptor`` stores what the server answers. Either may be replaced by one of the user's
+/// own, around ``entry(for:_:)`` and ``store(_:for:)``.
+///
+/// ```swift
+/// let cache = ResponseCache()
+/// let config = ProtocolClientConfig(
+///   host: "https://api.example.com",
+///   codec: ProtoCodec(deterministic: true),
+///   interceptors: [{ _ in CacheReadInterceptor(cache) }, { _ in CacheWriteInterceptor(cache) }],
+///   unaryGET: .enabledForLimitedPayloadSizes(maxBytes: 8192)
+/// )
+/// ```
+///
+/// What servers say in `cache-control`, `age`, `etag` and `vary` counts, with each protocol; only a GET request can ask
+/// whether a response has changed (`if-none-match`). A response that is `private` is stored if the key tells users apart:
+/// by a ``CachePartition``, or by the header `authorization` or `cookie`.
+///
+/// Requests are compared by their bytes. A message with a map field has the same bytes each time if it goes as GET or
+/// the codec is deterministic; else its response may not be found again, which costs a call and nothing more.
+public final class ResponseCache: Sendable {
+  public let configuration: Configuration
+  private let storage: any CacheStorage
+  private let time: ElapsedTime
+  let flights = Flights()
+
+  /// - Parameter clock: The time that responses age by.
+  public init(
+    configuration: Configuration = .defaults,
+    storage: any CacheStorage = MemoryCacheStorage(),
+    clock: any Clock<Duration> = ContinuousClock()
+  ) {
+    self.configuration = configuration
+    self.storage = storage
+    self.time = ElapsedTime(on: clock)
+  }
+
+  var now: Duration { self.time.now }
+
+  // MARK: Keys
+
+  private static let credentialHeaders: Set<String> = ["authorization", "cookie"]
+
+  /// What the response to a request is found by.
+  public func key(for request: HTTPRequest<ByteBuffer>) -> CacheKey {
+    let partition = request.context[CachePartition.self]
+    var fields = request.headers.filter { field in
+      self.configuration.keyHeaders.contains(field.name)
+        && (partition == nil || !Self.credentialHeaders.contains(field.name))
+    }
+    if fields.count > 1 {
+      // The order of different names means nothing; that of one name's values does, and sorting is not stable.
+      fields = fields.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
+        .map(\.element)
+    }
+    return CacheKey(request, headers: fields, partition: partition)
+  }
+
+  // MARK: Reading
+
+  /// Looks up the response to a request, fresh or not.
+  ///
+  /// - Parameter completion: Called once, at once or later, from any thread.
+  public func entry(
+    for request: HTTPRequest<ByteBuffer>,
+    _ completion: @escaping @Sendable (CacheEntry?) -> Void
+  ) {
+    self.entry(for: self.key(for: request), headers: request.headers, completion)
+  }
+
+  func entry(
+    for key: CacheKey,
+    headers: Headers,
+    _ completion: @escaping @Sendable (CacheEntry?) -> Void
+  ) {
+    self.storage.entry(for: key) { [storage] entry in
+      guard let entry, !entry.matches(headers) else { return completion(entry) }
+      storage.entry(for: key.variant(by: entry.varyingNames, headers)) { variant in
+        completion(variant.flatMap { $0.matches(headers) ? $0 : nil })
+      }
+    }
+  }
+
+  /// How long an entry is still fresh; less than zero once it has expired.
+  public func remainingTime(of entry: CacheEntry) -> Duration {
+    entry.expiry - self.now
+  }
+
+  // MARK: Writing
+
+  /// Stores what a server has answered to a request, as far as that is allowed. A 304 renews the entry that it is about;
+  /// errors are not stored.
+  public func store(_ response: HTTPResponse, for request: HTTPRequest<ByteBuffer>) {
+    guard response.error == nil else { return }
+    let key = self.key(for: request)
+    guard response.httpStatus == 304 else {
+      self.store(response, for: key, headers: request.headers)
+      return
+    }
+    self.entry(for: key, headers: request.headers) { entry in
+      guard let entry, let etag = entry.etag, request.headers["if-none-match"] == [etag] else { return }
+      self.store(self.renewed(entry, by: response), for: key, headers: request.headers)
+    }
+  }
+
+  private func store(_ response: HTTPResponse, for key: CacheKey, headers: Headers) {
+    let rules = CacheRules(response, configuration: self.configuration, now: self.now)
+    guard rules.mayStore(isPersonal: self.isPersonal(key)) else {
+      self.storage.remove(key)
+      return
+    }
+    let entry = rules.makeEntry(requestHeaders: headers)
+    guard !entry.varyingNames.isEmpty else {
+      self.storage.store(entry, for: key.compact)
+      return
+    }
+    // The first variant has the key itself, so that one look tells which headers there are to compare.
+    self.storage.entry(for: key) { [storage] first in
+      let isOther = first.map { !$0.matches(headers) && $0.varyingNames == entry.varyingNames } ?? false
+      storage.store(entry, for: (isOther ? key.variant(by: entry.varyingNames, headers) : key).compact)
+    }
+  }
+
+  private func isPersonal(_ key: CacheKey) -> Bool {
+    key.partition != nil || key.headers.contains { Self.credentialHeaders.contains($0.name) }
+  }
+
+  /// Forgets the response to a request, for example since it is known to have changed.
+  public func remove(for request: HTTPRequest<ByteBuffer>) {
+    self.remove(self.key(for: request), headers: request.headers)
+  }
+
+  func remove(_ key: CacheKey, headers: Headers) {
+    self.storage.entry(for: key) { [storage] entry in
+      guard let entry else { return }
+      storage.remove(entry.matches(headers) ? key : key.variant(by: entry.varyingNames, headers))
+    }
+  }
+
+  /// Forgets everything, for example when a user logs out.
+  public func removeAll() {
+    self.storage.removeAll()
+  }
+
+  // MARK: Responses
+
+  /// The response of an entry for another call.
+  func response(of entry: CacheEntry, _ status: CacheStatus) -> HTTPResponse {
+    var response = entry.response
+    response.headers["age"] = ["\(max(.zero, self.now - entry.birth).components.seconds)"]
+    status.mark(&response.headers)
+    return response
+  }
+
+  /// The response of an entry with what a 304 says anew. <https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4>
+  func renewed(_ entry: CacheEntry, by response: HTTPResponse) -> HTTPResponse {
+    var renewed = entry.response
+    // A 304 is as old as it says, or new.
+    renewed.headers.remove(name: "age")
+    for name in Set(response.headers.map(\.name)) where !name.hasPrefix("content-") {
+      renewed.headers[name] = response.headers[name]
+    }
+    renewed.httpHeaders = renewed.headers
+    return renewed
+  }
+}
