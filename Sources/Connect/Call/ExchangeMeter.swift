@@ -6,16 +6,19 @@ struct ExchangeMeter {
   var metrics: HTTPMetrics
   private let executor: any CallExecutor
   private let startTime: Duration
+  /// Whether somebody looks that closely.
+  private let readsEncodings: Bool
 
   init(call: Call, hooks: MetricsHooks) {
     self.hooks = hooks
     self.executor = call.executor
     self.startTime = call.executor.now
+    self.readsEncodings = call.options.arrangement != nil
     self.metrics = HTTPMetrics(attempt: call.attempt)
   }
 
   mutating func willStart(_ head: HTTPStreamRequest) {
-    self.metrics.requestEncoding = head.headers.announcedEncoding
+    if self.readsEncodings { self.metrics.requestEncoding = head.headers.announcedEncoding }
     if case .complete(let body) = head.body { self.metrics.requestBodyBytes = body.readableBytes }
   }
 
@@ -26,7 +29,7 @@ struct ExchangeMeter {
 
   mutating func didReceive(_ head: HTTPResponseHead) {
     self.metrics.timeToHeaders = self.elapsed
-    self.metrics.responseEncoding = head.headers.announcedEncoding
+    if self.readsEncodings { self.metrics.responseEncoding = head.headers.announcedEncoding }
   }
 
   func finalMetrics(head: HTTPResponseHead?) -> HTTPMetrics {

@@ -9,7 +9,11 @@ final class Inheritance: Sendable {
     self.propagators = propagators
   }
 
-  fileprivate func bind(_ context: CallContext?, around hook: () -> Void) {
+  /// Runs a hook, or what calls one, with what the call has inherited bound.
+  ///
+  /// - Parameter context: That of the request which the hook is given, since another hook may have changed it; nil for
+  ///   the call's.
+  func bind(_ context: CallContext?, around hook: () -> Void) {
     let context = context ?? self.context
     CallContext.$current.withValue(context) {
       self.bind(context, from: 0, around: hook)
@@ -22,20 +26,6 @@ final class Inheritance: Sendable {
       return
     }
     self.propagators[index].bind(context) { self.bind(context, from: index + 1, around: hook) }
-  }
-}
-
-extension Inheritance? {
-  /// Calls a hook, or what calls one, with what the call has inherited bound. Most calls have not inherited anything.
-  ///
-  /// - Parameter head: What the hook is given, if it is a request, whose context another hook may have changed.
-  @inline(__always)
-  func callHook(with head: RequestHead? = nil, _ hook: () -> Void) {
-    guard let inheritance = self else {
-      hook()
-      return
-    }
-    inheritance.bind(head?.context, around: hook)
   }
 }
 

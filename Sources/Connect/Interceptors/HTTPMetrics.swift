@@ -15,10 +15,10 @@ public struct HTTPMetrics: Sendable, Hashable {
   /// The connection that served it; nil if none did.
   public var connection: HTTPConnectionInfo?
   public var httpStatus: Int?
-  /// The name of the compression that the request announces for its messages, for example `gzip`; nil for none, and
-  /// for GET.
+  /// The name of the compression that the request announces for its messages, for example `gzip`; nil for none, for GET,
+  /// and for calls without an ``CallOptions/arrangement``, which are not looked at so closely.
   public var requestEncoding: String?
-  /// The name of the compression that the response announces for its messages; nil for none.
+  /// The name of the compression that the response announces for its messages; nil as for the request.
   public var responseEncoding: String?
 
   /// How long the attempt waited for a connection while none was being opened for it, as far as is known; nil if none

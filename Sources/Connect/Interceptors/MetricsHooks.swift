@@ -28,6 +28,10 @@ struct MetricsHooks: @unchecked Sendable {
       }
       self.pass(metrics, from: index - 1)
     }
-    self.call.inheritance.callHook { self.functions[index](metrics, proceed) }
+    if let inheritance = self.call.inheritance {
+      inheritance.bind(nil) { self.functions[index](metrics, proceed) }
+    } else {
+      self.functions[index](metrics, proceed)
+    }
   }
 }

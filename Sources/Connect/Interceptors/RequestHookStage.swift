@@ -48,7 +48,11 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
         }
         self.head(id, did: verb)
       }
-      self.inheritance.callHook(with: request.head) { function(request, proceed) }
+      if let inheritance = self.inheritance {
+        inheritance.bind(request.head.context) { function(request, proceed) }
+      } else {
+        function(request, proceed)
+      }
     case .message(let message):
       guard let function = self.hooks.requestMessageFunction else {
         self.window.appendReady(part)
@@ -62,7 +66,11 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
         }
         self.message(id, did: verb)
       }
-      self.inheritance.callHook { function(message, proceed) }
+      if let inheritance = self.inheritance {
+        inheritance.bind(nil) { function(message, proceed) }
+      } else {
+        function(message, proceed)
+      }
     case .end:
       self.window.appendReady(part)
     }

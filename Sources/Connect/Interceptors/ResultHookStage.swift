@@ -45,7 +45,11 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
       }
       self.result(id, did: verb)
     }
-    self.inheritance.callHook { function(result, proceed) }
+    if let inheritance = self.inheritance {
+      inheritance.bind(nil) { function(result, proceed) }
+    } else {
+      function(result, proceed)
+    }
   }
 
   private func result(_ id: Int, did verb: StreamResultVerb<Owner.ResponseMessage>) {
@@ -103,7 +107,11 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     self.isClosed = true
     self.window.removeAll()
     guard let function = self.hooks.streamResultFunction else { return }
-    self.inheritance.callHook { function(.failed(error), Proceed { _ in }) }
+    if let inheritance = self.inheritance {
+      inheritance.bind(nil) { function(.failed(error), Proceed { _ in }) }
+    } else {
+      function(.failed(error), Proceed { _ in })
+    }
   }
 
   /// Lets go of the interceptor, which may hold on to a `proceed` and thereby to this stage.

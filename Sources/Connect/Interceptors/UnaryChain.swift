@@ -83,7 +83,11 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
           }
           self.requestHook(index, visit, did: verb)
         }
-        self.inheritance.callHook(with: request.head) { function(request, proceed) }
+        if let inheritance = self.inheritance {
+          inheritance.bind(request.head.context) { function(request, proceed) }
+        } else {
+          function(request, proceed)
+        }
         return
       case .async(let body):
         self.startRun(index, request, body)
@@ -139,7 +143,11 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
           }
           self.responseHook(index, visit, did: verb)
         }
-        self.inheritance.callHook { function(response, proceed) }
+        if let inheritance = self.inheritance {
+          inheritance.bind(nil) { function(response, proceed) }
+        } else {
+          function(response, proceed)
+        }
         return
       case .async:
         self.visit += 1
@@ -222,7 +230,11 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
       switch self.stages[index] {
       case .hooks(let hooks):
         guard let function = hooks.responseFunction else { continue }
-        self.inheritance.callHook { function(Response(failure: error), Proceed { _ in }) }
+        if let inheritance = self.inheritance {
+          inheritance.bind(nil) { function(Response(failure: error), Proceed { _ in }) }
+        } else {
+          function(Response(failure: error), Proceed { _ in })
+        }
       case .async:
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
       }

@@ -122,13 +122,3 @@ extension Baggage {
     return String(decoding: bytes, as: UTF8.self)
   }
 }
-
-extension Substring {
-  /// Without spaces and tabs at its ends.
-  fileprivate var trimmed: Substring {
-    var text = self
-    while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
-    while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-    return text
-  }
-}

@@ -32,7 +32,7 @@ public final class CallLog: Sendable {
   let options: Options
   /// Whether anything is written at all.
   let hasBackend: Bool
-  private let time: TimeSource
+  private let time: ElapsedTime
   private let samplers = Mutex([LogSampler](repeating: LogSampler(), count: Event.allCases.count))
 
   /// - Parameters:
@@ -46,7 +46,7 @@ public final class CallLog: Sendable {
     self.logger = logger
     self.hasBackend = !(logger.handler is SwiftLogNoOpLogHandler)
     self.options = options
-    self.time = TimeSource(clock)
+    self.time = ElapsedTime(on: clock)
   }
 
   var now: Duration { self.time.now }

@@ -54,7 +54,7 @@ public final class CallMetrics: Sendable {
 
   private let factory: any MetricsFactory
   private let options: Options
-  private let time: TimeSource
+  private let time: ElapsedTime
   private let timers = Mutex<[Key: Timers]>([:])
 
   /// Whether there is a backend. If not, calls are not touched.
@@ -70,7 +70,7 @@ public final class CallMetrics: Sendable {
   ) {
     self.factory = factory
     self.options = options
-    self.time = TimeSource(clock)
+    self.time = ElapsedTime(on: clock)
     self.isEnabled = !(factory is NOOPMetricsHandler)
   }
 

@@ -35,12 +35,12 @@ public final class CallExplainer: Sendable {
     var decodingStart: Duration?
   }
 
-  private let time: TimeSource
+  private let time: ElapsedTime
   private let state = Mutex(State())
 
   /// - Parameter clock: What times are measured with.
   public init(clock: any Clock<Duration> = ContinuousClock()) {
-    self.time = TimeSource(clock)
+    self.time = ElapsedTime(on: clock)
   }
 
   /// What is known by now.
