@@ -11,6 +11,8 @@ class Call: JobRunner, @unchecked Sendable {
   let executor: any CallExecutor
   let method: MethodInfo
   let options: CallOptions
+  /// What is bound around hooks; nil if nothing was there to be inherited.
+  let inheritance: Inheritance?
   let writer: RequestWriter
   /// The interceptors of this call, outermost first; until they have been resolved.
   private(set) var interceptors: [any Interceptor]
@@ -36,7 +38,9 @@ class Call: JobRunner, @unchecked Sendable {
     self.client = client
     self.executor = client.executor
     self.method = method
+    let (options, inheritance) = client.inherit(options)
     self.options = options
+    self.inheritance = inheritance
     self.writer = client.writer(isUnary: streamType == .unary, requestCompression: options.requestCompression)
     self.interceptors = client.makeInterceptors(for: method, options: options)
     self.deadline = (options.timeout ?? client.config.timeout).map { client.executor.now + $0 }
@@ -97,6 +101,10 @@ class Call: JobRunner, @unchecked Sendable {
         )
       )
       return
+    }
+    if !self.options.context.isEmpty, let cancellation = self.options.context.cancellation {
+      cancellation.add(self)
+      guard !self.isOver else { return }
     }
     if let remaining = self.remainingTime {
       guard remaining > .zero else {
@@ -236,3 +244,5 @@ class Call: JobRunner, @unchecked Sendable {
     )
   }
 }
+
+extension Call: Cancellable {}

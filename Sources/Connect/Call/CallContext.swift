@@ -13,8 +13,21 @@ public struct CallContext: Sendable {
   public init() {}
 
   public subscript<Key: CallContextKey>(key: Key.Type) -> Key.Value {
-    get { self.values[ObjectIdentifier(key)] as? Key.Value ?? Key.defaultValue }
+    get {
+      guard let value = self.values[ObjectIdentifier(key)] else { return Key.defaultValue }
+      return value as? Key.Value ?? Key.defaultValue
+    }
     set { self.values[ObjectIdentifier(key)] = newValue }
+  }
+
+  /// Whether no value was ever set.
+  var isEmpty: Bool { self.values.isEmpty }
+
+  /// The values of this context, and of `outer` those that were not set here.
+  func merged(over outer: CallContext) -> CallContext {
+    var result = self
+    result.values.merge(outer.values) { own, _ in own }
+    return result
   }
 }
 

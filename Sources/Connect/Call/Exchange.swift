@@ -77,9 +77,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
     self.sentHead = head
-    if self.meter != nil, case .complete(let body) = head.body {
-      self.meter?.metrics.requestBodyBytes = body.readableBytes
-    }
+    self.meter?.willStart(head)
     self.stream = endpoint.startStream(head, handler: self)
   }
 
@@ -193,7 +191,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     guard !self.isOver else { return }
     self.sent.drop()
     self.sentHead = nil
-    self.meter?.didReceiveHead()
+    self.meter?.didReceive(head)
     self.decoder.receive(head)
     self.call.exchangeHasResults()
   }

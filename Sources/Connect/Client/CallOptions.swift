@@ -9,6 +9,9 @@ public struct CallOptions: Sendable {
   public var interceptors: [InterceptorFactory]
   /// Values for interceptors, not sent.
   public var context: CallContext
+  /// Has the last word on the interceptors of this call: is given all of them, outermost first, and gives those that
+  /// are used. For tools that look at a call from outside of its interceptors, such as one that measures them.
+  public var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?
 
   public init(
     headers: Headers = Headers(),

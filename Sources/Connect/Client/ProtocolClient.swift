@@ -106,6 +106,11 @@ public final class ProtocolClient: Sendable {
 
   /// New interceptors for a call, outermost first.
   func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
+    let interceptors = self.listedInterceptors(for: method, options: options)
+    return options.arrangement.map { $0(interceptors) } ?? interceptors
+  }
+
+  private func listedInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
     guard
       !self.config.interceptors.isEmpty || self.config.methodInterceptors != nil
         || !options.interceptors.isEmpty

@@ -20,6 +20,11 @@ public struct ProtocolClientConfig: Sendable {
   public var unaryGET: UnaryGET
   public var limits: Limits
   public var retries: Retries
+  /// What is taken along from a caller's task to the hooks of its calls, besides ``CallContext/current``.
+  public var contextPropagators: [any ContextPropagator]
+  /// How much of the time that a call inherits from what it is made for (``CallContext/deadline``) it leaves to its
+  /// caller, for an answer of its own. At least zero.
+  public var deadlineMargin: Duration
   public var logger: Logger
 
   public init(
@@ -33,6 +38,8 @@ public struct ProtocolClientConfig: Sendable {
     unaryGET: UnaryGET = .disabled,
     limits: Limits = .defaults,
     retries: Retries = .defaults,
+    contextPropagators: [any ContextPropagator] = [],
+    deadlineMargin: Duration = .milliseconds(10),
     logger: Logger = Logger(label: "connect", factory: { _ in SwiftLogNoOpLogHandler() })
   ) {
     self.host = host
@@ -45,6 +52,8 @@ public struct ProtocolClientConfig: Sendable {
     self.unaryGET = unaryGET
     self.limits = limits
     self.retries = retries
+    self.contextPropagators = contextPropagators
+    self.deadlineMargin = deadlineMargin
     self.logger = logger
   }
 }

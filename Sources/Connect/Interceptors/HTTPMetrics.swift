@@ -15,6 +15,18 @@ public struct HTTPMetrics: Sendable, Hashable {
   /// The connection that served it; nil if none did.
   public var connection: HTTPConnectionInfo?
   public var httpStatus: Int?
+  /// The name of the compression that the request announces for its messages, for example `gzip`; nil for none, for GET,
+  /// and for calls without an ``CallOptions/arrangement``, which are not looked at so closely.
+  public var requestEncoding: String?
+  /// The name of the compression that the response announces for its messages; nil as for the request.
+  public var responseEncoding: String?
+
+  /// How long the attempt waited for a connection while none was being opened for it, as far as is known; nil if none
+  /// took it.
+  public var queueing: Duration? {
+    guard let time = self.timeToConnection else { return nil }
+    return max(time - (self.connection?.setup?.total ?? .zero), .zero)
+  }
 
   public init(
     attempt: Int,
@@ -24,7 +36,9 @@ public struct HTTPMetrics: Sendable, Hashable {
     requestBodyBytes: Int = 0,
     responseBodyBytes: Int = 0,
     connection: HTTPConnectionInfo? = nil,
-    httpStatus: Int? = nil
+    httpStatus: Int? = nil,
+    requestEncoding: String? = nil,
+    responseEncoding: String? = nil
   ) {
     self.attempt = attempt
     self.duration = duration
@@ -34,5 +48,7 @@ public struct HTTPMetrics: Sendable, Hashable {
     self.responseBodyBytes = responseBodyBytes
     self.connection = connection
     self.httpStatus = httpStatus
+    self.requestEncoding = requestEncoding
+    self.responseEncoding = responseEncoding
   }
 }

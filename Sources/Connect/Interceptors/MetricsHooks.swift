@@ -21,15 +21,17 @@ struct MetricsHooks: @unchecked Sendable {
 
   private func pass(_ metrics: HTTPMetrics, from index: Int) {
     guard index >= 0 else { return }
-    self.functions[index](
-      metrics,
-      Proceed { metrics in
-        guard self.call.isOnExecutor else {
-          self.call.hop { self.pass(metrics, from: index - 1) }
-          return
-        }
-        self.pass(metrics, from: index - 1)
+    let proceed = Proceed<HTTPMetrics> { metrics in
+      guard self.call.isOnExecutor else {
+        self.call.hop { self.pass(metrics, from: index - 1) }
+        return
       }
-    )
+      self.pass(metrics, from: index - 1)
+    }
+    if let inheritance = self.call.inheritance {
+      inheritance.bind(nil) { self.functions[index](metrics, proceed) }
+    } else {
+      self.functions[index](metrics, proceed)
+    }
   }
 }

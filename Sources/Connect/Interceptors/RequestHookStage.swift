@@ -10,6 +10,8 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
   private unowned let owner: Owner
   /// Retained by every `proceed` that is handed out; see ``UnaryChain``.
   private unowned let call: Call
+  /// Of the call, which may be gone when hooks are told of that.
+  private let inheritance: Inheritance?
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
   private var isHeadWaiting = false
@@ -21,6 +23,7 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
     self.hooks = hooks
     self.owner = owner
     self.call = owner.call
+    self.inheritance = owner.call.inheritance
     self.maximumWaiting = maximumWaiting
   }
 
@@ -38,32 +41,36 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
       }
       let id = self.window.appendWaiting(part)
       self.isHeadWaiting = true
-      function(
-        request,
-        Proceed { [call] verb in
-          guard call.isOnExecutor else {
-            call.hop { self.head(id, did: verb) }
-            return
-          }
-          self.head(id, did: verb)
+      let proceed = Hooks.RequestProceed { [call] verb in
+        guard call.isOnExecutor else {
+          call.hop { self.head(id, did: verb) }
+          return
         }
-      )
+        self.head(id, did: verb)
+      }
+      if let inheritance = self.inheritance {
+        inheritance.bind(request.head.context) { function(request, proceed) }
+      } else {
+        function(request, proceed)
+      }
     case .message(let message):
       guard let function = self.hooks.requestMessageFunction else {
         self.window.appendReady(part)
         return
       }
       let id = self.window.appendWaiting(part)
-      function(
-        message,
-        Proceed { [call] verb in
-          guard call.isOnExecutor else {
-            call.hop { self.message(id, did: verb) }
-            return
-          }
-          self.message(id, did: verb)
+      let proceed = Hooks.DataProceed { [call] verb in
+        guard call.isOnExecutor else {
+          call.hop { self.message(id, did: verb) }
+          return
         }
-      )
+        self.message(id, did: verb)
+      }
+      if let inheritance = self.inheritance {
+        inheritance.bind(nil) { function(message, proceed) }
+      } else {
+        function(message, proceed)
+      }
     case .end:
       self.window.appendReady(part)
     }

@@ -8,6 +8,8 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
   private unowned let owner: Owner
   /// Retained by every `proceed` that is handed out; see ``UnaryChain``.
   private unowned let call: Call
+  /// Of the call, which may be gone when hooks are told of that.
+  private let inheritance: Inheritance?
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
   /// Whether the end has come here, or was put here by the hook.
@@ -20,6 +22,7 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     self.hooks = hooks
     self.owner = owner
     self.call = owner.call
+    self.inheritance = owner.call.inheritance
     self.maximumWaiting = maximumWaiting
   }
 
@@ -35,16 +38,18 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
       return
     }
     let id = self.window.appendWaiting(result)
-    function(
-      result,
-      Proceed { [call] verb in
-        guard call.isOnExecutor else {
-          call.hop { self.result(id, did: verb) }
-          return
-        }
-        self.result(id, did: verb)
+    let proceed = Hooks.ResultProceed { [call] verb in
+      guard call.isOnExecutor else {
+        call.hop { self.result(id, did: verb) }
+        return
       }
-    )
+      self.result(id, did: verb)
+    }
+    if let inheritance = self.inheritance {
+      inheritance.bind(nil) { function(result, proceed) }
+    } else {
+      function(result, proceed)
+    }
   }
 
   private func result(_ id: Int, did verb: StreamResultVerb<Owner.ResponseMessage>) {
@@ -101,7 +106,12 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     guard !self.isClosed else { return }
     self.isClosed = true
     self.window.removeAll()
-    self.hooks.streamResultFunction?(.failed(error), Proceed { _ in })
+    guard let function = self.hooks.streamResultFunction else { return }
+    if let inheritance = self.inheritance {
+      inheritance.bind(nil) { function(.failed(error), Proceed { _ in }) }
+    } else {
+      function(.failed(error), Proceed { _ in })
+    }
   }
 
   /// Lets go of the interceptor, which may hold on to a `proceed` and thereby to this stage.

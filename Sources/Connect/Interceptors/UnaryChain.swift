@@ -34,6 +34,8 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   /// Not retained, since the call owns the chain: each `proceed` that is handed out retains the call, so that
   /// it ends when the last one is thrown away uncalled.
   private unowned let call: Call
+  /// Of the call, which may be gone when hooks are told of that.
+  private let inheritance: Inheritance?
   private let level: StaticString
   private var stages: [Stage]
   private var isReleased = false
@@ -51,6 +53,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
 
   init(call: Call, level: StaticString, stages: [Stage]) {
     self.call = call
+    self.inheritance = call.inheritance
     self.level = level
     self.stages = stages
   }
@@ -85,7 +88,12 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
         self.position = .requestHook(index, given: request.head)
         let owner = self.requestOwner ?? self.makeRequestOwner()
         self.requestOwner = owner
-        function(request, Proceed(owner, visit: self.visit, of: self.call))
+        let proceed = Proceed(owner, visit: self.visit, of: self.call)
+        if let inheritance = self.inheritance {
+          inheritance.bind(request.head.context) { function(request, proceed) }
+        } else {
+          function(request, proceed)
+        }
         return
       }
       if let body = self.stages[index].asyncBody {
@@ -133,7 +141,12 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
         self.position = .responseHook(index, given: response)
         let owner = self.responseOwner ?? self.makeResponseOwner()
         self.responseOwner = owner
-        function(response, Proceed(owner, visit: self.visit, of: self.call))
+        let proceed = Proceed(owner, visit: self.visit, of: self.call)
+        if let inheritance = self.inheritance {
+          inheritance.bind(nil) { function(response, proceed) }
+        } else {
+          function(response, proceed)
+        }
         return
       }
       if self.stages[index].asyncBody != nil {
@@ -212,8 +225,12 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     for index in stride(from: last, through: 0, by: -1) {
       if self.stages[index].asyncBody != nil {
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
-      } else {
-        self.stages[index].hooks.responseFunction?(Response(failure: error), Proceed { _ in })
+      } else if let function = self.stages[index].hooks.responseFunction {
+        if let inheritance = self.inheritance {
+          inheritance.bind(nil) { function(Response(failure: error), Proceed { _ in }) }
+        } else {
+          function(Response(failure: error), Proceed { _ in })
+        }
       }
     }
     self.endRuns(inside: -1)

@@ -160,10 +160,31 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
   public var isReused: Bool
   /// The peer's address as text, if known.
   public var remoteAddress: String?
+  /// What it took to open the connection; nil if it is reused, or if that is not known.
+  public var setup: Setup?
 
-  public init(version: Version, isReused: Bool, remoteAddress: String? = nil) {
+  /// What it took to open a connection. It may have begun before the stream that waited for it.
+  public struct Setup: Sendable, Hashable {
+    /// Finding the addresses of the host's name.
+    public var nameResolution: Duration
+    /// Connecting to one of them, or to the socket.
+    public var connecting: Duration
+    /// The TLS handshake; nil without TLS.
+    public var tls: Duration?
+
+    public init(nameResolution: Duration, connecting: Duration, tls: Duration? = nil) {
+      self.nameResolution = nameResolution
+      self.connecting = connecting
+      self.tls = tls
+    }
+
+    public var total: Duration { self.nameResolution + self.connecting + (self.tls ?? .zero) }
+  }
+
+  public init(version: Version, isReused: Bool, remoteAddress: String? = nil, setup: Setup? = nil) {
     self.version = version
     self.isReused = isReused
     self.remoteAddress = remoteAddress
+    self.setup = setup
   }
 }

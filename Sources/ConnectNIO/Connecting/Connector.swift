@@ -39,7 +39,14 @@ struct Connector: Sendable {
   ) {
     let timeout = max(TimeAmount(self.configuration.timeouts.connect), .nanoseconds(1))
     let deadline = NIODeadline.now() + timeout
+    attempt.times = ConnectionTimes()
+    let boundAttempt = NIOLoopBound(attempt, eventLoop: eventLoop)
     let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout)
+      // Called for the channel to each address that is tried, so first when one is known.
+      .channelInitializer { channel in
+        boundAttempt.value.times.didResolve()
+        return channel.eventLoop.makeSucceededVoidFuture()
+      }
     let connected =
       switch self.origin.scheme {
       case .http, .https: bootstrap.connect(host: self.origin.host, port: self.origin.port)
@@ -54,6 +61,7 @@ struct Connector: Sendable {
           channel.close(promise: nil)
           return
         }
+        attempt.times.didConnect()
         if let tls {
           self.startTLS(tls, on: channel, for: attempt, deadline: deadline)
         } else {
@@ -89,6 +97,7 @@ struct Connector: Sendable {
         switch result {
         case .failure(let error): attempt.closed(error)
         case .success(let negotiated):
+          attempt.times.didShakeHands()
           self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline)
         }
       }
@@ -161,6 +170,7 @@ struct Connector: Sendable {
       delegate: attempt,
       logger: self.logger
     )
+    connection.setup = attempt.times.setup
     attempt.established(connection, version: .http1)
     try channel.pipeline.syncOperations.addHTTP1(connection, configuration: self.configuration.http1)
   }
@@ -178,6 +188,7 @@ struct Connector: Sendable {
       delegate: attempt,
       logger: self.logger
     )
+    connection.setup = attempt.times.setup
     attempt.established(connection, version: .http2)
     try channel.pipeline.syncOperations.addHandler(connection)
     // The connection can serve once the server has sent its settings.

@@ -41,6 +41,8 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   private var streamsServed = 0
   private var isFlushScheduled = false
   var isReadWithheld = false
+  /// What it took to open this connection.
+  var setup: HTTPConnectionInfo.Setup?
   /// TLS ended without its close_notify: the end of the connection proves nothing.
   var sawUncleanShutdown = false
 
@@ -170,7 +172,8 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
       let info = HTTPConnectionInfo(
         version: .http1,
         isReused: self.streamsServed > 0,
-        remoteAddress: self.remoteAddress
+        remoteAddress: self.remoteAddress,
+        setup: self.streamsServed > 0 ? nil : self.setup
       )
       self.streamsServed += 1
       stream.handler?.streamDidStart(on: info)

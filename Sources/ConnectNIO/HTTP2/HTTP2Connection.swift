@@ -64,6 +64,8 @@ final class HTTP2Connection: StreamConnection {
   /// The last error of the channel, which explains why it is closed afterwards.
   var channelError: (any Error)?
   var hasServedStream = false
+  /// What it took to open this connection.
+  var setup: HTTPConnectionInfo.Setup?
   lazy var remoteAddress: String? = self.channel.remoteAddress.flatMap { RemoteAddress.text($0) }
 
   var keepaliveTask: Scheduled<Void>?
@@ -216,7 +218,8 @@ extension HTTP2Connection {
       let info = HTTPConnectionInfo(
         version: .http2,
         isReused: self.hasServedStream,
-        remoteAddress: self.remoteAddress
+        remoteAddress: self.remoteAddress,
+        setup: self.hasServedStream ? nil : self.setup
       )
       self.hasServedStream = true
       handler.streamDidStart(on: info)

@@ -13,6 +13,8 @@ final class PooledConnection: StreamConnectionDelegate {
   private(set) var connection: (any StreamConnection)?
   /// The channel of the TLS handshake, to be closed if the attempt is given up.
   var channel: (any Channel)?
+  /// How far the attempt has got, and when.
+  var times = ConnectionTimes()
   /// Limits the time until the connection can serve.
   var timer: Scheduled<Void>?
   /// Set when the pool gave up the attempt; what comes of it is closed at once.

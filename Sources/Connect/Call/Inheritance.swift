@@ -1,0 +1,51 @@
+/// What a call takes along from the task that makes it, to where its hooks run.
+final class Inheritance: Sendable {
+  private let context: CallContext
+  private let propagators: [any ContextPropagator]
+
+  /// - Parameter context: The call's, with all that it has inherited.
+  init(context: CallContext, propagators: [any ContextPropagator]) {
+    self.context = context
+    self.propagators = propagators
+  }
+
+  /// Runs a hook, or what calls one, with what the call has inherited bound.
+  ///
+  /// - Parameter context: That of the request which the hook is given, since another hook may have changed it; nil for
+  ///   the call's.
+  func bind(_ context: CallContext?, around hook: () -> Void) {
+    let context = context ?? self.context
+    CallContext.$current.withValue(context) {
+      self.bind(context, from: 0, around: hook)
+    }
+  }
+
+  private func bind(_ context: CallContext, from index: Int, around hook: () -> Void) {
+    guard index < self.propagators.count else {
+      hook()
+      return
+    }
+    self.propagators[index].bind(context) { self.bind(context, from: index + 1, around: hook) }
+  }
+}
+
+extension ProtocolClient {
+  /// The options of a call that is made here and now, with what it inherits; that is to be bound around its hooks, if
+  /// there is anything. To be called in the caller's task.
+  func inherit(_ options: CallOptions) -> (CallOptions, Inheritance?) {
+    let current = CallContext.current
+    let propagators = self.config.contextPropagators
+    guard current != nil || !propagators.isEmpty || !options.context.isEmpty else { return (options, nil) }
+    var options = options
+    if let current { options.context = options.context.merged(over: current) }
+    for propagator in propagators { propagator.capture(into: &options.context) }
+    if let deadline = options.context.deadline {
+      let inherited = max(deadline.remaining - max(self.config.deadlineMargin, .zero), .zero)
+      let timeout = (options.timeout ?? self.config.timeout).map { min($0, inherited) } ?? inherited
+      options.timeout = timeout
+      options.context.deadline = deadline.moved(toRemaining: timeout)
+    }
+    let bindsNothing = current == nil && (propagators.isEmpty || options.context.isEmpty)
+    return (options, bindsNothing ? nil : Inheritance(context: options.context, propagators: propagators))
+  }
+}

@@ -1,0 +1,77 @@
+public import Connect
+public import Logging
+
+extension CallLog {
+  /// What is logged, and at which level. A level of nil is: not at all.
+  public struct Options: Sendable {
+    /// A call begins, or another attempt of it.
+    public var startLevel: Logger.Level?
+    /// A message is sent or received. Only with a ``messageFormatter``.
+    public var messageLevel: Logger.Level?
+    /// A call has ended well.
+    public var successLevel: Logger.Level?
+    /// A call has failed.
+    public var failureLevel: @Sendable (ConnectError) -> Logger.Level?
+    /// Which lines are logged when there are many; nil for all.
+    public var sampling: LogSampling?
+    /// Whether a call's headers and trailers are logged with its end, as they go to the network and come from it.
+    public var logsHeaders: Bool
+    /// The names of headers whose values are replaced by `<redacted>`, in any case.
+    public var redactedHeaders: Set<String> {
+      didSet { self.redactedHeaders = Self.lowercased(self.redactedHeaders) }
+    }
+    /// Makes the text of a message; nil for no messages in the log. It gets the method's own types. Runs on the call's
+    /// executor, and only for what is logged.
+    public var messageFormatter: (@Sendable (any Sendable) -> String)?
+    /// How much of a message, a header or an error's message is logged, in characters. The rest is cut off.
+    public var maximumLength: Int
+
+    public init(
+      startLevel: Logger.Level? = .trace,
+      messageLevel: Logger.Level? = .debug,
+      successLevel: Logger.Level? = .debug,
+      failureLevel: @escaping @Sendable (ConnectError) -> Logger.Level? = Options.failureLevel,
+      sampling: LogSampling? = nil,
+      logsHeaders: Bool = false,
+      redactedHeaders: Set<String> = Options.redactedHeaders,
+      messageFormatter: (@Sendable (any Sendable) -> String)? = nil,
+      maximumLength: Int = 1024
+    ) {
+      self.startLevel = startLevel
+      self.messageLevel = messageLevel
+      self.successLevel = successLevel
+      self.failureLevel = failureLevel
+      self.sampling = sampling
+      self.logsHeaders = logsHeaders
+      self.redactedHeaders = Self.lowercased(redactedHeaders)
+      self.messageFormatter = messageFormatter
+      self.maximumLength = maximumLength
+    }
+
+    /// Starts at trace, successes at debug, failures by ``failureLevel(_:)``; all lines, no headers, no messages.
+    public static var defaults: Options { Options() }
+
+    /// `warning` for errors that point at a service out of order (unknown, deadline_exceeded, unimplemented, internal,
+    /// unavailable, data_loss), `debug` for calls that the caller cancelled, `info` for all others, which are answers.
+    public static func failureLevel(_ error: ConnectError) -> Logger.Level {
+      switch error.code {
+      case .unknown, .deadlineExceeded, .unimplemented, .internalError, .unavailable, .dataLoss: .warning
+      case .canceled: .debug
+      default: .info
+      }
+    }
+
+    /// Headers that carry credentials.
+    public static var redactedHeaders: Set<String> {
+      [
+        "authorization", "proxy-authorization", "cookie", "set-cookie", "api-key", "x-api-key",
+        "x-auth-token", "x-access-token", "x-csrf-token", "x-amz-security-token", "x-goog-api-key",
+        "x-goog-iam-authorization-token", "x-forwarded-client-cert",
+      ]
+    }
+
+    private static func lowercased(_ names: Set<String>) -> Set<String> {
+      Set(names.map { $0.lowercased() })
+    }
+  }
+}

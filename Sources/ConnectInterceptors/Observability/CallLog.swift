@@ -1,0 +1,99 @@
+internal import Connect
+public import Logging
+internal import Synchronization
+
+/// The log of a client's calls, with swift-log. Made once; ``LoggingInterceptor`` writes into it.
+///
+/// Lines are short and constant ("call completed", "call failed", …); what they are about is in their metadata, named
+/// as in OpenTelemetry's semantic conventions where those have a name:
+///
+/// | metadata | for example |
+/// | --- | --- |
+/// | `rpc.system.name` | `connectrpc`; `grpc` for gRPC and gRPC-Web |
+/// | `rpc.method` | `connectrpc.eliza.v1.ElizaService/Say` |
+/// | `server.address`, `server.port` | `demo.connectrpc.com`, `443` |
+/// | `request.id` | the context's `requestID`, if ``ContextInterceptor`` or the caller has set it |
+/// | `rpc.response.status_code` | `OK`, `NOT_FOUND` (gRPC); `not_found` (Connect, absent on success) |
+/// | `error` | the error's message |
+/// | `duration_ms` | `12.345` |
+/// | `attempts` | `2`; absent if nothing went to the network |
+/// | `messages.sent`, `messages.received` | for streams |
+/// | `message` | what the formatter has made of a message |
+/// | `http.response.status_code`, `http.request.body.size`, `http.response.body.size`, `network.peer.address` | of the last attempt that has ended |
+/// | `rpc.request.metadata.<name>`, `rpc.response.metadata.<name>` | headers and trailers, if asked for |
+/// | `suppressed` | how many such lines were left out before this one, by sampling |
+public final class CallLog: Sendable {
+  /// What lines are counted apart.
+  enum Event: Int, CaseIterable {
+    case start, message, success, failure
+  }
+
+  let logger: Logger
+  let options: Options
+  /// Whether anything is written at all.
+  let hasBackend: Bool
+  private let time: ElapsedTime
+  private let samplers = Mutex([LogSampler](repeating: LogSampler(), count: Event.allCases.count))
+
+  /// - Parameters:
+  ///   - logger: Where lines go. Its level decides which.
+  ///   - clock: What durations, and the intervals of sampling, are measured with.
+  public init(
+    logger: Logger,
+    options: Options = .defaults,
+    clock: any Clock<Duration> = ContinuousClock()
+  ) {
+    self.logger = logger
+    self.hasBackend = !(logger.handler is SwiftLogNoOpLogHandler)
+    self.options = options
+    self.time = ElapsedTime(on: clock)
+  }
+
+  var now: Duration { self.time.now }
+
+  /// Whether lines of a level are written.
+  func isEnabled(_ level: Logger.Level?) -> Bool {
+    guard let level else { return false }
+    return self.logger.logLevel <= level
+  }
+
+  /// Writes a line, if its level is enabled and it is its turn.
+  func write(
+    _ event: Event,
+    _ level: Logger.Level?,
+    _ text: Logger.Message,
+    _ metadata: () -> Logger.Metadata
+  ) {
+    guard let level, self.logger.logLevel <= level else { return }
+    var suppressed = 0
+    if let sampling = self.options.sampling {
+      let now = self.time.now
+      guard let count = self.samplers.withLock({ $0[event.rawValue].take(sampling, at: now) }) else { return }
+      suppressed = count
+    }
+    var metadata = metadata()
+    if suppressed > 0 { metadata["suppressed"] = "\(suppressed)" }
+    self.logger.log(level: level, text, metadata: metadata)
+  }
+
+  /// Adds headers, redacted and cut.
+  func add(_ headers: Headers, as prefix: String, to metadata: inout Logger.Metadata) {
+    var values: [String: [String]] = [:]
+    for field in headers {
+      values[field.name, default: []].append(
+        self.options.redactedHeaders.contains(field.name) ? "<redacted>" : self.cut(field.value)
+      )
+    }
+    for (name, values) in values {
+      metadata[prefix + name] = values.count == 1 ? "\(values[0])" : .array(values.map { "\($0)" })
+    }
+  }
+
+  /// `text`, or its beginning if it is too long.
+  func cut(_ text: String) -> String {
+    guard text.utf8.count > self.options.maximumLength, text.count > self.options.maximumLength else {
+      return text
+    }
+    return text.prefix(self.options.maximumLength) + "…"
+  }
+}

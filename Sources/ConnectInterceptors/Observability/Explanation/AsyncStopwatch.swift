@@ -1,0 +1,32 @@
+internal import Synchronization
+
+/// The stopwatch of one run of an async interceptor, which an interceptor may stop and start from several tasks.
+final class AsyncStopwatch: Sendable {
+  private let index: Int
+  private let explainer: CallExplainer
+  private let visit: Mutex<CallExplainer.Visit?>
+
+  /// One that runs, on the way down.
+  init(_ index: Int, _ explainer: CallExplainer) {
+    self.index = index
+    self.explainer = explainer
+    self.visit = Mutex(explainer.begin(index, .request))
+  }
+
+  func start(_ direction: CallExplainer.Direction) {
+    let next = self.explainer.begin(self.index, direction)
+    self.replace(with: next)
+  }
+
+  func stop() {
+    self.replace(with: nil)
+  }
+
+  private func replace(with next: CallExplainer.Visit?) {
+    let earlier = self.visit.withLock { visit in
+      defer { visit = next }
+      return visit
+    }
+    if let earlier { self.explainer.end(earlier) }
+  }
+}

@@ -1,0 +1,189 @@
+public import Connect
+internal import Synchronization
+
+/// Explains one call: where its time went, in each interceptor and in each attempt, and what it cost.
+///
+/// ```swift
+/// let explainer = CallExplainer()
+/// let response = await client.unary(say, request, options: CallOptions().explained(by: explainer))
+/// print(explainer.explanation)
+/// ```
+///
+/// It puts a stopwatch around each interceptor of the call; other calls are not slowed down. One explainer is for one
+/// call.
+public final class CallExplainer: Sendable {
+  /// Which way a value goes through an interceptor.
+  enum Direction { case request, response }
+
+  /// One visit of a value at an interceptor, from when it comes until the interceptor proceeds.
+  struct Visit: Hashable {
+    fileprivate let number: Int
+  }
+
+  fileprivate struct OpenVisit {
+    let interceptor: Int
+    let direction: Direction
+    let start: Duration
+  }
+
+  private struct State {
+    var explanation = CallExplanation()
+    var start: Duration?
+    var openVisits: [Visit: OpenVisit] = [:]
+    var visitCount = 0
+    var encodingStart: Duration?
+    var decodingStart: Duration?
+  }
+
+  private let time: ElapsedTime
+  private let state = Mutex(State())
+
+  /// - Parameter clock: What times are measured with.
+  public init(clock: any Clock<Duration> = ContinuousClock()) {
+    self.time = ElapsedTime(on: clock)
+  }
+
+  /// What is known by now.
+  public var explanation: CallExplanation {
+    let now = self.time.now
+    return self.state.withLock { state in
+      var explanation = state.explanation
+      if let start = state.start { explanation.duration = now - start }
+      return explanation
+    }
+  }
+
+  /// Puts a stopwatch around each interceptor of a call, and one around and one inside of them all.
+  ///
+  /// - Parameter interceptors: Those of the call, outermost first.
+  func arrange(_ interceptors: [any Interceptor]) -> [any Interceptor] {
+    self.state.withLock { state in
+      state = State()
+      state.explanation.interceptors = interceptors.map {
+        CallExplanation.InterceptorTime(name: "\(type(of: $0))")
+      }
+    }
+    let timed: [any Interceptor] = interceptors.enumerated().map { index, interceptor in
+      TimedInterceptor(interceptor, index, self)
+    }
+    return [OuterProbe(self)] + timed + [InnerProbe(self)]
+  }
+
+  // MARK: The call
+
+  func callDidBegin(_ method: MethodInfo, _ server: Origin) {
+    let now = self.time.now
+    self.state.withLock { state in
+      guard state.start == nil else { return }  // Another attempt.
+      state.start = now
+      state.explanation.method = SemanticConventions.methodName(inPath: method.path)
+      state.explanation.server = server.description
+    }
+  }
+
+  func callDidEnd(_ code: Code) {
+    let now = self.time.now
+    self.state.withLock { state in
+      guard let start = state.start else { return }
+      state.start = nil
+      for visit in state.openVisits.values { state.explanation.add(now - visit.start, visit) }
+      state.openVisits = [:]
+      state.explanation.code = code
+      state.explanation.duration = now - start
+    }
+  }
+
+  // MARK: Interceptors
+
+  func begin(_ interceptor: Int, _ direction: Direction) -> Visit {
+    let now = self.time.now
+    return self.state.withLock { state in
+      state.visitCount += 1
+      let visit = Visit(number: state.visitCount)
+      state.openVisits[visit] = OpenVisit(interceptor: interceptor, direction: direction, start: now)
+      return visit
+    }
+  }
+
+  func end(_ visit: Visit) {
+    let now = self.time.now
+    self.state.withLock { state in
+      guard let open = state.openVisits.removeValue(forKey: visit) else { return }
+      state.explanation.add(now - open.start, open)
+    }
+  }
+
+  // MARK: Codec
+
+  func encodingDidBegin() {
+    let now = self.time.now
+    self.state.withLock { $0.encodingStart = now }
+  }
+
+  func encodingDidEnd() {
+    let now = self.time.now
+    self.state.withLock { state in
+      guard let start = state.encodingStart else { return }
+      state.encodingStart = nil
+      state.explanation.encoding += now - start
+    }
+  }
+
+  func decodingDidBegin() {
+    let now = self.time.now
+    self.state.withLock { $0.decodingStart = now }
+  }
+
+  func decodingDidEnd() {
+    let now = self.time.now
+    self.state.withLock { state in
+      guard let start = state.decodingStart else { return }
+      state.decodingStart = nil
+      state.explanation.decoding += now - start
+    }
+  }
+
+  // MARK: Attempts
+
+  func attemptDidBegin() {
+    let now = self.time.now
+    self.state.withLock { state in
+      let start = state.start.map { now - $0 } ?? .zero
+      state.explanation.attempts.append(CallExplanation.Attempt(start: start))
+    }
+  }
+
+  func updateAttempt(_ update: (inout CallExplanation.Attempt) -> Void) {
+    self.state.withLock { state in
+      guard let last = state.explanation.attempts.indices.last else { return }
+      update(&state.explanation.attempts[last])
+    }
+  }
+
+  func attemptDidCost(_ metrics: HTTPMetrics) {
+    self.state.withLock { state in
+      // They come in the order of the attempts, though perhaps when the next has begun.
+      guard let index = state.explanation.attempts.firstIndex(where: { $0.metrics == nil }) else { return }
+      state.explanation.attempts[index].metrics = metrics
+    }
+  }
+}
+
+extension CallExplanation {
+  fileprivate mutating func add(_ duration: Duration, _ visit: CallExplainer.OpenVisit) {
+    switch visit.direction {
+    case .request: self.interceptors[visit.interceptor].request += duration
+    case .response: self.interceptors[visit.interceptor].response += duration
+    }
+  }
+}
+
+extension CallOptions {
+  /// The same options for one call that is explained.
+  public func explained(by explainer: CallExplainer) -> CallOptions {
+    var options = self
+    let inner = self.arrangement
+    options.arrangement = { explainer.arrange(inner?($0) ?? $0) }
+    return options
+  }
+}

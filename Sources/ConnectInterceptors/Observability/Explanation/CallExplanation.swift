@@ -1,0 +1,103 @@
+public import Connect
+
+/// Where the time of one call went, and what it cost. Made by a ``CallExplainer``; `description` has it all as text.
+public struct CallExplanation: Sendable {
+  /// The time that one interceptor took until it proceeded, in all attempts, without what is inside of it.
+  public struct InterceptorTime: Sendable, Hashable {
+    /// The name of its type.
+    public var name: String
+    /// On the way down: with the request and its messages.
+    public var request = Duration.zero
+    /// On the way up: with the response, and each of its messages.
+    public var response = Duration.zero
+  }
+
+  /// One attempt on the network.
+  public struct Attempt: Sendable, Hashable {
+    /// When it left the interceptors, from the start of the call.
+    public var start: Duration
+    /// How it ended; nil if that was not waited for, or not yet.
+    public var code: Code?
+    /// The bytes of the request's messages, before compression.
+    public var requestMessageBytes = 0
+    /// The bytes of the response's messages, after decompression.
+    public var responseMessageBytes = 0
+    /// What it cost on the wire; nil if it has not ended yet.
+    public var metrics: HTTPMetrics?
+  }
+
+  /// `package.Service/Method`.
+  public var method = ""
+  /// The host that the call was made to.
+  public var server = ""
+  /// How the call ended; nil if it has not.
+  public var code: Code?
+  /// From the first interceptor to the end of the call, or until now.
+  public var duration = Duration.zero
+  /// Outermost first.
+  public var interceptors: [InterceptorTime] = []
+  /// Making bytes of messages.
+  public var encoding = Duration.zero
+  /// Making messages of bytes.
+  public var decoding = Duration.zero
+  /// In the order of their start. None if an interceptor answered the call.
+  public var attempts: [Attempt] = []
+}
+
+// MARK: - Text
+
+extension CallExplanation: CustomStringConvertible {
+  /// Several lines, times in milliseconds.
+  public var description: String {
+    var lines = [
+      "\(self.method) at \(self.server): \(self.code?.name ?? "not over") after \(self.duration.text)"
+    ]
+    for interceptor in self.interceptors {
+      lines.append(
+        "  \(interceptor.name): \(interceptor.request.text) down, \(interceptor.response.text) up"
+      )
+    }
+    lines.append("  encoding \(self.encoding.text), decoding \(self.decoding.text)")
+    for (index, attempt) in self.attempts.enumerated() {
+      lines.append("  attempt \(index + 1), after \(attempt.start.text): \(attempt.code?.name ?? "given up")")
+      lines.append(contentsOf: attempt.metrics?.lines(attempt) ?? [])
+    }
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension HTTPMetrics {
+  fileprivate func lines(_ attempt: CallExplanation.Attempt) -> [String] {
+    var lines: [String] = []
+    if let connection = self.connection {
+      let kind = connection.isReused ? "an open connection" : "a new connection"
+      let peer = connection.remoteAddress.map { " to \($0)" } ?? ""
+      let waited = self.timeToConnection ?? .zero
+      lines.append("\(waited.text) until \(kind), \(connection.version.rawValue)\(peer)")
+      if let setup = connection.setup {
+        lines.append(
+          "  name resolution \(setup.nameResolution.text), connecting \(setup.connecting.text)"
+            + (setup.tls.map { ", TLS \($0.text)" } ?? "") + ", queueing \((self.queueing ?? .zero).text)"
+        )
+      }
+    } else {
+      lines.append("no connection")
+    }
+    if let time = self.timeToHeaders {
+      lines.append("\(time.text) until the response's head" + (self.httpStatus.map { ", HTTP \($0)" } ?? ""))
+    }
+    lines.append("\(self.duration.text) until its end")
+    lines.append(
+      "sent \(self.requestBodyBytes) bytes for \(attempt.requestMessageBytes) of messages"
+        + (self.requestEncoding.map { " in \($0)" } ?? "")
+        + ", received \(self.responseBodyBytes) for \(attempt.responseMessageBytes)"
+        + (self.responseEncoding.map { " in \($0)" } ?? "")
+    )
+    return lines.map { "    \($0)" }
+  }
+}
+
+extension Duration {
+  /// In milliseconds with three decimals.
+  fileprivate var text: String { "\(self.milliseconds) ms" }
+}

@@ -1,0 +1,152 @@
+internal import Connect
+internal import NIOCore
+
+/// Stands around all interceptors of an explained call: sees its start and its end, and where bytes begin on the way
+/// down and end on the way up.
+struct OuterProbe: Interceptor {
+  let explainer: CallExplainer
+
+  init(_ explainer: CallExplainer) { self.explainer = explainer }
+
+  func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    UnaryMessageFunction(
+      requestFunction: { request, proceed in
+        self.explainer.callDidBegin(method.info, request.url.origin)
+        proceed(.success(request))
+      },
+      responseFunction: { response, proceed in
+        self.explainer.callDidEnd(response.code)
+        proceed(response)
+      }
+    )
+  }
+
+  func streamMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamMessageFunction<Input, Output> {
+    StreamMessageFunction(
+      requestFunction: { request, proceed in
+        self.explainer.callDidBegin(method.info, request.url.origin)
+        proceed(.success(request))
+      },
+      streamResultFunction: { result, proceed in
+        if case .complete(let code, _, _) = result { self.explainer.callDidEnd(code) }
+        proceed(result)
+      }
+    )
+  }
+
+  func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in
+        self.explainer.encodingDidEnd()
+        proceed(.success(request))
+      },
+      responseFunction: { response, proceed in
+        self.explainer.decodingDidBegin()
+        proceed(response)
+      }
+    )
+  }
+
+  func streamFunction() -> StreamFunction {
+    StreamFunction(
+      requestDataFunction: { bytes, proceed in
+        self.explainer.encodingDidEnd()
+        proceed(bytes)
+      },
+      streamResultFunction: { result, proceed in
+        if case .message = result { self.explainer.decodingDidBegin() }
+        proceed(result)
+      }
+    )
+  }
+}
+
+/// Stands inside of all interceptors of an explained call: sees where messages end on the way down and begin on the way
+/// up, and each attempt.
+struct InnerProbe: Interceptor {
+  let explainer: CallExplainer
+
+  init(_ explainer: CallExplainer) { self.explainer = explainer }
+
+  func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    UnaryMessageFunction(
+      requestFunction: { request, proceed in
+        self.explainer.encodingDidBegin()
+        proceed(.success(request))
+      },
+      responseFunction: { response, proceed in
+        self.explainer.decodingDidEnd()
+        proceed(response)
+      }
+    )
+  }
+
+  func streamMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamMessageFunction<Input, Output> {
+    StreamMessageFunction(
+      requestMessageFunction: { message, proceed in
+        self.explainer.encodingDidBegin()
+        proceed(message)
+      },
+      streamResultFunction: { result, proceed in
+        if case .message = result { self.explainer.decodingDidEnd() }
+        proceed(result)
+      }
+    )
+  }
+
+  func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      requestFunction: { request, proceed in
+        self.explainer.attemptDidBegin()
+        self.explainer.updateAttempt { $0.requestMessageBytes = request.message.readableBytes }
+        proceed(.success(request))
+      },
+      responseFunction: { response, proceed in
+        self.explainer.updateAttempt {
+          $0.code = response.code
+          $0.responseMessageBytes = response.message.readableBytes
+        }
+        proceed(response)
+      },
+      responseMetricsFunction: { metrics, proceed in
+        self.explainer.attemptDidCost(metrics)
+        proceed(metrics)
+      }
+    )
+  }
+
+  func streamFunction() -> StreamFunction {
+    StreamFunction(
+      requestFunction: { request, proceed in
+        self.explainer.attemptDidBegin()
+        proceed(.success(request))
+      },
+      requestDataFunction: { bytes, proceed in
+        self.explainer.updateAttempt { $0.requestMessageBytes += bytes.readableBytes }
+        proceed(bytes)
+      },
+      streamResultFunction: { result, proceed in
+        self.explainer.updateAttempt { attempt in
+          switch result {
+          case .headers: break
+          case .message(let bytes): attempt.responseMessageBytes += bytes.readableBytes
+          case .complete(let code, _, _): attempt.code = code
+          }
+        }
+        proceed(result)
+      },
+      responseMetricsFunction: { metrics, proceed in
+        self.explainer.attemptDidCost(metrics)
+        proceed(metrics)
+      }
+    )
+  }
+}

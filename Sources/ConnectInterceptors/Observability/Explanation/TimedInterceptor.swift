@@ -1,0 +1,212 @@
+internal import Connect
+
+/// An interceptor with a stopwatch around each of its hooks, which runs from when the hook is called until it proceeds.
+struct TimedInterceptor: Interceptor {
+  private let base: any Interceptor
+  private let index: Int
+  private let explainer: CallExplainer
+
+  init(_ base: any Interceptor, _ index: Int, _ explainer: CallExplainer) {
+    self.base = base
+    self.index = index
+    self.explainer = explainer
+  }
+
+  // MARK: Hooks
+
+  func unaryFunction() -> UnaryFunction { self.timed(self.base.unaryFunction()) }
+
+  func streamFunction() -> StreamFunction { self.timed(self.base.streamFunction()) }
+
+  func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    self.timed(self.base.unaryMessageFunction(method))
+  }
+
+  func streamMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> StreamMessageFunction<Input, Output> {
+    self.timed(self.base.streamMessageFunction(method))
+  }
+
+  private func timed<Message, Response>(
+    _ hooks: UnaryHooks<Message, Response>
+  ) -> UnaryHooks<Message, Response> {
+    let (index, explainer) = (self.index, self.explainer)
+    return UnaryHooks(
+      requestFunction: hooks.requestFunction.map { function in
+        { request, proceed in
+          let visit = explainer.begin(index, .request)
+          function(
+            request,
+            Proceed { verb in
+              explainer.end(visit)
+              proceed.pass(verb)
+            }
+          )
+        }
+      },
+      responseFunction: hooks.responseFunction.map { function in
+        { response, proceed in
+          let visit = explainer.begin(index, .response)
+          function(
+            response,
+            Proceed { verb in
+              explainer.end(visit)
+              proceed.pass(verb)
+            }
+          )
+        }
+      },
+      responseMetricsFunction: hooks.responseMetricsFunction
+    )
+  }
+
+  private func timed<RequestMessage, ResponseMessage>(
+    _ hooks: StreamHooks<RequestMessage, ResponseMessage>
+  ) -> StreamHooks<RequestMessage, ResponseMessage> {
+    let (index, explainer) = (self.index, self.explainer)
+    return StreamHooks(
+      requestFunction: hooks.requestFunction.map { function in
+        { request, proceed in
+          let visit = explainer.begin(index, .request)
+          function(
+            request,
+            Proceed { verb in
+              explainer.end(visit)
+              proceed.pass(verb)
+            }
+          )
+        }
+      },
+      requestMessageFunction: hooks.requestMessageFunction.map { function in
+        { message, proceed in
+          let visit = explainer.begin(index, .request)
+          function(
+            message,
+            Proceed { verb in
+              explainer.end(visit)
+              proceed.pass(verb)
+            }
+          )
+        }
+      },
+      streamResultFunction: hooks.streamResultFunction.map { function in
+        { result, proceed in
+          let visit = explainer.begin(index, .response)
+          function(
+            result,
+            Proceed { verb in
+              explainer.end(visit)
+              proceed.pass(verb)
+            }
+          )
+        }
+      },
+      responseMetricsFunction: hooks.responseMetricsFunction
+    )
+  }
+
+  // MARK: Async forms
+
+  var asyncUnaryForm: (any AsyncUnaryInterceptor)? {
+    self.base.asyncUnaryForm.map { TimedAsyncInterceptor(unary: $0, self.index, self.explainer) }
+  }
+
+  var asyncStreamForm: (any AsyncStreamInterceptor)? {
+    self.base.asyncStreamForm.map { TimedAsyncInterceptor(stream: $0, self.index, self.explainer) }
+  }
+}
+
+/// An async interceptor with a stopwatch that stands still while it waits for `next`. Of a stream, what it does with
+/// the sequences afterwards is not seen.
+private struct TimedAsyncInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor {
+  private let unary: (any AsyncUnaryInterceptor)?
+  private let stream: (any AsyncStreamInterceptor)?
+  private let index: Int
+  private let explainer: CallExplainer
+
+  init(unary: any AsyncUnaryInterceptor, _ index: Int, _ explainer: CallExplainer) {
+    (self.unary, self.stream, self.index, self.explainer) = (unary, nil, index, explainer)
+  }
+
+  init(stream: any AsyncStreamInterceptor, _ index: Int, _ explainer: CallExplainer) {
+    (self.unary, self.stream, self.index, self.explainer) = (nil, stream, index, explainer)
+  }
+
+  func interceptUnary<Input: Sendable, Output: Sendable>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    guard let unary = self.unary else { return try await next(request) }
+    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    defer { stopwatch.stop() }
+    return try await unary.interceptUnary(
+      request,
+      method: method,
+      next: UnaryNext { request in
+        stopwatch.stop()
+        defer { stopwatch.start(.response) }
+        return try await next(request)
+      }
+    )
+  }
+
+  func interceptStream<Input: Sendable, Output: Sendable>(
+    _ request: StreamRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: StreamNext<Input, Output>
+  ) async throws -> StreamResponse<Output> {
+    guard let stream = self.stream else { return try await next(request) }
+    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    defer { stopwatch.stop() }
+    return try await stream.interceptStream(
+      request,
+      method: method,
+      next: StreamNext { request in
+        stopwatch.stop()
+        defer { stopwatch.start(.response) }
+        return try await next(request)
+      }
+    )
+  }
+}
+
+// MARK: - Passing verbs on
+
+extension Proceed {
+  fileprivate func pass<Request, Response>(
+    _ verb: Verb
+  ) where Verb == RequestVerb<Request, Response> {
+    switch verb {
+    case .proceed(let result): self(result)
+    case .answer(let response): self.answer(response)
+    }
+  }
+
+  fileprivate func pass<Request, Response>(
+    _ verb: Verb
+  ) where Verb == ResponseVerb<Request, Response> {
+    switch verb {
+    case .proceed(let response): self(response)
+    case .retry(let request, let delay): self.retry(request, after: delay)
+    }
+  }
+
+  fileprivate func pass<Message>(_ verb: Verb) where Verb == StreamDataVerb<Message> {
+    switch verb {
+    case .proceed(let message): self(message)
+    case .drop: self.drop()
+    }
+  }
+
+  fileprivate func pass<Message>(_ verb: Verb) where Verb == StreamResultVerb<Message> {
+    switch verb {
+    case .proceed(let result): self(result)
+    case .retry(let request, let delay): self.retry(request, after: delay)
+    case .drop: self.drop()
+    }
+  }
+}

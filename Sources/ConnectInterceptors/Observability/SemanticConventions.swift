@@ -1,0 +1,92 @@
+internal import Connect
+
+/// The names of OpenTelemetry's semantic conventions for RPC, version 1.40.0.
+///
+/// <https://github.com/open-telemetry/semantic-conventions/tree/v1.40.0/docs/rpc>
+enum SemanticConventions {
+  static let clientCallDuration = "rpc.client.call.duration"
+
+  static let system = "rpc.system.name"
+  static let method = "rpc.method"
+  static let statusCode = "rpc.response.status_code"
+  static let errorType = "error.type"
+  static let serverAddress = "server.address"
+  static let serverPort = "server.port"
+  static let peerAddress = "network.peer.address"
+  static let peerPort = "network.peer.port"
+  static let protocolName = "network.protocol.name"
+  static let protocolVersion = "network.protocol.version"
+  static let transport = "network.transport"
+  static let httpStatus = "http.response.status_code"
+  static let requestBodySize = "http.request.body.size"
+  static let responseBodySize = "http.response.body.size"
+  static let resendCount = "http.request.resend_count"
+  static let requestMetadata = "rpc.request.metadata."
+  static let responseMetadata = "rpc.response.metadata."
+
+  /// Stands for values that are left out since there would be too many different ones.
+  static let other = "_OTHER"
+
+  /// The method's full name, `package.Service/Method`, in a path that may have a base path in front.
+  static func methodName(inPath path: String) -> String {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
+    let service = path[..<slash]
+    guard let start = service.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
+    return String(path[path.utf8.index(after: start)...])
+  }
+}
+
+/// The protocol family that a client speaks, as `rpc.system.name` has it.
+enum RPCSystem: String, Sendable, Hashable {
+  case connect = "connectrpc"
+  /// gRPC-Web too, which has no name of its own in the conventions.
+  case grpc = "grpc"
+
+  init(_ networkProtocol: NetworkProtocol) {
+    self = networkProtocol.description.hasPrefix("grpc") ? .grpc : .connect
+  }
+
+  /// The value of `rpc.response.status_code`; nil for success over Connect, which has no code for that.
+  func statusCode(_ code: Code) -> String? {
+    switch self {
+    case .connect: code == .ok ? nil : code.name
+    case .grpc: code.grpcName
+    }
+  }
+}
+
+extension Code {
+  /// The code's name in gRPC, <https://github.com/grpc/grpc/blob/master/doc/statuscodes.md>.
+  fileprivate var grpcName: String {
+    self == .canceled ? "CANCELLED" : self.name.uppercased()
+  }
+}
+
+extension Origin {
+  /// The value of `server.port`; a Unix domain socket has none.
+  var serverPort: Int? { self.scheme == .unix ? nil : self.port }
+
+  /// The value of `network.transport`.
+  var transport: String { self.scheme == .unix ? "unix" : "tcp" }
+}
+
+extension HTTPConnectionInfo {
+  /// The values of `network.peer.address` and `network.peer.port`.
+  var peer: (address: String, port: Int?)? {
+    guard let text = self.remoteAddress else { return nil }
+    guard !text.hasPrefix("/"), let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
+      let port = Int(text[text.utf8.index(after: colon)...])
+    else { return (text, nil) }
+    let host = text[..<colon]
+    let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+    return (String(isBracketed ? host.dropFirst().dropLast() : host), port)
+  }
+
+  /// The value of `network.protocol.version`.
+  var protocolVersion: String {
+    switch self.version {
+    case .http1: "1.1"
+    case .http2: "2"
+    }
+  }
+}

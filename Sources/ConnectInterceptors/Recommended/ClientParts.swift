@@ -1,0 +1,89 @@
+public import Connect
+public import Logging
+
+/// What the recommended interceptors of a client share. Made once for a client, or for several of the same service.
+///
+/// ```swift
+/// var parts = ClientParts(logger: Logger(label: "calls"))
+/// parts.credentials = credentials
+/// let config = ProtocolClientConfig(
+///   host: "https://api.example.com",
+///   interceptors: .recommended(for: parts),
+///   contextPropagators: [ServiceContextPropagator()]
+/// )
+/// ```
+///
+/// What is nil is left out.
+public struct ClientParts: Sendable {
+  /// Sends the request's id and baggage.
+  public var context: ContextInterceptor.Options? = .defaults
+  /// Whether calls and attempts have spans.
+  public var isTraced = true
+  public var metrics: CallMetrics? = CallMetrics()
+  public var log: CallLog?
+  /// The HTTP statuses that a unary response may have.
+  public var acceptedStatuses: Set<Int>? = [200]
+  public var credentials: Credentials?
+  public var cache: ResponseCache?
+  public var retryPolicy: RetryPolicy? = .defaults
+  public var retryBudget = RetryBudget()
+  public var circuitBreaker: CircuitBreaker? = CircuitBreaker()
+  public var concurrencyLimiter: ConcurrencyLimiter?
+
+  /// Context, traces, metrics, a log, retries and a circuit breaker with their defaults; no credentials, cache or
+  /// concurrency limit, which need to be told more.
+  ///
+  /// - Parameter logger: For the log, of which in each second the first 100 lines of a kind are written, then each
+  ///   100th.
+  public init(logger: Logger) {
+    self.log = CallLog(
+      logger: logger,
+      options: CallLog.Options(sampling: LogSampling(first: 100, thereafter: 100))
+    )
+  }
+}
+
+extension [InterceptorFactory] {
+  /// What a service's client should have, in the order in which it works:
+  ///
+  /// 1. The request's id, so that everything inside knows it.
+  /// 2. The call's span, its metrics, its log: they see the call as its caller does, with all attempts, and answers of
+  ///    the cache.
+  /// 3. The check of the HTTP status: what the cache has not answered for is an error.
+  /// 4. Credentials, outside of the cache, so that its keys tell users apart.
+  /// 5. The cache, outside of retries: only a call's last error lets a stale response stand in, and what retries add to
+  ///    a request is no part of its key.
+  /// 6. Retries, outside of what counts and bounds attempts: each attempt counts for the circuit breaker, an open circuit
+  ///    ends retries, and a call that waits for its next attempt takes no place in the concurrency limit.
+  /// 7. Circuit breaker, then concurrency limit: an open circuit fails a call before it waits for a place.
+  /// 8. The attempt's span, which so covers what goes to the network, and nothing else; its context goes to the server.
+  ///
+  /// Interceptors of one's own that change requests go between credentials and the cache or, outside of the log, in
+  /// front.
+  public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
+    var factories: [InterceptorFactory] = []
+    if let options = parts.context { factories.append { _ in ContextInterceptor(options: options) } }
+    if parts.isTraced { factories.append { TracingInterceptor(config: $0, spans: .call) } }
+    if let metrics = parts.metrics { factories.append { MetricsInterceptor(metrics, config: $0) } }
+    if let log = parts.log { factories.append { LoggingInterceptor(log, config: $0) } }
+    if let statuses = parts.acceptedStatuses {
+      let interceptor = HTTPStatusInterceptor(accepting: statuses)
+      factories.append { _ in interceptor }
+    }
+    if let credentials = parts.credentials { factories.append { _ in CredentialsInterceptor(credentials) } }
+    if let cache = parts.cache {
+      factories.append { _ in CacheReadInterceptor(cache) }
+      factories.append { _ in CacheWriteInterceptor(cache) }
+    }
+    if let policy = parts.retryPolicy {
+      let budget = parts.retryBudget
+      factories.append { _ in RetryInterceptor(policy: policy, budget: budget) }
+    }
+    if let breaker = parts.circuitBreaker { factories.append { _ in CircuitBreakerInterceptor(breaker) } }
+    if let limiter = parts.concurrencyLimiter {
+      factories.append { _ in ConcurrencyLimitInterceptor(limiter) }
+    }
+    if parts.isTraced { factories.append { TracingInterceptor(config: $0, spans: .attempts) } }
+    return factories
+  }
+}

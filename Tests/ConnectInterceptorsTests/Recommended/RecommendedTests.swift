@@ -1,0 +1,134 @@
+import Connect
+import ConnectInterceptors
+import ConnectNIO
+import ConnectTesting
+import CoreMetrics
+import Logging
+import LoopbackServer
+import MetricsTestKit
+import SwiftProtobuf
+import XCTest
+
+/// All that is recommended, together.
+final class RecommendedTests: XCTestCase {
+  private let recorder = CallLogRecorder()
+
+  private func parts() -> ClientParts { ClientParts(logger: self.recorder.makeLogger(level: .debug)) }
+
+  private static func names(_ parts: ClientParts) -> [String] {
+    let config = ProtocolClientConfig(host: "http://service.test")
+    return [InterceptorFactory].recommended(for: parts).map { "\(type(of: $0(config)))" }
+  }
+
+  func testTheOrder() {
+    var parts = self.parts()
+    XCTAssertEqual(
+      Self.names(parts),
+      [
+        "ContextInterceptor", "TracingInterceptor", "MetricsInterceptor", "LoggingInterceptor",
+        "HTTPStatusInterceptor", "RetryInterceptor", "CircuitBreakerInterceptor", "TracingInterceptor",
+      ]
+    )
+    parts.credentials = Credentials(for: ["service.test"]) { _ in AccessToken("t", expiresIn: .seconds(60)) }
+    parts.cache = ResponseCache()
+    parts.concurrencyLimiter = ConcurrencyLimiter(maximumCalls: 10)
+    XCTAssertEqual(
+      Self.names(parts),
+      [
+        "ContextInterceptor", "TracingInterceptor", "MetricsInterceptor", "LoggingInterceptor",
+        "HTTPStatusInterceptor", "CredentialsInterceptor", "CacheReadInterceptor", "CacheWriteInterceptor",
+        "RetryInterceptor", "CircuitBreakerInterceptor", "ConcurrencyLimitInterceptor",
+        "TracingInterceptor",
+      ]
+    )
+    parts.context = nil
+    parts.isTraced = false
+    parts.metrics = nil
+    parts.log = nil
+    parts.acceptedStatuses = nil
+    parts.credentials = nil
+    parts.cache = nil
+    parts.retryPolicy = nil
+    parts.circuitBreaker = nil
+    parts.concurrencyLimiter = nil
+    XCTAssertEqual(Self.names(parts), [])
+  }
+
+  /// An expired token, a failing first attempt, then a cache hit: one line and one duration for each call.
+  func testALifeInAService() async throws {
+    let executor = VirtualExecutor()
+    let transport = InMemoryTransport(executor: executor)
+    let seen = Noted<String>()
+    transport.onUnary(TestMethods.lookup) { request, context in
+      let token = context.requestHeaders.first("authorization") ?? "none"
+      seen.add("\(token) \(context.requestHeaders.first("grpc-previous-rpc-attempts") ?? "-")")
+      guard token == "Bearer t2" else { throw ConnectError(code: .unauthenticated) }
+      if seen.value.count == 2 { throw ConnectError(code: .unavailable) }
+      return .with { $0.value = "found" }
+    }
+    let tokens = Noted<String>()
+    var parts = self.parts()
+    let backend = TestMetrics()
+    parts.metrics = CallMetrics(
+      factory: backend,
+      options: CallMetrics.Options(includesServer: false),
+      clock: executor.clock
+    )
+    parts.credentials = Credentials(
+      for: ["service.test"],
+      configuration: .init(allowsCleartext: true),
+      clock: executor.clock
+    ) { _ in
+      tokens.add("t")
+      return AccessToken("t\(tokens.value.count)", expiresIn: .seconds(3600))
+    }
+    parts.cache = ResponseCache(clock: executor.clock)
+    parts.concurrencyLimiter = ConcurrencyLimiter(maximumCalls: 1, clock: executor.clock)
+    let client = ProtocolClient(
+      httpClient: transport,
+      config: ProtocolClientConfig(host: "http://service.test", interceptors: .recommended(for: parts))
+    )
+    for _ in 0..<2 {
+      let response = try await executor.lettingTimePass {
+        await client.unary(TestMethods.lookup, .with { $0.key = "k" })
+      }
+      XCTAssertEqual(response.message?.value, "found")
+    }
+    XCTAssertEqual(seen.value.count, 3)
+    XCTAssertEqual(seen.value.map { $0.prefix(9) }, ["Bearer t1", "Bearer t2", "Bearer t2"])
+    XCTAssertEqual(tokens.value.count, 2)
+    XCTAssertEqual(self.recorder.texts, ["call completed", "call completed"])
+    XCTAssertEqual(self.recorder.lines[0].metadata["attempts"], "3")
+    XCTAssertNil(self.recorder.lines[1].metadata["attempts"])
+    XCTAssertFalse("\(self.recorder.lines)".contains("Bearer"))
+    XCTAssertEqual(backend.timers.count, 1)
+    XCTAssertEqual(backend.timers.first?.values.count, 2)
+  }
+
+  func testRealServer() async throws {
+    let server = try await LoopbackServer.start()
+    let httpClient = NIOHTTPClient()
+    let client = ProtocolClient(
+      httpClient: httpClient,
+      config: ProtocolClientConfig(
+        host: server.url,
+        interceptors: .recommended(for: self.parts()),
+        contextPropagators: [ServiceContextPropagator()]
+      )
+    )
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<1000 {
+        group.addTask { _ = try await client.unary(TestMethods.echo, Connect_Test_V1_EchoRequest()).get() }
+      }
+      try await group.waitForAll()
+    }
+    let requests = server.journal.snapshot.requests
+    XCTAssertEqual(requests.count, 1000)
+    XCTAssertEqual(Set(requests.map { $0.headers["x-request-id"] }).count, 1000)
+    // The first hundred, and each hundredth behind them, of each second.
+    XCTAssertGreaterThanOrEqual(self.recorder.lines.count, 100)
+    XCTAssertLessThan(self.recorder.lines.count, 1000)
+    await httpClient.shutdown()
+    await server.stop()
+  }
+}
