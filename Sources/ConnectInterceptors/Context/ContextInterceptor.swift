@@ -1,4 +1,5 @@
 public import Connect
+internal import Synchronization
 
 /// Sends what a call's context says of the request that it belongs to: its id, and its baggage.
 ///
@@ -30,21 +31,35 @@ public final class ContextInterceptor: Interceptor {
       self.sendsBaggage = sendsBaggage
     }
 
-    /// `x-request-id`, random where there is none, and baggage.
+    /// `x-request-id`, made where there is none, and baggage.
     public static var defaults: Options { Options() }
 
-    /// 128 random bits as 32 hexadecimal digits.
+    /// What the ids of this process begin with: asking the system for each id would cost more than all else.
+    private static let seeds = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
+    private static let count = Atomic<UInt64>(0)
+
+    /// 32 hexadecimal digits that no other call has. Not a secret: who knows some can guess others.
     public static func randomID() -> String {
+      let number = self.count.wrappingAdd(1, ordering: .relaxed).oldValue
+      let words = (self.mixed(self.seeds.0 &+ number), self.mixed(self.seeds.1 &- number))
       let digits = StaticString("0123456789abcdef")
       return String(unsafeUninitializedCapacity: 32) { buffer in
-        var bits = UInt64.zero
+        var bits = words.0
         for index in 0..<32 {
-          if index % 16 == 0 { bits = .random(in: .min ... .max) }
+          if index == 16 { bits = words.1 }
           buffer[index] = digits.utf8Start[Int(bits & 15)]
           bits >>= 4
         }
         return 32
       }
+    }
+
+    /// SplitMix64's finalizer: each number has another result.
+    private static func mixed(_ number: UInt64) -> UInt64 {
+      var bits = number
+      bits = (bits ^ (bits >> 30)) &* 0xbf58_476d_1ce4_e5b9
+      bits = (bits ^ (bits >> 27)) &* 0x94d0_49bb_1331_11eb
+      return bits ^ (bits >> 31)
     }
   }
 
@@ -77,17 +92,17 @@ public final class ContextInterceptor: Interceptor {
       if let id = request.headers.first(header) {
         request.context.requestID = id
       } else if let id = request.context.requestID {
-        request.headers[header] = [id]
+        request.headers.add(name: header, value: id)
       } else if let id = self.madeRequestID ?? self.options.makeRequestID?() {
         self.madeRequestID = id
-        request.headers[header] = [id]
+        request.headers.add(name: header, value: id)
         request.context.requestID = id
       }
     }
     if self.options.sendsBaggage, !request.headers.contains("baggage"),
       let baggage = request.context.baggage.headerValue
     {
-      request.headers["baggage"] = [baggage]
+      request.headers.add(name: "baggage", value: baggage)
     }
     return request
   }
