@@ -20,6 +20,9 @@ public struct ProtocolClientConfig: Sendable {
   public var unaryGET: UnaryGET
   public var limits: Limits
   public var retries: Retries
+  /// How unary calls of a method hedge; nil for not at all. Asked when a request goes out, on the call's executor. It is
+  /// kept to methods without side effects, unless the policy says otherwise.
+  public var hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)?
   public var logger: Logger
 
   public init(
@@ -33,6 +36,7 @@ public struct ProtocolClientConfig: Sendable {
     unaryGET: UnaryGET = .disabled,
     limits: Limits = .defaults,
     retries: Retries = .defaults,
+    hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)? = nil,
     logger: Logger = Logger(label: "connect", factory: { _ in SwiftLogNoOpLogHandler() })
   ) {
     self.host = host
@@ -45,6 +49,7 @@ public struct ProtocolClientConfig: Sendable {
     self.unaryGET = unaryGET
     self.limits = limits
     self.retries = retries
+    self.hedging = hedging
     self.logger = logger
   }
 }
@@ -83,7 +88,8 @@ extension ProtocolClientConfig {
 
   /// Bounds on attempts that interceptors start anew.
   public struct Retries: Sendable, Hashable {
-    /// How many attempts a call may make beyond the first, by all interceptors together.
+    /// How many attempts a call may make beyond the first, by all interceptors together. Hedges are not counted: their
+    /// own limit is ``HedgingPolicy/maximumAttempts``.
     public var maximumRetries: Int
     /// How many bytes of a stream's request messages are kept, so that a retry can send them again. A stream
     /// that has sent more, or more than 1,024 messages, is not retried.
