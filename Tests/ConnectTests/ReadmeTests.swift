@@ -45,6 +45,26 @@ final class ReadmeTests: XCTestCase {
     XCTAssertEqual(try response.get(), "hello")
   }
 
+  func testHedging() async throws {
+    let transport = ScriptedTransport { stream in
+      guard !stream.request.headers["grpc-previous-rpc-attempts"].isEmpty else { return }
+      stream.reply(stream.sentMessage)
+    }
+    let client = ProtocolClient.scripted(transport) { config in
+      config.hedging = { method in
+        method.name == "Read" ? HedgingPolicy(maximumAttempts: 3, delay: .milliseconds(20)) : nil
+      }
+    }
+
+    async let response = client.unary(.read, "hello")
+    try await transport.waitForStreams(1)
+    transport.virtualExecutor.advance(by: .milliseconds(20))
+
+    let message = try await response.get()
+    XCTAssertEqual(message, "hello")
+    XCTAssertEqual(transport.streams.map(\.isCancelled), [true, false])
+  }
+
   func testDetails() throws {
     let error = ConnectError(
       code: .unavailable,

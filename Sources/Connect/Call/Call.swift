@@ -26,8 +26,10 @@ class Call: JobRunner, @unchecked Sendable {
   private var hasBegun = false
   /// Whether hooks are being told of the end, which they must not start again.
   private var isEnding = false
-  /// The attempt that runs, counted from 1.
+  /// The attempt that was started last, counted from 1.
   private(set) var attempt = 1
+  /// How many of the attempts are hedges.
+  private(set) var hedgeCount = 0
   private var hasRetriedTransparently = false
   private var deadlineTimer: (any CallTimer)?
   private var retryTimer: (any CallTimer)?
@@ -52,8 +54,8 @@ class Call: JobRunner, @unchecked Sendable {
   func begin() {}
   /// Tells the hooks of `error`, which they cannot change, and completes the call with it.
   func fail(with error: ConnectError) {}
-  /// The exchange may have results.
-  func exchangeHasResults() {}
+  /// An exchange may have results.
+  func exchangeHasResults(_ exchange: Exchange) {}
   /// The exchange has room for request messages.
   func exchangeHasRoom() {}
   /// The hooks for metrics, if there are any.
@@ -178,9 +180,9 @@ class Call: JobRunner, @unchecked Sendable {
 
   /// Takes one retry from the cap. Returns false if the cap is reached or the delay would pass the deadline.
   final func takeRetry(after delay: Duration = .zero) -> Bool {
-    guard !self.isOver, !self.isEnding, self.attempt <= self.client.config.retries.maximumRetries else {
-      return false
-    }
+    guard !self.isOver, !self.isEnding,
+      self.attempt - self.hedgeCount <= self.client.config.retries.maximumRetries
+    else { return false }
     if let remaining = self.remainingTime, delay >= remaining { return false }
     self.attempt += 1
     self.dropExchange()
@@ -201,8 +203,14 @@ class Call: JobRunner, @unchecked Sendable {
     }
   }
 
+  /// Counts an attempt that starts beside others.
+  final func countHedge() {
+    self.attempt += 1
+    self.hedgeCount += 1
+  }
+
   /// Whether a request that the server certainly did not process may be sent again. True once per call.
-  final func takeTransparentRetry() -> Bool {
+  func takeTransparentRetry(of exchange: Exchange) -> Bool {
     guard !self.isOver, !self.hasRetriedTransparently else { return false }
     self.hasRetriedTransparently = true
     return true
@@ -215,7 +223,7 @@ class Call: JobRunner, @unchecked Sendable {
   }
 
   /// Gives up what is on the wire, if anything is.
-  final func dropExchange() {
+  func dropExchange() {
     guard let exchange = self.exchange else { return }
     self.exchange = nil
     exchange.cancel()

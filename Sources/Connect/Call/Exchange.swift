@@ -9,8 +9,17 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   enum Body {
     /// The whole request: one message, then the end.
     case message(ByteBuffer)
+    /// The whole request as another exchange has sent it.
+    case written(Written)
     /// Messages follow.
     case messages
+  }
+
+  /// A whole request in the wire protocol: what is to be started, and what is to be written behind that if the request
+  /// does not end there.
+  struct Written {
+    var head: HTTPStreamRequest
+    var rest: ByteBuffer?
   }
 
   /// How many bytes may wait in the transport before messages are held back.
@@ -62,17 +71,29 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
           message: message,
           timeout: self.call.remainingTime
         )
-        self.start(head, on: endpoint)
-        guard let rest else { return }
-        self.sent.append(rest, byteCount: rest.readableBytes)
-        self.write(rest)
-        self.finishRequest()
+        self.start(head, rest, on: endpoint)
+      case .written(var written):
+        if let timeout = self.call.remainingTime { self.writer.renewTimeout(of: &written.head, to: timeout) }
+        self.start(written.head, written.rest, on: endpoint)
       case .messages:
         self.start(try self.writer.head(of: self.request, timeout: self.call.remainingTime), on: endpoint)
       }
     } catch {
       self.end(with: error)
     }
+  }
+
+  private func start(_ head: HTTPStreamRequest, _ rest: ByteBuffer?, on endpoint: any HTTPEndpoint) {
+    self.start(head, on: endpoint)
+    guard let rest else { return }
+    self.sent.append(rest, byteCount: rest.readableBytes)
+    self.write(rest)
+    self.finishRequest()
+  }
+
+  /// The whole request, so that another exchange can send it, too. Nil if it could not be sent, or not any more.
+  var written: Written? {
+    self.sentHead.map { Written(head: $0, rest: self.sent.elements.first) }
   }
 
   private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
@@ -171,7 +192,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.stream = nil
     if let meter = self.meter { meter.hooks.pass(meter.finalMetrics(head: self.head)) }
     guard !self.isCancelled else { return }
-    self.call.exchangeHasResults()
+    self.call.exchangeHasResults(self)
     self.call.exchangeHasRoom()
   }
 
@@ -193,7 +214,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.sentHead = nil
     self.meter?.didReceive(head)
     self.decoder.receive(head)
-    self.call.exchangeHasResults()
+    self.call.exchangeHasResults(self)
   }
 
   func streamDidReceive(_ bytes: ByteBuffer) {
@@ -201,7 +222,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.meter?.metrics.responseBodyBytes += bytes.readableBytes
     self.unconsumedBytes += bytes.readableBytes
     self.decoder.receive(bytes)
-    self.call.exchangeHasResults()
+    self.call.exchangeHasResults(self)
   }
 
   func streamDidEnd(trailers: Headers) {
@@ -213,7 +234,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   func streamDidFail(_ failure: HTTPStreamFailure) {
     guard !self.isOver else { return }
     if self.call.endIfDeadlineHasPassed() { return }
-    if failure.isUnprocessed, let head = self.sentHead, self.sent.isComplete, self.call.takeTransparentRetry()
+    if failure.isUnprocessed, let head = self.sentHead, self.sent.isComplete,
+      self.call.takeTransparentRetry(of: self)
     {
       self.resend(head)
       return

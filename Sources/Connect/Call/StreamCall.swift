@@ -286,7 +286,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     self.onResult?(result)
   }
 
-  override func exchangeHasResults() {
+  override func exchangeHasResults(_ exchange: Exchange) {
     // What nobody has asked for stays where it is.
     if self.demand > 0 || self.hasChains { self.pump() }
   }

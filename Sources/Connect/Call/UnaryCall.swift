@@ -26,6 +26,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   private var messageChain: UnaryMessageChain<Input, Output>?
   private var byteChain: UnaryByteChain?
   private var collector: SingleMessageCollector<ByteBuffer>
+  /// Runs the attempts instead of the exchange that the call would have, if it hedges.
+  private var hedge: Hedge?
   private var acceptsNotModified = false
 
   /// - Parameter completion: Called once, on the executor. Without it, ``response()`` is to be called.
@@ -173,15 +175,25 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   }
 
   private func startExchange(with message: consuming ByteBuffer, _ head: RequestHead) {
-    self.collector = SingleMessageCollector(method: self.method)
     self.acceptsNotModified = head.headers.contains("if-none-match")
+    if let policy = self.client.hedgingPolicy(for: self.method, options: self.options) {
+      let hedge = Hedge(call: self, policy: policy, request: head)
+      self.hedge = hedge
+      hedge.start(message)
+      return
+    }
+    self.collector = SingleMessageCollector(method: self.method)
     self.startExchange(head, body: .message(message))
   }
 
   // MARK: Up
 
-  override func exchangeHasResults() {
-    guard let exchange = self.exchange else { return }
+  override func exchangeHasResults(_ exchange: Exchange) {
+    if let hedge = self.hedge {
+      self.exchangeHasResults(exchange, of: hedge)
+      return
+    }
+    guard exchange === self.exchange else { return }
     while let result = exchange.next() {
       guard let collected = self.collector.receive(result) else { continue }
       if self.byteChain == nil, case .success(let message) = collected.result {
@@ -194,6 +206,14 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       if let chain = self.byteChain { chain.receive(response) } else { self.receiveBytes(response) }
       return
     }
+  }
+
+  private func exchangeHasResults(_ exchange: Exchange, of hedge: Hedge) {
+    guard let collected = hedge.outcome(of: exchange) else { return }
+    let response = self.makeResponse(collected, head: exchange.head)
+    guard !hedge.goesOn(after: response, to: exchange) else { return }
+    self.dropExchange()
+    if let chain = self.byteChain { chain.receive(response) } else { self.receiveBytes(response) }
   }
 
   private func makeResponse(
@@ -283,6 +303,15 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.byteChain?.terminate(with: error)
     self.messageChain?.terminate(with: error)
     self.complete(with: ResponseMessage(error: error))
+  }
+
+  override func dropExchange() {
+    self.hedge.take()?.cancel()
+    super.dropExchange()
+  }
+
+  override func takeTransparentRetry(of exchange: Exchange) -> Bool {
+    self.hedge?.takeTransparentRetry(of: exchange) ?? super.takeTransparentRetry(of: exchange)
   }
 
   /// Gives up what goes on below the message hooks.

@@ -7,6 +7,9 @@ public struct CallOptions: Sendable {
   public var requestCompression: RequestCompression
   /// Factories of interceptors for this call alone, inside those of the client and the method.
   public var interceptors: [InterceptorFactory]
+  /// How a unary call hedges; nil for what the client's configuration says. It is kept to methods without side effects,
+  /// unless the policy says otherwise. ``HedgingPolicy/disabled`` for a call that is not to be hedged.
+  public var hedging: HedgingPolicy?
   /// Values for interceptors, not sent.
   public var context: CallContext
   /// Has the last word on the interceptors of this call: is given all of them, outermost first, and gives those that
@@ -18,12 +21,14 @@ public struct CallOptions: Sendable {
     timeout: Duration? = nil,
     requestCompression: RequestCompression = .inherited,
     interceptors: [InterceptorFactory] = [],
+    hedging: HedgingPolicy? = nil,
     context: CallContext = CallContext()
   ) {
     self.headers = headers
     self.timeout = timeout
     self.requestCompression = requestCompression
     self.interceptors = interceptors
+    self.hedging = hedging
     self.context = context
   }
 }

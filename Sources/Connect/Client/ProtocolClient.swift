@@ -125,6 +125,14 @@ public final class ProtocolClient: Sendable {
     return interceptors
   }
 
+  /// How a unary call hedges; nil if it does not.
+  func hedgingPolicy(for method: MethodInfo, options: CallOptions) -> HedgingPolicy? {
+    guard let policy = options.hedging ?? self.config.hedging?(method), policy.applies(to: method) else {
+      return nil
+    }
+    return policy
+  }
+
   /// The way to `origin`, which is another than the client's if an interceptor has said so.
   func endpoint(for origin: Origin) -> Result<any HTTPEndpoint, ConnectError> {
     guard origin != self.origin else { return self.endpoint }

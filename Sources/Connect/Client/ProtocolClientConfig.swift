@@ -25,6 +25,9 @@ public struct ProtocolClientConfig: Sendable {
   /// How much of the time that a call inherits from what it is made for (``CallContext/deadline``) it leaves to its
   /// caller, for an answer of its own. At least zero.
   public var deadlineMargin: Duration
+  /// How unary calls of a method hedge; nil for not at all. Asked when a request goes out, on the call's executor. It is
+  /// kept to methods without side effects, unless the policy says otherwise.
+  public var hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)?
   public var logger: Logger
 
   public init(
@@ -40,6 +43,7 @@ public struct ProtocolClientConfig: Sendable {
     retries: Retries = .defaults,
     contextPropagators: [any ContextPropagator] = [],
     deadlineMargin: Duration = .milliseconds(10),
+    hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)? = nil,
     logger: Logger = Logger(label: "connect", factory: { _ in SwiftLogNoOpLogHandler() })
   ) {
     self.host = host
@@ -54,6 +58,7 @@ public struct ProtocolClientConfig: Sendable {
     self.retries = retries
     self.contextPropagators = contextPropagators
     self.deadlineMargin = deadlineMargin
+    self.hedging = hedging
     self.logger = logger
   }
 }
@@ -92,7 +97,8 @@ extension ProtocolClientConfig {
 
   /// Bounds on attempts that interceptors start anew.
   public struct Retries: Sendable, Hashable {
-    /// How many attempts a call may make beyond the first, by all interceptors together.
+    /// How many attempts a call may make beyond the first, by all interceptors together. Hedges are not counted: their
+    /// own limit is ``HedgingPolicy/maximumAttempts``.
     public var maximumRetries: Int
     /// How many bytes of a stream's request messages are kept, so that a retry can send them again. A stream
     /// that has sent more, or more than 1,024 messages, is not retried.

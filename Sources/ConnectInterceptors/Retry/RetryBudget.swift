@@ -9,7 +9,7 @@ private import Synchronization
 ///
 /// With the defaults there are no retries left after five failures in a row, and about one call in eleven may fail
 /// before there are none. A client whose many calls may lose a connection together needs more tokens.
-public final class RetryBudget: Sendable {
+public final class RetryBudget: AttemptBudget {
   /// gRPC's precision.
   private static let unitsPerToken = 1000.0
 

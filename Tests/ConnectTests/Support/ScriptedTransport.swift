@@ -57,6 +57,8 @@ final class ScriptedStream: HTTPStream, @unchecked Sendable {
   private(set) var body = ByteBuffer()
   private(set) var isFinished = false
   private(set) var isCancelled = false
+  /// Whether the call hears no more of it: it has ended, has failed, or was cancelled.
+  var isOver: Bool { self.handler == nil }
   /// Bytes given to the call that it has not consumed.
   private(set) var unconsumed = 0
   /// Whether what is written is reported as gone at once.
