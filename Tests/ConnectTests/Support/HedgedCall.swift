@@ -50,7 +50,17 @@ struct HedgedCall {
   }
 
   /// Lets an attempt, counted from 1, do something.
-  func attempt(_ number: Int, _ script: (ScriptedStream) -> Void) {
+  func attempt(
+    _ number: Int,
+    file: StaticString = #filePath,
+    line: UInt = #line,
+    _ script: (ScriptedStream) -> Void
+  ) {
+    guard number <= self.attempts.count else {
+      XCTFail("there is no attempt \(number)", file: file, line: line)
+      self.handle.cancel()
+      return
+    }
     let stream = self.attempts[number - 1]
     self.transport.virtualExecutor.sync { script(stream) }
     self.transport.virtualExecutor.runUntilIdle()
