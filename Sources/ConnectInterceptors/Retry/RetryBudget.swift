@@ -1,3 +1,4 @@
+public import Connect
 private import Synchronization
 
 /// Keeps retries from making an outage worse: one for all calls of a client, shared by its interceptors.

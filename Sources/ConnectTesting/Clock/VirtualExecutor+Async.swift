@@ -19,7 +19,7 @@ extension VirtualExecutor {
   ///   patience left. Its task is cancelled then.
   public func lettingTimePass<Value: Sendable>(
     upTo limit: Duration = .seconds(3600),
-    patience: Duration = .seconds(5),
+    patience: Duration = .seconds(30),
     _ operation: @escaping @Sendable () async throws -> Value
   ) async throws -> Value {
     let end = self.now + limit
@@ -61,7 +61,7 @@ extension VirtualExecutor {
   ///   - limit: The real time to wait at most.
   ///   - condition: Called again and again, at any time when the executor is idle.
   /// - Throws: ``VirtualTimeLimit`` if it does not hold in time, `CancellationError` if the task is cancelled.
-  public func wait(upTo limit: Duration = .seconds(5), until condition: () -> Bool) async throws {
+  public func wait(upTo limit: Duration = .seconds(30), until condition: () -> Bool) async throws {
     try await self.poll(upTo: limit, condition)
   }
 
