@@ -40,12 +40,13 @@ class Call: JobRunner, @unchecked Sendable {
     self.client = client
     self.executor = client.executor
     self.method = method
-    let (options, inheritance) = client.inherit(options)
-    self.options = options
-    self.inheritance = inheritance
+    let inherited = client.inherit(options)
+    self.options = inherited?.options ?? options
+    self.inheritance = inherited?.inheritance
     self.writer = client.writer(isUnary: streamType == .unary, requestCompression: options.requestCompression)
-    self.interceptors = client.makeInterceptors(for: method, options: options)
-    self.deadline = (options.timeout ?? client.config.timeout).map { client.executor.now + $0 }
+    self.interceptors = client.makeInterceptors(for: method, options: inherited?.options ?? options)
+    let timeout = inherited?.options.timeout ?? options.timeout ?? client.config.timeout
+    self.deadline = timeout.map { client.executor.now + $0 }
   }
 
   // MARK: For subclasses

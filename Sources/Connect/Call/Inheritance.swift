@@ -31,11 +31,11 @@ final class Inheritance: Sendable {
 
 extension ProtocolClient {
   /// The options of a call that is made here and now, with what it inherits; that is to be bound around its hooks, if
-  /// there is anything. To be called in the caller's task.
-  func inherit(_ options: CallOptions) -> (CallOptions, Inheritance?) {
+  /// there is anything. Nil if the options stay as they are and nothing is to be bound. To be called in the caller's task.
+  func inherit(_ options: CallOptions) -> (options: CallOptions, inheritance: Inheritance?)? {
     let current = CallContext.current
     let propagators = self.config.contextPropagators
-    guard current != nil || !propagators.isEmpty || !options.context.isEmpty else { return (options, nil) }
+    guard current != nil || !propagators.isEmpty || !options.context.isEmpty else { return nil }
     var options = options
     if let current { options.context = options.context.merged(over: current) }
     for propagator in propagators { propagator.capture(into: &options.context) }

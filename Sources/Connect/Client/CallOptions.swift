@@ -9,12 +9,31 @@ public struct CallOptions: Sendable {
   public var interceptors: [InterceptorFactory]
   /// How a unary call hedges; nil for what the client's configuration says. It is kept to methods without side effects,
   /// unless the policy says otherwise. ``HedgingPolicy/disabled`` for a call that is not to be hedged.
-  public var hedging: HedgingPolicy?
+  public var hedging: HedgingPolicy? {
+    get { self.rare?.hedging }
+    set { self.rare = Rare(hedging: newValue, arrangement: self.arrangement) }
+  }
   /// Values for interceptors, not sent.
   public var context: CallContext
   /// Has the last word on the interceptors of this call: is given all of them, outermost first, and gives those that
   /// are used. For tools that look at a call from outside of its interceptors, such as one that measures them.
-  public var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?
+  public var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])? {
+    get { self.rare?.arrangement }
+    set { self.rare = Rare(hedging: self.hedging, arrangement: newValue) }
+  }
+
+  /// What few calls have, so that the others don't carry it along.
+  private final class Rare: Sendable {
+    let hedging: HedgingPolicy?
+    let arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?
+
+    init(hedging: HedgingPolicy?, arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?) {
+      self.hedging = hedging
+      self.arrangement = arrangement
+    }
+  }
+
+  private var rare: Rare?
 
   public init(
     headers: Headers = Headers(),
@@ -28,7 +47,7 @@ public struct CallOptions: Sendable {
     self.timeout = timeout
     self.requestCompression = requestCompression
     self.interceptors = interceptors
-    self.hedging = hedging
     self.context = context
+    if hedging != nil { self.hedging = hedging }
   }
 }
