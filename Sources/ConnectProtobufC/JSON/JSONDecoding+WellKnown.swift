@@ -98,9 +98,12 @@ extension JSONDecoding {
     guard let inner = self.types.message(typeURL: url), !url.utf8.contains(0) else {
       throw self.reader.failure("\(schema.name): the type '\(url)' is not known")
     }
-    // In an arena of its own, as it goes into the message as bytes.
+    // In an arena of its own, as it goes into the message as bytes; with what is left of the memory, so that those in one
+    // another have no more than one.
     let content = MessageHandle(inner.descriptor, graph: self.types)
-    content.storage.arena.pointee.limit = self.memory.arena.pointee.limit
+    content.storage.arena.pointee.limit =
+      content.storage.arena.pointee.used
+      + max(0, self.memory.arena.pointee.limit - self.memory.arena.pointee.used)
     var decoding = JSONDecoding(
       reader: self.reader,
       memory: DecodingMemory(arena: content.storage.arena),

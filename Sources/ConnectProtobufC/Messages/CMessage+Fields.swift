@@ -14,8 +14,9 @@ extension Double: CNumber {}
 
 // All of this is inlined where it is used: there the compiler turns key paths into offsets.
 
-/// Fields read by their names in C. Members of a oneof that are not set read as zero, empty or nil. A field that is called
-/// like a member of this type, such as `list`, is read from ``pointee``.
+/// Fields read by their names in C. Members of a oneof share their memory: where none of the same type is set, strings and
+/// bytes read as empty and messages as nil; among several of one type look at the case first, as for numbers. A field that
+/// is called like a member of this type, such as `list`, is read from ``pointee``.
 extension CMessage {
   /// A number, a Boolean (0 or 1), or a count. Of a oneof, look at its case first: in C all members share their memory.
   @inlinable
@@ -156,8 +157,11 @@ extension MessageHandle {
   }
 
   @usableFromInline
-  func isSet(message: UnsafeMutableRawPointer) -> Bool {
-    self.isSet(.message) { $0.load(as: UnsafeMutableRawPointer?.self) == message }
+  func isSet<Inner: CMessageStruct>(message: UnsafeMutablePointer<Inner>) -> Bool {
+    let message = UnsafeRawPointer(message)
+    // What is set is a message, though maybe that of another member, which is of another type.
+    return self.isSet(.message) { $0.load(as: UnsafeRawPointer?.self) == message }
+      && message.load(as: MessageDescriptorPointer.self) == Inner.messageType.descriptor
   }
 
   private func isSet(_ kind: FieldKind, _ isSame: (UnsafeRawPointer) -> Bool) -> Bool {

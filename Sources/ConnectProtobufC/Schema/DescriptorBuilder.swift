@@ -159,6 +159,10 @@ struct DescriptorBuilder {
       var field = try self.field(proto, of: message, name: name)
       let kind = field.kind
       if proto.hasOneofIndex, !proto.proto3Optional {
+        // protoc makes no such; as a field, its count would be where the oneof has its case.
+        guard proto.label == .optional, field.label != PROTOBUF_C_LABEL_REQUIRED else {
+          throw .misuse("\(name).\(proto.name): a member of a oneof cannot be repeated or required")
+        }
         // Room for a value of any kind.
         let place =
           oneofs[proto.oneofIndex]

@@ -23,6 +23,6 @@ public struct DecodingLimits: Sendable, Hashable {
 
   /// How much memory an input of so many bytes may take.
   func memory(forBytes count: Int) -> Int {
-    self.maximumMemory ?? max(Self.leastMemory, Self.memoryPerByte * count)
+    max(0, self.maximumMemory ?? max(Self.leastMemory, Self.memoryPerByte * count))
   }
 }

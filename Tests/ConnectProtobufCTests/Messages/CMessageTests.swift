@@ -127,6 +127,15 @@ final class CMessageTests: XCTestCase {
     XCTAssertEqual(message.one_string, "")
   }
 
+  /// The pointer that such a member's memory holds is another type's.
+  func testAMemberOfAOneofWhileAnotherMessageIsSet() throws {
+    let value = Google_Protobuf_Value(listValue: Google_Protobuf_ListValue(values: [1.5]))
+    let bytes = ByteBuffer(bytes: try value.serializedBytes() as [UInt8])
+    let decoded = try CMessage<Google__Protobuf__Value>(serializedBytes: bytes)
+    XCTAssertNil(decoded.struct_value)
+    XCTAssertNotNil(decoded.list_value)
+  }
+
   func testFieldsByNameAndNumber() throws {
     var message = CKinds()
     try message.set("a_string", to: "name")

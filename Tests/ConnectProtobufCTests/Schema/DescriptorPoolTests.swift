@@ -156,6 +156,17 @@ final class DescriptorPoolTests: XCTestCase {
     expectError(.invalidArgument, "a.M.f: a name") {
       try self.pool(self.file("proto3", self.field("f", 1, .bool), self.field("f", 2, .bool)))
     }
+    for label in [Field.Label.repeated, .required] {
+      var file = self.file(
+        "proto2",
+        self.field("f", 1, .int32) {
+          $0.label = label
+          $0.oneofIndex = 0
+        }
+      )
+      file.messageType[0].oneofDecl = [.with { $0.name = "o" }]
+      expectError(.invalidArgument, "a.M.f: a member of a oneof") { try self.pool(file) }
+    }
     expectError(.invalidArgument, "a.M is there twice") { try self.pool(self.file(), self.file()) }
     expectError(.invalidArgument, "is no name") {
       try self.pool(.with { $0.messageType = [.with { $0.name = "a\0b" }] })

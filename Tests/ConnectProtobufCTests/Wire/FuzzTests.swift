@@ -120,7 +120,10 @@ final class ProtobufCFuzzTests: XCTestCase {
               $0.type = .init(rawValue: number) ?? .bool
               $0.label = .init(rawValue: number % 3 + 1) ?? .optional
               if number == 11 || number == 14 { $0.typeName = number == 11 ? ".a.M" : ".a.E" }
-              if number == 5 || number == 17 { $0.oneofIndex = 0 }
+              if number == 5 || number == 17 {
+                $0.oneofIndex = 0
+                $0.label = .optional
+              }
               if $0.type == .string || $0.type == .bytes { $0.defaultValue = #"a\001"# }
             }
           }
