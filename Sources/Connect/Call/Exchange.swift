@@ -108,11 +108,12 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   /// Whether the response has ended, so that sending more is of no use.
   var isOver: Bool { self.hasEndedOnWire || self.isCancelled }
 
-  func send(_ message: ByteBuffer) {
+  /// - Parameter message: Framed in place if nobody else holds it.
+  func send(_ message: consuming ByteBuffer) {
     guard !self.isOver else { return }
     let bytes: ByteBuffer
     do throws(ConnectError) {
-      bytes = try self.writer.body(of: message)
+      bytes = try self.writer.body(of: consume message)
     } catch {
       // What the server has got so far is of no use without this message.
       self.stream?.cancel()

@@ -64,10 +64,10 @@ final class RequestWriter: Sendable {
     timeout: Duration?
   ) throws(ConnectError) -> (head: HTTPStreamRequest, rest: ByteBuffer?) {
     try HeaderRules.check(request, for: self.wire)
-    let payload = try self.framer.payload(of: message)
+    let payload = try self.framer.payload(of: consume message)
     if request.isGET == true, let get = self.get(request, payload, timeout: timeout) { return (get, nil) }
     let headers = self.headers(of: request, payload: payload, timeout: timeout)
-    let body = self.framer.frame(payload)
+    let body = self.framer.frame(consume payload)
     guard request.trailers.isEmpty else { return (self.post(request, headers, .streamed), body) }
     return (self.post(request, headers, .complete(body)), nil)
   }
@@ -76,7 +76,7 @@ final class RequestWriter: Sendable {
   ///
   /// - Throws: ``ConnectError``: `resource_exhausted` if it is too large, `internal` if it cannot be compressed.
   func body(of message: consuming ByteBuffer) throws(ConnectError) -> ByteBuffer {
-    self.framer.frame(try self.framer.payload(of: message))
+    self.framer.frame(try self.framer.payload(of: consume message))
   }
 
   /// Tells the server what is left until the deadline now, where `request` is sent once more.

@@ -213,7 +213,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
       }
       self.messageChain?.charge(bytes.readableBytes)
       self.byteChain?.charge(bytes.readableBytes)
-      if let chain = self.byteChain { chain.send(bytes) } else { self.transmit(.message(bytes)) }
+      if let chain = self.byteChain { chain.send(bytes) } else { self.exchange?.send(consume bytes) }
     case .end:
       if let chain = self.byteChain { chain.end() } else { self.transmit(.end) }
     }

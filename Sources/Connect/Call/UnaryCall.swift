@@ -54,11 +54,13 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     let error = ConnectError.abandoned(self.method)
     let byteChain = self.byteChain
     let messageChain = self.messageChain
+    let detachedRunner = self.detachedRunner
     self.executor.execute {
       byteChain?.terminate(with: error)
       messageChain?.terminate(with: error)
       byteChain?.release()
       messageChain?.release()
+      detachedRunner?.post(.success(()))
       completion(ResponseMessage(error: error))
     }
   }

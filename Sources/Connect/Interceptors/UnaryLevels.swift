@@ -54,7 +54,7 @@ final class UnaryMessageChain<Input: Sendable, Output: Sendable>: UnaryChain<Inp
   override func abandonInside() { self.owner.abandonBytes() }
 }
 
-/// The byte hooks of a unary call.
+/// The byte hooks of a unary call. What is written here again for these types is so compiled for them.
 final class UnaryByteChain: UnaryChain<ByteBuffer, HTTPResponse>, @unchecked Sendable {
   private unowned let owner: Call
 

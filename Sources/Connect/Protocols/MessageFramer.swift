@@ -68,6 +68,9 @@ struct MessageFramer {
   }
 
   func frame(_ payload: consuming Payload) -> ByteBuffer {
-    self.wire.frame(payload.bytes, isCompressed: payload.isCompressed, streamType: self.streamType)
+    // Taken out, so that nobody else holds the bytes, and the frame is made around them where they are.
+    var bytes = ByteBuffer()
+    swap(&bytes, &payload.bytes)
+    return self.wire.frame(bytes, isCompressed: payload.isCompressed, streamType: self.streamType)
   }
 }

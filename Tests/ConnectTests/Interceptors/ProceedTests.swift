@@ -190,6 +190,26 @@ final class ProceedTests: XCTestCase {
     )
   }
 
+  /// The task that would have run async interceptors ends, and lets go of the caller's task-local values.
+  func testDroppedUncalledEndsTheTaskForAsyncInterceptors() async {
+    let transport = ScriptedTransport.echo()
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { $0.unaryMessages.requestFunction = { _, _ in } },
+        TestAsyncInterceptor.unary { request, next in try await next(request) },
+      ]
+    )
+    let released = Signal<Void>()
+    let ended = Signal<Code>()
+    TaskLocalToken.$current.withValue(TaskLocalToken { released.fire(()) }) {
+      _ = client.unary(.unary, "x") { ended.fire($0.code) }
+    }
+    let code = await ended.wait()
+    XCTAssertEqual(code, .internalError)
+    await released.wait()
+  }
+
   func testDroppedUncalledInACallbackStreamCompletesSendsToo() async {
     let transport = ScriptedTransport.echo()
     let client = ProtocolClient.scripted(
@@ -341,5 +361,20 @@ struct EventLogHandler: LogHandler {
 
   func log(event: LogEvent) {
     self.events.add("\(event.message)")
+  }
+}
+
+/// Tells when nothing holds it any more.
+private final class TaskLocalToken: Sendable {
+  @TaskLocal static var current: TaskLocalToken?
+
+  private let onEnd: @Sendable () -> Void
+
+  init(onEnd: @escaping @Sendable () -> Void) {
+    self.onEnd = onEnd
+  }
+
+  deinit {
+    self.onEnd()
   }
 }
