@@ -218,6 +218,8 @@ class Call: JobRunner, @unchecked Sendable {
   }
 
   final func startExchange(_ request: RequestHead, body: consuming Exchange.Body) {
+    // The user's code that ran last may have ended the call.
+    guard !self.isOver else { return }
     let exchange = Exchange(call: self, request: request)
     self.exchange = exchange
     exchange.start(body)

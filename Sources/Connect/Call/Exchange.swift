@@ -224,6 +224,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.unconsumedBytes += bytes.readableBytes
     self.decoder.receive(bytes)
     self.call.exchangeHasResults(self)
+    self.decoder.settle()
   }
 
   func streamDidEnd(trailers: Headers) {

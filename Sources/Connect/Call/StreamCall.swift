@@ -26,6 +26,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   private var hasChains: Bool { self.messageChain != nil || self.byteChain != nil }
 
   private var demand = 0
+  /// Whether a message is being brought for ``takeMessage()``, and that message.
+  private var isTaking = false
+  private var taken: Output?
   /// An end that was found here, while nobody has asked for a result.
   private var pendingEnd: StreamResult<Output>?
   private var outgoing: Deque<Outgoing> = []
@@ -99,11 +102,18 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     self.pump()
   }
 
-  /// The next result, if it is a message, is there, and has no interceptor to pass; else nil, and nothing changes.
+  /// The next result, if it is a message, is there, and passes the interceptors without waiting; else nil.
   func takeMessage() -> Output? {
-    guard !self.hasChains, !self.isOver, self.demand == 0, self.pendingEnd == nil,
-      let bytes = self.exchange?.nextPlainMessage()
-    else { return nil }
+    guard !self.isOver, self.demand == 0, self.pendingEnd == nil, !self.isPumping else { return nil }
+    guard !self.hasChains else {
+      self.isTaking = true
+      self.demand = 1
+      self.pump()
+      self.demand = 0
+      self.isTaking = false
+      return self.taken.take()
+    }
+    guard let bytes = self.exchange?.nextPlainMessage() else { return nil }
     do {
       return try self.client.config.codec.decode(bytes, as: self.spec.output)
     } catch {
@@ -112,13 +122,15 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     }
   }
 
-  /// Sends a message, if there is room and no interceptor to pass. Returns false if nothing was done.
+  /// Sends a message, if there is room. Returns false if nothing was done.
   func sendAtOnce(_ message: Input) -> Bool {
-    guard !self.hasChains, !self.isOver, !self.isRequestFinished, self.outgoing.isEmpty,
-      self.pendingEnd == nil,
-      let exchange = self.exchange, exchange.hasRoom, !exchange.isOver
+    guard !self.isOver, !self.isRequestFinished, self.outgoing.isEmpty, !self.isPumping,
+      let exchange = self.exchange, !exchange.isOver, self.hasRoom, !self.isRequestObsolete
     else { return false }
-    self.encode(.message(message))
+    self.isPumping = true
+    if let chain = self.messageChain { chain.send(message) } else { self.encode(.message(message)) }
+    self.isPumping = false
+    if self.mustPumpAgain { self.pump() }
     return true
   }
 
@@ -134,8 +146,15 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   override func begin() {
     if !self.interceptors.isEmpty { self.resolveInterceptors() }
+    guard !self.isOver else {
+      self.release()
+      return
+    }
     let head = HTTPRequest(head: self.makeRequestHead(), message: ())
+    // What hooks do goes on when they have returned, and nothing that was bound around them is bound any more.
+    self.isPumping = true
     if let chain = self.messageChain { chain.start(head) } else { self.encode(.head(head)) }
+    self.isPumping = false
     self.pump()
   }
 
@@ -283,7 +302,11 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
       return
     }
     if self.demand != Int.max { self.demand -= 1 }
-    self.onResult?(result)
+    if self.isTaking, self.taken == nil, case .message(let message) = result {
+      self.taken = message
+    } else {
+      self.onResult?(result)
+    }
   }
 
   override func exchangeHasResults(_ exchange: Exchange) {

@@ -120,6 +120,10 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       return
     }
     self.resolveInterceptors()
+    guard !self.isOver else {
+      self.release()
+      return
+    }
     if let chain = self.messageChain {
       chain.start(HTTPRequest(head: head, message: self.input))
     } else {
@@ -179,6 +183,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   private func startExchange(with message: consuming ByteBuffer, _ head: RequestHead) {
     self.acceptsNotModified = head.headers.contains("if-none-match")
     if let policy = self.client.hedgingPolicy(for: self.method, options: self.options) {
+      guard !self.isOver else { return }
       let hedge = Hedge(call: self, policy: policy, request: head)
       self.hedge = hedge
       hedge.start(message)

@@ -352,31 +352,39 @@ extension AsyncStreamStage {
 
 extension AsyncStreamStage {
   /// The stage's place in the lane down.
-  final class RequestSide: LaneStage {
+  final class RequestSide: LaneStage<RequestPart<RequestMessage>, StreamDataVerb<RequestMessage>>,
+    @unchecked Sendable
+  {
     private unowned let stage: AsyncStreamStage
 
     init(_ stage: AsyncStreamStage) { self.stage = stage }
 
-    var hasRoom: Bool { self.stage.hasRoomForMessages }
-    func accept(_ part: RequestPart<RequestMessage>) { self.stage.accept(part) }
-    func takeReady() -> RequestPart<RequestMessage>? { self.stage.takePart() }
-    func wants(_ isWantedBehind: Bool) -> Bool { self.hasRoom }
-    func reset() {}
+    override var hasRoom: Bool { self.stage.hasRoomForMessages }
+    override var isEmpty: Bool { false }
+    override func accept(_ part: RequestPart<RequestMessage>, mayPass: Bool) -> RequestPart<RequestMessage>? {
+      self.stage.accept(part)
+      return nil
+    }
+    override func takeReady() -> RequestPart<RequestMessage>? { self.stage.takePart() }
+    override func wants(_ isWantedBehind: Bool) -> Bool { self.hasRoom }
   }
 
   /// The stage's place in the lane up.
-  final class ResultSide: LaneStage {
+  final class ResultSide: LaneStage<Result, StreamResultVerb<ResponseMessage>>, @unchecked Sendable {
     private unowned let stage: AsyncStreamStage
 
     init(_ stage: AsyncStreamStage) { self.stage = stage }
 
-    var hasRoom: Bool { self.stage.isAwaitingResult }
-    func accept(_ result: StreamResult<ResponseMessage>) { self.stage.accept(result) }
-    func takeReady() -> StreamResult<ResponseMessage>? { self.stage.takeResult() }
-    func wants(_ isWantedBehind: Bool) -> Bool {
+    override var hasRoom: Bool { self.stage.isAwaitingResult }
+    override var isEmpty: Bool { false }
+    override func accept(_ result: Result, mayPass: Bool) -> Result? {
+      self.stage.accept(result)
+      return nil
+    }
+    override func takeReady() -> Result? { self.stage.takeResult() }
+    override func wants(_ isWantedBehind: Bool) -> Bool {
       if isWantedBehind { self.stage.demandResult() }
       return self.hasRoom
     }
-    func reset() {}
   }
 }

@@ -18,21 +18,29 @@ struct HookWindow<Element> {
   private var nextID = 0
 
   var count: Int { self.slots.count }
+  var isEmpty: Bool { self.slots.isEmpty }
+
+  /// The number of a value that is not kept here, or not yet; see ``appendWaiting(_:as:)``.
+  mutating func takeID() -> Int {
+    self.nextID += 1
+    return self.nextID - 1
+  }
 
   /// Adds a value that need not wait for the hook.
   mutating func appendReady(_ element: Element) {
-    self.append(.ready(element))
+    self.slots.append(Slot(id: self.takeID(), state: .ready(element)))
   }
 
   /// Adds a value that the hook is given, and returns its number.
   mutating func appendWaiting(_ element: Element) -> Int {
-    self.append(.waiting(element))
-    return self.nextID - 1
+    let id = self.takeID()
+    self.appendWaiting(element, as: id)
+    return id
   }
 
-  private mutating func append(_ state: State) {
-    self.slots.append(Slot(id: self.nextID, state: state))
-    self.nextID += 1
+  /// Adds a value that the hook was given with this number, which is the last that was taken.
+  mutating func appendWaiting(_ element: Element, as id: Int) {
+    self.slots.append(Slot(id: id, state: .waiting(element)))
   }
 
   /// The value with this number, if the hook has not yet proceeded with it.

@@ -1,12 +1,13 @@
 /// The metrics hooks of a call, outermost first: metrics pass them from the last to the first, and nothing waits
 /// for that. They outlive the chain that they came from, since an attempt may end with the call.
 ///
-/// Confined to the call's executor, which makes it `Sendable`.
-struct MetricsHooks: @unchecked Sendable {
+final class MetricsHooks: HookOwner<HTTPMetrics>, @unchecked Sendable {
   typealias Function = (HTTPMetrics, Proceed<HTTPMetrics>) -> Void
 
   private let functions: [Function]
   private let call: Call
+  /// The hook that has returned without having passed the metrics on.
+  private var waiting: Int?
 
   /// Nil if there are no functions.
   init?(functions: [Function], call: Call) {
@@ -19,19 +20,27 @@ struct MetricsHooks: @unchecked Sendable {
     self.pass(metrics, from: self.functions.count - 1)
   }
 
-  private func pass(_ metrics: HTTPMetrics, from index: Int) {
-    guard index >= 0 else { return }
-    let proceed = Proceed<HTTPMetrics> { metrics in
-      guard self.call.isOnExecutor else {
-        self.call.hop { self.pass(metrics, from: index - 1) }
+  private func pass(_ metrics: HTTPMetrics, from last: Int) {
+    var metrics = metrics
+    for index in stride(from: last, through: 0, by: -1) {
+      let proceed = Proceed(self, visit: index, of: self.call)
+      self.begin(index)
+      if let inheritance = self.call.inheritance {
+        inheritance.bind(nil) { self.functions[index](metrics, proceed) }
+      } else {
+        self.functions[index](metrics, proceed)
+      }
+      guard let passed = self.end(index) else {
+        self.waiting = index
         return
       }
-      self.pass(metrics, from: index - 1)
+      metrics = passed
     }
-    if let inheritance = self.call.inheritance {
-      inheritance.bind(nil) { self.functions[index](metrics, proceed) }
-    } else {
-      self.functions[index](metrics, proceed)
-    }
+  }
+
+  override func goOn(_ index: Int, with metrics: consuming HTTPMetrics) {
+    guard index == self.waiting else { return }
+    self.waiting = nil
+    self.pass(metrics, from: index - 1)
   }
 }

@@ -9,42 +9,35 @@
 /// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
-  private enum Target: Sendable {
-    case closure(@Sendable (Verb) -> Void)
-    /// A visit of a hook, by its number. The call is kept so that it ends when the last one who could go on with it is
-    /// gone.
-    case visit(HookOwner<Verb>, Int, Call)
-  }
-
-  private let target: Target
+  private let owner: HookOwner<Verb>
+  private let visit: Int
+  /// Kept so that the call ends when the last one who could go on with it is gone.
+  private let call: Call?
 
   public init(_ body: @escaping @Sendable (Verb) -> Void) {
-    self.target = .closure(body)
+    self.owner = ClosureHookOwner(body)
+    self.visit = 0
+    self.call = nil
   }
 
+  /// For a visit of a hook, by its number.
   init(_ owner: HookOwner<Verb>, visit: Int, of call: Call) {
-    self.target = .visit(owner, visit, call)
+    self.owner = owner
+    self.visit = visit
+    self.call = call
   }
 
   @usableFromInline
   func send(_ verb: consuming Verb) {
-    switch self.target {
-    case .closure(let body):
-      body(verb)
-    case .visit(let owner, let visit, let call):
-      guard call.isOnExecutor else {
-        let verb = verb
-        call.hop { owner.hook(visit, did: verb) }
-        return
-      }
-      owner.hook(visit, did: verb)
+    guard let call = self.call, !call.isOnExecutor else {
+      self.owner.hook(self.visit, did: verb)
+      return
     }
+    let verb = verb
+    let owner = self.owner
+    let visit = self.visit
+    call.hop { owner.hook(visit, did: verb) }
   }
-}
-
-/// Whose hooks they are that proceed. Confined to the call's executor.
-class HookOwner<Verb: Sendable>: @unchecked Sendable {
-  func hook(_ visit: Int, did verb: consuming Verb) {}
 }
 
 /// What a request hook can do.

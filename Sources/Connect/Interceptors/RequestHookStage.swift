@@ -1,84 +1,132 @@
 /// The request side of a closure interceptor in a stream.
 ///
 /// Messages wait until the hook for the head has proceeded. Confined to the call's executor.
-final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sendable {
-  typealias Hooks = StreamHooks<Owner.RequestMessage, Owner.ResponseMessage>
-  typealias Element = RequestPart<Owner.RequestMessage>
+final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>: LaneStage<
+  RequestPart<RequestMessage>, StreamDataVerb<RequestMessage>
+>, @unchecked Sendable
+{
+  typealias Hooks = StreamHooks<RequestMessage, ResponseMessage>
+  typealias Element = RequestPart<RequestMessage>
+  typealias Verb = StreamDataVerb<RequestMessage>
 
   private let index: Int
   private var hooks: Hooks
-  private unowned let owner: Owner
+  private unowned let chain: StreamChain<RequestMessage, ResponseMessage>
   /// Retained by every `proceed` that is handed out; see ``UnaryChain``.
   private unowned let call: Call
   /// Of the call, which may be gone when hooks are told of that.
   private let inheritance: Inheritance?
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
+  /// Whether the hook is being called with a message that is not in the window.
+  private var isPassing = false
   private var isHeadWaiting = false
   /// Whether the request's head went on inwards, so that the interceptor waits for results.
   private(set) var hasPassedHead = false
 
-  init(index: Int, hooks: Hooks, owner: Owner, maximumWaiting: Int) {
+  init(
+    index: Int,
+    hooks: Hooks,
+    chain: StreamChain<RequestMessage, ResponseMessage>,
+    maximumWaiting: Int
+  ) {
     self.index = index
     self.hooks = hooks
-    self.owner = owner
-    self.call = owner.call
-    self.inheritance = owner.call.inheritance
+    self.chain = chain
+    self.call = chain.call
+    self.inheritance = chain.call.inheritance
     self.maximumWaiting = maximumWaiting
   }
 
-  var hasRoom: Bool { !self.isHeadWaiting && self.window.count < self.maximumWaiting }
+  override var hasRoom: Bool { !self.isHeadWaiting && self.window.count < self.maximumWaiting }
 
-  func wants(_ isWantedBehind: Bool) -> Bool { isWantedBehind }
+  override var isEmpty: Bool { self.window.isEmpty }
 
-  func accept(_ part: Element) {
+  override func wants(_ isWantedBehind: Bool) -> Bool { isWantedBehind }
+
+  override func accept(_ part: Element, mayPass: Bool) -> Element? {
+    let mayPass = mayPass && self.window.isEmpty
     switch part {
     case .head(let request):
-      guard let function = self.hooks.requestFunction else {
-        self.hasPassedHead = true
-        self.window.appendReady(part)
-        return
+      if let function = self.hooks.requestFunction {
+        self.call(function, with: request, self.window.appendWaiting(part))
+        return nil
       }
-      let id = self.window.appendWaiting(part)
-      self.isHeadWaiting = true
-      let proceed = Hooks.RequestProceed { [call] verb in
-        guard call.isOnExecutor else {
-          call.hop { self.head(id, did: verb) }
-          return
-        }
-        self.head(id, did: verb)
-      }
-      if let inheritance = self.inheritance {
-        inheritance.bind(request.head.context) { function(request, proceed) }
-      } else {
-        function(request, proceed)
-      }
+      self.hasPassedHead = true
     case .message(let message):
-      guard let function = self.hooks.requestMessageFunction else {
-        self.window.appendReady(part)
-        return
-      }
-      let id = self.window.appendWaiting(part)
-      let proceed = Hooks.DataProceed { [call] verb in
-        guard call.isOnExecutor else {
-          call.hop { self.message(id, did: verb) }
-          return
-        }
-        self.message(id, did: verb)
-      }
-      if let inheritance = self.inheritance {
-        inheritance.bind(nil) { function(message, proceed) }
-      } else {
-        function(message, proceed)
+      if let function = self.hooks.requestMessageFunction {
+        if mayPass { return self.pass(message, function) }
+        self.call(function, with: message, self.window.appendWaiting(part))
+        return nil
       }
     case .end:
-      self.window.appendReady(part)
+      break
+    }
+    if mayPass { return part }
+    self.window.appendReady(part)
+    return nil
+  }
+
+  private func call(
+    _ function: (HTTPRequest<Void>, Hooks.RequestProceed) -> Void,
+    with request: HTTPRequest<Void>,
+    _ id: Int
+  ) {
+    self.isHeadWaiting = true
+    let proceed = Hooks.RequestProceed { [call] verb in
+      guard call.isOnExecutor else {
+        call.hop { self.head(id, did: verb) }
+        return
+      }
+      self.head(id, did: verb)
+    }
+    if let inheritance = self.inheritance {
+      inheritance.bind(request.head.context) { function(request, proceed) }
+    } else {
+      function(request, proceed)
+    }
+  }
+
+  /// Calls the hook with a message that need not be kept if the hook proceeds before it returns.
+  private func pass(
+    _ message: RequestMessage,
+    _ function: (RequestMessage, Hooks.DataProceed) -> Void
+  ) -> Element? {
+    let id = self.window.takeID()
+    self.isPassing = true
+    self.begin(id)
+    self.call(function, with: message, id)
+    let verb = self.end(id)
+    // Else a new attempt has begun, or the call is over.
+    guard self.isPassing else { return nil }
+    self.isPassing = false
+    switch verb {
+    case .proceed(let passed)?:
+      return .message(passed)
+    case .drop?:
+      return nil
+    case nil:
+      self.window.appendWaiting(.message(message), as: id)
+      return nil
+    }
+  }
+
+  private func call(
+    _ function: (RequestMessage, Hooks.DataProceed) -> Void,
+    with message: RequestMessage,
+    _ id: Int
+  ) {
+    let proceed = Proceed(self, visit: id, of: self.call)
+    if let inheritance = self.inheritance {
+      inheritance.bind(nil) { function(message, proceed) }
+    } else {
+      function(message, proceed)
     }
   }
 
   private func head(
     _ id: Int,
-    did verb: RequestVerb<HTTPRequest<Void>, StreamAnswer<Owner.ResponseMessage>>
+    did verb: RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>
   ) {
     guard case .head(let given)? = self.window.waiting(id) else {
       self.call.logIgnored("stream request hook \(self.index)")
@@ -90,27 +138,27 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
       request.complete(from: given.head)
       self.hasPassedHead = true
       self.window.resolve(id, with: .head(request))
-      self.owner.pump()
+      self.chain.pump()
     case .proceed(.failure(let error)):
-      self.owner.answer(at: self.index, with: [.failed(error)])
+      self.chain.answer(at: self.index, with: [.failed(error)])
     case .answer(let answer):
-      self.owner.answer(at: self.index, with: answer.results)
+      self.chain.answer(at: self.index, with: answer.results)
     }
   }
 
-  private func message(_ id: Int, did verb: StreamDataVerb<Owner.RequestMessage>) {
+  override func goOn(_ id: Int, with verb: consuming Verb) {
     guard self.window.waiting(id) != nil else {
       self.call.logIgnored("stream data hook \(self.index)")
       return
     }
-    switch verb {
+    switch consume verb {
     case .proceed(let message): self.window.resolve(id, with: .message(message))
     case .drop: self.window.resolve(id, with: nil)
     }
-    self.owner.pump()
+    self.chain.pump()
   }
 
-  func takeReady() -> Element? { self.window.takeReady() }
+  override func takeReady() -> Element? { self.window.takeReady() }
 
   func reset() {
     self.restart()
@@ -120,6 +168,8 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
   /// Lets go of everything; a new attempt begins, and the interceptor still waits for results of the old one.
   func restart() {
     self.window.removeAll()
+    self.isPassing = false
+    self.abandon()
     self.isHeadWaiting = false
   }
 

@@ -1,50 +1,88 @@
 /// The response side of a closure interceptor in a stream. Confined to the call's executor.
-final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sendable {
-  typealias Hooks = StreamHooks<Owner.RequestMessage, Owner.ResponseMessage>
-  typealias Element = StreamResult<Owner.ResponseMessage>
+final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>: LaneStage<
+  StreamResult<ResponseMessage>, StreamResultVerb<ResponseMessage>
+>, @unchecked Sendable
+{
+  typealias Hooks = StreamHooks<RequestMessage, ResponseMessage>
+  typealias Element = StreamResult<ResponseMessage>
+  typealias Verb = StreamResultVerb<ResponseMessage>
 
   private let index: Int
   private var hooks: Hooks
-  private unowned let owner: Owner
+  private unowned let chain: StreamChain<RequestMessage, ResponseMessage>
   /// Retained by every `proceed` that is handed out; see ``UnaryChain``.
   private unowned let call: Call
   /// Of the call, which may be gone when hooks are told of that.
   private let inheritance: Inheritance?
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
+  /// Whether the hook is being called with a message that is not in the window.
+  private var isPassing = false
   /// Whether the end has come here, or was put here by the hook.
   private var isClosed = false
   /// Whether a result of this attempt has gone on outwards.
   private var hasPassedOut = false
 
-  init(index: Int, hooks: Hooks, owner: Owner, maximumWaiting: Int) {
+  init(
+    index: Int,
+    hooks: Hooks,
+    chain: StreamChain<RequestMessage, ResponseMessage>,
+    maximumWaiting: Int
+  ) {
     self.index = index
     self.hooks = hooks
-    self.owner = owner
-    self.call = owner.call
-    self.inheritance = owner.call.inheritance
+    self.chain = chain
+    self.call = chain.call
+    self.inheritance = chain.call.inheritance
     self.maximumWaiting = maximumWaiting
   }
 
-  var hasRoom: Bool { self.window.count < self.maximumWaiting }
+  override var hasRoom: Bool { self.window.count < self.maximumWaiting }
+  override var isEmpty: Bool { self.window.isEmpty }
 
-  func wants(_ isWantedBehind: Bool) -> Bool { isWantedBehind && self.hasRoom }
-
-  func accept(_ result: Element) {
-    guard !self.isClosed else { return }
-    if case .complete = result { self.isClosed = true }
+  override func accept(_ result: Element, mayPass: Bool) -> Element? {
+    guard !self.isClosed else { return nil }
+    let mayPass = mayPass && self.window.isEmpty
     guard let function = self.hooks.streamResultFunction else {
-      self.window.appendReady(result)
-      return
-    }
-    let id = self.window.appendWaiting(result)
-    let proceed = Hooks.ResultProceed { [call] verb in
-      guard call.isOnExecutor else {
-        call.hop { self.result(id, did: verb) }
-        return
+      if case .complete = result { self.isClosed = true }
+      guard mayPass else {
+        self.window.appendReady(result)
+        return nil
       }
-      self.result(id, did: verb)
+      self.hasPassedOut = true
+      return result
     }
+    if mayPass, case .message = result { return self.pass(result, function) }
+    if case .complete = result { self.isClosed = true }
+    self.call(function, with: result, self.window.appendWaiting(result))
+    return nil
+  }
+
+  /// Calls the hook with a message that need not be kept if the hook proceeds before it returns.
+  private func pass(_ message: Element, _ function: (Element, Hooks.ResultProceed) -> Void) -> Element? {
+    let id = self.window.takeID()
+    self.isPassing = true
+    self.begin(id)
+    self.call(function, with: message, id)
+    let verb = self.end(id)
+    // Else a new attempt has begun, or the call is over.
+    guard self.isPassing else { return nil }
+    self.isPassing = false
+    switch verb {
+    case .proceed(.message(let passed))?:
+      self.hasPassedOut = true
+      return .message(passed)
+    case .drop?:
+      return nil
+    case let verb:
+      self.window.appendWaiting(message, as: id)
+      if let verb { self.goOn(id, with: verb) }
+      return nil
+    }
+  }
+
+  private func call(_ function: (Element, Hooks.ResultProceed) -> Void, with result: Element, _ id: Int) {
+    let proceed = Proceed(self, visit: id, of: self.call)
     if let inheritance = self.inheritance {
       inheritance.bind(nil) { function(result, proceed) }
     } else {
@@ -52,12 +90,12 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     }
   }
 
-  private func result(_ id: Int, did verb: StreamResultVerb<Owner.ResponseMessage>) {
+  override func goOn(_ id: Int, with verb: consuming Verb) {
     guard let given = self.window.waiting(id) else {
       self.call.logIgnored("stream result hook \(self.index)")
       return
     }
-    switch verb {
+    switch consume verb {
     case .proceed(let result):
       self.pass(result.consistent, inPlaceOf: given, id)
     case .drop:
@@ -67,10 +105,10 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
         self.window.resolve(id, with: given)
       }
     case .retry(let request, let delay):
-      if !self.hasPassedOut, self.owner.retry(at: self.index, request, after: delay) { return }
+      if !self.hasPassedOut, self.chain.retry(at: self.index, request, after: delay) { return }
       self.window.resolve(id, with: given)
     }
-    self.owner.pump()
+    self.chain.pump()
   }
 
   private func pass(_ result: Element, inPlaceOf given: Element, _ id: Int) {
@@ -83,13 +121,13 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
     case (_, .complete):
       self.isClosed = true
       self.window.removeAll(behind: id)
-      self.owner.closeInside(of: self.index)
+      self.chain.closeInside(of: self.index)
     default:
       break
     }
   }
 
-  func takeReady() -> Element? {
+  override func takeReady() -> Element? {
     guard let result = self.window.takeReady() else { return nil }
     self.hasPassedOut = true
     return result
@@ -97,6 +135,8 @@ final class ResultHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Send
 
   func reset() {
     self.window.removeAll()
+    self.isPassing = false
+    self.abandon()
     self.isClosed = false
     self.hasPassedOut = false
   }

@@ -4,9 +4,7 @@ internal import DequeModule
 /// which is failing, answering and repeating.
 ///
 /// Confined to the call's executor, which makes it `Sendable`.
-final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: StreamStageOwner,
-  @unchecked Sendable
-{
+final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @unchecked Sendable {
   typealias Hooks = StreamHooks<RequestMessage, ResponseMessage>
   typealias AsyncBody = AsyncStreamStage<RequestMessage, ResponseMessage>.Body
 
@@ -16,8 +14,14 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
     case async(AsyncBody)
   }
 
+  private typealias DownLane = Lane<RequestPart<RequestMessage>, StreamDataVerb<RequestMessage>>
+  private typealias UpLane = Lane<StreamResult<ResponseMessage>, StreamResultVerb<ResponseMessage>>
+
   private enum Stage {
-    case hooks(RequestHookStage<StreamChain>, ResultHookStage<StreamChain>)
+    case hooks(
+      RequestHookStage<RequestMessage, ResponseMessage>,
+      ResultHookStage<RequestMessage, ResponseMessage>
+    )
     case async(AsyncStreamStage<RequestMessage, ResponseMessage>)
 
     func reset() {
@@ -72,8 +76,8 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
   private var hooks: [Hooks?]
   private var stages: [Stage] = []
   /// Cut where a stage has answered or ended the stream, or where what is inside was given up.
-  private var downLane: Lane<RequestPart<RequestMessage>>
-  private var upLane: Lane<StreamResult<ResponseMessage>>
+  private var downLane: DownLane
+  private var upLane: UpLane
 
   private var head: HTTPRequest<Void>?
   private var log: ReplayLog<RequestMessage>
@@ -103,8 +107,8 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
       case .hooks(let hooks):
         self.stages.append(
           .hooks(
-            RequestHookStage(index: index, hooks: hooks, owner: self, maximumWaiting: maximumWaiting),
-            ResultHookStage(index: index, hooks: hooks, owner: self, maximumWaiting: maximumWaiting)
+            RequestHookStage(index: index, hooks: hooks, chain: self, maximumWaiting: maximumWaiting),
+            ResultHookStage(index: index, hooks: hooks, chain: self, maximumWaiting: maximumWaiting)
           )
         )
       case .async(let body):
@@ -114,7 +118,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
       }
     }
     self.downLane = Lane(
-      stages: self.stages.map { stage -> any LaneStage<RequestPart<RequestMessage>> in
+      stages: self.stages.map { stage -> DownLane.Stage in
         switch stage {
         case .hooks(let request, _): request
         case .async(let stage): stage.requestSide
@@ -124,7 +128,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
       sinkHasRoom: surroundings.downHasRoom
     )
     self.upLane = Lane(
-      stages: self.stages.reversed().map { stage -> any LaneStage<StreamResult<ResponseMessage>> in
+      stages: self.stages.reversed().map { stage -> UpLane.Stage in
         switch stage {
         case .hooks(_, let result): result
         case .async(let stage): stage.resultSide
@@ -179,8 +183,8 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
 
   /// Whether results should be brought from inside.
   var wants: Bool {
-    guard let surroundings = self.surroundings, !self.isInsideClosed else { return false }
-    return self.upLane.wants(isWantedBehind: surroundings.upWants())
+    guard !self.isInsideClosed, let isWanted = self.surroundings?.upWants() else { return false }
+    return self.upLane.wants(isWantedBehind: isWanted)
   }
 
   /// Whether a result from inside can be taken.
@@ -210,8 +214,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: St
 
   /// Moves what can move up.
   func pumpUp() -> Bool {
-    guard let surroundings = self.surroundings else { return false }
-    let isWanted = surroundings.upWants()
+    guard let isWanted = self.surroundings?.upWants() else { return false }
     if self.upLane.pump(isWantedBehind: isWanted) { return true }
     guard let answer = self.answer, self.upLane.wants(at: answer.entry, isWantedBehind: isWanted),
       let result = self.answer?.results.popFirst()

@@ -25,7 +25,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     case requestHook(Int, given: RequestHead)
     /// Inside all stages.
     case below
-    case responseHook(Int, given: Response)
+    case responseHook(Int)
     /// The body of an async stage is running and no `next` of it is pending.
     case asyncStage(Int)
     case waitingToRetry
@@ -45,6 +45,8 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
 
   private var position = Position.idle
   private var visit = 0
+  /// What a response hook that has not proceeded yet was given.
+  private var givenResponse: Response?
   private var initialRequest: HTTPRequest<Message>?
   private var runs: [Int: AsyncUnaryRun<Response>] = [:]
   /// How many stages, from the outermost on, still wait for a response though their attempt was given up for a
@@ -81,22 +83,15 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   }
 
   private func descend(from first: Int, _ request: HTTPRequest<Message>) {
+    var request = request
     var index = first
     while index < self.stages.count {
       if let function = self.stages[index].hooks.requestFunction {
-        self.visit += 1
-        self.position = .requestHook(index, given: request.head)
-        let owner = self.requestOwner ?? self.makeRequestOwner()
-        self.requestOwner = owner
-        let proceed = Proceed(owner, visit: self.visit, of: self.call)
-        if let inheritance = self.inheritance {
-          inheritance.bind(request.head.context) { function(request, proceed) }
-        } else {
-          function(request, proceed)
-        }
-        return
-      }
-      if let body = self.stages[index].asyncBody {
+        let given = request.head
+        guard let verb = self.call(function, at: index, with: request) else { return }
+        guard let next = self.request(after: verb, at: index, given: given) else { return }
+        request = next
+      } else if let body = self.stages[index].asyncBody {
         self.startRun(index, request, body)
         return
       }
@@ -106,22 +101,58 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     if !self.isReleased { self.passDown(request) }
   }
 
+  /// - Returns: What the hook has done; nil if it has not proceeded yet, or the chain has moved meanwhile.
+  private func call(
+    _ function: (HTTPRequest<Message>, Hooks.RequestProceed) -> Void,
+    at index: Int,
+    with request: HTTPRequest<Message>
+  ) -> RequestVerb<HTTPRequest<Message>, Response>? {
+    self.visit += 1
+    let visit = self.visit
+    self.position = .requestHook(index, given: request.head)
+    let owner = self.requestOwner ?? self.makeRequestOwner()
+    self.requestOwner = owner
+    let proceed = Proceed(owner, visit: visit, of: self.call)
+    owner.begin(visit)
+    if let inheritance = self.inheritance {
+      inheritance.bind(request.head.context) { function(request, proceed) }
+    } else {
+      function(request, proceed)
+    }
+    let verb = owner.end(visit)
+    guard visit == self.visit, verb != nil else { return nil }
+    self.visit += 1
+    return verb
+  }
+
   final func requestHook(_ visit: Int, did verb: consuming RequestVerb<HTTPRequest<Message>, Response>) {
     guard visit == self.visit, case .requestHook(let index, let given) = self.position else {
       self.call.logIgnored("\(self.level) request hook")
       return
     }
     self.visit += 1
+    if let request = self.request(after: verb, at: index, given: given) {
+      self.descend(from: index + 1, request)
+    }
+  }
+
+  /// The request that goes on down; nil if a response goes up.
+  private func request(
+    after verb: consuming RequestVerb<HTTPRequest<Message>, Response>,
+    at index: Int,
+    given: RequestHead
+  ) -> HTTPRequest<Message>? {
     switch consume verb {
     case .proceed(.success(var request)):
       request.complete(from: given)
-      self.descend(from: index + 1, request)
+      return request
     case .proceed(.failure(let error)):
       self.ascend(from: index - 1, Response(failure: error))
     case .answer(var response):
       response.makeConsistent()
       self.ascend(from: index - 1, response)
     }
+    return nil
   }
 
   // MARK: Up
@@ -133,23 +164,15 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   }
 
   private func ascend(from last: Int, _ response: Response) {
+    var response = response
     var index = last
     while index >= 0 {
       self.unansweredCount = min(self.unansweredCount, index)
       if let function = self.stages[index].hooks.responseFunction {
-        self.visit += 1
-        self.position = .responseHook(index, given: response)
-        let owner = self.responseOwner ?? self.makeResponseOwner()
-        self.responseOwner = owner
-        let proceed = Proceed(owner, visit: self.visit, of: self.call)
-        if let inheritance = self.inheritance {
-          inheritance.bind(nil) { function(response, proceed) }
-        } else {
-          function(response, proceed)
-        }
-        return
-      }
-      if self.stages[index].asyncBody != nil {
+        guard let verb = self.call(function, at: index, with: response) else { return }
+        guard let next = self.response(after: verb, at: index, given: response) else { return }
+        response = next
+      } else if self.stages[index].asyncBody != nil {
         self.visit += 1
         self.position = .asyncStage(index)
         self.runs[index]?.finishNext(with: response)
@@ -162,20 +185,60 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     if !self.isReleased { self.passUp(response) }
   }
 
+  /// - Returns: What the hook has done; nil if it has not proceeded yet, or the chain has moved meanwhile.
+  private func call(
+    _ function: (Response, Hooks.ResponseProceed) -> Void,
+    at index: Int,
+    with response: Response
+  ) -> ResponseVerb<HTTPRequest<Message>, Response>? {
+    self.visit += 1
+    let visit = self.visit
+    self.position = .responseHook(index)
+    let owner = self.responseOwner ?? self.makeResponseOwner()
+    self.responseOwner = owner
+    let proceed = Proceed(owner, visit: visit, of: self.call)
+    owner.begin(visit)
+    if let inheritance = self.inheritance {
+      inheritance.bind(nil) { function(response, proceed) }
+    } else {
+      function(response, proceed)
+    }
+    let verb = owner.end(visit)
+    guard visit == self.visit else { return nil }
+    guard verb != nil else {
+      self.givenResponse = response
+      return nil
+    }
+    self.visit += 1
+    return verb
+  }
+
   final func responseHook(_ visit: Int, did verb: consuming ResponseVerb<HTTPRequest<Message>, Response>) {
-    guard visit == self.visit, case .responseHook(let index, let given) = self.position else {
+    guard visit == self.visit, case .responseHook(let index) = self.position,
+      let given = self.givenResponse.take()
+    else {
       self.call.logIgnored("\(self.level) response hook")
       return
     }
     self.visit += 1
+    if let response = self.response(after: verb, at: index, given: given) {
+      self.ascend(from: index - 1, response)
+    }
+  }
+
+  /// The response that goes on up; nil if there is a new attempt.
+  private func response(
+    after verb: consuming ResponseVerb<HTTPRequest<Message>, Response>,
+    at index: Int,
+    given: Response
+  ) -> Response? {
     switch consume verb {
     case .proceed(var response):
       response.makeConsistent()
-      self.ascend(from: index - 1, response)
+      return response
     case .retry(let request, let delay):
       guard var request = request ?? self.initialRequest, self.call.takeRetry(after: delay) else {
-        self.ascend(from: index - 1, given)
-        return
+        return given
       }
       request.complete(from: self.initialRequest?.head)
       self.endRuns(inside: -1)
@@ -187,6 +250,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
         guard visit == self.visit, case .waitingToRetry = self.position else { return }
         self.descend(from: 0, restarted)
       }
+      return nil
     }
   }
 
@@ -205,6 +269,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   /// Gives up what is going on in this level.
   func reset() {
     self.visit += 1
+    self.givenResponse = nil
     self.endRuns(inside: -1)
     self.position = .idle
     self.unansweredCount = 0
@@ -215,7 +280,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     let reached: Int
     switch self.position {
     case .idle, .waitingToRetry: reached = -1
-    case .requestHook(let index, _), .responseHook(let index, _): reached = index - 1
+    case .requestHook(let index, _), .responseHook(let index): reached = index - 1
     case .asyncStage(let index): reached = index
     case .below: reached = self.stages.count - 1
     }

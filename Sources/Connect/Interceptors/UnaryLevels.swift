@@ -26,9 +26,9 @@ final class UnaryMessageChain<Input: Sendable, Output: Sendable>: UnaryChain<Inp
 
     init(_ chain: UnaryMessageChain) { self.chain = chain }
 
-    override func hook(
+    override func goOn(
       _ visit: Int,
-      did verb: consuming RequestVerb<HTTPRequest<Input>, ResponseMessage<Output>>
+      with verb: consuming RequestVerb<HTTPRequest<Input>, ResponseMessage<Output>>
     ) {
       self.chain.requestHook(visit, did: verb)
     }
@@ -41,9 +41,9 @@ final class UnaryMessageChain<Input: Sendable, Output: Sendable>: UnaryChain<Inp
 
     init(_ chain: UnaryMessageChain) { self.chain = chain }
 
-    override func hook(
+    override func goOn(
       _ visit: Int,
-      did verb: consuming ResponseVerb<HTTPRequest<Input>, ResponseMessage<Output>>
+      with verb: consuming ResponseVerb<HTTPRequest<Input>, ResponseMessage<Output>>
     ) {
       self.chain.responseHook(visit, did: verb)
     }
@@ -78,7 +78,8 @@ final class UnaryByteChain: UnaryChain<ByteBuffer, HTTPResponse>, @unchecked Sen
 
     init(_ chain: UnaryByteChain) { self.chain = chain }
 
-    override func hook(_ visit: Int, did verb: consuming RequestVerb<HTTPRequest<ByteBuffer>, HTTPResponse>) {
+    override func goOn(_ visit: Int, with verb: consuming RequestVerb<HTTPRequest<ByteBuffer>, HTTPResponse>)
+    {
       self.chain.requestHook(visit, did: verb)
     }
   }
@@ -90,7 +91,7 @@ final class UnaryByteChain: UnaryChain<ByteBuffer, HTTPResponse>, @unchecked Sen
 
     init(_ chain: UnaryByteChain) { self.chain = chain }
 
-    override func hook(_ visit: Int, did verb: consuming ResponseVerb<HTTPRequest<ByteBuffer>, HTTPResponse>)
+    override func goOn(_ visit: Int, with verb: consuming ResponseVerb<HTTPRequest<ByteBuffer>, HTTPResponse>)
     {
       self.chain.responseHook(visit, did: verb)
     }

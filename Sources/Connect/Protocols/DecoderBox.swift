@@ -17,6 +17,7 @@ final class DecoderBox<Decoder: ResponseDecoder>: ResponseDecoder {
   func fail(_ error: ConnectError) { self.decoder.fail(error) }
   func next() -> StreamResult<ByteBuffer>? { self.decoder.next() }
   func nextPlainMessage() -> ByteBuffer? { self.decoder.nextPlainMessage() }
+  func settle() { self.decoder.settle() }
 }
 
 extension ResponseDecoder {

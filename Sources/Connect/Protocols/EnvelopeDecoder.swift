@@ -23,6 +23,8 @@ package struct EnvelopeDecoder: Sendable {
 
   /// Whole envelopes, the next one in front.
   private var current = ByteBuffer()
+  /// Whether these are in a chunk's storage, which may be the transport's read buffer.
+  private var isCurrentShared = false
   /// What waits behind them...
   private var waiting = Deque<Piece>()
   /// ... and behind that: small envelopes, copied one behind the other.
@@ -153,6 +155,17 @@ package struct EnvelopeDecoder: Sendable {
     return message
   }
 
+  /// Lets go of the chunk that came last, if few of its bytes have to wait.
+  mutating func settle() {
+    guard self.isCurrentShared else { return }
+    self.isCurrentShared = false
+    let count = self.current.readableBytes
+    guard count > 0, count < Self.smallSize else { return }
+    var copy = ByteBuffer()
+    copy.writeImmutableBuffer(self.current)
+    self.current = copy
+  }
+
   /// Drops what is buffered.
   mutating func discard() {
     self.current = ByteBuffer()
@@ -198,6 +211,7 @@ package struct EnvelopeDecoder: Sendable {
   private mutating func append(_ envelopes: ByteBuffer) {
     if self.current.readableBytes == 0 && self.waiting.isEmpty && self.gathered.readableBytes == 0 {
       self.current = envelopes
+      self.isCurrentShared = true
     } else if envelopes.readableBytes < Self.smallSize {
       self.gather(envelopes)
     } else {

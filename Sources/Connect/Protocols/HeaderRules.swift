@@ -39,10 +39,10 @@ enum HeaderRules {
     guard path.utf8.first == UInt8(ascii: "/") else {
       throw self.error("the path '\(self.printable(path))' does not begin with '/'")
     }
-    guard path.utf8.allSatisfy(self.isTargetByte) else {
+    guard self.isTarget(path) else {
       throw self.error("the path '\(self.printable(path))' has a character that must not be in a URL")
     }
-    if let query, !query.utf8.allSatisfy(self.isTargetByte) {
+    if let query, !self.isTarget(query) {
       throw self.error("the query '\(self.printable(query))' has a character that must not be in a URL")
     }
   }
@@ -116,8 +116,11 @@ enum HeaderRules {
     }
   }
 
-  private static func isTargetByte(_ byte: UInt8) -> Bool {
-    byte > 0x20 && byte < 0x7f && byte != UInt8(ascii: "#")
+  private static func isTarget(_ text: String) -> Bool {
+    var text = text
+    return text.withUTF8 { utf8 in
+      utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") }
+    }
   }
 
   private static func error(_ message: String) -> ConnectError {

@@ -90,6 +90,9 @@ protocol ResponseDecoder {
   /// would give, for the many messages of a stream.
   mutating func nextPlainMessage() -> ByteBuffer?
 
+  /// To be called when nobody asks for more for now: what waits is to hold little more memory than it has bytes.
+  mutating func settle()
+
   /// How many of the received bytes it still holds: partial messages, and whole ones not yet asked for.
   var bufferedByteCount: Int { get }
 

@@ -14,10 +14,19 @@ struct HTTP2FieldArray: ~Copyable {
   private var bytes: UnsafeMutableRawBufferPointer
   private var byteCount = 0
 
+  private static var initialFields: Int { 32 }
+  private static var initialBytes: Int { 2 << 10 }
+  private static var maximumKeptBytes: Int { 2 * HTTP2Session.maximumHeaderBlock }
+  /// As many as fit in a header block, which counts 32 bytes for each.
+  private static var maximumKeptFields: Int { HTTP2Session.maximumHeaderBlock / 32 }
+
   init() {
-    self.fields = .allocate(capacity: 32)
-    self.bytes = .allocate(byteCount: 2 << 10, alignment: 1)
+    self.fields = .allocate(capacity: Self.initialFields)
+    self.bytes = .allocate(byteCount: Self.initialBytes, alignment: 1)
   }
+
+  /// The memory that it keeps, in bytes.
+  var capacity: Int { self.bytes.count + self.fields.count * MemoryLayout<nghttp2_nv>.stride }
 
   deinit {
     self.fields.deallocate()
@@ -33,6 +42,15 @@ struct HTTP2FieldArray: ~Copyable {
     self.count = 0
     self.firstCopied = 0
     self.byteCount = 0
+    // What is larger was for a request that was refused.
+    if self.bytes.count > Self.maximumKeptBytes {
+      self.bytes.deallocate()
+      self.bytes = .allocate(byteCount: Self.initialBytes, alignment: 1)
+    }
+    if self.fields.count > Self.maximumKeptFields {
+      self.fields.deallocate()
+      self.fields = .allocate(capacity: Self.initialFields)
+    }
   }
 
   /// Adds a field whose memory stays where it is until the frame was sent. Only to be used before the first

@@ -30,6 +30,53 @@ final class CallRuleTests: XCTestCase {
     XCTAssertEqual(transport.streams.count, 0)
   }
 
+  // MARK: A call that is over sends nothing
+
+  /// Interceptors, codecs and policies run while a call starts, and may end it.
+  func testACallThatEndsWhileItStartsSendsNothing() async {
+    let transport = ScriptedTransport { _ in XCTFail("nothing is to be sent") }
+    for place in ["interceptor", "hedging"] {
+      let cancellation = CallCancellation()
+      var options = CallOptions()
+      options.context.cancellation = cancellation
+      let client = ProtocolClient.scripted(
+        transport,
+        interceptors: place == "interceptor" ? [{ _ in Cancelling(cancellation: cancellation) }] : []
+      ) {
+        $0.hedging = { _ in
+          if place == "hedging" { cancellation.cancel() }
+          return HedgingPolicy(maximumAttempts: 2, delay: .seconds(1), allowsSideEffects: true)
+        }
+      }
+      let response = await client.unary(.unary, "a", options: options)
+      XCTAssertEqual(response.code, .canceled, place)
+      guard place == "interceptor" else { continue }
+      var codes: [Code] = []
+      for await case .complete(let code, _, _) in client.serverStream(.serverStream, "a", options: options)
+        .results
+      {
+        codes.append(code)
+      }
+      XCTAssertEqual(codes, [.canceled])
+    }
+    transport.virtualExecutor.runUntilIdle()
+    XCTAssertEqual(transport.streams.count, 0)
+  }
+
+  private struct Cancelling: Interceptor {
+    let cancellation: CallCancellation
+
+    func unaryFunction() -> UnaryFunction {
+      self.cancellation.cancel()
+      return UnaryFunction(requestFunction: { request, proceed in proceed(.success(request)) })
+    }
+
+    func streamFunction() -> StreamFunction {
+      self.cancellation.cancel()
+      return StreamFunction(requestFunction: { request, proceed in proceed(.success(request)) })
+    }
+  }
+
   // MARK: A code and an error agree
 
   func testACodeWithoutAnErrorIsNoSuccess() async {

@@ -209,6 +209,33 @@ final class InheritanceTests: XCTestCase {
     XCTAssertNil(CallContext.current)
   }
 
+  /// What the callback of a call does next is no part of that call.
+  func testCallbacksHaveNoContext() async {
+    let seen = Noted<String>()
+    let client = self.client([{ _ in Looking(seen: Noted()) }])
+    let called = Signal<Void>()
+    _ = await CallContext.withValues {
+      $0[TenantKey.self] = "acme"
+    } operation: {
+      client.unary(TestMethods.echo, .with { $0.payload.text = "quick" }) { _ in
+        seen.add("unary \(CallContext.current?[TenantKey.self] ?? "-")")
+        called.fire(())
+      }
+    }
+    await called.wait()
+    await CallContext.withValues {
+      $0[TenantKey.self] = "acme"
+    } operation: {
+      let handle = client.bidirectionalStream(TestMethods.converse) { result in
+        seen.add("stream \(CallContext.current?[TenantKey.self] ?? "-")")
+        if case .complete = result { called.fire(()) }
+      }
+      handle.finish()
+    }
+    await called.wait()
+    XCTAssertEqual(seen.values, ["unary -", "stream -", "stream -"])
+  }
+
   func testHooksOfStreamsToo() async throws {
     let seen = Noted<String>()
     let client = self.client([{ _ in Looking(seen: seen) }])

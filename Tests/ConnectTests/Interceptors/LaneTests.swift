@@ -4,21 +4,25 @@ import XCTest
 
 final class LaneTests: XCTestCase {
   /// Passes values on at once, as long as it is not told to hold them; has room for two.
-  private final class Stage: LaneStage {
+  private final class Stage: LaneStage<Int, Never>, @unchecked Sendable {
     var isHolding = false
     var values: [Int] = []
 
-    var hasRoom: Bool { self.values.count < 2 }
-    func accept(_ element: Int) { self.values.append(element) }
-    func takeReady() -> Int? { self.isHolding || self.values.isEmpty ? nil : self.values.removeFirst() }
-    func wants(_ isWantedBehind: Bool) -> Bool { isWantedBehind && self.hasRoom }
-    func reset() { self.values = [] }
+    override var isEmpty: Bool { self.values.isEmpty }
+    override var hasRoom: Bool { self.values.count < 2 }
+    override func accept(_ element: Int, mayPass: Bool) -> Int? {
+      self.values.append(element)
+      return nil
+    }
+    override func takeReady() -> Int? {
+      self.isHolding || self.values.isEmpty ? nil : self.values.removeFirst()
+    }
   }
 
   private let stages = [Stage(), Stage()]
   private var sunk: [Int] = []
   private var sinkHasRoom = true
-  private lazy var lane = Lane<Int>(
+  private lazy var lane = Lane<Int, Never>(
     stages: self.stages,
     sink: { [unowned self] in self.sunk.append($0) },
     sinkHasRoom: { [unowned self] in self.sinkHasRoom }
@@ -56,7 +60,7 @@ final class LaneTests: XCTestCase {
   func testNothingIsWantedThatIsNotWantedBehind() {
     XCTAssertFalse(self.lane.wants(isWantedBehind: false))
     XCTAssertTrue(self.lane.wants(isWantedBehind: true))
-    self.stages[1].values = [1, 2]
+    for value in 1...2 { self.lane.accept(value, at: 1) }
     XCTAssertFalse(self.lane.wants(isWantedBehind: true))
     XCTAssertTrue(self.lane.wants(at: 2, isWantedBehind: true))
   }

@@ -86,6 +86,27 @@ final class EnvelopeDecoderTests: XCTestCase {
     }
   }
 
+  func testTheOnlySmallMessageDoesNotHoldItsChunkOnceSettled() throws {
+    for (length, isCopied) in [(10, true), (2000, false)] {
+      var decoder = EnvelopeDecoder(maximumMessageSize: 10_000)
+      let chunk = self.bytes([(0, Array(repeating: 3, count: length))])
+      decoder.receive(chunk)
+      decoder.settle()
+      decoder.settle()
+      XCTAssertEqual(decoder.bufferedByteCount, length + 5)
+      let message = try XCTUnwrap(try decoder.next()).message
+      XCTAssertEqual(Array(message.readableBytesView), Array(repeating: 3, count: length))
+      let place = try XCTUnwrap(message.withUnsafeReadableBytes { $0.baseAddress })
+      chunk.withUnsafeReadableBytes { bytes in
+        guard let start = bytes.baseAddress else { return XCTFail("no bytes") }
+        XCTAssertEqual((start..<start + bytes.count).contains(place), !isCopied)
+      }
+      XCTAssertNil(try decoder.next())
+      decoder.settle()
+      XCTAssertEqual(decoder.bufferedByteCount, 0)
+    }
+  }
+
   func testAPrefixOfItsOwnCostsNoCopyOfTheMessage() throws {
     var decoder = EnvelopeDecoder(maximumMessageSize: 4000)
     decoder.receive(ByteBuffer(bytes: [0, 0, 0, 0x0b, 0xb8]))

@@ -118,6 +118,8 @@ struct ConnectStreamDecoder: ResponseDecoder {
     return self.envelopes.nextPlainMessage()
   }
 
+  mutating func settle() { self.envelopes.settle() }
+
   // MARK: Messages
 
   /// The next message; nil if there is none yet, or if the end of the stream was reached.

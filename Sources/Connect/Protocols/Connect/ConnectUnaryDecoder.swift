@@ -145,6 +145,8 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   /// A whole response has one message, and it comes out with the rest.
   mutating func nextPlainMessage() -> ByteBuffer? { nil }
 
+  mutating func settle() {}
+
   private mutating func fail(with error: ConnectError) {
     _ = self.body.take()
     self.outcome = .failure(error.inResponse(self.head, headers: self.headers, trailers: self.trailers))

@@ -127,6 +127,8 @@ struct GRPCResponseDecoder: ResponseDecoder {
     return self.envelopes.nextPlainMessage()
   }
 
+  mutating func settle() { self.envelopes.settle() }
+
   // MARK: Messages
 
   /// The next message; nil if there is none yet, or if the trailers were reached.

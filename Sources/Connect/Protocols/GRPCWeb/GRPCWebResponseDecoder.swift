@@ -60,6 +60,8 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
     self.decoder.nextPlainMessage()
   }
 
+  mutating func settle() { self.decoder.settle() }
+
   private mutating func receiveDecoded(_ bytes: ByteBuffer) {
     self.decoder.receive(bytes)
     if self.base64?.isValid == false {

@@ -16,28 +16,31 @@ public final class Meter: Sendable {
   private let phase = Atomic<Int>(Phase.warmup)
   private let callsLeft: Atomic<Int>
   private let workload: Workload
+  /// Whether calls are counted instead of the time. Not read from the workload, where each reading costs.
+  private let hasCallCount: Bool
 
   public init(_ workload: Workload) {
     self.workload = workload
+    self.hasCallCount = workload.calls != nil
     self.callsLeft = Atomic(workload.calls ?? .max)
   }
 
   /// Whether another call is to be started.
   public var isRunning: Bool {
-    guard self.workload.calls == nil else {
+    guard !self.hasCallCount else {
       return self.callsLeft.subtract(1, ordering: .relaxed).newValue >= 0
     }
     return self.phase.load(ordering: .relaxed) != Phase.over
   }
 
   public var isMeasuring: Bool {
-    self.workload.calls != nil || self.phase.load(ordering: .relaxed) == Phase.measuring
+    self.hasCallCount || self.phase.load(ordering: .relaxed) == Phase.measuring
   }
 
   /// Starts `workers`, lets them run for the workload's time and gives what that cost.
   public func run(_ workers: @escaping @Sendable () async throws -> Samples) async throws -> Report {
     async let samples = workers()
-    if self.workload.calls != nil {
+    if self.hasCallCount {
       let before = Cost.now
       return Report(samples: try await samples, cost: Cost.now - before)
     }

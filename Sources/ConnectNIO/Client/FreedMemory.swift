@@ -1,0 +1,28 @@
+#if canImport(Glibc)
+internal import Glibc
+#endif
+
+/// Keeps glibc from giving memory back to the system that the next message takes again.
+///
+/// By default it does that whenever more than 128 KiB at the end of the heap are free, and maps every larger block anew:
+/// then most of a large message's cost is page faults. Once a program has freed one large block, glibc takes it for a
+/// program that does so again and again, and keeps twice as much (mallopt(3), `M_MMAP_THRESHOLD`). This is that block; it is
+/// never touched, so it costs no memory. Who sets `MALLOC_TRIM_THRESHOLD_`, `MALLOC_MMAP_THRESHOLD_` or uses another allocator
+/// is not affected.
+enum FreedMemory {
+  /// Twice this may stay with the process after it was used, for each thread that allocates.
+  private static let blockSize = 8 << 20
+
+  /// Read once to have it done, once in a process.
+  static let isKept: Bool = {
+    #if canImport(Glibc)
+    var block: UnsafeMutableRawPointer?
+    // Not malloc, which the compiler could leave out together with free.
+    guard posix_memalign(&block, 64, Self.blockSize) == 0 else { return false }
+    free(block)
+    return true
+    #else
+    return false
+    #endif
+  }()
+}
