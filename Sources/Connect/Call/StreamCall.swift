@@ -26,9 +26,6 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   private var hasChains: Bool { self.messageChain != nil || self.byteChain != nil }
 
   private var demand = 0
-  /// Whether a message is being brought for ``takeMessage()``, and that message.
-  private var isTaking = false
-  private var taken: Output?
   /// An end that was found here, while nobody has asked for a result.
   private var pendingEnd: StreamResult<Output>?
   private var outgoing: Deque<Outgoing> = []
@@ -104,34 +101,63 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   /// The next result, if it is a message, is there, and passes the interceptors without waiting; else nil.
   func takeMessage() -> Output? {
-    guard !self.isOver, self.demand == 0, self.pendingEnd == nil, !self.isPumping else { return nil }
-    guard !self.hasChains else {
-      self.isTaking = true
-      self.demand = 1
-      self.pump()
-      self.demand = 0
-      self.isTaking = false
-      return self.taken.take()
+    guard !self.isOver, self.demand == 0, self.pendingEnd == nil, !self.isPumping, self.isStraight,
+      let bytes = self.exchange?.nextPlainMessage()
+    else { return nil }
+    self.isPumping = true
+    let message = self.passUp(bytes)
+    self.isPumping = false
+    if self.mustPumpAgain { self.pump() }
+    return message
+  }
+
+  /// - Returns: Nil if the message is kept, or is none.
+  private func passUp(_ bytes: ByteBuffer) -> Output? {
+    var bytes = bytes
+    if let chain = self.byteChain {
+      guard let passed = chain.passUp(bytes) else { return nil }
+      bytes = passed
     }
-    guard let bytes = self.exchange?.nextPlainMessage() else { return nil }
+    let message: Output
     do {
-      return try self.client.config.codec.decode(bytes, as: self.spec.output)
+      message = try self.client.config.codec.decode(bytes, as: self.spec.output)
     } catch {
       self.failDecoding(error)
       return nil
     }
+    if let chain = self.messageChain { return chain.passUp(message) }
+    return message
+  }
+
+  /// Whether nothing waits at an interceptor.
+  private var isStraight: Bool {
+    self.messageChain?.isStraight != false && self.byteChain?.isStraight != false
   }
 
   /// Sends a message, if there is room. Returns false if nothing was done.
   func sendAtOnce(_ message: Input) -> Bool {
-    guard !self.isOver, !self.isRequestFinished, self.outgoing.isEmpty, !self.isPumping,
-      let exchange = self.exchange, !exchange.isOver, self.hasRoom, !self.isRequestObsolete
+    guard !self.isOver, !self.isRequestFinished, self.outgoing.isEmpty, self.pendingEnd == nil,
+      !self.isPumping, let exchange = self.exchange, !exchange.isOver, exchange.hasRoom, self.isStraight
     else { return false }
     self.isPumping = true
-    if let chain = self.messageChain { chain.send(message) } else { self.encode(.message(message)) }
+    self.passDown(message)
     self.isPumping = false
     if self.mustPumpAgain { self.pump() }
     return true
+  }
+
+  private func passDown(_ message: Input) {
+    var message = message
+    if let chain = self.messageChain {
+      guard let passed = chain.passDown(message) else { return }
+      message = passed
+    }
+    guard let bytes = self.encode(message) else { return }
+    guard let chain = self.byteChain else {
+      self.exchange?.send(consume bytes)
+      return
+    }
+    if let passed = chain.passDown(bytes) { self.exchange?.send(passed) }
   }
 
   /// Ends the request behind what was sent.
@@ -223,18 +249,23 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     case .head(let head):
       if let chain = self.byteChain { chain.start(head) } else { self.transmit(.head(head)) }
     case .message(let message):
-      let bytes: ByteBuffer
-      do {
-        bytes = try self.client.config.codec.encode(message, as: self.spec.input, deterministic: false)
-      } catch {
-        self.failInside(.encodingFailed(error, method: self.method))
-        return
-      }
-      self.messageChain?.charge(bytes.readableBytes)
-      self.byteChain?.charge(bytes.readableBytes)
+      guard let bytes = self.encode(message) else { return }
       if let chain = self.byteChain { chain.send(bytes) } else { self.exchange?.send(consume bytes) }
     case .end:
       if let chain = self.byteChain { chain.end() } else { self.transmit(.end) }
+    }
+  }
+
+  /// The message's bytes; nil if it could not be encoded, which has ended the stream.
+  private func encode(_ message: Input) -> ByteBuffer? {
+    do {
+      let bytes = try self.client.config.codec.encode(message, as: self.spec.input, deterministic: false)
+      self.messageChain?.charge(bytes.readableBytes)
+      self.byteChain?.charge(bytes.readableBytes)
+      return bytes
+    } catch {
+      self.failInside(.encodingFailed(error, method: self.method))
+      return nil
     }
   }
 
@@ -302,11 +333,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
       return
     }
     if self.demand != Int.max { self.demand -= 1 }
-    if self.isTaking, self.taken == nil, case .message(let message) = result {
-      self.taken = message
-    } else {
-      self.onResult?(result)
-    }
+    self.onResult?(result)
   }
 
   override func exchangeHasResults(_ exchange: Exchange) {

@@ -3,42 +3,66 @@
 /// A hook that proceeds before it returns has its value handed on when it has returned. So hooks do not stand on each
 /// other's stack, and what was bound around one is not bound around what follows.
 class HookOwner<Verb: Sendable>: @unchecked Sendable {
-  /// The visit for which a hook is being called right now.
-  private var visiting: Int?
-  private var verb: Verb?
+  /// The visit for which a hook is being called right now; ``noVisit`` if none is.
+  private var visiting = -1
+  /// What the hook has done in it. Memory of its own, since an optional would be looked up as a type each time.
+  private let slot = UnsafeMutablePointer<Verb>.allocate(capacity: 1)
+  private var isSlotFull = false
+
+  deinit {
+    self.empty()
+    self.slot.deallocate()
+  }
+
+  private func empty() {
+    guard self.isSlotFull else { return }
+    self.isSlotFull = false
+    self.slot.deinitialize(count: 1)
+  }
 
   /// A hook is going to be called.
+  @inline(__always)
   final func begin(_ visit: Int) {
     self.visiting = visit
   }
 
   /// The hook has returned.
   ///
-  /// - Returns: What it has done; nil if it has done nothing yet, or if the visit was ended with ``abandon()``.
-  final func end(_ visit: Int) -> Verb? {
-    guard self.visiting == visit else { return nil }
-    self.visiting = nil
-    return self.verb.take()
+  /// - Returns: Whether it has done something, which is to be had from ``takeVerb()``. False also if the visit was ended
+  ///   with ``abandon()``.
+  @inline(__always)
+  final func end(_ visit: Int) -> Bool {
+    guard self.visiting == visit else { return false }
+    self.visiting = Self.noVisit
+    return self.isSlotFull
+  }
+
+  /// What the hook has done. Only to be called after ``end(_:)`` has said that there is something.
+  @inline(__always)
+  final func takeVerb() -> Verb {
+    self.isSlotFull = false
+    return self.slot.move()
   }
 
   /// Nothing that the hook does in the present visit counts any more.
   final func abandon() {
-    self.visiting = nil
-    self.verb = nil
+    self.visiting = Self.noVisit
+    self.empty()
   }
 
   final func hook(_ visit: Int, did verb: consuming Verb) {
     if visit != self.visiting {
       self.goOn(visit, with: verb)
-    } else if self.verb == nil {
-      self.verb = verb
-    } else {
+    } else if self.isSlotFull {
       self.goOn(Self.noVisit, with: verb)
+    } else {
+      self.slot.initialize(to: verb)
+      self.isSlotFull = true
     }
   }
 
   /// The number that no visit has.
-  private static var noVisit: Int { -1 }
+  static var noVisit: Int { -1 }
 
   /// A hook has proceeded after it had returned. Once more, if the visit is over.
   func goOn(_ visit: Int, with verb: consuming Verb) {}

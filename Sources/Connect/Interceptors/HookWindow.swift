@@ -14,31 +14,16 @@ struct HookWindow<Element> {
   }
 
   private var slots: Deque<Slot> = []
-  /// Numbers are never used again, so a late `proceed` finds nothing.
-  private var nextID = 0
 
   var count: Int { self.slots.count }
   var isEmpty: Bool { self.slots.isEmpty }
 
-  /// The number of a value that is not kept here, or not yet; see ``appendWaiting(_:as:)``.
-  mutating func takeID() -> Int {
-    self.nextID += 1
-    return self.nextID - 1
+  /// Adds a value that need not wait for the hook. Numbers are never used again, so a late `proceed` finds nothing.
+  mutating func appendReady(_ element: Element, as id: Int) {
+    self.slots.append(Slot(id: id, state: .ready(element)))
   }
 
-  /// Adds a value that need not wait for the hook.
-  mutating func appendReady(_ element: Element) {
-    self.slots.append(Slot(id: self.takeID(), state: .ready(element)))
-  }
-
-  /// Adds a value that the hook is given, and returns its number.
-  mutating func appendWaiting(_ element: Element) -> Int {
-    let id = self.takeID()
-    self.appendWaiting(element, as: id)
-    return id
-  }
-
-  /// Adds a value that the hook was given with this number, which is the last that was taken.
+  /// Adds a value that the hook is given with this number.
   mutating func appendWaiting(_ element: Element, as id: Int) {
     self.slots.append(Slot(id: id, state: .waiting(element)))
   }

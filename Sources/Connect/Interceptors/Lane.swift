@@ -1,5 +1,13 @@
 /// One hook's place in a ``Lane``: takes values in order and gives them on in the same order.
 class LaneStage<Element, Verb: Sendable>: HookOwner<Verb>, @unchecked Sendable {
+  private var nextID = 0
+
+  /// A number for a value, which is never used again.
+  final func takeID() -> Int {
+    self.nextID += 1
+    return self.nextID - 1
+  }
+
   /// Whether a value may be given to it now.
   var hasRoom: Bool { true }
   /// Whether nothing is kept here, and nothing will come from here that was not given to it.
@@ -32,7 +40,7 @@ final class Lane<Element, Verb: Sendable> {
   /// From this stage on, or from the sink on, what flows is thrown away; nil if nothing is.
   private(set) var cut: Int?
   /// Whether a stage may keep a value, or have one of its own.
-  private var mayKeep = false
+  private(set) var mayKeep = false
 
   init(
     stages: [Stage],
@@ -43,6 +51,11 @@ final class Lane<Element, Verb: Sendable> {
     self.sink = sink
     self.sinkHasRoom = sinkHasRoom
     self.mayKeep = stages.contains { !$0.isEmpty }
+  }
+
+  /// One of the stages keeps a value that did not pass at once.
+  func didKeep() {
+    self.mayKeep = true
   }
 
   func cut(at index: Int) {

@@ -30,11 +30,11 @@ final class MetricsHooks: HookOwner<HTTPMetrics>, @unchecked Sendable {
       } else {
         self.functions[index](metrics, proceed)
       }
-      guard let passed = self.end(index) else {
+      guard self.end(index) else {
         self.waiting = index
         return
       }
-      metrics = passed
+      metrics = self.takeVerb()
     }
   }
 

@@ -49,21 +49,25 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
     switch part {
     case .head(let request):
       if let function = self.hooks.requestFunction {
-        self.call(function, with: request, self.window.appendWaiting(part))
+        let id = self.takeID()
+        self.window.appendWaiting(part, as: id)
+        self.call(function, with: request, id)
         return nil
       }
       self.hasPassedHead = true
     case .message(let message):
       if let function = self.hooks.requestMessageFunction {
-        if mayPass { return self.pass(message, function) }
-        self.call(function, with: message, self.window.appendWaiting(part))
+        if mayPass { return self.pass(message, function).map { .message($0) } }
+        let id = self.takeID()
+        self.window.appendWaiting(part, as: id)
+        self.call(function, with: message, id)
         return nil
       }
     case .end:
       break
     }
     if mayPass { return part }
-    self.window.appendReady(part)
+    self.window.appendReady(part, as: self.takeID())
     return nil
   }
 
@@ -88,29 +92,39 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
   }
 
   /// Calls the hook with a message that need not be kept if the hook proceeds before it returns.
+  ///
+  /// - Returns: What goes on. Nil if the message is kept here or was dropped.
+  @inline(__always)
   private func pass(
     _ message: RequestMessage,
     _ function: (RequestMessage, Hooks.DataProceed) -> Void
-  ) -> Element? {
-    let id = self.window.takeID()
+  ) -> RequestMessage? {
+    let id = self.takeID()
     self.isPassing = true
     self.begin(id)
     self.call(function, with: message, id)
-    let verb = self.end(id)
+    let hasProceeded = self.end(id)
     // Else a new attempt has begun, or the call is over.
     guard self.isPassing else { return nil }
     self.isPassing = false
-    switch verb {
-    case .proceed(let passed)?:
-      return .message(passed)
-    case .drop?:
-      return nil
-    case nil:
+    guard hasProceeded else {
       self.window.appendWaiting(.message(message), as: id)
       return nil
     }
+    switch self.takeVerb() {
+    case .proceed(let passed): return passed
+    case .drop: return nil
+    }
   }
 
+  /// Passes a message on that nothing waits in front of.
+  @inline(__always)
+  func pass(_ message: RequestMessage) -> RequestMessage? {
+    guard let function = self.hooks.requestMessageFunction else { return message }
+    return self.pass(message, function)
+  }
+
+  @inline(__always)
   private func call(
     _ function: (RequestMessage, Hooks.DataProceed) -> Void,
     with message: RequestMessage,

@@ -46,41 +46,60 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     guard let function = self.hooks.streamResultFunction else {
       if case .complete = result { self.isClosed = true }
       guard mayPass else {
-        self.window.appendReady(result)
+        self.window.appendReady(result, as: self.takeID())
         return nil
       }
       self.hasPassedOut = true
       return result
     }
-    if mayPass, case .message = result { return self.pass(result, function) }
+    if mayPass, case .message = result { return self.pass(result, function).map { .message($0) } }
     if case .complete = result { self.isClosed = true }
-    self.call(function, with: result, self.window.appendWaiting(result))
+    let id = self.takeID()
+    self.window.appendWaiting(result, as: id)
+    self.call(function, with: result, id)
     return nil
   }
 
   /// Calls the hook with a message that need not be kept if the hook proceeds before it returns.
-  private func pass(_ message: Element, _ function: (Element, Hooks.ResultProceed) -> Void) -> Element? {
-    let id = self.window.takeID()
+  ///
+  /// - Returns: What goes on. Nil if the message is kept here or was dropped.
+  @inline(__always)
+  private func pass(_ message: Element, _ function: (Element, Hooks.ResultProceed) -> Void)
+    -> ResponseMessage?
+  {
+    let id = self.takeID()
     self.isPassing = true
     self.begin(id)
     self.call(function, with: message, id)
-    let verb = self.end(id)
+    let hasProceeded = self.end(id)
     // Else a new attempt has begun, or the call is over.
     guard self.isPassing else { return nil }
     self.isPassing = false
-    switch verb {
-    case .proceed(.message(let passed))?:
+    guard hasProceeded else {
+      self.window.appendWaiting(message, as: id)
+      return nil
+    }
+    switch self.takeVerb() {
+    case .proceed(.message(let passed)):
       self.hasPassedOut = true
-      return .message(passed)
-    case .drop?:
+      return passed
+    case .drop:
       return nil
     case let verb:
       self.window.appendWaiting(message, as: id)
-      if let verb { self.goOn(id, with: verb) }
+      self.goOn(id, with: verb)
       return nil
     }
   }
 
+  /// Passes a message on that nothing waits in front of.
+  @inline(__always)
+  func pass(_ message: ResponseMessage) -> ResponseMessage? {
+    guard let function = self.hooks.streamResultFunction else { return message }
+    return self.pass(.message(message), function)
+  }
+
+  @inline(__always)
   private func call(_ function: (Element, Hooks.ResultProceed) -> Void, with result: Element, _ id: Int) {
     let proceed = Proceed(self, visit: id, of: self.call)
     if let inheritance = self.inheritance {
@@ -117,7 +136,7 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     case (.complete, .complete):
       break
     case (.complete, _):
-      self.window.appendReady(.complete(code: .ok, error: nil, trailers: Headers()))
+      self.window.appendReady(.complete(code: .ok, error: nil, trailers: Headers()), as: self.takeID())
     case (_, .complete):
       self.isClosed = true
       self.window.removeAll(behind: id)

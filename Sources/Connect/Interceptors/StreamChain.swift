@@ -162,6 +162,22 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
     self.downLane.accept(.message(message))
   }
 
+  /// Sends a message if nothing waits in front of it, as far as ``Surroundings/down``.
+  ///
+  /// - Returns: What is to go down there; nil if the message is kept here or was dropped.
+  func passDown(_ message: RequestMessage) -> RequestMessage? {
+    self.log.append(message)
+    var message = message
+    for stage in self.stages {
+      guard case .hooks(let hooks, _) = stage, let passed = hooks.pass(message) else {
+        self.downLane.didKeep()
+        return nil
+      }
+      message = passed
+    }
+    return message
+  }
+
   func end() {
     self.hasEnded = true
     self.downLane.accept(.end)
@@ -194,6 +210,27 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
   func receive(_ result: StreamResult<ResponseMessage>) {
     guard !self.isInsideClosed else { return }
     self.upLane.accept(result)
+  }
+
+  /// Whether nothing waits in this level, and messages may pass with ``passDown(_:)`` and ``passUp(_:)``.
+  var isStraight: Bool {
+    !self.upLane.mayKeep && !self.downLane.mayKeep && self.answer == nil && self.replay.isEmpty
+      && !self.isInsideClosed
+  }
+
+  /// Takes a message from inside.
+  ///
+  /// - Returns: What is to go up; nil if the message is kept here or was dropped.
+  func passUp(_ message: ResponseMessage) -> ResponseMessage? {
+    var message = message
+    for stage in self.stages.reversed() {
+      guard case .hooks(_, let hooks) = stage, let passed = hooks.pass(message) else {
+        self.upLane.didKeep()
+        return nil
+      }
+      message = passed
+    }
+    return message
   }
 
   /// Takes an end that what is below has found, out of order.

@@ -5,7 +5,13 @@
 /// the number of the present visit counts; that is how late and repeated ones are told apart.
 ///
 /// Confined to the call's executor, which makes it `Sendable`.
-class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable {
+///
+/// Response hooks proceed for the chain itself.
+class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
+  ResponseVerb<HTTPRequest<Message>, Response>
+>,
+@unchecked Sendable
+{
   typealias Hooks = UnaryHooks<Message, Response>
   typealias Next = @Sendable (HTTPRequest<Message>) async throws -> Response
 
@@ -39,9 +45,20 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   private let level: StaticString
   private var stages: [Stage]
   private var isReleased = false
-  /// For whom hooks proceed; these hold this chain until it is released.
-  private var requestOwner: HookOwner<RequestVerb<HTTPRequest<Message>, Response>>?
-  private var responseOwner: HookOwner<ResponseVerb<HTTPRequest<Message>, Response>>?
+  /// For whom request hooks proceed; it holds this chain until that is released.
+  private var requestOwner: RequestOwner?
+
+  private final class RequestOwner: HookOwner<RequestVerb<HTTPRequest<Message>, Response>>,
+    @unchecked Sendable
+  {
+    private let chain: UnaryChain
+
+    init(_ chain: UnaryChain) { self.chain = chain }
+
+    override func goOn(_ visit: Int, with verb: consuming RequestVerb<HTTPRequest<Message>, Response>) {
+      self.chain.requestHook(visit, did: verb)
+    }
+  }
 
   private var position = Position.idle
   private var visit = 0
@@ -62,10 +79,6 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
 
   // MARK: Around the chain
 
-  /// One for whom request hooks proceed, with ``requestHook(_:did:)``.
-  func makeRequestOwner() -> HookOwner<RequestVerb<HTTPRequest<Message>, Response>> { HookOwner() }
-  /// One for whom response hooks proceed, with ``responseHook(_:did:)``.
-  func makeResponseOwner() -> HookOwner<ResponseVerb<HTTPRequest<Message>, Response>> { HookOwner() }
   /// Takes the request that has passed all stages.
   func passDown(_ request: HTTPRequest<Message>) {}
   /// Takes the response that has passed all stages.
@@ -102,6 +115,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   }
 
   /// - Returns: What the hook has done; nil if it has not proceeded yet, or the chain has moved meanwhile.
+  @inline(__always)
   private func call(
     _ function: (HTTPRequest<Message>, Hooks.RequestProceed) -> Void,
     at index: Int,
@@ -110,7 +124,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     self.visit += 1
     let visit = self.visit
     self.position = .requestHook(index, given: request.head)
-    let owner = self.requestOwner ?? self.makeRequestOwner()
+    let owner = self.requestOwner ?? RequestOwner(self)
     self.requestOwner = owner
     let proceed = Proceed(owner, visit: visit, of: self.call)
     owner.begin(visit)
@@ -119,13 +133,14 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     } else {
       function(request, proceed)
     }
-    let verb = owner.end(visit)
-    guard visit == self.visit, verb != nil else { return nil }
+    guard owner.end(visit) else { return nil }
+    let verb = owner.takeVerb()
+    guard visit == self.visit else { return nil }
     self.visit += 1
     return verb
   }
 
-  final func requestHook(_ visit: Int, did verb: consuming RequestVerb<HTTPRequest<Message>, Response>) {
+  private func requestHook(_ visit: Int, did verb: consuming RequestVerb<HTTPRequest<Message>, Response>) {
     guard visit == self.visit, case .requestHook(let index, let given) = self.position else {
       self.call.logIgnored("\(self.level) request hook")
       return
@@ -137,6 +152,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   }
 
   /// The request that goes on down; nil if a response goes up.
+  @inline(__always)
   private func request(
     after verb: consuming RequestVerb<HTTPRequest<Message>, Response>,
     at index: Int,
@@ -186,6 +202,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   }
 
   /// - Returns: What the hook has done; nil if it has not proceeded yet, or the chain has moved meanwhile.
+  @inline(__always)
   private func call(
     _ function: (Response, Hooks.ResponseProceed) -> Void,
     at index: Int,
@@ -194,26 +211,24 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     self.visit += 1
     let visit = self.visit
     self.position = .responseHook(index)
-    let owner = self.responseOwner ?? self.makeResponseOwner()
-    self.responseOwner = owner
-    let proceed = Proceed(owner, visit: visit, of: self.call)
-    owner.begin(visit)
+    let proceed = Proceed(self, visit: visit, of: self.call)
+    self.begin(visit)
     if let inheritance = self.inheritance {
       inheritance.bind(nil) { function(response, proceed) }
     } else {
       function(response, proceed)
     }
-    let verb = owner.end(visit)
-    guard visit == self.visit else { return nil }
-    guard verb != nil else {
-      self.givenResponse = response
+    guard self.end(visit) else {
+      if visit == self.visit { self.givenResponse = response }
       return nil
     }
+    let verb = self.takeVerb()
+    guard visit == self.visit else { return nil }
     self.visit += 1
     return verb
   }
 
-  final func responseHook(_ visit: Int, did verb: consuming ResponseVerb<HTTPRequest<Message>, Response>) {
+  override func goOn(_ visit: Int, with verb: consuming ResponseVerb<HTTPRequest<Message>, Response>) {
     guard visit == self.visit, case .responseHook(let index) = self.position,
       let given = self.givenResponse.take()
     else {
@@ -227,6 +242,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
   }
 
   /// The response that goes on up; nil if there is a new attempt.
+  @inline(__always)
   private func response(
     after verb: consuming ResponseVerb<HTTPRequest<Message>, Response>,
     at index: Int,
@@ -307,7 +323,6 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: @unchecked Sendable
     self.stages = []
     self.isReleased = true
     self.requestOwner = nil
-    self.responseOwner = nil
     self.initialRequest = nil
   }
 
