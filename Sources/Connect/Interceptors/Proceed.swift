@@ -26,8 +26,8 @@ public struct Proceed<Verb: Sendable>: Sendable {
     self.target = .visit(owner, visit, call)
   }
 
-  @usableFromInline
-  func send(_ verb: consuming Verb) {
+  /// Goes on as `verb` says, for hooks around other hooks, which pass on what those proceeded with.
+  public func send(_ verb: consuming Verb) {
     switch self.target {
     case .closure(let body):
       body(verb)

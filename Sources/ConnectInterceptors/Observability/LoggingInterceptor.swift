@@ -89,36 +89,31 @@ public final class LoggingInterceptor: Interceptor {
 
   public func unaryFunction() -> UnaryFunction {
     guard self.log.hasBackend else { return UnaryFunction() }
-    var function = UnaryFunction(
-      responseMetricsFunction: { metrics, proceed in
-        self.metrics = metrics
-        proceed(metrics)
-      }
+    return UnaryFunction(
+      requestFunction: self.log.options.logsHeaders ? self.keepHeaders : nil,
+      responseMetricsFunction: self.keep
     )
-    if self.log.options.logsHeaders {
-      function.requestFunction = { request, proceed in
-        self.requestHeaders = request.headers
-        proceed(.success(request))
-      }
-    }
-    return function
   }
 
   public func streamFunction() -> StreamFunction {
     guard self.log.hasBackend else { return StreamFunction() }
-    var function = StreamFunction(
-      responseMetricsFunction: { metrics, proceed in
-        self.metrics = metrics
-        proceed(metrics)
-      }
+    return StreamFunction(
+      requestFunction: self.log.options.logsHeaders ? self.keepHeaders : nil,
+      responseMetricsFunction: self.keep
     )
-    if self.log.options.logsHeaders {
-      function.requestFunction = { request, proceed in
-        self.requestHeaders = request.headers
-        proceed(.success(request))
-      }
-    }
-    return function
+  }
+
+  private func keepHeaders<Message, Response>(
+    _ request: HTTPRequest<Message>,
+    _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
+  ) {
+    self.requestHeaders = request.headers
+    proceed(.success(request))
+  }
+
+  private func keep(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
+    self.metrics = metrics
+    proceed(metrics)
   }
 
   // MARK: Lines
