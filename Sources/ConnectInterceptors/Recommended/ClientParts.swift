@@ -58,14 +58,18 @@ extension [InterceptorFactory] {
   /// 7. Circuit breaker, then concurrency limit: an open circuit fails a call before it waits for a place.
   /// 8. The attempt's span, which so covers what goes to the network, and nothing else; its context goes to the server.
   ///
+  /// What has no backend, of metrics and log when this is called, of traces when a call is made, is left out.
+  ///
   /// Interceptors of one's own that change requests go between credentials and the cache or, outside of the log, in
   /// front.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     if let options = parts.context { factories.append { _ in ContextInterceptor(options: options) } }
-    if parts.isTraced { factories.append { TracingInterceptor(config: $0, spans: .call) } }
-    if let metrics = parts.metrics { factories.append { MetricsInterceptor(metrics, config: $0) } }
-    if let log = parts.log { factories.append { LoggingInterceptor(log, config: $0) } }
+    if parts.isTraced { factories.append { TracingInterceptor.ifEnabled(config: $0, spans: .call) } }
+    if let metrics = parts.metrics, metrics.isEnabled {
+      factories.append { MetricsInterceptor(metrics, config: $0) }
+    }
+    if let log = parts.log, log.hasBackend { factories.append { LoggingInterceptor(log, config: $0) } }
     if let statuses = parts.acceptedStatuses {
       let interceptor = HTTPStatusInterceptor(accepting: statuses)
       factories.append { _ in interceptor }
@@ -83,7 +87,7 @@ extension [InterceptorFactory] {
     if let limiter = parts.concurrencyLimiter {
       factories.append { _ in ConcurrencyLimitInterceptor(limiter) }
     }
-    if parts.isTraced { factories.append { TracingInterceptor(config: $0, spans: .attempts) } }
+    if parts.isTraced { factories.append { TracingInterceptor.ifEnabled(config: $0, spans: .attempts) } }
     return factories
   }
 }
