@@ -21,8 +21,9 @@ public struct ClientParts: Sendable {
   public var isTraced = true
   public var metrics: CallMetrics? = CallMetrics()
   public var log: CallLog?
-  /// The HTTP statuses that a unary response may have.
-  public var acceptedStatuses: Set<Int>? = [200]
+  /// The HTTP statuses that a unary response may have; nil for what the protocols let pass, which is 200, and 304 where
+  /// the cache answers it.
+  public var acceptedStatuses: Set<Int>?
   public var credentials: Credentials?
   public var cache: ResponseCache?
   public var retryPolicy: RetryPolicy? = .defaults
@@ -49,7 +50,7 @@ extension [InterceptorFactory] {
   /// 1. The request's id, so that everything inside knows it.
   /// 2. The call's span, its metrics, its log: they see the call as its caller does, with all attempts, and answers of
   ///    the cache.
-  /// 3. The check of the HTTP status: what the cache has not answered for is an error.
+  /// 3. The check of the HTTP status, if it is to be stricter than the protocols are.
   /// 4. Credentials, outside of the cache, so that its keys tell users apart.
   /// 5. The cache, outside of retries: only a call's last error lets a stale response stand in, and what retries add to
   ///    a request is no part of its key.

@@ -33,11 +33,12 @@ final class RecommendedTests: XCTestCase {
       Self.names(parts),
       [
         "ContextInterceptor", "Untraced", "MetricsInterceptor", "LoggingInterceptor",
-        "HTTPStatusInterceptor", "RetryInterceptor", "CircuitBreakerInterceptor", "Untraced",
+        "RetryInterceptor", "CircuitBreakerInterceptor", "Untraced",
       ]
     )
     parts.credentials = Credentials(for: ["service.test"]) { _ in AccessToken("t", expiresIn: .seconds(60)) }
     parts.cache = ResponseCache()
+    parts.acceptedStatuses = [200]
     parts.concurrencyLimiter = ConcurrencyLimiter(maximumCalls: 10)
     XCTAssertEqual(
       Self.names(parts),
