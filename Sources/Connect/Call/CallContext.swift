@@ -9,10 +9,12 @@
 /// ```
 public struct CallContext: Sendable {
   /// Few: looking through them takes less time than hashing.
-  private var values: [(key: ObjectIdentifier, value: any Sendable)] = []
+  @usableFromInline
+  var values: [(key: ObjectIdentifier, value: any Sendable)] = []
 
   public init() {}
 
+  @inlinable
   public subscript<Key: CallContextKey>(key: Key.Type) -> Key.Value {
     get {
       guard let index = self.index(of: ObjectIdentifier(key)) else { return Key.defaultValue }
@@ -37,7 +39,8 @@ public struct CallContext: Sendable {
     return result
   }
 
-  private func index(of key: ObjectIdentifier) -> Int? {
+  @usableFromInline
+  func index(of key: ObjectIdentifier) -> Int? {
     self.values.firstIndex { $0.key == key }
   }
 }

@@ -49,7 +49,9 @@ public final class LoggingInterceptor: Interceptor {
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        if let message = response.message { self.logMessage(message, "message received") }
+        if self.log.options.messageFormatter != nil, let message = response.message {
+          self.logMessage(message, "message received")
+        }
         self.end(response.code, response.error, response.headers, response.trailers)
         proceed(response)
       }
@@ -143,8 +145,7 @@ public final class LoggingInterceptor: Interceptor {
   ) {
     guard let start = self.start else { return }
     self.start = nil
-    let options = self.log.options
-    let level = error.map { options.failureLevel($0) } ?? options.successLevel
+    let level = error.map { self.log.options.failureLevel($0) } ?? self.log.options.successLevel
     self.write(
       error == nil ? .success : .failure,
       level,
@@ -158,7 +159,7 @@ public final class LoggingInterceptor: Interceptor {
         metadata["messages.received"] = "\(self.receivedCount)"
       }
       if let metrics = self.metrics { Self.add(metrics, to: &metadata) }
-      if options.logsHeaders {
+      if self.log.options.logsHeaders {
         self.log.add(self.requestHeaders, as: SemanticConventions.requestMetadata, to: &metadata)
         var received = headers
         received.append(contentsOf: trailers)
