@@ -242,7 +242,8 @@ class Call: JobRunner, @unchecked Sendable {
       headers: self.options.headers,
       trailers: Headers(),
       context: self.options.context,
-      isGET: self.client.mayUseGET(for: self.method)
+      isGET: self.client.mayUseGET(for: self.method),
+      timeout: self.timeout
     )
   }
 

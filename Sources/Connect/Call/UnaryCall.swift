@@ -161,7 +161,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       bytes = try self.client.config.codec.encode(
         input,
         as: self.spec.input,
-        deterministic: head.isGET == true
+        deterministic: head.encodesDeterministically || head.isGET == true
       )
     } catch {
       self.pass(ResponseMessage(error: .encodingFailed(error, method: self.method)))

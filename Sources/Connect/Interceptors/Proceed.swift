@@ -27,8 +27,8 @@ public struct Proceed<Verb: Sendable>: Sendable {
     self.call = call
   }
 
-  @usableFromInline
-  func send(_ verb: consuming Verb) {
+  /// Goes on as `verb` says, for hooks around other hooks, which pass on what those proceeded with.
+  public func send(_ verb: consuming Verb) {
     guard let call = self.call, !call.isOnExecutor else {
       self.owner.hook(self.visit, did: verb)
       return

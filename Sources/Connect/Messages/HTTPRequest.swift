@@ -64,6 +64,19 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     }
   }
 
+  /// Whether equal messages have to become equal bytes, which is what caches want; requests that go as GET always do. A
+  /// message hook may set it to true.
+  public var encodesDeterministically: Bool {
+    get { self.head.encodesDeterministically }
+    set {
+      self.makeHeadUnique()
+      self.head.encodesDeterministically = newValue
+    }
+  }
+
+  /// How long the call may take, from its start to its end with all its attempts; nil if there is no limit.
+  public var timeout: Duration? { self.head.timeout }
+
   public init(
     url: RequestURL,
     contentType: String,
@@ -101,6 +114,8 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     self.makeHeadUnique()
     if self.head.context == nil { self.head.context = given.context }
     if self.head.isGET == nil { self.head.isGET = given.isGET }
+    if given.encodesDeterministically { self.head.encodesDeterministically = true }
+    self.head.timeout = given.timeout
   }
 
   private mutating func makeHeadUnique() {
@@ -138,6 +153,8 @@ final class RequestHead: @unchecked Sendable {
   /// Nil if the request was made without.
   fileprivate(set) var context: CallContext?
   fileprivate(set) var isGET: Bool?
+  fileprivate(set) var encodesDeterministically = false
+  fileprivate(set) var timeout: Duration?
 
   init(
     url: RequestURL,
@@ -145,7 +162,8 @@ final class RequestHead: @unchecked Sendable {
     headers: Headers,
     trailers: Headers,
     context: CallContext?,
-    isGET: Bool?
+    isGET: Bool?,
+    timeout: Duration? = nil
   ) {
     self.url = url
     self.contentType = contentType
@@ -153,6 +171,7 @@ final class RequestHead: @unchecked Sendable {
     self.trailers = trailers
     self.context = context
     self.isGET = isGET
+    self.timeout = timeout
   }
 
   fileprivate convenience init(copying other: RequestHead) {
@@ -162,7 +181,9 @@ final class RequestHead: @unchecked Sendable {
       headers: other.headers,
       trailers: other.trailers,
       context: other.context,
-      isGET: other.isGET
+      isGET: other.isGET,
+      timeout: other.timeout
     )
+    self.encodesDeterministically = other.encodesDeterministically
   }
 }

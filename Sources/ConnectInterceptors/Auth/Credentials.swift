@@ -1,13 +1,18 @@
 internal import Connect
 internal import Synchronization
 
+/// Which credentials are being fetched where a call is made.
+private enum RefreshedCredentials: CallContextKey {
+  static let defaultValue: Set<ObjectIdentifier> = []
+}
+
 /// A token for the calls of any number of clients, and how to get a new one.
 ///
 /// Made once and shared; each call has a ``CredentialsInterceptor`` made from it:
 ///
 /// ```swift
 /// let credentials = Credentials(for: ["api.example.com"]) { refresh in
-///   let response = try await login.getToken(.with { $0.clientID = id }, options: refresh.options)
+///   let response = try await login.getToken(.with { $0.clientID = id })
 ///   return AccessToken(response.token, expiresIn: .seconds(response.expiresIn))
 /// }
 /// let config = ProtocolClientConfig(
@@ -17,7 +22,8 @@ internal import Synchronization
 /// ```
 ///
 /// However many calls need a new token at the same time, one refresh runs, in a task of its own that no call cancels.
-/// Calls wait for it no longer than their deadline and cancellation allow.
+/// Calls wait for it no longer than their deadline and cancellation allow. Calls that the provider makes, also with a client
+/// whose calls these credentials are for, go without them; so do those of tasks that it starts with `Task { … }`.
 public final class Credentials: Sendable {
   /// Fetches a token.
   ///
@@ -60,7 +66,8 @@ public final class Credentials: Sendable {
   /// - Throws: ``ConnectError`` with `unauthenticated` if it should and the connection is not secure, as gRPC does.
   func apply<Message>(to request: HTTPRequest<Message>) throws(ConnectError) -> Bool {
     guard self.hosts.contains(request.url.host), !request.headers.contains(self.configuration.header),
-      !request.context[WithoutCredentials.self]
+      !request.context[WithoutCredentials.self],
+      !request.context[RefreshedCredentials.self].contains(ObjectIdentifier(self))
     else { return false }
     guard request.url.origin.scheme != .http || self.configuration.allowsCleartext else {
       throw ConnectError(
@@ -128,7 +135,9 @@ public final class Credentials: Sendable {
   private func fetch(_ refresh: CredentialsState.Refresh) async -> Result<AccessToken, ConnectError> {
     do {
       return .success(
-        try await self.provider(CredentialsRefresh(reason: refresh.reason, previous: refresh.previous))
+        try await CallContext.$current.withValue(self.contextOfProvider) {
+          try await self.provider(CredentialsRefresh(reason: refresh.reason, previous: refresh.previous))
+        }
       )
     } catch is CancellationError {
       // Not `canceled`: the calls that wait were not cancelled.
@@ -142,6 +151,13 @@ public final class Credentials: Sendable {
     } catch {
       return .failure(ConnectError(error, code: .unauthenticated))
     }
+  }
+
+  /// So that the provider's own calls do not wait for the token that it is fetching.
+  private var contextOfProvider: CallContext {
+    var context = CallContext()
+    context[RefreshedCredentials.self] = [ObjectIdentifier(self)]
+    return context
   }
 
   private func finish(_ refresh: CredentialsState.Refresh, _ result: Result<AccessToken, ConnectError>) {

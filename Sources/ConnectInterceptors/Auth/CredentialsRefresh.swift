@@ -16,15 +16,6 @@ public struct CredentialsRefresh: Sendable {
   public let reason: Reason
   /// The token that the new one is to replace, for providers that need it.
   public let previous: AccessToken?
-
-  /// For calls that the provider makes with a client whose calls these credentials are for: a call with these options
-  /// goes without them. One with other options waits for the very token that is being fetched, until
-  /// ``Credentials/Configuration/refreshTimeout``.
-  public var options: CallOptions {
-    var options = CallOptions()
-    options.context[WithoutCredentials.self] = true
-    return options
-  }
 }
 
 /// Set in ``Connect/CallOptions/context``, lets a call go without credentials: a login, a health check.

@@ -21,6 +21,11 @@ public final class CacheReadInterceptor: Interceptor {
     self.hasNoSideEffects = method.idempotencyLevel == .noSideEffects
     guard self.hasNoSideEffects else { return UnaryMessageFunction() }
     return UnaryMessageFunction(
+      requestFunction: { request, proceed in
+        var request = request
+        request.encodesDeterministically = true
+        proceed(.success(request))
+      },
       responseFunction: { response, proceed in
         // Bytes that do not decode would be given again and again.
         if response.error != nil { self.reading.forgetGiven() }

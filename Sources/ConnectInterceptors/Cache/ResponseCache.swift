@@ -11,7 +11,6 @@ public import NIOCore
 /// let cache = ResponseCache()
 /// let config = ProtocolClientConfig(
 ///   host: "https://api.example.com",
-///   codec: ProtoCodec(deterministic: true),
 ///   interceptors: [{ _ in CacheReadInterceptor(cache) }, { _ in CacheWriteInterceptor(cache) }],
 ///   unaryGET: .enabledForLimitedPayloadSizes(maxBytes: 8192)
 /// )
@@ -21,8 +20,8 @@ public import NIOCore
 /// whether a response has changed (`if-none-match`). A response that is `private` is stored if the key tells users apart:
 /// by a ``CachePartition``, or by the header `authorization` or `cookie`.
 ///
-/// Requests are compared by their bytes. A message with a map field has the same bytes each time if it goes as GET or
-/// the codec is deterministic; else its response may not be found again, which costs a call and nothing more.
+/// Requests are compared by their bytes, which are the same each time for equal messages, also those with maps, as far as
+/// the codec knows how; else a response may not be found again, which costs a call and nothing more.
 public final class ResponseCache: Sendable {
   public let configuration: Configuration
   private let storage: any CacheStorage

@@ -7,10 +7,13 @@ internal import NIOCore
 /// attempt; outside of it a call keeps its place through all of them. A stream keeps its place until its end.
 public final class ConcurrencyLimitInterceptor: Interceptor {
   private let limiter: ConcurrencyLimiter
+  /// Of the call, for which the interceptor is made.
+  private let start: Duration
   private var place: ConcurrencyLimiter.Place?
 
   public init(_ limiter: ConcurrencyLimiter) {
     self.limiter = limiter
+    self.start = limiter.now
   }
 
   /// The call has let go of its interceptors, so it is over, also if that happened while it waited.
@@ -20,7 +23,7 @@ public final class ConcurrencyLimitInterceptor: Interceptor {
 
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
-      requestFunction: { request, proceed in self.enter { proceed($0.map { request }) } },
+      requestFunction: { request, proceed in self.enter(request) { proceed($0.map { request }) } },
       responseFunction: { response, proceed in
         self.leave()
         proceed(response)
@@ -30,7 +33,7 @@ public final class ConcurrencyLimitInterceptor: Interceptor {
 
   public func streamFunction() -> StreamFunction {
     StreamFunction(
-      requestFunction: { request, proceed in self.enter { proceed($0.map { request }) } },
+      requestFunction: { request, proceed in self.enter(request) { proceed($0.map { request }) } },
       streamResultFunction: { result, proceed in
         if case .complete = result { self.leave() }
         proceed(result)
@@ -38,14 +41,14 @@ public final class ConcurrencyLimitInterceptor: Interceptor {
     )
   }
 
-  private func enter(_ turn: @escaping ConcurrencyLimiter.Turn) {
+  private func enter<Message>(_ request: HTTPRequest<Message>, _ turn: @escaping ConcurrencyLimiter.Turn) {
     // A retry of an interceptor inside, or an attempt that was given up while it waited: it takes its turn anew only
     // where it has none yet.
     if let place = self.place {
       guard !self.limiter.isRunning(place) else { return turn(.success(())) }
       self.leave()
     }
-    switch self.limiter.enter(turn) {
+    switch self.limiter.enter(deadline: request.timeout.map { self.start + $0 }, turn) {
     case .running(let place):
       self.place = place
       turn(.success(()))

@@ -10,8 +10,9 @@ private import Synchronization
 /// ```
 ///
 /// Calls beyond the bound wait for their turn, first come, first served; a call whose deadline passes or that is
-/// cancelled leaves the queue at once. Where the queue is full, and after the longest wait, a call fails with
-/// `resource_exhausted`, and nothing of it has been sent.
+/// cancelled leaves the queue at once. Where the queue is full, after the longest wait, and at once if its deadline will
+/// have passed by the time at which its turn may be expected, a call fails with `resource_exhausted`, and nothing of it has
+/// been sent.
 public final class ConcurrencyLimiter: Sendable {
   typealias Turn = @Sendable (Result<Void, ConnectError>) -> Void
 
@@ -31,7 +32,10 @@ public final class ConcurrencyLimiter: Sendable {
 
   private struct State {
     var lastPlace = 0
-    var running: Set<Place> = []
+    /// Since when they run.
+    var running: [Place: Duration] = [:]
+    /// How long calls have kept their places of late; nil as long as none has given one back.
+    var averageStay: Duration?
     var waiting: [Place: Waiter] = [:]
     /// In the order of their arrival; those that are not in `waiting` any more have left.
     var queue: Deque<Place> = []
@@ -40,6 +44,21 @@ public final class ConcurrencyLimiter: Sendable {
     mutating func makePlace() -> Place {
       self.lastPlace += 1
       return self.lastPlace
+    }
+
+    /// Gives back the place of a call under way; false if it has none.
+    mutating func endRun(_ place: Place, now: Duration) -> Bool {
+      guard let start = self.running.removeValue(forKey: place) else { return false }
+      let stay = now - start
+      // A moving average that the last eight or so decide.
+      self.averageStay = self.averageStay.map { $0 + (stay - $0) / 8 } ?? stay
+      return true
+    }
+
+    /// How long a call that comes now is expected to wait if all places are taken: for so many others to end as are
+    /// ahead of it, and one more. Nil if nothing is known yet.
+    func expectedWait(_ maximumCalls: Int) -> Duration? {
+      self.averageStay.map { $0 * (Double(self.waiting.count + 1) / Double(maximumCalls)) }
     }
 
     /// The one that waits longest.
@@ -91,23 +110,39 @@ public final class ConcurrencyLimiter: Sendable {
   /// How many calls wait for their turn.
   public var waitingCount: Int { self.state.withLock { $0.waiting.count } }
 
+  /// How long a call that comes now may expect to wait: by the number of calls ahead of it, and by how long calls have
+  /// taken of late. Nil as long as no call has ended.
+  public var expectedWait: Duration? {
+    self.state.withLock { state in
+      state.running.count < self.maximumCalls ? .zero : state.expectedWait(self.maximumCalls)
+    }
+  }
+
   // MARK: For calls
+
+  /// The time that places are measured with.
+  var now: Duration { self.time.now }
 
   /// Takes a place for a call.
   ///
-  /// - Parameter turn: Called once if the call has to wait, with success when it may go on, or with the error that it
-  ///   fails with. Not called any more once the place was given back.
-  func enter(_ turn: @escaping Turn) -> Entry {
-    let since = self.maximumWait == nil ? .zero : self.time.now
+  /// - Parameters:
+  ///   - deadline: When the call ends at the latest, on the same clock as ``now``; nil if there is no limit.
+  ///   - turn: Called once if the call has to wait, with success when it may go on, or with the error that it fails
+  ///     with. Not called any more once the place was given back.
+  func enter(deadline: Duration?, _ turn: @escaping Turn) -> Entry {
+    let now = self.time.now
     let (entry, mustWatch) = self.state.withLock { state -> (Entry, Bool) in
       if state.running.count < self.maximumCalls {
         let place = state.makePlace()
-        state.running.insert(place)
+        state.running[place] = now
         return (.running(place), false)
       }
       guard state.waiting.count < self.maximumWaiting else { return (.refused(self.queueIsFull), false) }
+      if let deadline, let wait = state.expectedWait(self.maximumCalls), now + wait >= deadline {
+        return (.refused(self.wouldComeTooLate(wait, remaining: deadline - now)), false)
+      }
       let place = state.makePlace()
-      state.waiting[place] = Waiter(turn: turn, since: since)
+      state.waiting[place] = Waiter(turn: turn, since: now)
       state.queue.append(place)
       let mustWatch = self.maximumWait != nil && !state.isWatched
       if mustWatch { state.isWatched = true }
@@ -118,14 +153,15 @@ public final class ConcurrencyLimiter: Sendable {
   }
 
   func isRunning(_ place: Place) -> Bool {
-    self.state.withLock { $0.running.contains(place) }
+    self.state.withLock { $0.running[place] != nil }
   }
 
   /// Gives a place back, that of a call under way or of one that waits. To be called once.
   func leave(_ place: Place) {
     // Whoever has left is let go of outside of the lock: with it may go the call, and what is the user's.
+    let now = self.time.now
     let (next, left) = self.state.withLock { state -> (Waiter?, Waiter?) in
-      guard state.running.remove(place) != nil else {
+      guard state.endRun(place, now: now) else {
         let left = state.waiting.removeValue(forKey: place)
         // Those that left the queue are forgotten at the latest when they are as many as those in it.
         if state.queue.count > 2 * state.waiting.count + 16 {
@@ -134,7 +170,7 @@ public final class ConcurrencyLimiter: Sendable {
         return (nil, left)
       }
       guard let next = state.takeFirst() else { return (nil, nil) }
-      state.running.insert(next.place)
+      state.running[next.place] = now
       return (next.waiter, nil)
     }
     withExtendedLifetime(left) {}
@@ -176,6 +212,15 @@ public final class ConcurrencyLimiter: Sendable {
       code: .resourceExhausted,
       message:
         "\(self.maximumCalls) calls are under way and \(self.maximumWaiting) wait, which are the limits"
+    )
+  }
+
+  private func wouldComeTooLate(_ wait: Duration, remaining: Duration) -> ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message:
+        "the call would wait for about \(wait) for one of the \(self.maximumCalls) that may be under way, and has "
+        + "\(remaining) left"
     )
   }
 

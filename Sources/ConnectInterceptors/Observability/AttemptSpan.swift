@@ -4,6 +4,9 @@ internal import Tracing
 /// The span of one attempt. Its outcome and its metrics come in either order, or one of them not at all; it ends with
 /// the second, at the time of the first that was an end.
 ///
+/// Of an attempt that hedges, the last metrics before its outcome are those of the exchange that has decided it; those that
+/// come behind are of exchanges that were given up.
+///
 /// Confined to the call's executor, like the interceptor that owns it.
 final class AttemptSpan {
   private var span: (any Span)?
@@ -27,7 +30,9 @@ final class AttemptSpan {
 
   /// The attempt has ended on the wire.
   func add(_ metrics: HTTPMetrics) {
-    guard let span = self.span, !self.hasMetrics else { return }
+    guard let span = self.span else { return }
+    // Heard of another exchange before: this one has gone on longer.
+    if self.hasMetrics { self.end = nil }
     self.hasMetrics = true
     if span.isRecording {
       span.updateAttributes { self.set(metrics, in: &$0) }

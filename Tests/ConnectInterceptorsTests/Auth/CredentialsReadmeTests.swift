@@ -20,8 +20,8 @@ final class CredentialsReadmeTests: XCTestCase {
       )
     )
 
-    let credentials = Credentials(for: ["api.example.com"]) { refresh in
-      let response = try await login.lookup(.with { $0.key = "token" }, options: refresh.options)
+    let credentials = Credentials(for: ["api.example.com"]) { _ in
+      let response = try await login.lookup(.with { $0.key = "token" })
       return AccessToken(response.value, expiresIn: .seconds(3600))
     }
     let config = ProtocolClientConfig(

@@ -302,9 +302,9 @@ final class CredentialsTests: XCTestCase {
       return .init()
     }
     let reference = Observed<ProtocolClient?>(nil)
-    let credentials = Credentials(for: ["api.test"]) { refresh in
+    let credentials = Credentials(for: ["api.test"]) { _ in
       guard let client = reference.value else { throw TokenEndpointIsDown() }
-      let response = try await client.unary(TestMethods.lookup, .init(), options: refresh.options).get()
+      let response = try await client.unary(TestMethods.lookup, .init()).get()
       return AccessToken(response.value)
     }
     let client = ProtocolClient(
@@ -317,6 +317,40 @@ final class CredentialsTests: XCTestCase {
     reference.update { $0 = client }
     _ = try await client.unary(TestMethods.echo, .init(), options: CallOptions(timeout: .seconds(60))).get()
     XCTAssertEqual(seen.value, [nil, "Bearer from login"])
+    reference.update { $0 = nil }
+  }
+
+  /// Only those that are fetched are left out of a provider's calls.
+  func testRefreshWithOtherCredentials() async throws {
+    let transport = InMemoryTransport()
+    let seen = Observed<[String?]>([])
+    transport.onUnary(TestMethods.lookup) { request, context in
+      seen.update { $0.append(context.requestHeaders.first("authorization")) }
+      return .with { $0.value = "\(request.key) token" }
+    }
+    let account = Credentials(for: ["api.test"]) { _ in AccessToken("account") }
+    let reference = Observed<ProtocolClient?>(nil)
+    let session = Credentials(for: ["api.test"], configuration: .init(header: "x-session", scheme: nil)) {
+      _ in
+      guard let client = reference.value else { throw TokenEndpointIsDown() }
+      return AccessToken(try await client.unary(TestMethods.lookup, .with { $0.key = "session" }).get().value)
+    }
+    let client = ProtocolClient(
+      httpClient: transport,
+      config: ProtocolClientConfig(
+        host: "https://api.test",
+        interceptors: [{ _ in CredentialsInterceptor(session) }, { _ in CredentialsInterceptor(account) }]
+      )
+    )
+    reference.update { $0 = client }
+    let sessions = Observed<[String?]>([])
+    transport.onUnary(TestMethods.echo) { _, context in
+      sessions.update { $0.append(context.requestHeaders.first("x-session")) }
+      return .init()
+    }
+    _ = try await client.unary(TestMethods.echo, .init(), options: CallOptions(timeout: .seconds(60))).get()
+    XCTAssertEqual(seen.value, ["Bearer account"])
+    XCTAssertEqual(sessions.value, ["session token"])
     reference.update { $0 = nil }
   }
 }

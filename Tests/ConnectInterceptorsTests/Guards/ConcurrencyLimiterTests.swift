@@ -136,6 +136,77 @@ final class ConcurrencyLimiterTests: XCTestCase {
     XCTAssertEqual(setup.outcomes.value.last, "e resource_exhausted")
   }
 
+  // MARK: Deadlines
+
+  func testACallThatWouldComeTooLateIsRefusedAtOnce() {
+    let setup = Setup()
+    let client = setup.client()
+    setup.start(client, "a", timeout: .seconds(2))
+    XCTAssertNil(Setup().limiter.expectedWait.flatMap { $0 > .zero ? $0 : nil })
+    setup.server.executor.advance(by: .seconds(1))
+    for name in ["b", "c"] { setup.start(client, name) }
+    XCTAssertEqual(setup.limiter.expectedWait, .milliseconds(500))
+    setup.start(client, "d")
+    // Two calls have to end before it, of which two run at once, for a second each.
+    XCTAssertEqual(setup.limiter.expectedWait, .seconds(1))
+    setup.start(client, "e", timeout: .milliseconds(1000))
+    XCTAssertEqual(setup.outcomes.value, ["a ok", "e resource_exhausted"])
+    setup.start(client, "f", timeout: .milliseconds(2100))
+    setup.start(setup.client(timeout: .milliseconds(1200)), "g")
+    XCTAssertEqual(setup.outcomes.value.last, "g resource_exhausted")
+    XCTAssertEqual(setup.counts, [2, 2])
+    setup.server.executor.advance(by: .seconds(2))
+    XCTAssertEqual(setup.outcomes.value.suffix(4), ["b ok", "c ok", "d ok", "f ok"])
+    XCTAssertEqual(setup.server.attempts.count, 5)
+    XCTAssertEqual(setup.limiter.expectedWait, .zero)
+  }
+
+  func testNothingIsRefusedWhileNothingIsKnown() {
+    let setup = Setup(maximumCalls: 1)
+    let client = setup.client()
+    setup.start(client, "a")
+    XCTAssertNil(setup.limiter.expectedWait)
+    setup.start(client, "b", timeout: .milliseconds(1))
+    XCTAssertEqual(setup.counts, [1, 1])
+  }
+
+  func testTheExpectationFollowsTheCalls() throws {
+    let setup = Setup(maximumCalls: 1)
+    let client = setup.client()
+    setup.start(client, "a")
+    setup.server.executor.advance(by: .seconds(1))
+    for name in ["b", "c", "d"] {
+      let call = setup.start(client, name)
+      setup.server.executor.advance(by: .milliseconds(200))
+      call.cancel()
+      setup.server.executor.runUntilIdle()
+    }
+    setup.start(client, "e")
+    let expected = 1 - 0.8 * (1 - 0.875 * 0.875 * 0.875)
+    let wait = try XCTUnwrap(setup.limiter.expectedWait)
+    XCTAssertEqual(wait / .seconds(1), expected, accuracy: 0.000_001)
+  }
+
+  /// What a call has used up before counts.
+  func testTheDeadlineOfALaterAttempt() async throws {
+    let pushback = ConnectError.away(["grpc-retry-pushback-ms": ["1500"]])
+    let server = ScriptedServer { number, context in
+      try await context.sleep(for: .seconds(1))
+      if number == 1 { throw pushback }
+    }
+    let limiter = ConcurrencyLimiter(maximumCalls: 1, clock: server.executor.clock)
+    let limiting: InterceptorFactory = { _ in ConcurrencyLimitInterceptor(limiter) }
+    let client = server.client({ _ in RetryInterceptor(budget: RetryBudget()) }, limiting)
+    let other = server.client(limiting)
+    // Takes the place when the first attempt has failed.
+    _ = server.executor.schedule(after: .milliseconds(2000)) {
+      other.unary(ScriptedServer.method(), .text("other")) { _ in }
+    }
+    let response = try await server.call(client, options: CallOptions(timeout: .milliseconds(3400)))
+    XCTAssertEqual(response.code, .resourceExhausted)
+    XCTAssertEqual(server.executor.now, .milliseconds(2500))
+  }
+
   func testStreamsKeepTheirPlaceUntilTheirEnd() {
     let setup = Setup(maximumCalls: 1)
     let client = setup.client()

@@ -275,6 +275,30 @@ final class TracingInterceptorTests: XCTestCase {
       await server.stop()
     }
   }
+
+  /// One span for all that hedge, with what the one that has won cost. Those that were given up are heard of later.
+  func testHedging() async throws {
+    for (end, error) in [(Duration.seconds(10), nil), (.milliseconds(1200), ConnectError.away)] {
+      self.tracer.clearAll()
+      let server = ScriptedServer { number, context in
+        try await context.sleep(for: number == 1 ? end : .milliseconds(500))
+        if number == 1, let error { throw error }
+      }
+      var options = CallOptions()
+      options.hedging = HedgingPolicy(maximumAttempts: 2, delay: .seconds(1))
+      let response = try await server.call(
+        server.client(self.tracing()),
+        idempotencyLevel: .noSideEffects,
+        options: options
+      )
+      XCTAssertEqual(response.code, .ok)
+      server.executor.advance(by: .seconds(60))
+      let spans = try self.requireSpans(2)
+      XCTAssertEqual(self.attributes(spans[1])["http.response.status_code"], "200")
+      XCTAssertNil(self.attributes(spans[1])["error.type"])
+    }
+  }
+
 }
 
 /// Answers calls without a message of bytes to speak of, as a cache would.

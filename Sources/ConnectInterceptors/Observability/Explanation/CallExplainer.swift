@@ -100,6 +100,8 @@ public final class CallExplainer: Sendable {
     return self.state.withLock { state in
       state.visitCount += 1
       let visit = Visit(number: state.visitCount)
+      // Hooks may still be called when the call is over.
+      guard state.start != nil else { return visit }
       state.openVisits[visit] = OpenVisit(interceptor: interceptor, direction: direction, start: now)
       return visit
     }
@@ -148,22 +150,26 @@ public final class CallExplainer: Sendable {
   func attemptDidBegin() {
     let now = self.time.now
     self.state.withLock { state in
-      let start = state.start.map { now - $0 } ?? .zero
-      state.explanation.attempts.append(CallExplanation.Attempt(start: start))
+      guard let start = state.start else { return }
+      state.explanation.attempts.append(CallExplanation.Attempt(start: now - start))
     }
   }
 
   func updateAttempt(_ update: (inout CallExplanation.Attempt) -> Void) {
     self.state.withLock { state in
-      guard let last = state.explanation.attempts.indices.last else { return }
+      guard state.start != nil, let last = state.explanation.attempts.indices.last else { return }
       update(&state.explanation.attempts[last])
     }
   }
 
   func attemptDidCost(_ metrics: HTTPMetrics) {
     self.state.withLock { state in
-      // They come in the order of the attempts, though perhaps when the next has begun.
-      guard let index = state.explanation.attempts.firstIndex(where: { $0.metrics == nil }) else { return }
+      let attempts = state.explanation.attempts
+      // They come in the order of the attempts, though perhaps when the next has begun, or the call is over.
+      var index = attempts.firstIndex { $0.metrics == nil }
+      // Of an attempt that hedges, the last before its end are those of the exchange that has decided it.
+      if index == nil, attempts.last?.code == nil { index = attempts.indices.last }
+      guard let index else { return }
       state.explanation.attempts[index].metrics = metrics
     }
   }

@@ -12,10 +12,7 @@ struct OuterProbe: Interceptor {
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
     UnaryMessageFunction(
-      requestFunction: { request, proceed in
-        self.explainer.callDidBegin(method.info, request.url.origin)
-        proceed(.success(request))
-      },
+      requestFunction: self.begin(method.info),
       responseFunction: { response, proceed in
         self.explainer.callDidEnd(response.code)
         proceed(response)
@@ -27,15 +24,21 @@ struct OuterProbe: Interceptor {
     _ method: MethodSpec<Input, Output>
   ) -> StreamMessageFunction<Input, Output> {
     StreamMessageFunction(
-      requestFunction: { request, proceed in
-        self.explainer.callDidBegin(method.info, request.url.origin)
-        proceed(.success(request))
-      },
+      requestFunction: self.begin(method.info),
       streamResultFunction: { result, proceed in
         if case .complete(let code, _, _) = result { self.explainer.callDidEnd(code) }
         proceed(result)
       }
     )
+  }
+
+  private func begin<Message, Response>(
+    _ method: MethodInfo
+  ) -> (HTTPRequest<Message>, Proceed<RequestVerb<HTTPRequest<Message>, Response>>) -> Void {
+    { request, proceed in
+      self.explainer.callDidBegin(method, request.url.origin)
+      proceed(.success(request))
+    }
   }
 
   func unaryFunction() -> UnaryFunction {
@@ -116,10 +119,7 @@ struct InnerProbe: Interceptor {
         }
         proceed(response)
       },
-      responseMetricsFunction: { metrics, proceed in
-        self.explainer.attemptDidCost(metrics)
-        proceed(metrics)
-      }
+      responseMetricsFunction: self.note
     )
   }
 
@@ -143,10 +143,12 @@ struct InnerProbe: Interceptor {
         }
         proceed(result)
       },
-      responseMetricsFunction: { metrics, proceed in
-        self.explainer.attemptDidCost(metrics)
-        proceed(metrics)
-      }
+      responseMetricsFunction: self.note
     )
+  }
+
+  private func note(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
+    self.explainer.attemptDidCost(metrics)
+    proceed(metrics)
   }
 }

@@ -33,32 +33,9 @@ struct TimedInterceptor: Interceptor {
   private func timed<Message, Response>(
     _ hooks: UnaryHooks<Message, Response>
   ) -> UnaryHooks<Message, Response> {
-    let (index, explainer) = (self.index, self.explainer)
-    return UnaryHooks(
-      requestFunction: hooks.requestFunction.map { function in
-        { request, proceed in
-          let visit = explainer.begin(index, .request)
-          function(
-            request,
-            Proceed { verb in
-              explainer.end(visit)
-              proceed.pass(verb)
-            }
-          )
-        }
-      },
-      responseFunction: hooks.responseFunction.map { function in
-        { response, proceed in
-          let visit = explainer.begin(index, .response)
-          function(
-            response,
-            Proceed { verb in
-              explainer.end(visit)
-              proceed.pass(verb)
-            }
-          )
-        }
-      },
+    UnaryHooks(
+      requestFunction: self.timed(hooks.requestFunction, .request),
+      responseFunction: self.timed(hooks.responseFunction, .response),
       responseMetricsFunction: hooks.responseMetricsFunction
     )
   }
@@ -66,46 +43,30 @@ struct TimedInterceptor: Interceptor {
   private func timed<RequestMessage, ResponseMessage>(
     _ hooks: StreamHooks<RequestMessage, ResponseMessage>
   ) -> StreamHooks<RequestMessage, ResponseMessage> {
-    let (index, explainer) = (self.index, self.explainer)
-    return StreamHooks(
-      requestFunction: hooks.requestFunction.map { function in
-        { request, proceed in
-          let visit = explainer.begin(index, .request)
-          function(
-            request,
-            Proceed { verb in
-              explainer.end(visit)
-              proceed.pass(verb)
-            }
-          )
-        }
-      },
-      requestMessageFunction: hooks.requestMessageFunction.map { function in
-        { message, proceed in
-          let visit = explainer.begin(index, .request)
-          function(
-            message,
-            Proceed { verb in
-              explainer.end(visit)
-              proceed.pass(verb)
-            }
-          )
-        }
-      },
-      streamResultFunction: hooks.streamResultFunction.map { function in
-        { result, proceed in
-          let visit = explainer.begin(index, .response)
-          function(
-            result,
-            Proceed { verb in
-              explainer.end(visit)
-              proceed.pass(verb)
-            }
-          )
-        }
-      },
+    StreamHooks(
+      requestFunction: self.timed(hooks.requestFunction, .request),
+      requestMessageFunction: self.timed(hooks.requestMessageFunction, .request),
+      streamResultFunction: self.timed(hooks.streamResultFunction, .response),
       responseMetricsFunction: hooks.responseMetricsFunction
     )
+  }
+
+  private func timed<Value, Verb>(
+    _ function: ((Value, Proceed<Verb>) -> Void)?,
+    _ direction: CallExplainer.Direction
+  ) -> ((Value, Proceed<Verb>) -> Void)? {
+    guard let function else { return nil }
+    let (index, explainer) = (self.index, self.explainer)
+    return { value, proceed in
+      let visit = explainer.begin(index, direction)
+      function(
+        value,
+        Proceed { verb in
+          explainer.end(visit)
+          proceed.send(verb)
+        }
+      )
+    }
   }
 
   // MARK: Async forms
@@ -171,42 +132,5 @@ private struct TimedAsyncInterceptor: AsyncUnaryInterceptor, AsyncStreamIntercep
         return try await next(request)
       }
     )
-  }
-}
-
-// MARK: - Passing verbs on
-
-extension Proceed {
-  fileprivate func pass<Request, Response>(
-    _ verb: Verb
-  ) where Verb == RequestVerb<Request, Response> {
-    switch verb {
-    case .proceed(let result): self(result)
-    case .answer(let response): self.answer(response)
-    }
-  }
-
-  fileprivate func pass<Request, Response>(
-    _ verb: Verb
-  ) where Verb == ResponseVerb<Request, Response> {
-    switch verb {
-    case .proceed(let response): self(response)
-    case .retry(let request, let delay): self.retry(request, after: delay)
-    }
-  }
-
-  fileprivate func pass<Message>(_ verb: Verb) where Verb == StreamDataVerb<Message> {
-    switch verb {
-    case .proceed(let message): self(message)
-    case .drop: self.drop()
-    }
-  }
-
-  fileprivate func pass<Message>(_ verb: Verb) where Verb == StreamResultVerb<Message> {
-    switch verb {
-    case .proceed(let result): self(result)
-    case .retry(let request, let delay): self.retry(request, after: delay)
-    case .drop: self.drop()
-    }
   }
 }

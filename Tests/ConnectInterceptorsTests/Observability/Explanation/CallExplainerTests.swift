@@ -79,6 +79,36 @@ final class CallExplainerTests: XCTestCase {
     XCTAssertEqual(explanation.duration, .seconds(4))
     XCTAssertEqual(explanation.interceptors.map(\.request), [.seconds(4)])
     XCTAssertTrue(explanation.attempts.isEmpty)
+    // Nor does it change when the interceptor proceeds at last.
+    service.executor.advance(by: .seconds(100))
+    XCTAssertEqual(explainer.explanation.description, explanation.description)
+  }
+
+  /// Metrics of attempts that were given up come when the call is over; they are not those of the one that has won.
+  func testHedging() async throws {
+    // When the first attempt ends, and how; the second ends well half a second after its start.
+    for (end, error) in [(Duration.seconds(10), nil), (.milliseconds(1200), ConnectError.away)] {
+      let server = ScriptedServer { number, context in
+        try await context.sleep(for: number == 1 ? end : .milliseconds(500))
+        if number == 1, let error { throw error }
+      }
+      let explainer = CallExplainer(clock: server.executor.clock)
+      var options = CallOptions().explained(by: explainer)
+      options.hedging = HedgingPolicy(maximumAttempts: 2, delay: .seconds(1), budget: nil)
+      let response = try await server.call(
+        server.client(),
+        idempotencyLevel: .noSideEffects,
+        options: options
+      )
+      XCTAssertEqual(response.code, .ok)
+      let explanation = explainer.explanation
+      server.executor.advance(by: .seconds(60))
+      XCTAssertEqual(explainer.explanation.attempts, explanation.attempts)
+      XCTAssertEqual(explanation.attempts.map(\.code), [.ok])
+      XCTAssertEqual(explanation.attempts.map { $0.metrics?.attempt }, [2])
+      XCTAssertEqual(explanation.attempts.map { $0.metrics?.httpStatus }, [200])
+      XCTAssertEqual(explanation.duration, .milliseconds(1500))
+    }
   }
 
   func testACallUnderWay() throws {

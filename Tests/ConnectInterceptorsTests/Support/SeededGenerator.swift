@@ -1,0 +1,21 @@
+/// Random numbers that a failing test can repeat: the seed is printed. SplitMix64.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(
+    seed: UInt64 = .random(in: 0...UInt64.max),
+    file: StaticString = #fileID,
+    function: StaticString = #function
+  ) {
+    self.state = seed
+    print("\(file) \(function): seed \(seed)")
+  }
+
+  mutating func next() -> UInt64 {
+    self.state &+= 0x9e37_79b9_7f4a_7c15
+    var value = self.state
+    value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
+    return value ^ (value >> 31)
+  }
+}
