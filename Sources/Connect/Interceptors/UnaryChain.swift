@@ -7,22 +7,31 @@
 /// Confined to the call's executor, which makes it `Sendable`.
 ///
 /// Response hooks proceed for the chain itself.
-class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
-  ResponseVerb<HTTPRequest<Message>, Response>
->,
-@unchecked Sendable
+class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<ResponseVerb<Request, Response>>,
+  @unchecked Sendable
 {
-  typealias Hooks = UnaryHooks<Message, Response>
-  typealias Next = @Sendable (HTTPRequest<Message>) async throws -> Response
-
-  typealias AsyncBody = @Sendable (HTTPRequest<Message>, @escaping Next) async throws -> Response
+  typealias RequestFunction = (Request, Proceed<RequestVerb<Request, Response>>) -> Void
+  typealias ResponseFunction = (Response, Proceed<ResponseVerb<Request, Response>>) -> Void
+  typealias MetricsFunction = MetricsHooks.Function
+  typealias Next = @Sendable (Request) async throws -> Response
+  typealias AsyncBody = @Sendable (Request, @escaping Next) async throws -> Response
 
   struct Stage {
-    fileprivate var hooks = Hooks()
+    fileprivate var requestFunction: RequestFunction?
+    fileprivate var responseFunction: ResponseFunction?
+    fileprivate var metricsFunction: MetricsFunction?
     /// Set for an interceptor in its async form, which has no hooks.
     fileprivate var asyncBody: AsyncBody?
 
-    static func hooks(_ hooks: Hooks) -> Stage { Stage(hooks: hooks) }
+    static func hooks<Message>(_ hooks: UnaryHooks<Message, Response>) -> Stage
+    where Request == HTTPRequest<Message> {
+      Stage(
+        requestFunction: hooks.requestFunction,
+        responseFunction: hooks.responseFunction,
+        metricsFunction: hooks.responseMetricsFunction
+      )
+    }
+
     static func async(_ body: @escaping AsyncBody) -> Stage { Stage(asyncBody: body) }
   }
 
@@ -48,14 +57,14 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
   /// For whom request hooks proceed; it holds this chain until that is released.
   private var requestOwner: RequestOwner?
 
-  private final class RequestOwner: HookOwner<RequestVerb<HTTPRequest<Message>, Response>>,
+  private final class RequestOwner: HookOwner<RequestVerb<Request, Response>>,
     @unchecked Sendable
   {
     private let chain: UnaryChain
 
     init(_ chain: UnaryChain) { self.chain = chain }
 
-    override func goOn(_ visit: Int, with verb: consuming RequestVerb<HTTPRequest<Message>, Response>) {
+    override func goOn(_ visit: Int, with verb: consuming RequestVerb<Request, Response>) {
       self.chain.requestHook(visit, did: verb)
     }
   }
@@ -64,8 +73,10 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
   private var visit = 0
   /// What a response hook that has not proceeded yet was given.
   private var givenResponse: Response?
-  private var initialRequest: HTTPRequest<Message>?
+  private var initialRequest: Request?
   private var runs: [Int: AsyncUnaryRun<Response>] = [:]
+  /// Whether there ever were any.
+  private var hasRuns = false
   /// How many stages, from the outermost on, still wait for a response though their attempt was given up for a
   /// new one, which has not got to the stage behind them.
   private var unansweredCount = 0
@@ -80,7 +91,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
   // MARK: Around the chain
 
   /// Takes the request that has passed all stages.
-  func passDown(_ request: HTTPRequest<Message>) {}
+  func passDown(_ request: Request) {}
   /// Takes the response that has passed all stages.
   func passUp(_ response: Response) {}
   /// Gives up whatever goes on below.
@@ -89,38 +100,28 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
   // MARK: Down
 
   /// Starts an attempt at the first stage. An earlier one is given up.
-  func start(_ request: HTTPRequest<Message>) {
+  func start(_ request: Request) {
     self.reset()
     self.initialRequest = request
     self.descend(from: 0, request)
   }
 
-  private func descend(from first: Int, _ request: HTTPRequest<Message>) {
-    var request = request
-    var index = first
-    while index < self.stages.count {
-      if let function = self.stages[index].hooks.requestFunction {
-        let given = request.head
-        guard let verb = self.call(function, at: index, with: request) else { return }
-        guard let next = self.request(after: verb, at: index, given: given) else { return }
-        request = next
-      } else if let body = self.stages[index].asyncBody {
+  private func descend(from first: Int, _ request: Request) {
+    for index in first..<max(first, self.stages.count) {
+      if let function = self.stages[index].requestFunction {
+        self.call(function, at: index, with: request)
+        return
+      }
+      if let body = self.stages[index].asyncBody {
         self.startRun(index, request, body)
         return
       }
-      index += 1
     }
     self.position = .below
     if !self.isReleased { self.passDown(request) }
   }
 
-  /// - Returns: What the hook has done; nil if it has not proceeded yet, or the chain has moved meanwhile.
-  @inline(__always)
-  private func call(
-    _ function: (HTTPRequest<Message>, Hooks.RequestProceed) -> Void,
-    at index: Int,
-    with request: HTTPRequest<Message>
-  ) -> RequestVerb<HTTPRequest<Message>, Response>? {
+  private func call(_ function: RequestFunction, at index: Int, with request: Request) {
     self.visit += 1
     let visit = self.visit
     self.position = .requestHook(index, given: request.head)
@@ -133,42 +134,25 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
     } else {
       function(request, proceed)
     }
-    guard owner.end(visit) else { return nil }
-    let verb = owner.takeVerb()
-    guard visit == self.visit else { return nil }
-    self.visit += 1
-    return verb
+    if owner.end(visit) { self.requestHook(visit, did: owner.takeVerb()) }
   }
 
-  private func requestHook(_ visit: Int, did verb: consuming RequestVerb<HTTPRequest<Message>, Response>) {
+  private func requestHook(_ visit: Int, did verb: consuming RequestVerb<Request, Response>) {
     guard visit == self.visit, case .requestHook(let index, let given) = self.position else {
       self.call.logIgnored("\(self.level) request hook")
       return
     }
     self.visit += 1
-    if let request = self.request(after: verb, at: index, given: given) {
-      self.descend(from: index + 1, request)
-    }
-  }
-
-  /// The request that goes on down; nil if a response goes up.
-  @inline(__always)
-  private func request(
-    after verb: consuming RequestVerb<HTTPRequest<Message>, Response>,
-    at index: Int,
-    given: RequestHead
-  ) -> HTTPRequest<Message>? {
     switch consume verb {
     case .proceed(.success(var request)):
       request.complete(from: given)
-      return request
+      self.descend(from: index + 1, request)
     case .proceed(.failure(let error)):
       self.ascend(from: index - 1, Response(failure: error))
     case .answer(var response):
       response.makeConsistent()
       self.ascend(from: index - 1, response)
     }
-    return nil
   }
 
   // MARK: Up
@@ -180,34 +164,25 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
   }
 
   private func ascend(from last: Int, _ response: Response) {
-    var response = response
-    var index = last
-    while index >= 0 {
+    for index in stride(from: last, through: 0, by: -1) {
       self.unansweredCount = min(self.unansweredCount, index)
-      if let function = self.stages[index].hooks.responseFunction {
-        guard let verb = self.call(function, at: index, with: response) else { return }
-        guard let next = self.response(after: verb, at: index, given: response) else { return }
-        response = next
-      } else if self.stages[index].asyncBody != nil {
+      if let function = self.stages[index].responseFunction {
+        self.call(function, at: index, with: response)
+        return
+      }
+      if self.stages[index].asyncBody != nil {
         self.visit += 1
         self.position = .asyncStage(index)
         self.runs[index]?.finishNext(with: response)
         return
       }
-      index -= 1
     }
     self.position = .idle
     self.unansweredCount = 0
     if !self.isReleased { self.passUp(response) }
   }
 
-  /// - Returns: What the hook has done; nil if it has not proceeded yet, or the chain has moved meanwhile.
-  @inline(__always)
-  private func call(
-    _ function: (Response, Hooks.ResponseProceed) -> Void,
-    at index: Int,
-    with response: Response
-  ) -> ResponseVerb<HTTPRequest<Message>, Response>? {
+  private func call(_ function: ResponseFunction, at index: Int, with response: Response) {
     self.visit += 1
     let visit = self.visit
     self.position = .responseHook(index)
@@ -218,43 +193,37 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
     } else {
       function(response, proceed)
     }
-    guard self.end(visit) else {
-      if visit == self.visit { self.givenResponse = response }
-      return nil
+    if self.end(visit) {
+      self.responseHook(visit, did: self.takeVerb(), given: response)
+    } else if visit == self.visit {
+      self.givenResponse = response
     }
-    let verb = self.takeVerb()
-    guard visit == self.visit else { return nil }
-    self.visit += 1
-    return verb
   }
 
-  override func goOn(_ visit: Int, with verb: consuming ResponseVerb<HTTPRequest<Message>, Response>) {
-    guard visit == self.visit, case .responseHook(let index) = self.position,
-      let given = self.givenResponse.take()
-    else {
+  override func goOn(_ visit: Int, with verb: consuming ResponseVerb<Request, Response>) {
+    self.responseHook(visit, did: verb, given: nil)
+  }
+
+  /// - Parameter given: What the hook was given; nil if that is kept here.
+  private func responseHook(
+    _ visit: Int,
+    did verb: consuming ResponseVerb<Request, Response>,
+    given: Response?
+  ) {
+    guard visit == self.visit, case .responseHook(let index) = self.position else {
       self.call.logIgnored("\(self.level) response hook")
       return
     }
     self.visit += 1
-    if let response = self.response(after: verb, at: index, given: given) {
-      self.ascend(from: index - 1, response)
-    }
-  }
-
-  /// The response that goes on up; nil if there is a new attempt.
-  @inline(__always)
-  private func response(
-    after verb: consuming ResponseVerb<HTTPRequest<Message>, Response>,
-    at index: Int,
-    given: Response
-  ) -> Response? {
+    let kept = self.givenResponse.take()
     switch consume verb {
     case .proceed(var response):
       response.makeConsistent()
-      return response
+      self.ascend(from: index - 1, response)
     case .retry(let request, let delay):
       guard var request = request ?? self.initialRequest, self.call.takeRetry(after: delay) else {
-        return given
+        if let given = given ?? kept { self.ascend(from: index - 1, given) }
+        return
       }
       request.complete(from: self.initialRequest?.head)
       self.endRuns(inside: -1)
@@ -266,7 +235,6 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
         guard visit == self.visit, case .waitingToRetry = self.position else { return }
         self.descend(from: 0, restarted)
       }
-      return nil
     }
   }
 
@@ -275,7 +243,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
   /// The hooks for metrics; nil if there are none.
   var metricsHooks: MetricsHooks? {
     MetricsHooks(
-      functions: self.stages.compactMap(\.hooks.responseMetricsFunction),
+      functions: self.stages.compactMap(\.metricsFunction),
       call: self.call
     )
   }
@@ -306,7 +274,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
     for index in stride(from: last, through: 0, by: -1) {
       if self.stages[index].asyncBody != nil {
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
-      } else if let function = self.stages[index].hooks.responseFunction {
+      } else if let function = self.stages[index].responseFunction {
         if let inheritance = self.inheritance {
           inheritance.bind(nil) { function(Response(failure: error), Proceed { _ in }) }
         } else {
@@ -330,7 +298,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
 
   private func startRun(
     _ index: Int,
-    _ request: HTTPRequest<Message>,
+    _ request: Request,
     _ body: @escaping AsyncBody
   ) {
     let executor = self.call.executor
@@ -340,6 +308,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
     )
     self.visit += 1
     self.position = .asyncStage(index)
+    self.hasRuns = true
     self.runs[index]?.end(with: nil)
     self.runs[index] = run
     let next: Next = { request in
@@ -374,7 +343,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
   private func next(
     of run: AsyncUnaryRun<Response>,
     _ index: Int,
-    _ request: HTTPRequest<Message>,
+    _ request: Request,
     _ mailbox: Mailbox<Response>
   ) {
     guard self.runs[index] === run, !mailbox.isCancelled else {
@@ -433,7 +402,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner<
   }
 
   private func endRuns(inside index: Int) {
-    guard !self.runs.isEmpty else { return }
+    guard self.hasRuns else { return }
     for (stage, run) in self.runs where stage > index {
       self.runs[stage] = nil
       run.end(with: nil)

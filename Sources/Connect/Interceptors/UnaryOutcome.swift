@@ -1,3 +1,12 @@
+/// What goes down through a chain of a unary call.
+protocol UnaryRequest: Sendable {
+  var head: RequestHead { get }
+  /// Gives the request what it has of the call, where it was made without.
+  mutating func complete(from given: RequestHead?)
+}
+
+extension HTTPRequest: UnaryRequest {}
+
 /// What goes up through a chain: can be made from an error.
 protocol UnaryOutcome: Sendable {
   init(failure: ConnectError)
