@@ -1,29 +1,72 @@
 internal import Connect
+internal import NIOCore
 internal import Synchronization
 
-/// Travels with a request from ``CacheReadInterceptor`` inwards: under which key the call flies, and whether what it
-/// brings is what the key says.
+/// Travels with a request from a cache's interceptor inwards: what the response is to be shared or stored as, and whether
+/// it may be.
 ///
 /// An interceptor inside may have added to the request what the key does not have, such as a user's token. Then the
 /// response is for this call alone.
 final class CacheMark: Sendable {
-  private let key: CacheKey
+  /// Of the interceptor of one call that has made it.
+  let id: UInt64
+  let cache: ResponseCache
+  let key: CacheKey
+  /// When the request passed, on the cache's clock.
+  let time: Duration
+  /// How often by then something had been removed that the response may have been about.
+  let removalCount: UInt64
+  /// What the cache has added to the request in `if-none-match`.
+  let etag: String?
+  /// That of a cache's interceptor further outside.
+  private let outside: CacheMark?
   private let hasStrayed = Atomic(false)
+  private static let lastID = Atomic<UInt64>(0)
 
-  init(_ key: CacheKey) {
+  init(
+    _ id: UInt64,
+    _ cache: ResponseCache,
+    _ key: CacheKey,
+    etag: String? = nil,
+    outside: CacheMark?
+  ) {
+    self.id = id
+    self.cache = cache
     self.key = key
+    self.time = cache.now
+    self.removalCount = cache.removals.count(for: key)
+    self.etag = etag
+    self.outside = outside
   }
 
+  /// A number for an interceptor of a call, or an attempt of it.
+  static func makeID() -> UInt64 {
+    self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
+  }
+
+  /// Whether what the call brings is what the key says.
   var mayShare: Bool { !self.hasStrayed.load(ordering: .acquiring) }
 
-  /// The request would now have another key.
-  func check(_ key: CacheKey) {
-    if key != self.key { self.hasStrayed.store(true, ordering: .releasing) }
+  /// An interceptor has changed the request, which may now have another key.
+  func check(_ request: HTTPRequest<ByteBuffer>) {
+    if self.cache.key(for: request) != self.key { self.hasStrayed.store(true, ordering: .releasing) }
+    self.outside?.check(request)
   }
 
   /// The request is now one of a certain user.
   func becomePersonal() {
     if self.key.partition == nil { self.hasStrayed.store(true, ordering: .releasing) }
+    self.outside?.becomePersonal()
+  }
+
+  /// The mark that an interceptor has made, if the request has passed it before, and what is outside of it.
+  func made(by id: UInt64) -> (mark: CacheMark, outside: CacheMark?)? {
+    self.id == id ? (self, self.outside) : self.outside?.made(by: id)
+  }
+
+  /// The innermost mark of a cache.
+  func innermost(of cache: ResponseCache) -> CacheMark? {
+    self.cache === cache ? self : self.outside?.innermost(of: cache)
   }
 }
 

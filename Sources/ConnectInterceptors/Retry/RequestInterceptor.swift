@@ -151,6 +151,9 @@ public final class RequestInterceptor: Interceptor {
         var request = request
         for adapter in adapters { request = try await adapter.adapt(request, for: method) }
         adapted.value.withLock { $0 = request }
+        if let mark = request.context[CacheMark.self], let message = request.message {
+          mark.check(request.with(message))
+        }
         proceed(.success(request))
       } catch {
         proceed(.failure(ConnectError(error)))

@@ -178,6 +178,27 @@ final class PersistedRequestTests: XCTestCase {
       )
     }
   }
+
+  /// The question of the cache goes with the hash, and once more with the whole request: the cache hears the answer.
+  func testServerThatHasForgottenTheRequestOfAStaleResponse() async throws {
+    let executor = VirtualExecutor()
+    let cache = ResponseCache(clock: executor.clock)
+    try await self.run(
+      unaryGET: .alwaysEnabled,
+      outside: [{ _ in CacheReadInterceptor(cache) }, { _ in CacheWriteInterceptor(cache) }]
+    ) { client, server in
+      PersistedRequestServer(etag: "\"1\"").serve(TestMethods.lookup.path, on: server)
+      _ = try await client.unary(TestMethods.lookup, .with { $0.key = Self.large }).get()
+      executor.advance(by: .seconds(60))
+      PersistedRequestServer(etag: "\"1\"").serve(TestMethods.lookup.path, on: server)
+      let response = await client.unary(TestMethods.lookup, .with { $0.key = Self.large })
+      XCTAssertEqual(response.message?.value, "value of \(Self.large)")
+      XCTAssertEqual(CacheStatus(response.headers), .revalidated)
+      let hit = await client.unary(TestMethods.lookup, .with { $0.key = Self.large })
+      XCTAssertEqual(CacheStatus(hit.headers), .hit)
+      XCTAssertEqual(server.requests.count, 4)
+    }
+  }
 }
 
 /// A server of `Lookup` that keeps the requests that it has seen, by their hashes.
