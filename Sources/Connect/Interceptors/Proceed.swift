@@ -10,7 +10,7 @@
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
   private enum Target: Sendable {
-    case closure(@Sendable (Verb) -> Void)
+    case closure(@Sendable (Verb) -> Void, isOver: Bool)
     /// A visit of a hook, by its number. The call is kept so that it ends when the last one who could go on with it is
     /// gone.
     case visit(HookOwner<Verb>, Int, Call)
@@ -18,18 +18,28 @@ public struct Proceed<Verb: Sendable>: Sendable {
 
   private let target: Target
 
-  public init(_ body: @escaping @Sendable (Verb) -> Void) {
-    self.target = .closure(body)
+  /// - Parameter isOver: What ``isOver`` says; hooks around other hooks pass on that of what they were given.
+  public init(isOver: Bool = false, _ body: @escaping @Sendable (Verb) -> Void) {
+    self.target = .closure(body, isOver: isOver)
   }
 
   init(_ owner: HookOwner<Verb>, visit: Int, of call: Call) {
     self.target = .visit(owner, visit, call)
   }
 
+  /// Whether the hook is only told how the call has ended, by its deadline or its cancellation: whatever it says, nothing
+  /// comes of it. So it need not ask anybody what to do.
+  public var isOver: Bool {
+    switch self.target {
+    case .closure(_, let isOver): isOver
+    case .visit: false
+    }
+  }
+
   /// Goes on as `verb` says, for hooks around other hooks, which pass on what those proceeded with.
   public func send(_ verb: consuming Verb) {
     switch self.target {
-    case .closure(let body):
+    case .closure(let body, _):
       body(verb)
     case .visit(let owner, let visit, let call):
       guard call.isOnExecutor else {

@@ -14,7 +14,8 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
   private let inheritance: Inheritance?
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
-  private var isHeadWaiting = false
+  /// Whether the hook has the request's head and has not passed it on.
+  private(set) var isHeadWaiting = false
   /// Whether the request's head went on inwards, so that the interceptor waits for results.
   private(set) var hasPassedHead = false
 
@@ -91,7 +92,8 @@ final class RequestHookStage<Owner: StreamStageOwner>: LaneStage, @unchecked Sen
       self.hasPassedHead = true
       self.window.resolve(id, with: .head(request))
       self.owner.pump()
-    case .proceed(.failure(let error)):
+    case .proceed(.failure(var error)):
+      error.isUnsent = true
       self.owner.answer(at: self.index, with: [.failed(error)])
     case .answer(let answer):
       self.owner.answer(at: self.index, with: answer.results)

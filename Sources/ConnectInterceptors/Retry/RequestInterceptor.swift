@@ -68,7 +68,7 @@ public final class RequestInterceptor: Interceptor {
       responseFunction: self.retriers.isEmpty
         ? nil
         : { response, proceed in
-          guard let error = response.error else {
+          guard let error = response.error, !proceed.isOver else {
             proceed(response)
             return
           }
@@ -108,7 +108,7 @@ public final class RequestInterceptor: Interceptor {
     }
     let headers = self.heldHeaders
     self.heldHeaders = nil
-    guard case .complete(_, let error?, let trailers) = result, !self.hasPassedMessage else {
+    guard case .complete(_, let error?, let trailers) = result, !self.hasPassedMessage, !proceed.isOver else {
       if case .message = result { self.hasPassedMessage = true }
       headers?.release()
       proceed(result)
