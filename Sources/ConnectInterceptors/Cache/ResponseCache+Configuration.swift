@@ -48,7 +48,8 @@ extension ResponseCache {
 
     private let choice: Choice
 
-    /// All but those named. Safe wherever a header that the cache knows nothing of says who the user is.
+    /// All but those named, and the one that a ``ContextInterceptor`` further outside sends the request's id in, unless
+    /// that is `x-request-id`, which has to be named. Safe wherever a header that the cache knows nothing of says who the user is.
     public static func all(except names: Set<String>) -> KeyHeaders {
       KeyHeaders(choice: .allExcept(Set(names.map { $0.lowercased() }).union(Self.ofCaching)))
     }

@@ -49,8 +49,9 @@ public final class ResponseCache: Sendable {
   /// What the response to a request is found by.
   public func key(for request: HTTPRequest<ByteBuffer>) -> CacheKey {
     let partition = request.context[CachePartition.self]
+    let requestIDHeader = request.context[RequestIDHeader.self]
     var fields = request.headers.filter { field in
-      self.configuration.keyHeaders.contains(field.name)
+      self.configuration.keyHeaders.contains(field.name) && field.name != requestIDHeader
         && (partition == nil || !Self.credentialHeaders.contains(field.name))
     }
     if fields.count > 1 {
