@@ -9,6 +9,7 @@ internal import NIOCore
 public final class CredentialsInterceptor: Interceptor {
   private let credentials: Credentials
   private let shown = ShownCredentials()
+  private let marks = CacheMarks()
   /// For a refresh.
   private var wait: CredentialsState.Wait?
   /// A stream's headers that wait for what comes behind.
@@ -82,17 +83,18 @@ public final class CredentialsInterceptor: Interceptor {
     let attempt = self.shown.begin(headerValue: given)
     do {
       guard try self.credentials.apply(to: request) else {
+        if self.shown.shown > 0 { self.marks.mark(of: request)?.becomePersonal() }
         return proceed(.success(given == nil ? request : self.credentials.marked(request)))
       }
     } catch {
       return proceed(.failure(error))
     }
-    let show: @Sendable (CredentialsLease) -> HTTPRequest<Message> = { [shown, credentials] lease in
+    let show: @Sendable (CredentialsLease) -> HTTPRequest<Message> = { [shown, credentials, marks] lease in
       shown.show(lease, in: attempt)
       var request = credentials.marked(request)
       // It has none: such a request passes as it is.
       request.headers.add(name: header, value: lease.headerValue)
-      request.context[CacheMark.self]?.becomePersonal()
+      marks.mark(of: request)?.becomePersonal()
       return request
     }
     if let lease = self.credentials.take() {

@@ -73,3 +73,20 @@ final class CacheMark: Sendable {
 extension CacheMark: CallContextKey {
   static var defaultValue: CacheMark? { nil }
 }
+
+/// Finds the marks of one call. A call that a hook of another call makes inherits that one's context, and has nothing to
+/// do with its marks.
+struct CacheMarks: Sendable {
+  private let inherited: CacheMark?
+
+  /// To be made where the call is made.
+  init() {
+    self.inherited = CallContext.current?[CacheMark.self]
+  }
+
+  /// The mark that an interceptor of this call has given to the request.
+  func mark<Message>(of request: HTTPRequest<Message>) -> CacheMark? {
+    guard let mark = request.context[CacheMark.self], mark !== self.inherited else { return nil }
+    return mark
+  }
+}

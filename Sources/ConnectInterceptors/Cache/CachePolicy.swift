@@ -8,6 +8,8 @@ public import Connect
 /// options.context[CachePolicy.self] = .networkFirst
 /// ```
 ///
+/// It concerns unary calls; streams go to the network.
+///
 /// For both at once there is ``Connect/ProtocolClient/cacheAndNetwork(_:_:options:)``.
 public enum CachePolicy: Sendable, Hashable {
   /// A fresh response from the cache, else from the network.

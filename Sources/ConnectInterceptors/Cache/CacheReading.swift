@@ -28,6 +28,7 @@ final class CacheReading: Sendable {
 
   private let cache: ResponseCache
   private let id: UInt64
+  private let marks = CacheMarks()
   private let state = Mutex(State())
 
   init(_ cache: ResponseCache) {
@@ -43,7 +44,7 @@ final class CacheReading: Sendable {
 
   func receive(_ request: HTTPRequest<ByteBuffer>, _ proceed: UnaryFunction.RequestProceed) {
     var request = request
-    var outside = request.context[CacheMark.self]
+    var outside = self.marks.mark(of: request)
     if let earlier = outside?.made(by: self.id) {
       // An interceptor inside has sent the request here again, with what was added to it.
       outside = earlier.outside

@@ -11,6 +11,7 @@ internal import NIOCore
 public final class CacheWriteInterceptor: Interceptor {
   private let cache: ResponseCache
   private let id: UInt64
+  private let marks = CacheMarks()
   private var hasNoSideEffects = false
   private var request: HTTPRequest<ByteBuffer>?
 
@@ -44,7 +45,7 @@ public final class CacheWriteInterceptor: Interceptor {
   }
 
   private func marked(_ request: HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer> {
-    let given = request.context[CacheMark.self]
+    let given = self.marks.mark(of: request)
     given?.check(request)
     let outside = given.map { $0.made(by: self.id)?.outside ?? $0 }
     let known = given.flatMap { $0.cache === self.cache && $0.mayShare ? $0.key : nil }

@@ -17,6 +17,7 @@ public final class RequestInterceptor: Interceptor {
   private let adapters: [any RequestAdapter]
   private let retriers: [any RequestRetrier]
   private let holdsStreamHeaders: Bool
+  private let marks = CacheMarks()
   private var method: MethodInfo?
   private var attemptCount = 0
   private var heldHeaders: HeldHeaders?
@@ -146,12 +147,12 @@ public final class RequestInterceptor: Interceptor {
       proceed(.success(request))
       return
     }
-    self.run { [adapters] in
+    self.run { [adapters, marks] in
       do {
         var request = request
         for adapter in adapters { request = try await adapter.adapt(request, for: method) }
         adapted.value.withLock { $0 = request }
-        if let mark = request.context[CacheMark.self], let message = request.message {
+        if let mark = marks.mark(of: request), let message = request.message {
           mark.check(request.with(message))
         }
         proceed(.success(request))

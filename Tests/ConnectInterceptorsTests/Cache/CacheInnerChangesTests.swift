@@ -83,6 +83,37 @@ final class CacheInnerChangesTests: XCTestCase {
     XCTAssertEqual(scene.requestCount, 2)
   }
 
+  /// A call that an interceptor inside makes is another call, though it inherits the context.
+  func testCallsOfInnerInterceptors() async throws {
+    let scene = self.scene()
+    let count = Observed(0)
+    scene.transport.onUnary(TestMethods.echo) { _, _ in
+      count.update { $0 += 1 }
+      return .init()
+    }
+    let personal: [InterceptorFactory] = [
+      self.credentials("ada"), self.adapter("ada"), { _ in CacheReadInterceptor(scene.cache) },
+      { _ in CacheWriteInterceptor(scene.cache) },
+    ]
+    let nested = ProtocolClient(
+      httpClient: scene.transport,
+      config: ProtocolClientConfig(host: "https://api.test", interceptors: personal)
+    )
+    let asking = Adapter { request, _ in
+      _ = try await nested.unary(TestMethods.echo, .init()).get()
+      return request
+    }
+    for _ in 0..<2 {
+      _ = try await CallContext.withValues {
+        $0.requestID = "1"
+      } operation: {
+        try await self.lookup(scene, CallOptions()) { _ in RequestInterceptor(adapters: [asking]) }
+      }
+    }
+    XCTAssertEqual(count.value, 1)
+    XCTAssertEqual(scene.requestCount, 1)
+  }
+
   /// A cache inside of another one: the outer learns of it, too.
   func testTwoCaches() async throws {
     let scene = self.scene()

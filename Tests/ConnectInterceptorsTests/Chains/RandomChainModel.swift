@@ -147,7 +147,7 @@ struct RandomChainModel {
       return Outcome(code: .unavailable, isLast: true)
 
     case .concurrencyLimit(isFull: true):
-      return .failed(.resourceExhausted)
+      return Outcome(code: .resourceExhausted, isLast: true)
 
     case .status(let acceptsAnswers):
       let outcome = try self.enter(index + 1, request)
