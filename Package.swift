@@ -208,11 +208,13 @@ let package = Package(
       name: "Demo",
       dependencies: [
         "Connect",
+        "ConnectInterceptors",
         "ConnectNIO",
         "ConnectProtobufC",
         "LoopbackServer",
         "ProtobufCExamples",
         "ProtobufCStubs",
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],

@@ -1,4 +1,5 @@
 import Connect
+import ConnectInterceptors
 import ConnectNIO
 import Foundation
 import LoopbackServer
@@ -78,6 +79,7 @@ struct Demo {
     await self.show("A call that is cancelled", .connect, .http2, .proto) {
       try await $0.cancellation(server: server)
     }
+    await self.showProduction()
     await self.showFamilies()
     await self.showMatrix()
 
@@ -131,6 +133,29 @@ struct Demo {
     } catch {
       self.failures += 1
       timeline.print()
+      print("  \(Style.bad("✗ \(error)"))")
+    }
+  }
+
+  /// Makes calls with the recommended interceptors, and says where the time of one of them went.
+  private mutating func showProduction() async {
+    print(
+      "\n\(Style.bold("The recommended interceptors, on a bad day"))\(Style.dim(" · Connect · proto · HTTP/2"))"
+    )
+    guard let httpClient = self.httpClients[.http2] else { return }
+    let server = self.server
+    var production: Production?
+    await self.show { timeline in
+      let client = Production(server: server, httpClient: httpClient, timeline: timeline)
+      try await client.run()
+      production = client
+    }
+    print("\n\(Style.bold("Where the time of one more such call went"))")
+    do {
+      guard let lines = try await production?.explain().description.split(separator: "\n") else { return }
+      for line in lines { print("  \(line)") }
+    } catch {
+      self.failures += 1
       print("  \(Style.bad("✗ \(error)"))")
     }
   }

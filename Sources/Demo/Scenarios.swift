@@ -145,6 +145,6 @@ struct DemoFailure: Error, CustomStringConvertible {
   }
 }
 
-private func expect(_ condition: Bool, _ problem: @autoclosure () -> String) throws {
+func expect(_ condition: Bool, _ problem: @autoclosure () -> String) throws {
   guard condition else { throw DemoFailure(problem()) }
 }

@@ -9,6 +9,7 @@ let package = Package(
   dependencies: [
     .package(name: "connect-swift-linux", path: "../.."),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
@@ -61,8 +62,10 @@ let package = Package(
         "Measuring",
         "BenchMessages",
         .product(name: "Connect", package: "connect-swift-linux"),
+        .product(name: "ConnectInterceptors", package: "connect-swift-linux"),
         .product(name: "ConnectNIO", package: "connect-swift-linux"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]

@@ -101,6 +101,8 @@ def rows():
             "1 async": "--interceptors 1 --form async",
             "5 async": "--interceptors 5 --form async",
             "5 unused": "--interceptors 5 --form unused",
+            "recommended": "--recommended defaults",
+            "recommended, all": "--recommended all",
         },
     )
     yield unary(

@@ -8,16 +8,25 @@
 /// options.context[TenantKey.self] = "acme"
 /// ```
 public struct CallContext: Sendable {
-  private var values: [ObjectIdentifier: any Sendable] = [:]
+  /// Few: looking through them takes less time than hashing.
+  @usableFromInline
+  var values: [(key: ObjectIdentifier, value: any Sendable)] = []
 
   public init() {}
 
+  @inlinable
   public subscript<Key: CallContextKey>(key: Key.Type) -> Key.Value {
     get {
-      guard let value = self.values[ObjectIdentifier(key)] else { return Key.defaultValue }
-      return value as? Key.Value ?? Key.defaultValue
+      guard let index = self.index(of: ObjectIdentifier(key)) else { return Key.defaultValue }
+      return self.values[index].value as? Key.Value ?? Key.defaultValue
     }
-    set { self.values[ObjectIdentifier(key)] = newValue }
+    set {
+      if let index = self.index(of: ObjectIdentifier(key)) {
+        self.values[index].value = newValue
+      } else {
+        self.values.append((ObjectIdentifier(key), newValue))
+      }
+    }
   }
 
   /// Whether no value was ever set.
@@ -26,8 +35,13 @@ public struct CallContext: Sendable {
   /// The values of this context, and of `outer` those that were not set here.
   func merged(over outer: CallContext) -> CallContext {
     var result = self
-    result.values.merge(outer.values) { own, _ in own }
+    for entry in outer.values where self.index(of: entry.key) == nil { result.values.append(entry) }
     return result
+  }
+
+  @usableFromInline
+  func index(of key: ObjectIdentifier) -> Int? {
+    self.values.firstIndex { $0.key == key }
   }
 }
 

@@ -6,7 +6,7 @@ internal import NIOCore
 /// The protocols refuse any status but 200 by themselves, and 304 unless the request had `if-none-match`; errors that
 /// a server sent as such keep their own code, whatever the status. So this is for responses that the network or another
 /// interceptor brought with a status that a service does not want, 304 among them.
-public struct HTTPStatusInterceptor: Interceptor, Sendable {
+public final class HTTPStatusInterceptor: Interceptor, Sendable {
   private let accepted: Set<Int>
 
   public init(accepting accepted: some Sequence<Int> = [200]) {
@@ -14,8 +14,8 @@ public struct HTTPStatusInterceptor: Interceptor, Sendable {
   }
 
   public func unaryFunction() -> UnaryFunction {
-    UnaryFunction(responseFunction: { [accepted] response, proceed in
-      guard response.error == nil, let status = response.httpStatus, !accepted.contains(status) else {
+    UnaryFunction(responseFunction: { response, proceed in
+      guard response.error == nil, let status = response.httpStatus, !self.accepted.contains(status) else {
         proceed(response)
         return
       }

@@ -19,6 +19,7 @@ public final class LoggingInterceptor: Interceptor {
   private let log: CallLog
   private let system: RPCSystem
 
+  private var method: MethodInfo?
   private var start: Duration?
   private var server: Origin?
   private var context: ServiceContext?
@@ -41,16 +42,18 @@ public final class LoggingInterceptor: Interceptor {
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
     guard self.log.hasBackend else { return UnaryMessageFunction() }
-    let info = method.info
+    self.method = method.info
     return UnaryMessageFunction(
       requestFunction: { request, proceed in
-        self.begin(request, info)
-        self.logMessage(request.message, "message sent", info)
+        self.begin(request)
+        self.logMessage(request.message, "message sent")
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        if let message = response.message { self.logMessage(message, "message received", info) }
-        self.end(info, response.code, response.error, response.headers, response.trailers)
+        if self.log.options.messageFormatter != nil, let message = response.message {
+          self.logMessage(message, "message received")
+        }
+        self.end(response.code, response.error, response.headers, response.trailers)
         proceed(response)
       }
     )
@@ -60,15 +63,15 @@ public final class LoggingInterceptor: Interceptor {
     _ method: MethodSpec<Input, Output>
   ) -> StreamMessageFunction<Input, Output> {
     guard self.log.hasBackend else { return StreamMessageFunction() }
-    let info = method.info
+    self.method = method.info
     return StreamMessageFunction(
       requestFunction: { request, proceed in
-        self.begin(request, info)
+        self.begin(request)
         proceed(.success(request))
       },
       requestMessageFunction: { message, proceed in
         self.sentCount += 1
-        self.logMessage(message, "message sent", info)
+        self.logMessage(message, "message sent")
         proceed(message)
       },
       streamResultFunction: { result, proceed in
@@ -77,9 +80,9 @@ public final class LoggingInterceptor: Interceptor {
           if self.log.options.logsHeaders { self.responseHeaders = headers }
         case .message(let message):
           self.receivedCount += 1
-          self.logMessage(message, "message received", info)
+          self.logMessage(message, "message received")
         case .complete(let code, let error, let trailers):
-          self.end(info, code, error, self.responseHeaders, trailers)
+          self.end(code, error, self.responseHeaders, trailers)
         }
         proceed(result)
       }
@@ -120,7 +123,7 @@ public final class LoggingInterceptor: Interceptor {
 
   // MARK: Lines
 
-  private func begin<Message>(_ request: HTTPRequest<Message>, _ method: MethodInfo) {
+  private func begin<Message>(_ request: HTTPRequest<Message>) {
     let isFirst = self.start == nil
     // Another attempt of the call comes here without an end before: it belongs to the same duration.
     if isFirst {
@@ -133,11 +136,10 @@ public final class LoggingInterceptor: Interceptor {
     self.sentCount = 0
     self.receivedCount = 0
     self.responseHeaders = Headers()
-    self.write(.start, self.log.options.startLevel, isFirst ? "call started" : "call started again", method)
+    self.write(.start, self.log.options.startLevel, isFirst ? "call started" : "call started again")
   }
 
   private func end(
-    _ method: MethodInfo,
     _ code: Code,
     _ error: ConnectError?,
     _ headers: Headers,
@@ -145,23 +147,21 @@ public final class LoggingInterceptor: Interceptor {
   ) {
     guard let start = self.start else { return }
     self.start = nil
-    let options = self.log.options
-    let level = error.map { options.failureLevel($0) } ?? options.successLevel
+    let level = error.map { self.log.options.failureLevel($0) } ?? self.log.options.successLevel
     self.write(
       error == nil ? .success : .failure,
       level,
-      error == nil ? "call completed" : "call failed",
-      method
+      error == nil ? "call completed" : "call failed"
     ) { metadata in
       metadata["duration_ms"] = "\((self.log.now - start).milliseconds)"
       if let status = self.system.statusCode(code) { metadata[SemanticConventions.statusCode] = "\(status)" }
       if let message = error?.message { metadata["error"] = "\(self.log.cut(message))" }
-      if method.streamType != .unary {
+      if self.method?.streamType != .unary {
         metadata["messages.sent"] = "\(self.sentCount)"
         metadata["messages.received"] = "\(self.receivedCount)"
       }
       if let metrics = self.metrics { Self.add(metrics, to: &metadata) }
-      if options.logsHeaders {
+      if self.log.options.logsHeaders {
         let secrets = self.sensitiveHeaders
         self.log.add(
           self.requestHeaders,
@@ -176,9 +176,9 @@ public final class LoggingInterceptor: Interceptor {
     }
   }
 
-  private func logMessage(_ message: some Sendable, _ text: Logger.Message, _ method: MethodInfo) {
+  private func logMessage(_ message: some Sendable, _ text: Logger.Message) {
     guard let formatter = self.log.options.messageFormatter else { return }
-    self.write(.message, self.log.options.messageLevel, text, method) { metadata in
+    self.write(.message, self.log.options.messageLevel, text) { metadata in
       metadata["message"] = "\(self.log.cut(formatter(message)))"
     }
   }
@@ -187,7 +187,6 @@ public final class LoggingInterceptor: Interceptor {
     _ event: CallLog.Event,
     _ level: Logger.Level?,
     _ text: Logger.Message,
-    _ method: MethodInfo,
     _ add: (inout Logger.Metadata) -> Void = { _ in }
   ) {
     guard self.log.isEnabled(level) else { return }
@@ -195,7 +194,7 @@ public final class LoggingInterceptor: Interceptor {
       self.log.write(event, level, text) {
         var metadata: Logger.Metadata = [
           SemanticConventions.system: "\(self.system.rawValue)",
-          SemanticConventions.method: "\(SemanticConventions.methodName(inPath: method.path))",
+          SemanticConventions.method: "\(SemanticConventions.methodName(inPath: self.method?.path ?? ""))",
         ]
         if let server = self.server {
           metadata[SemanticConventions.serverAddress] = "\(server.host)"

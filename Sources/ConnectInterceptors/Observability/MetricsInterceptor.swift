@@ -15,6 +15,7 @@ public import Connect
 public final class MetricsInterceptor: Interceptor {
   private let metrics: CallMetrics
   private let system: RPCSystem
+  private var path = ""
   private var start: Duration?
   private var server: Origin?
 
@@ -27,14 +28,14 @@ public final class MetricsInterceptor: Interceptor {
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
     guard self.metrics.isEnabled else { return UnaryMessageFunction() }
-    let path = method.path
+    self.path = method.path
     return UnaryMessageFunction(
       requestFunction: { request, proceed in
         self.begin(request.url.origin)
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        self.end(path, response.code)
+        self.end(response.code)
         proceed(response)
       }
     )
@@ -44,14 +45,14 @@ public final class MetricsInterceptor: Interceptor {
     _ method: MethodSpec<Input, Output>
   ) -> StreamMessageFunction<Input, Output> {
     guard self.metrics.isEnabled else { return StreamMessageFunction() }
-    let path = method.path
+    self.path = method.path
     return StreamMessageFunction(
       requestFunction: { request, proceed in
         self.begin(request.url.origin)
         proceed(.success(request))
       },
       streamResultFunction: { result, proceed in
-        if case .complete(let code, _, _) = result { self.end(path, code) }
+        if case .complete(let code, _, _) = result { self.end(code) }
         proceed(result)
       }
     )
@@ -63,13 +64,13 @@ public final class MetricsInterceptor: Interceptor {
     if self.start == nil { self.start = self.metrics.now }
   }
 
-  private func end(_ path: String, _ code: Code) {
+  private func end(_ code: Code) {
     guard let start = self.start, let server = self.server else { return }
     self.start = nil
     self.metrics.record(
       self.metrics.now - start,
       system: self.system,
-      path: path,
+      path: self.path,
       server: server,
       code: code
     )

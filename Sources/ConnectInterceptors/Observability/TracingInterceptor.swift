@@ -83,6 +83,14 @@ public final class TracingInterceptor: Interceptor {
 
   private var isEnabled: Bool { !(self.instrument is NoOpInstrument) }
 
+  /// One for the tracer of the process, or nothing at all as long as there is none.
+  static func ifEnabled(config: ProtocolClientConfig, spans: Spans) -> any Interceptor {
+    InstrumentationSystem.instrument is NoOpInstrument
+      ? Untraced() : TracingInterceptor(config: config, spans: spans)
+  }
+
+  private struct Untraced: Interceptor {}
+
   // MARK: Calls
 
   public func unaryMessageFunction<Input, Output>(

@@ -21,8 +21,9 @@ public struct ClientParts: Sendable {
   public var isTraced = true
   public var metrics: CallMetrics? = CallMetrics()
   public var log: CallLog?
-  /// The HTTP statuses that a unary response may have.
-  public var acceptedStatuses: Set<Int>? = [200]
+  /// The HTTP statuses that a unary response may have; nil for what the protocols let pass, which is 200, and 304 where
+  /// the cache answers it.
+  public var acceptedStatuses: Set<Int>?
   public var credentials: Credentials?
   public var cache: ResponseCache?
   public var retryPolicy: RetryPolicy? = .defaults
@@ -50,7 +51,7 @@ extension [InterceptorFactory] {
   /// 1. The request's id, so that everything inside knows it.
   /// 2. The call's span, its metrics, its log: they see the call as its caller does, with all attempts, and answers of
   ///    the cache.
-  /// 3. The check of the HTTP status: what the cache has not answered for is an error.
+  /// 3. The check of the HTTP status, if it is to be stricter than the protocols are.
   /// 4. Credentials, outside of the cache, so that its keys tell users apart.
   /// 5. The cache, outside of retries: only a call's last error lets a stale response stand in, and what retries add to
   ///    a request is no part of its key.
@@ -59,15 +60,19 @@ extension [InterceptorFactory] {
   /// 7. Circuit breaker, then concurrency limit: an open circuit fails a call before it waits for a place.
   /// 8. The attempt's span, which so covers what goes to the network, and nothing else; its context goes to the server.
   ///
+  /// What has no backend, of metrics and log when this is called, of traces when a call is made, is left out.
+  ///
   /// Interceptors of one's own that change requests go between credentials and the cache or, outside of the log, in
   /// front. Those of a method or a call stand inside of all of these: responses to what ``CredentialsInterceptor`` and
   /// ``RequestInterceptor`` change there are not stored, others must not add a header that tells users apart.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     if let options = parts.context { factories.append { _ in ContextInterceptor(options: options) } }
-    if parts.isTraced { factories.append { TracingInterceptor(config: $0, spans: .call) } }
-    if let metrics = parts.metrics { factories.append { MetricsInterceptor(metrics, config: $0) } }
-    if let log = parts.log { factories.append { LoggingInterceptor(log, config: $0) } }
+    if parts.isTraced { factories.append { TracingInterceptor.ifEnabled(config: $0, spans: .call) } }
+    if let metrics = parts.metrics, metrics.isEnabled {
+      factories.append { MetricsInterceptor(metrics, config: $0) }
+    }
+    if let log = parts.log, log.hasBackend { factories.append { LoggingInterceptor(log, config: $0) } }
     if let statuses = parts.acceptedStatuses {
       let interceptor = HTTPStatusInterceptor(accepting: statuses)
       factories.append { _ in interceptor }
@@ -85,7 +90,7 @@ extension [InterceptorFactory] {
     if let limiter = parts.concurrencyLimiter {
       factories.append { _ in ConcurrencyLimitInterceptor(limiter) }
     }
-    if parts.isTraced { factories.append { TracingInterceptor(config: $0, spans: .attempts) } }
+    if parts.isTraced { factories.append { TracingInterceptor.ifEnabled(config: $0, spans: .attempts) } }
     return factories
   }
 }

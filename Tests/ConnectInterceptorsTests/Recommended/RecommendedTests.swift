@@ -15,30 +15,37 @@ final class RecommendedTests: XCTestCase {
 
   private func parts() -> ClientParts { ClientParts(logger: self.recorder.makeLogger(level: .debug)) }
 
+  /// With a backend for metrics; in the process there is none, nor one for traces.
+  private func measuredParts() -> ClientParts {
+    var parts = self.parts()
+    parts.metrics = CallMetrics(factory: TestMetrics())
+    return parts
+  }
+
   private static func names(_ parts: ClientParts) -> [String] {
     let config = ProtocolClientConfig(host: "http://service.test")
     return [InterceptorFactory].recommended(for: parts).map { "\(type(of: $0(config)))" }
   }
 
   func testTheOrder() {
-    var parts = self.parts()
+    var parts = self.measuredParts()
     XCTAssertEqual(
       Self.names(parts),
       [
-        "ContextInterceptor", "TracingInterceptor", "MetricsInterceptor", "LoggingInterceptor",
-        "HTTPStatusInterceptor", "RetryInterceptor", "CircuitBreakerInterceptor", "TracingInterceptor",
+        "ContextInterceptor", "Untraced", "MetricsInterceptor", "LoggingInterceptor",
+        "RetryInterceptor", "CircuitBreakerInterceptor", "Untraced",
       ]
     )
     parts.credentials = Credentials(for: ["service.test"]) { _ in AccessToken("t", expiresIn: .seconds(60)) }
     parts.cache = ResponseCache()
+    parts.acceptedStatuses = [200]
     parts.concurrencyLimiter = ConcurrencyLimiter(maximumCalls: 10)
     XCTAssertEqual(
       Self.names(parts),
       [
-        "ContextInterceptor", "TracingInterceptor", "MetricsInterceptor", "LoggingInterceptor",
+        "ContextInterceptor", "Untraced", "MetricsInterceptor", "LoggingInterceptor",
         "HTTPStatusInterceptor", "CredentialsInterceptor", "CacheReadInterceptor", "CacheWriteInterceptor",
-        "RetryInterceptor", "CircuitBreakerInterceptor", "ConcurrencyLimitInterceptor",
-        "TracingInterceptor",
+        "RetryInterceptor", "CircuitBreakerInterceptor", "ConcurrencyLimitInterceptor", "Untraced",
       ]
     )
     parts.context = nil

@@ -21,6 +21,8 @@ final class ProceedTests: XCTestCase {
     }
     XCTAssertEqual(error.code, .aborted)
     XCTAssertEqual(answer.message, "a")
+    for verb in verbs.value { proceed.send(verb) }
+    XCTAssertEqual(verbs.value.count, 4)
   }
 
   func testCalledTwiceIsIgnoredAndLogged() async {

@@ -32,6 +32,8 @@ struct ConnectBench: AsyncParsableCommand {
   @Flag(help: "Runs async callers on the concurrency pool, not on the client's event loop.") var pool = false
   @Option(help: "Interceptors that pass everything on.") var interceptors = 0
   @Option(help: "The form of these interceptors.") var form = InterceptorForm.closure
+  @Option(help: "The recommended interceptors: defaults, or all with credentials and a concurrency limit.")
+  var recommended: Recommended.Choice?
   @Flag(help: "Compresses requests with gzip.") var gzip = false
 
   func run() async throws {
@@ -91,7 +93,8 @@ struct Bench: Sendable {
         host: host,
         networkProtocol: try Self.networkProtocol(options.networkProtocol),
         codec: options.codec == "json" ? JSONCodec() as any Codec : ProtoCodec(),
-        interceptors: Array(repeating: PassThrough.factory(options.form), count: options.interceptors),
+        interceptors: Array(repeating: PassThrough.factory(options.form), count: options.interceptors)
+          + (options.recommended?.factories ?? []),
         compression: options.gzip
           ? Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0) : .defaults
       )
