@@ -99,8 +99,8 @@ public final class CredentialsInterceptor: Interceptor {
     }
     if let lease = self.credentials.take() {
       proceed(.success(show(lease)))
-    } else {
-      self.wait = self.credentials.take { proceed($0.map(show)) }
+    } else if let wait = self.credentials.take({ proceed($0.map(show)) }) {
+      self.wait = wait
     }
   }
 

@@ -179,7 +179,7 @@ final class CacheReading: Sendable {
   }
 
   private func rules(_ response: HTTPResponse) -> CacheRules {
-    CacheRules(response, configuration: self.cache.configuration, now: self.cache.now)
+    CacheRules(response, configuration: self.cache.configuration, requestTime: self.cache.now)
   }
 
   /// The response, or what the cache has in its place if the network has failed.

@@ -132,7 +132,7 @@ public final class ResponseCache: Sendable {
 
   private func store(_ response: HTTPResponse, for key: CacheKey, from source: Source) {
     // A response may have been made as early as its request was sent: RFC 9111, section 4.2.3.
-    let rules = CacheRules(response, configuration: self.configuration, now: source.time)
+    let rules = CacheRules(response, configuration: self.configuration, requestTime: source.time)
     guard rules.mayStore(isPersonal: self.isPersonal(key)) else {
       self.storage.remove(key)
       return
@@ -149,7 +149,7 @@ public final class ResponseCache: Sendable {
   }
 
   /// - Parameters:
-  ///   - old: What there is. A response that took long may be older.
+  ///   - old: What there is. It stays if it was asked for later, since a response may take long.
   ///   - key: The key of all variants.
   private func keep(
     _ entry: CacheEntry,
@@ -158,7 +158,7 @@ public final class ResponseCache: Sendable {
     _ key: CacheKey,
     _ source: Source
   ) {
-    if let old, old.birth > entry.birth { return }
+    if let old, old.requestTime > entry.requestTime { return }
     guard self.removals.count(for: key) == source.removalCount else { return }
     let compact = variant.compact
     self.storage.store(entry, for: compact)

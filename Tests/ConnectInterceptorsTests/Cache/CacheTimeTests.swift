@@ -94,6 +94,18 @@ final class CacheTimeTests: XCTestCase {
     XCTAssertEqual(stored, "newer")
   }
 
+  /// By how old the servers say they are, they are not compared: another cache on the way may say what it likes.
+  func testLaterResponseThatIsOlderReplacesAnEarlierOne() async throws {
+    let scene = CacheScene(.init(timeToLive: .seconds(60)))
+    _ = try await scene.value()
+    scene.executor.advance(by: .seconds(10))
+    scene.headers.update { $0 = ["age": ["30"]] }
+    _ = try await scene.value("k", .networkOnly)
+    let hit = await scene.lookup()
+    XCTAssertEqual(hit.message?.value, "k 2")
+    XCTAssertEqual(hit.headers["age"], ["30"])
+  }
+
   func testTheTimeOfTheResponseCounts() async throws {
     let scene = CacheScene(.init(timeToLive: .seconds(10)))
     scene.isOpen.update { $0 = false }
