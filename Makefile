@@ -54,9 +54,9 @@ fuzz: setup ## Feed a million damaged inputs to the decoders, under address sani
 	@$(MAKE) --no-print-directory sanitize sanitized=FuzzTests rounds=1000000
 
 .PHONY: properties
-properties: setup ## Compare ten thousand random messages of libprotobuf-c with SwiftProtobuf's
+properties: setup ## Compare ten thousand random messages with SwiftProtobuf's, and chains of interceptors with a model
 	@swift build -q --build-tests --disable-build-manifest-caching
-	@CONNECT_PROPERTY_ROUNDS=10000 swift test --skip-build --disable-swift-testing --filter InteroperationTests
+	@CONNECT_PROPERTY_ROUNDS=10000 swift test --skip-build --disable-swift-testing --filter 'InteroperationTests|RandomChainTests'
 
 # The benchmarks: which rows, how often, for how long; where to save results, what to compare with.
 rows ?=

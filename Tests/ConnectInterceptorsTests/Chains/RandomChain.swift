@@ -16,6 +16,8 @@ struct RandomChain: Sendable {
     case circuitBreaker(isOpen: Bool)
     case concurrencyLimit(isFull: Bool)
     case maximumRetries(Int)
+    /// None of the ready-made: fails the first attempts of a call.
+    case own(failedAttempts: Int)
   }
 
   /// What the server does with an attempt.
@@ -59,6 +61,7 @@ struct RandomChain: Sendable {
       .circuitBreaker(isOpen: Int.random(in: 0..<8, using: &generator) == 0),
       .concurrencyLimit(isFull: Int.random(in: 0..<8, using: &generator) == 0),
       .maximumRetries(Int.random(in: 0...2, using: &generator)),
+      .own(failedAttempts: Int.random(in: 0...2, using: &generator)),
     ]
     links.shuffle(using: &generator)
     self.links = Array(links.prefix(Int.random(in: 1...links.count, using: &generator)))

@@ -146,6 +146,9 @@ struct RandomChainModel {
     case .circuitBreaker(isOpen: true):
       return Outcome(code: .unavailable, isLast: true)
 
+    case .own(let failedAttempts):
+      return attempts <= failedAttempts ? .failed(.unavailable) : try self.enter(index + 1, request)
+
     case .concurrencyLimit(isFull: true):
       return Outcome(code: .resourceExhausted, isLast: true)
 

@@ -237,6 +237,11 @@ private struct Shared {
         self.executor.runUntilIdle()
       }
       return { _ in ConcurrencyLimitInterceptor(limiter) }
+    case .own(let failedAttempts):
+      return ScriptedInterceptor.factory(
+        .fail(ConnectError(code: .unavailable), attempts: failedAttempts),
+        level: .byte
+      )
     case .maximumRetries(let maximum):
       return { _ in MaximumRetriesInterceptor(maximum) }
     }
