@@ -32,7 +32,8 @@ public final class Credentials: Sendable {
   public typealias Provider = @Sendable (CredentialsRefresh) async throws -> AccessToken
 
   public let configuration: Configuration
-  private let headerNames: Set<String>
+  /// In lower case.
+  let headerName: String
   private let hosts: HostList
   private let provider: Provider
   private let clock: any Clock<Duration>
@@ -52,7 +53,7 @@ public final class Credentials: Sendable {
     clock: any Clock<Duration> = ContinuousClock(),
     provider: @escaping Provider
   ) {
-    self.headerNames = [configuration.header.lowercased()]
+    self.headerName = configuration.header.lowercased()
     self.hosts = HostList(hosts)
     self.configuration = configuration
     self.provider = provider
@@ -66,9 +67,7 @@ public final class Credentials: Sendable {
   /// The request with a note that the token's header is a secret.
   func marked<Message>(_ request: HTTPRequest<Message>) -> HTTPRequest<Message> {
     var request = request
-    let names = request.context[SensitiveHeaders.self]
-    request.context[SensitiveHeaders.self] =
-      names.isEmpty ? self.headerNames : names.union(self.headerNames)
+    request.context[SensitiveHeaders.self].insert(self.headerName)
     return request
   }
 

@@ -83,8 +83,9 @@ public final class CredentialsInterceptor: Interceptor {
     let attempt = self.shown.begin(headerValue: given)
     do {
       guard try self.credentials.apply(to: request) else {
-        if self.shown.shown > 0 { self.marks.mark(of: request)?.becomePersonal() }
-        return proceed(.success(given == nil ? request : self.credentials.marked(request)))
+        guard given != nil else { return proceed(.success(request)) }
+        self.marks.mark(of: request)?.becomePersonal(by: self.credentials.headerName)
+        return proceed(.success(self.credentials.marked(request)))
       }
     } catch {
       return proceed(.failure(error))
@@ -94,7 +95,7 @@ public final class CredentialsInterceptor: Interceptor {
       var request = credentials.marked(request)
       // It has none: such a request passes as it is.
       request.headers.add(name: header, value: lease.headerValue)
-      marks.mark(of: request)?.becomePersonal()
+      marks.mark(of: request)?.becomePersonal(by: credentials.headerName)
       return request
     }
     if let lease = self.credentials.take() {

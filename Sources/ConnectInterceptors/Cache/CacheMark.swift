@@ -16,8 +16,6 @@ final class CacheMark: Sendable {
   let time: Duration
   /// How often by then something had been removed that the response may have been about.
   let removalCount: UInt64
-  /// What the cache has added to the request in `if-none-match`.
-  let etag: String?
   /// That of a cache's interceptor further outside.
   private let outside: CacheMark?
   private let hasStrayed = Atomic(false)
@@ -27,7 +25,6 @@ final class CacheMark: Sendable {
     _ id: UInt64,
     _ cache: ResponseCache,
     _ key: CacheKey,
-    etag: String? = nil,
     outside: CacheMark?
   ) {
     self.id = id
@@ -35,7 +32,6 @@ final class CacheMark: Sendable {
     self.key = key
     self.time = cache.now
     self.removalCount = cache.removals.count(for: key)
-    self.etag = etag
     self.outside = outside
   }
 
@@ -53,15 +49,24 @@ final class CacheMark: Sendable {
     self.outside?.check(request)
   }
 
-  /// The request is now one of a certain user.
-  func becomePersonal() {
-    if self.key.partition == nil { self.hasStrayed.store(true, ordering: .releasing) }
-    self.outside?.becomePersonal()
+  /// The request is one of a certain user, as a header says.
+  ///
+  /// - Parameter header: Its name, in lower case.
+  func becomePersonal(by header: String) {
+    if self.key.partition == nil, !self.key.headers.contains(where: { $0.name == header }) {
+      self.hasStrayed.store(true, ordering: .releasing)
+    }
+    self.outside?.becomePersonal(by: header)
   }
 
-  /// The mark that an interceptor has made, if the request has passed it before, and what is outside of it.
-  func made(by id: UInt64) -> (mark: CacheMark, outside: CacheMark?)? {
-    self.id == id ? (self, self.outside) : self.outside?.made(by: id)
+  /// Whether the request has passed an interceptor before, which now gets it once more.
+  private func isMade(by id: UInt64) -> Bool {
+    self.id == id || self.outside?.isMade(by: id) == true
+  }
+
+  /// The mark that is outside of those of an interceptor and of others inside of it.
+  func outside(of id: UInt64) -> CacheMark? {
+    self.isMade(by: id) ? (self.id == id ? self.outside : self.outside?.outside(of: id)) : self
   }
 
   /// The innermost mark of a cache.

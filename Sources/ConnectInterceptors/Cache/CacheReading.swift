@@ -22,6 +22,8 @@ final class CacheReading: Sendable {
 
   private struct State {
     var attempt: Attempt?
+    /// What was last added to a request in `if-none-match`.
+    var addedETag: String?
     /// The key of the response that the call was given, to be forgotten if it does not decode.
     var given: (key: CacheKey, headers: Headers)?
   }
@@ -44,13 +46,10 @@ final class CacheReading: Sendable {
 
   func receive(_ request: HTTPRequest<ByteBuffer>, _ proceed: UnaryFunction.RequestProceed) {
     var request = request
-    var outside = self.marks.mark(of: request)
-    if let earlier = outside?.made(by: self.id) {
-      // An interceptor inside has sent the request here again, with what was added to it.
-      outside = earlier.outside
-      if let etag = earlier.mark.etag, request.headers["if-none-match"] == [etag] {
-        request.headers.remove(name: "if-none-match")
-      }
+    // An interceptor inside may have sent the request here again, with what was added to it.
+    let outside = self.marks.mark(of: request)?.outside(of: self.id)
+    if let etag = self.state.withLock({ $0.addedETag.take() }), request.headers["if-none-match"] == [etag] {
+      request.headers.remove(name: "if-none-match")
     }
     let control = CacheControl(request.headers)
     let policy = request.context[CachePolicy.self] ?? self.cache.configuration.policy
@@ -62,7 +61,7 @@ final class CacheReading: Sendable {
     let key = self.cache.key(for: request)
     // A leader that makes another attempt leads on.
     self.leaveFlight(unlessLeading: key)
-    self.cache.entry(for: key, headers: request.headers) { [request, outside] entry in
+    self.cache.entry(for: key, headers: request.headers) { [request] entry in
       self.decide(request, key, policy, control, entry, outside, proceed)
     }
   }
@@ -85,9 +84,7 @@ final class CacheReading: Sendable {
       self.leaveFlight()
       return proceed(.failure(.notInCache(path: request.url.path)))
     }
-    // Over POST, HTTP knows no such question.
-    let etag = request.isGET ? entry?.etag : nil
-    let mark = CacheMark(self.id, self.cache, key, etag: etag, outside: outside)
+    let mark = CacheMark(self.id, self.cache, key, outside: outside)
     self.fly(request, Attempt(headers: request.headers, control: control, entry: entry, mark: mark), proceed)
   }
 
@@ -106,7 +103,11 @@ final class CacheReading: Sendable {
     var attempt = attempt
     var outgoing = request
     outgoing.context[CacheMark.self] = attempt.mark
-    if let etag = attempt.mark.etag { outgoing.headers["if-none-match"] = [etag] }
+    // Over POST, HTTP knows no such question.
+    if request.isGET, let etag = attempt.entry?.etag {
+      outgoing.headers["if-none-match"] = [etag]
+      self.state.withLock { $0.addedETag = etag }
+    }
     // What is under way may be older than what the caller has just written.
     guard !attempt.control.noCache else {
       self.leaveFlight()

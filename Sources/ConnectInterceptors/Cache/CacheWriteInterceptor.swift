@@ -47,14 +47,13 @@ public final class CacheWriteInterceptor: Interceptor {
   private func marked(_ request: HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer> {
     let given = self.marks.mark(of: request)
     given?.check(request)
-    let outside = given.map { $0.made(by: self.id)?.outside ?? $0 }
     let known = given.flatMap { $0.cache === self.cache && $0.mayShare ? $0.key : nil }
     var request = request
     request.context[CacheMark.self] = CacheMark(
       self.id,
       self.cache,
       known ?? self.cache.key(for: request),
-      outside: outside
+      outside: given?.outside(of: self.id)
     )
     return request
   }

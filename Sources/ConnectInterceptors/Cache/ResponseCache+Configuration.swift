@@ -59,10 +59,11 @@ extension ResponseCache {
       KeyHeaders(choice: .only(Set(names.map { $0.lowercased() }).subtracting(Self.ofCaching)))
     }
 
-    /// All but those that differ from call to call by nature: of tracing, and numbers of requests.
+    /// All but those that differ from call to call by nature: of tracing, numbers of requests and of attempts.
     public static let defaults = all(except: [
       "traceparent", "tracestate", "baggage", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid",
       "x-b3-sampled", "x-request-id", "x-correlation-id", "user-agent",
+      "grpc-previous-rpc-attempts",
     ])
 
     /// What a request says to caches.

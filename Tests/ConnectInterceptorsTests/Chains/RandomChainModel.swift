@@ -36,6 +36,7 @@ struct RandomChainModel {
     var key: Request {
       var key = self
       key.isWhole = false
+      key.previousAttempts = nil
       return key
     }
   }
