@@ -23,7 +23,7 @@ private enum RefreshedCredentials: CallContextKey {
 ///
 /// However many calls need a new token at the same time, one refresh runs, in a task of its own that no call cancels.
 /// Calls wait for it no longer than their deadline and cancellation allow. Calls that the provider makes, also with a client
-/// whose calls these credentials are for, go without them.
+/// whose calls these credentials are for, go without them; so do those of tasks that it starts with `Task { … }`.
 public final class Credentials: Sendable {
   /// Fetches a token.
   ///
