@@ -420,6 +420,8 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   }
 
   override func fail(with error: ConnectError) {
+    var error = error
+    if self.messageChain?.holdsHead == true || self.byteChain?.holdsHead == true { error.isUnsent = true }
     self.byteChain?.terminate(with: error)
     self.messageChain?.terminate(with: error)
     self.complete(with: .failed(error))

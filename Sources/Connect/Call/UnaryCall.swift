@@ -307,6 +307,10 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   }
 
   override func fail(with error: ConnectError) {
+    var error = error
+    if self.messageChain?.holdsRequest == true || self.byteChain?.holdsRequest == true {
+      error.isUnsent = true
+    }
     self.byteChain?.terminate(with: error)
     self.messageChain?.terminate(with: error)
     self.complete(with: ResponseMessage(error: error))

@@ -14,6 +14,10 @@ public struct ConnectError: Swift.Error, Sendable {
   public var metadata: Headers
   /// The HTTP status of the response, if one arrived.
   public var httpStatus: Int?
+  /// Whether the request of the attempt that failed is known not to have left the interceptors: one of them failed it, or
+  /// the call ended while one held it. Then the error says nothing about the server. Earlier attempts of the call may have
+  /// been sent.
+  public var isUnsent = false
 
   public init(
     code: Code,

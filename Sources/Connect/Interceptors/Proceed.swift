@@ -13,11 +13,16 @@ public struct Proceed<Verb: Sendable>: Sendable {
   private let visit: Int
   /// Kept so that the call ends when the last one who could go on with it is gone.
   private let call: Call?
+  /// Whether the hook is only told how the call has ended, by its deadline or its cancellation: whatever it says, nothing
+  /// comes of it. So it need not ask anybody what to do.
+  public let isOver: Bool
 
-  public init(_ body: @escaping @Sendable (Verb) -> Void) {
+  /// - Parameter isOver: What ``isOver`` says; hooks around other hooks pass on that of what they were given.
+  public init(isOver: Bool = false, _ body: @escaping @Sendable (Verb) -> Void) {
     self.owner = ClosureHookOwner(body)
     self.visit = 0
     self.call = nil
+    self.isOver = isOver
   }
 
   /// For a visit of a hook, by its number.
@@ -25,6 +30,7 @@ public struct Proceed<Verb: Sendable>: Sendable {
     self.owner = owner
     self.visit = visit
     self.call = call
+    self.isOver = false
   }
 
   /// Goes on as `verb` says, for hooks around other hooks, which pass on what those proceeded with.

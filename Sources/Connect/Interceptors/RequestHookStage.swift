@@ -20,7 +20,8 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
   private var window = HookWindow<Element>()
   /// Whether the hook is being called with a message that is not in the window.
   private var isPassing = false
-  private var isHeadWaiting = false
+  /// Whether the hook has the request's head and has not passed it on.
+  private(set) var isHeadWaiting = false
   /// Whether the request's head went on inwards, so that the interceptor waits for results.
   private(set) var hasPassedHead = false
 
@@ -153,7 +154,8 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
       self.hasPassedHead = true
       self.window.resolve(id, with: .head(request))
       self.chain.pump()
-    case .proceed(.failure(let error)):
+    case .proceed(.failure(var error)):
+      error.isUnsent = true
       self.chain.answer(at: self.index, with: [.failed(error)])
     case .answer(let answer):
       self.chain.answer(at: self.index, with: answer.results)

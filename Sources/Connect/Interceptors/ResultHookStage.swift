@@ -167,9 +167,9 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     self.window.removeAll()
     guard let function = self.hooks.streamResultFunction else { return }
     if let inheritance = self.inheritance {
-      inheritance.bind(nil) { function(.failed(error), Proceed { _ in }) }
+      inheritance.bind(nil) { function(.failed(error), Proceed(isOver: true) { _ in }) }
     } else {
-      function(.failed(error), Proceed { _ in })
+      function(.failed(error), Proceed(isOver: true) { _ in })
     }
   }
 

@@ -338,6 +338,11 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
 
   // MARK: End
 
+  /// Whether a hook has the request's head and has not passed it on.
+  var holdsHead: Bool {
+    self.stages.contains { if case .hooks(let request, _) = $0 { request.isHeadWaiting } else { false } }
+  }
+
   /// Gives up what goes on in this level; ``start(_:)`` begins anew.
   func giveUp() {
     self.reset()

@@ -147,7 +147,8 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
     case .proceed(.success(var request)):
       request.complete(from: given)
       self.descend(from: index + 1, request)
-    case .proceed(.failure(let error)):
+    case .proceed(.failure(var error)):
+      error.isUnsent = true
       self.ascend(from: index - 1, Response(failure: error))
     case .answer(var response):
       response.makeConsistent()
@@ -250,6 +251,15 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
 
   // MARK: End
 
+  /// Whether a stage has the request and has not passed it on.
+  var holdsRequest: Bool {
+    switch self.position {
+    case .requestHook: true
+    case .asyncStage(let index): self.runs[index]?.hasCalledNext == false
+    case .idle, .below, .responseHook, .waitingToRetry: false
+    }
+  }
+
   /// Gives up what is going on in this level.
   func reset() {
     self.visit += 1
@@ -276,9 +286,9 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
       } else if let function = self.stages[index].responseFunction {
         if let inheritance = self.inheritance {
-          inheritance.bind(nil) { function(Response(failure: error), Proceed { _ in }) }
+          inheritance.bind(nil) { function(Response(failure: error), Proceed(isOver: true) { _ in }) }
         } else {
-          function(Response(failure: error), Proceed { _ in })
+          function(Response(failure: error), Proceed(isOver: true) { _ in })
         }
       }
     }

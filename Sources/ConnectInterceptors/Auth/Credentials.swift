@@ -32,6 +32,8 @@ public final class Credentials: Sendable {
   public typealias Provider = @Sendable (CredentialsRefresh) async throws -> AccessToken
 
   public let configuration: Configuration
+  /// In lower case.
+  let headerName: String
   private let hosts: HostList
   private let provider: Provider
   private let clock: any Clock<Duration>
@@ -51,6 +53,7 @@ public final class Credentials: Sendable {
     clock: any Clock<Duration> = ContinuousClock(),
     provider: @escaping Provider
   ) {
+    self.headerName = configuration.header.lowercased()
     self.hosts = HostList(hosts)
     self.configuration = configuration
     self.provider = provider
@@ -60,6 +63,13 @@ public final class Credentials: Sendable {
   }
 
   // MARK: For the interceptor
+
+  /// The request with a note that the token's header is a secret.
+  func marked<Message>(_ request: HTTPRequest<Message>) -> HTTPRequest<Message> {
+    var request = request
+    request.context[SensitiveHeaders.self].insert(self.headerName)
+    return request
+  }
 
   /// Whether a request should carry the token.
   ///
@@ -87,17 +97,30 @@ public final class Credentials: Sendable {
   }
 
   /// Calls back once with the token, or with the error of the refresh that was to bring it.
-  func take(_ completion: @escaping @Sendable (Result<CredentialsLease, ConnectError>) -> Void) {
+  ///
+  /// - Returns: For ``leave(_:)``, if that comes later.
+  func take(
+    _ completion: @escaping @Sendable (Result<CredentialsLease, ConnectError>) -> Void
+  ) -> CredentialsState.Wait? {
     let now = self.time.now
     switch self.state.withLock({ $0.take(now: now, waiter: completion) }) {
     case .use(let lease, let refresh):
       if let refresh { self.start(refresh) }
       completion(.success(lease))
-    case .wait(let refresh):
+    case .wait(let wait, let refresh):
       if let refresh { self.start(refresh) }
+      return wait
     case .fail(let error):
       completion(.failure(error))
     }
+    return nil
+  }
+
+  /// Whoever waits is not interested any more: it is let go of, and not called back.
+  func leave(_ wait: CredentialsState.Wait) {
+    // Outside of the lock: with it may go the call, and what is the user's.
+    let waiter = self.state.withLock { $0.leave(wait) }
+    withExtendedLifetime(waiter) {}
   }
 
   /// Says that the server did not accept a token: it is not used any more.

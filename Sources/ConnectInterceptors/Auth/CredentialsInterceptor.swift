@@ -9,11 +9,19 @@ internal import NIOCore
 public final class CredentialsInterceptor: Interceptor {
   private let credentials: Credentials
   private let shown = ShownCredentials()
+  private let marks = CacheMarks()
+  /// For a refresh.
+  private var wait: CredentialsState.Wait?
   /// A stream's headers that wait for what comes behind.
   private var heldHeaders: (headers: DelayedHeaders, timer: Task<Void, Never>)?
 
   public init(_ credentials: Credentials) {
     self.credentials = credentials
+  }
+
+  /// The call is over, and has let go of its interceptors.
+  deinit {
+    self.stopWaiting()
   }
 
   // MARK: Unary calls
@@ -69,19 +77,37 @@ public final class CredentialsInterceptor: Interceptor {
     to request: HTTPRequest<Message>,
     _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   ) {
+    self.stopWaiting()
+    let header = self.credentials.configuration.header
+    let given = request.headers.first(header)
+    let attempt = self.shown.begin(headerValue: given)
     do {
-      guard try self.credentials.apply(to: request) else { return proceed(.success(request)) }
+      guard try self.credentials.apply(to: request) else {
+        guard given != nil else { return proceed(.success(request)) }
+        self.marks.mark(of: request)?.becomePersonal(by: self.credentials.headerName)
+        return proceed(.success(self.credentials.marked(request)))
+      }
     } catch {
       return proceed(.failure(error))
     }
-    let header = self.credentials.configuration.header
+    let show: @Sendable (CredentialsLease) -> HTTPRequest<Message> = { [shown, credentials, marks] lease in
+      shown.show(lease, in: attempt)
+      var request = credentials.marked(request)
+      // It has none: such a request passes as it is.
+      request.headers.add(name: header, value: lease.headerValue)
+      marks.mark(of: request)?.becomePersonal(by: credentials.headerName)
+      return request
+    }
     if let lease = self.credentials.take() {
-      proceed(.success(self.shown.show(lease, in: header, of: request)))
-      return
+      proceed(.success(show(lease)))
+    } else if let wait = self.credentials.take({ proceed($0.map(show)) }) {
+      self.wait = wait
     }
-    self.credentials.take { [shown] result in
-      proceed(result.map { shown.show($0, in: header, of: request) })
-    }
+  }
+
+  private func stopWaiting() {
+    if let wait = self.wait { self.credentials.leave(wait) }
+    self.wait = nil
   }
 
   /// Whether the server has refused the token of this attempt, and another attempt would show another one.
@@ -90,20 +116,5 @@ public final class CredentialsInterceptor: Interceptor {
     guard generation > 0, !self.shown.hasRetried, self.credentials.refuse(generation) else { return false }
     self.shown.hasRetried = true
     return true
-  }
-}
-
-extension ShownCredentials {
-  fileprivate func show<Message>(
-    _ lease: CredentialsLease,
-    in header: String,
-    of request: HTTPRequest<Message>
-  ) -> HTTPRequest<Message> {
-    self.show(lease.generation)
-    var request = request
-    // It has none: such a request passes as it is.
-    request.headers.add(name: header, value: lease.headerValue)
-    request.context[CacheMark.self]?.becomePersonal()
-    return request
   }
 }

@@ -6,6 +6,9 @@ internal import DequeModule
 struct CredentialsState {
   typealias Waiter = @Sendable (Result<CredentialsLease, ConnectError>) -> Void
 
+  /// The number of a call that waits.
+  typealias Wait = UInt64
+
   struct Held {
     let token: AccessToken
     let lease: CredentialsLease
@@ -24,14 +27,15 @@ struct CredentialsState {
   enum Answer {
     case use(CredentialsLease, starting: Refresh?)
     /// The waiter was taken and will be called.
-    case wait(starting: Refresh?)
+    case wait(Wait, starting: Refresh?)
     case fail(ConnectError)
   }
 
   private let configuration: Credentials.Configuration
   private var held: Held?
   private var running: Refresh?
-  private var waiters: [Waiter] = []
+  private var waiters: [Wait: Waiter] = [:]
+  private var waitCount: UInt64 = 0
   /// The last token, and why it is not held any more.
   private var lost: (token: AccessToken, reason: CredentialsRefresh.Reason)?
   /// When refreshes were started, as far as they still count.
@@ -62,13 +66,21 @@ struct CredentialsState {
   /// A call wants a token, and waits for it if it must.
   mutating func take(now: Duration, waiter: @escaping Waiter) -> Answer {
     if let (lease, refresh) = self.take(now: now) { return .use(lease, starting: refresh) }
-    if self.running != nil {
-      self.waiters.append(waiter)
-      return .wait(starting: nil)
-    }
+    if self.running != nil { return .wait(self.add(waiter), starting: nil) }
     guard self.hasRoom(now: now) else { return .fail(self.configuration.window.error) }
-    self.waiters.append(waiter)
-    return .wait(starting: self.start(self.lost?.reason ?? .missing, previous: self.lost?.token, now: now))
+    let refresh = self.start(self.lost?.reason ?? .missing, previous: self.lost?.token, now: now)
+    return .wait(self.add(waiter), starting: refresh)
+  }
+
+  private mutating func add(_ waiter: @escaping Waiter) -> Wait {
+    self.waitCount += 1
+    self.waiters[self.waitCount] = waiter
+    return self.waitCount
+  }
+
+  /// A call does not wait any more.
+  mutating func leave(_ wait: Wait) -> Waiter? {
+    self.waiters.removeValue(forKey: wait)
   }
 
   /// The server did not accept a token.
@@ -91,8 +103,9 @@ struct CredentialsState {
   ) -> (waiters: [Waiter], result: Result<CredentialsLease, ConnectError>)? {
     guard self.running?.id == id else { return nil }
     self.running = nil
-    let waiters = self.waiters
-    self.waiters = []
+    // In the order in which they came.
+    let waiters = self.waiters.sorted { $0.key < $1.key }.map(\.value)
+    self.waiters = [:]
     switch result {
     case .success(let token):
       return (waiters, .success(self.hold(token, now: now)))

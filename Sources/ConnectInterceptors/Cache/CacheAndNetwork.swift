@@ -29,9 +29,9 @@ extension ProtocolClient {
   /// for await response in client.cacheAndNetwork(lookup, request) { show(response) }
   /// ```
   ///
-  /// The network is not waited for before the cache is asked, nor the other way round. Needs ``CacheReadInterceptor``
-  /// among the client's interceptors. Both calls end when the sequence is let go of, or the task that iterates it is
-  /// cancelled.
+  /// The network is not waited for before the cache is asked, nor the other way round. Without a ``CacheReadInterceptor``
+  /// among the client's interceptors, or for a method that may have side effects, only the network answers. Both calls end
+  /// when the sequence is let go of, or the task that iterates it is cancelled.
   public func cacheAndNetwork<Input, Output>(
     _ method: MethodSpec<Input, Output>,
     _ request: Input,
@@ -39,14 +39,18 @@ extension ProtocolClient {
   ) -> CacheAndNetwork<Output> {
     var cacheOptions = options
     cacheOptions.context[CachePolicy.self] = .cacheOnly
+    // Nothing else keeps a call that no cache has seen from the network.
+    cacheOptions.interceptors.append { _ in CacheOnlyInterceptor() }
     var networkOptions = options
     networkOptions.context[CachePolicy.self] = .networkOnly
     let (fromCache, fromNetwork) = (cacheOptions, networkOptions)
     let responses = AsyncStream<ResponseMessage<Output>> { continuation in
       let task = Task {
         async let network = self.unary(method, request, options: fromNetwork)
-        let cached = await self.unary(method, request, options: fromCache)
-        if cached.error == nil { continuation.yield(cached) }
+        if method.idempotencyLevel == .noSideEffects {
+          let cached = await self.unary(method, request, options: fromCache)
+          if cached.error == nil { continuation.yield(cached) }
+        }
         continuation.yield(await network)
         continuation.finish()
       }

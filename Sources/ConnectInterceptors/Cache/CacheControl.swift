@@ -4,7 +4,7 @@ internal import Connect
 ///
 /// A directive that is limited to some header fields counts for the whole response, and a time that is no number counts
 /// as zero: so a mistake never makes anything live longer.
-struct CacheControl {
+struct CacheControl: Sendable {
   private(set) var noStore = false
   private(set) var noCache = false
   private(set) var isPrivate = false

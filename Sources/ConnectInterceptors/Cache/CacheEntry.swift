@@ -10,6 +10,8 @@ public struct CacheEntry: Sendable {
   public let varyingFields: [Headers.Field]
   /// Their names, those that the request lacked included.
   public let varyingNames: [String]
+  /// When it was asked for, as far as is known: on the clock of the cache, counted from when the cache was made.
+  let requestTime: Duration
   /// When the response was as old as it is young now: on the clock of the cache, counted from when the cache was made.
   public let birth: Duration
   /// Until when, counted alike, it is fresh.

@@ -37,7 +37,10 @@ public final class CacheReadInterceptor: Interceptor {
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        guard self.hasNoSideEffects else { return proceed(.success(request)) }
+        guard self.hasNoSideEffects else {
+          let isCacheOnly = request.context[CachePolicy.self] == .cacheOnly
+          return proceed(isCacheOnly ? .failure(.notInCache(path: request.url.path)) : .success(request))
+        }
         self.reading.receive(request, proceed)
       },
       responseFunction: { response, proceed in

@@ -9,28 +9,33 @@ internal import Synchronization
 final class CacheReading: Sendable {
   /// An attempt that was let through to the network, or waits for one that was.
   private struct Attempt {
-    let key: CacheKey
     let headers: Headers
+    let control: CacheControl
     /// What there is in the cache, to ask the server about.
     let entry: CacheEntry?
-    /// Whether it may be given if the network fails.
-    let mayFallBack: Bool
     let mark: CacheMark
     /// Nil if the call flies alone.
-    var flight: UInt64?
+    var seat: Flights.Seat?
+
+    var key: CacheKey { self.mark.key }
   }
 
   private struct State {
     var attempt: Attempt?
+    /// What was last added to a request in `if-none-match`.
+    var addedETag: String?
     /// The key of the response that the call was given, to be forgotten if it does not decode.
     var given: (key: CacheKey, headers: Headers)?
   }
 
   private let cache: ResponseCache
+  private let id: UInt64
+  private let marks = CacheMarks()
   private let state = Mutex(State())
 
   init(_ cache: ResponseCache) {
     self.cache = cache
+    self.id = CacheMark.makeID()
   }
 
   deinit {
@@ -40,17 +45,24 @@ final class CacheReading: Sendable {
   // MARK: Requests
 
   func receive(_ request: HTTPRequest<ByteBuffer>, _ proceed: UnaryFunction.RequestProceed) {
-    // An earlier attempt's.
-    self.leaveFlight()
+    var request = request
+    // An interceptor inside may have sent the request here again, with what was added to it.
+    let outside = self.marks.mark(of: request)?.outside(of: self.id)
+    if let etag = self.state.withLock({ $0.addedETag.take() }), request.headers["if-none-match"] == [etag] {
+      request.headers.remove(name: "if-none-match")
+    }
     let control = CacheControl(request.headers)
     let policy = request.context[CachePolicy.self] ?? self.cache.configuration.policy
     // A caller that asks the server about a version of its own wants to see the answer.
     guard policy != .networkOnly, !control.noStore, !request.headers.contains("if-none-match") else {
-      return proceed(.success(request))
+      self.leaveFlight()
+      return proceed(policy == .cacheOnly ? .failure(.notInCache(path: request.url.path)) : .success(request))
     }
     let key = self.cache.key(for: request)
-    self.cache.entry(for: key, headers: request.headers) { entry in
-      self.decide(request, key, policy, control, entry, proceed)
+    // A leader that makes another attempt leads on.
+    self.leaveFlight(unlessLeading: key)
+    self.cache.entry(for: key, headers: request.headers) { [request] entry in
+      self.decide(request, key, policy, control, entry, outside, proceed)
     }
   }
 
@@ -60,24 +72,20 @@ final class CacheReading: Sendable {
     _ policy: CachePolicy,
     _ control: CacheControl,
     _ entry: CacheEntry?,
+    _ outside: CacheMark?,
     _ proceed: UnaryFunction.RequestProceed
   ) {
     if policy != .networkFirst, !control.noCache, let entry, self.isFresh(entry, maxAge: control.maxAge) {
+      self.leaveFlight()
       self.state.withLock { $0.given = (key, request.headers) }
       return proceed.answer(self.cache.response(of: entry, .hit))
     }
     guard policy != .cacheOnly else {
-      return proceed(
-        .failure(
-          ConnectError(
-            code: .failedPrecondition,
-            message:
-              "the cache has no fresh response to \(request.url.path), and the network is not to be used"
-          )
-        )
-      )
+      self.leaveFlight()
+      return proceed(.failure(.notInCache(path: request.url.path)))
     }
-    self.fly(request, key, entry, mayFallBack: !control.noCache, proceed)
+    let mark = CacheMark(self.id, self.cache, key, outside: outside)
+    self.fly(request, Attempt(headers: request.headers, control: control, entry: entry, mark: mark), proceed)
   }
 
   private func isFresh(_ entry: CacheEntry, maxAge: Duration?) -> Bool {
@@ -89,38 +97,54 @@ final class CacheReading: Sendable {
   /// Goes to the network, or waits for a call that does.
   private func fly(
     _ request: HTTPRequest<ByteBuffer>,
-    _ key: CacheKey,
-    _ entry: CacheEntry?,
-    mayFallBack: Bool,
+    _ attempt: Attempt,
     _ proceed: UnaryFunction.RequestProceed
   ) {
-    let mark = CacheMark(key)
+    var attempt = attempt
     var outgoing = request
-    outgoing.context[CacheMark.self] = mark
+    outgoing.context[CacheMark.self] = attempt.mark
     // Over POST, HTTP knows no such question.
-    if let etag = entry?.etag, request.isGET { outgoing.headers["if-none-match"] = [etag] }
-    let id = self.cache.flights.makeID()
-    let attempt = Attempt(
-      key: key,
-      headers: request.headers,
-      entry: entry,
-      mayFallBack: mayFallBack,
-      mark: mark,
-      flight: id
-    )
+    if request.isGET, let etag = attempt.entry?.etag {
+      outgoing.headers["if-none-match"] = [etag]
+      self.state.withLock { $0.addedETag = etag }
+    }
+    // What is under way may be older than what the caller has just written.
+    guard !attempt.control.noCache else {
+      self.leaveFlight()
+      self.state.withLock { $0.attempt = attempt }
+      return proceed(.success(outgoing))
+    }
+    if let seat = self.state.withLock({ $0.attempt?.seat }) {
+      attempt.seat = seat
+      self.state.withLock { $0.attempt = attempt }
+      return proceed(.success(outgoing))
+    }
+    let route = Flights.Route(key: attempt.key, removalCount: attempt.mark.removalCount)
+    let seat = Flights.Seat(route: route, id: CacheMark.makeID())
+    attempt.seat = seat
     self.state.withLock { $0.attempt = attempt }
-    let leads = self.cache.flights.join(key, id) { [weak self, outgoing] turn in
+    let maximumAge = attempt.control.maxAge
+    let entry = self.cache.flights.join(seat, at: attempt.mark.time, maximumAge: maximumAge) {
+      [weak self, outgoing] turn in
       switch turn {
       case .lead:
         proceed(.success(outgoing))
-      case .take(let response, let headers) where self?.mayTake(response, madeFor: headers, as: id) == true:
+      case .take(let response, let headers) where self?.mayTake(response, madeFor: headers, in: seat) == true:
         self?.take(response, proceed)
       case .take, .fly:
-        self?.flyAlone(id)
+        self?.flyAlone(seat)
         proceed(.success(outgoing))
       }
     }
-    if leads { proceed(.success(outgoing)) }
+    switch entry {
+    case .lead:
+      proceed(.success(outgoing))
+    case .wait:
+      break
+    case .fly:
+      self.flyAlone(seat)
+      proceed(.success(outgoing))
+    }
   }
 
   // MARK: Responses
@@ -138,9 +162,7 @@ final class CacheReading: Sendable {
       response = self.cache.renewed(entry, by: response)
       CacheStatus.revalidated.mark(&response.headers)
     }
-    if let id = attempt.flight {
-      self.cache.flights.land(attempt.key, id, self.landing(response, of: attempt))
-    }
+    if let seat = attempt.seat { self.cache.flights.land(seat, self.landing(response, of: attempt)) }
     proceed(self.orFallback(response, of: attempt))
   }
 
@@ -158,15 +180,17 @@ final class CacheReading: Sendable {
   }
 
   private func rules(_ response: HTTPResponse) -> CacheRules {
-    CacheRules(response, configuration: self.cache.configuration, now: self.cache.now)
+    CacheRules(response, configuration: self.cache.configuration, requestTime: self.cache.now)
   }
 
   /// The response, or what the cache has in its place if the network has failed.
   private func orFallback(_ response: HTTPResponse, of attempt: Attempt) -> HTTPResponse {
     guard let code = response.error?.code, self.cache.configuration.networkErrors.contains(code),
-      attempt.mayFallBack, let entry = attempt.entry, let allowance = entry.staleAllowance
+      !attempt.control.noCache, let entry = attempt.entry, let allowance = entry.staleAllowance
     else { return response }
-    let overdue = self.cache.now - entry.expiry
+    // For a caller who wants none that is older, an entry expires earlier.
+    let expiry = attempt.control.maxAge.map { min(entry.expiry, entry.birth + $0) } ?? entry.expiry
+    let overdue = self.cache.now - expiry
     guard overdue < .zero || overdue < allowance else { return response }
     self.state.withLock { $0.given = (attempt.key, attempt.headers) }
     return self.cache.response(of: entry, .stale)
@@ -175,10 +199,10 @@ final class CacheReading: Sendable {
   // MARK: Flights
 
   /// Whether a response to another request is one to this, too.
-  private func mayTake(_ response: HTTPResponse, madeFor headers: Headers, as id: UInt64) -> Bool {
+  private func mayTake(_ response: HTTPResponse, madeFor headers: Headers, in seat: Flights.Seat) -> Bool {
     let names = self.rules(response).varyingNames
     return self.state.withLock { state in
-      guard let attempt = state.attempt, attempt.flight == id else { return false }
+      guard let attempt = state.attempt, attempt.seat == seat else { return false }
       return attempt.headers.fields(named: names) == headers.fields(named: names)
     }
   }
@@ -194,19 +218,27 @@ final class CacheReading: Sendable {
     proceed.answer(self.orFallback(response, of: attempt))
   }
 
-  private func flyAlone(_ id: UInt64) {
+  private func flyAlone(_ seat: Flights.Seat) {
     self.state.withLock { state in
-      guard state.attempt?.flight == id else { return }
-      state.attempt?.flight = nil
+      guard state.attempt?.seat == seat else { return }
+      state.attempt?.seat = nil
     }
   }
 
-  private func leaveFlight() {
+  /// Gives an earlier attempt up.
+  ///
+  /// - Parameter key: Of the next attempt: it takes the lead over, if the call has it.
+  private func leaveFlight(unlessLeading key: CacheKey? = nil) {
+    if let seat = self.state.withLock({ $0.attempt?.seat }), seat.route.key == key,
+      self.cache.flights.isLed(from: seat)
+    {
+      return
+    }
     let attempt = self.state.withLock { state in
       defer { state.attempt = nil }
       return state.attempt
     }
-    if let attempt, let id = attempt.flight { self.cache.flights.leave(attempt.key, id) }
+    if let seat = attempt?.seat { self.cache.flights.leave(seat) }
   }
 
   // MARK: Messages

@@ -5,14 +5,15 @@ struct CacheRules {
   private let response: HTTPResponse
   private let configuration: ResponseCache.Configuration
   private let control: CacheControl
-  private let now: Duration
+  /// When the response was asked for, as far as is known.
+  private let requestTime: Duration
   let varyingNames: [String]
 
-  init(_ response: HTTPResponse, configuration: ResponseCache.Configuration, now: Duration) {
+  init(_ response: HTTPResponse, configuration: ResponseCache.Configuration, requestTime: Duration) {
     self.response = response
     self.configuration = configuration
     self.control = CacheControl(response.headers)
-    self.now = now
+    self.requestTime = requestTime
     self.varyingNames = Self.varyingNames(of: response.headers)
   }
 
@@ -31,11 +32,12 @@ struct CacheRules {
   func makeEntry(requestHeaders: Headers) -> CacheEntry {
     var response = self.response
     response.message = response.message.compact
-    let birth = self.now - self.age
+    let birth = self.requestTime - self.age
     return CacheEntry(
       response: response,
       varyingFields: requestHeaders.fields(named: self.varyingNames),
       varyingNames: self.varyingNames,
+      requestTime: self.requestTime,
       birth: birth,
       expiry: birth + self.lifetime,
       staleAllowance: self.staleAllowance

@@ -4,14 +4,20 @@ internal import NIOCore
 /// Stores the responses of unary calls without side effects in a ``ResponseCache``.
 ///
 /// Stands inside of ``CacheReadInterceptor``, as the last interceptor that changes requests: it sees what the response
-/// depends on.
+/// depends on. What ``CredentialsInterceptor`` and ``RequestInterceptor`` change inside of it, it learns, and does not
+/// store a response that is another one for that; of other interceptors inside it knows nothing. A header that says who
+/// the user is must therefore be added outside of it. Interceptors of a method or of a call stand inside of those of the
+/// client.
 public final class CacheWriteInterceptor: Interceptor {
   private let cache: ResponseCache
+  private let id: UInt64
+  private let marks = CacheMarks()
   private var hasNoSideEffects = false
   private var request: HTTPRequest<ByteBuffer>?
 
   public init(_ cache: ResponseCache) {
     self.cache = cache
+    self.id = CacheMark.makeID()
   }
 
   public func unaryMessageFunction<Input, Output>(
@@ -24,11 +30,10 @@ public final class CacheWriteInterceptor: Interceptor {
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        if self.hasNoSideEffects {
-          self.request = request
-          request.context[CacheMark.self]?.check(self.cache.key(for: request))
-        }
-        proceed(.success(request))
+        guard self.hasNoSideEffects else { return proceed(.success(request)) }
+        let marked = self.marked(request)
+        self.request = marked
+        proceed(.success(marked))
       },
       responseFunction: { response, proceed in
         if let request = self.request, !CacheControl(request.headers).noStore {
@@ -37,5 +42,19 @@ public final class CacheWriteInterceptor: Interceptor {
         proceed(response)
       }
     )
+  }
+
+  private func marked(_ request: HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer> {
+    let given = self.marks.mark(of: request)
+    given?.check(request)
+    let known = given.flatMap { $0.cache === self.cache && $0.mayShare ? $0.key : nil }
+    var request = request
+    request.context[CacheMark.self] = CacheMark(
+      self.id,
+      self.cache,
+      known ?? self.cache.key(for: request),
+      outside: given?.outside(of: self.id)
+    )
+    return request
   }
 }

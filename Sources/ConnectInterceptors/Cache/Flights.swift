@@ -24,38 +24,62 @@ final class Flights: Sendable {
 
   typealias Waiter = @Sendable (Turn) -> Void
 
+  /// Where calls go together: not with those that began before the response was removed from the cache.
+  struct Route: Sendable, Hashable {
+    let key: CacheKey
+    let removalCount: UInt64
+  }
+
+  /// The part of one call in a flight.
+  struct Seat: Sendable, Hashable {
+    let route: Route
+    let id: UInt64
+  }
+
+  /// What a call that joins is to do.
+  enum Entry {
+    /// Go to the network; others wait for this call.
+    case lead
+    case wait
+    /// Go to the network, alone.
+    case fly
+  }
+
   private struct Flight {
     var leader: UInt64
+    /// When it began, on the cache's clock.
+    let start: Duration
     var waiting: [UInt64: Waiter] = [:]
   }
 
-  private let flights = Mutex<[CacheKey: Flight]>([:])
-  private let lastID = Atomic<UInt64>(0)
+  private let flights = Mutex<[Route: Flight]>([:])
 
-  /// A number for a call that takes part.
-  func makeID() -> UInt64 {
-    self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
-  }
-
-  /// - Parameter onTurn: Called once, later, if the call has to wait and does not leave before.
-  /// - Returns: Whether the call leads, so that it need not wait.
-  func join(_ key: CacheKey, _ id: UInt64, onTurn: @escaping Waiter) -> Bool {
+  /// - Parameters:
+  ///   - maximumAge: How long ago the response may have been made; nil for however long.
+  ///   - onTurn: Called once, later, if the call has to wait and does not leave before.
+  func join(_ seat: Seat, at now: Duration, maximumAge: Duration?, onTurn: @escaping Waiter) -> Entry {
     self.flights.withLock { flights in
-      guard flights[key] != nil else {
-        flights[key] = Flight(leader: id)
-        return true
+      guard let flight = flights[seat.route] else {
+        flights[seat.route] = Flight(leader: seat.id, start: now)
+        return .lead
       }
-      flights[key]?.waiting[id] = onTurn
-      return false
+      if let maximumAge, now - flight.start >= maximumAge { return .fly }
+      flights[seat.route]?.waiting[seat.id] = onTurn
+      return .wait
     }
   }
 
+  /// Whether others wait for this call, or would.
+  func isLed(from seat: Seat) -> Bool {
+    self.flights.withLock { $0[seat.route]?.leader == seat.id }
+  }
+
   /// Ends the flight that a call leads; does nothing for any other call.
-  func land(_ key: CacheKey, _ id: UInt64, _ landing: Landing) {
-    if case .handOver = landing { return self.leave(key, id) }
+  func land(_ seat: Seat, _ landing: Landing) {
+    if case .handOver = landing { return self.leave(seat) }
     let flight = self.flights.withLock { flights -> Flight? in
-      guard flights[key]?.leader == id else { return nil }
-      return flights.removeValue(forKey: key)
+      guard flights[seat.route]?.leader == seat.id else { return nil }
+      return flights.removeValue(forKey: seat.route)
     }
     guard let flight else { return }
     for onTurn in flight.waiting.values {
@@ -67,17 +91,18 @@ final class Flights: Sendable {
   }
 
   /// Takes a call out, whatever its part. If it led, another leads from now on.
-  func leave(_ key: CacheKey, _ id: UInt64) {
+  func leave(_ seat: Seat) {
+    let (route, id) = (seat.route, seat.id)
     // What is taken out may be the last to hold on to something, and must not be let go of under the lock.
     let (next, _) = self.flights.withLock { flights -> (next: Waiter?, removed: Waiter?) in
-      guard let leader = flights[key]?.leader else { return (nil, nil) }
-      guard leader == id else { return (nil, flights[key]?.waiting.removeValue(forKey: id)) }
-      guard let next = flights[key]?.waiting.first?.key else {
-        flights[key] = nil
+      guard let leader = flights[route]?.leader else { return (nil, nil) }
+      guard leader == id else { return (nil, flights[route]?.waiting.removeValue(forKey: id)) }
+      guard let next = flights[route]?.waiting.first?.key else {
+        flights[route] = nil
         return (nil, nil)
       }
-      flights[key]?.leader = next
-      return (flights[key]?.waiting.removeValue(forKey: next), nil)
+      flights[route]?.leader = next
+      return (flights[route]?.waiting.removeValue(forKey: next), nil)
     }
     next?(.lead)
   }

@@ -48,7 +48,8 @@ extension ResponseCache {
 
     private let choice: Choice
 
-    /// All but those named. Safe wherever a header that the cache knows nothing of says who the user is.
+    /// All but those named, and the one that a ``ContextInterceptor`` further outside sends the request's id in, unless
+    /// that is `x-request-id`, which has to be named. Safe wherever a header that the cache knows nothing of says who the user is.
     public static func all(except names: Set<String>) -> KeyHeaders {
       KeyHeaders(choice: .allExcept(Set(names.map { $0.lowercased() }).union(Self.ofCaching)))
     }
@@ -58,10 +59,11 @@ extension ResponseCache {
       KeyHeaders(choice: .only(Set(names.map { $0.lowercased() }).subtracting(Self.ofCaching)))
     }
 
-    /// All but those that differ from call to call by nature: of tracing, and numbers of requests.
+    /// All but those that differ from call to call by nature: of tracing, numbers of requests and of attempts.
     public static let defaults = all(except: [
       "traceparent", "tracestate", "baggage", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid",
       "x-b3-sampled", "x-request-id", "x-correlation-id", "user-agent",
+      "grpc-previous-rpc-attempts",
     ])
 
     /// What a request says to caches.

@@ -27,6 +27,7 @@ public final class ResponseCache: Sendable {
   private let storage: any CacheStorage
   private let time: ElapsedTime
   let flights = Flights()
+  let removals = CacheRemovals()
 
   /// - Parameter clock: The time that responses age by.
   public init(
@@ -48,8 +49,9 @@ public final class ResponseCache: Sendable {
   /// What the response to a request is found by.
   public func key(for request: HTTPRequest<ByteBuffer>) -> CacheKey {
     let partition = request.context[CachePartition.self]
+    let requestIDHeader = request.context[RequestIDHeader.self]
     var fields = request.headers.filter { field in
-      self.configuration.keyHeaders.contains(field.name)
+      self.configuration.keyHeaders.contains(field.name) && field.name != requestIDHeader
         && (partition == nil || !Self.credentialHeaders.contains(field.name))
     }
     if fields.count > 1 {
@@ -94,55 +96,97 @@ public final class ResponseCache: Sendable {
 
   /// Stores what a server has answered to a request, as far as that is allowed. A 304 renews the entry that it is about;
   /// errors are not stored.
+  ///
+  /// Nor is what a request has brought that was sent before the cache was told to forget the response, or that has become
+  /// another user's since it passed the cache. That is known of requests that the cache's interceptors have seen, with
+  /// the context that they were given there.
   public func store(_ response: HTTPResponse, for request: HTTPRequest<ByteBuffer>) {
     guard response.error == nil else { return }
     let key = self.key(for: request)
+    let mark = request.context[CacheMark.self]?.innermost(of: self)
+    guard mark?.mayShare != false else { return }
+    let source = Source(
+      headers: request.headers,
+      time: mark?.time ?? self.now,
+      removalCount: mark.flatMap { $0.key == key ? $0.removalCount : nil } ?? self.removals.count(for: key)
+    )
     guard response.httpStatus == 304 else {
-      self.store(response, for: key, headers: request.headers)
+      self.store(response, for: key, from: source)
       return
     }
     self.entry(for: key, headers: request.headers) { entry in
       guard let entry, let etag = entry.etag, request.headers["if-none-match"] == [etag] else { return }
-      self.store(self.renewed(entry, by: response), for: key, headers: request.headers)
+      self.store(self.renewed(entry, by: response), for: key, from: source)
     }
   }
 
-  private func store(_ response: HTTPResponse, for key: CacheKey, headers: Headers) {
-    let rules = CacheRules(response, configuration: self.configuration, now: self.now)
+  /// What a response has come from.
+  private struct Source {
+    /// The request's.
+    var headers: Headers
+    /// When the request was sent, as far as is known.
+    var time: Duration
+    /// What ``removals`` said then.
+    var removalCount: UInt64
+  }
+
+  private func store(_ response: HTTPResponse, for key: CacheKey, from source: Source) {
+    // A response may have been made as early as its request was sent: RFC 9111, section 4.2.3.
+    let rules = CacheRules(response, configuration: self.configuration, requestTime: source.time)
     guard rules.mayStore(isPersonal: self.isPersonal(key)) else {
       self.storage.remove(key)
       return
     }
-    let entry = rules.makeEntry(requestHeaders: headers)
-    guard !entry.varyingNames.isEmpty else {
-      self.storage.store(entry, for: key.compact)
-      return
-    }
+    let entry = rules.makeEntry(requestHeaders: source.headers)
     // The first variant has the key itself, so that one look tells which headers there are to compare.
     self.storage.entry(for: key) { [storage] first in
-      let isOther = first.map { !$0.matches(headers) && $0.varyingNames == entry.varyingNames } ?? false
-      storage.store(entry, for: (isOther ? key.variant(by: entry.varyingNames, headers) : key).compact)
+      let isOther =
+        first.map { !$0.matches(source.headers) && $0.varyingNames == entry.varyingNames } ?? false
+      guard isOther else { return self.keep(entry, for: key, inPlaceOf: first, key, source) }
+      let variant = key.variant(by: entry.varyingNames, source.headers)
+      storage.entry(for: variant) { self.keep(entry, for: variant, inPlaceOf: $0, key, source) }
     }
+  }
+
+  /// - Parameters:
+  ///   - old: What there is. It stays if it was asked for later, since a response may take long.
+  ///   - key: The key of all variants.
+  private func keep(
+    _ entry: CacheEntry,
+    for variant: CacheKey,
+    inPlaceOf old: CacheEntry?,
+    _ key: CacheKey,
+    _ source: Source
+  ) {
+    if let old, old.requestTime > entry.requestTime { return }
+    guard self.removals.count(for: key) == source.removalCount else { return }
+    let compact = variant.compact
+    self.storage.store(entry, for: compact)
+    // It may have been removed in between.
+    if self.removals.count(for: key) != source.removalCount { self.storage.remove(compact) }
   }
 
   private func isPersonal(_ key: CacheKey) -> Bool {
     key.partition != nil || key.headers.contains { Self.credentialHeaders.contains($0.name) }
   }
 
-  /// Forgets the response to a request, for example since it is known to have changed.
+  /// Forgets the response to a request, for example since it is known to have changed. Calls under way neither store nor
+  /// share with later ones what they bring.
   public func remove(for request: HTTPRequest<ByteBuffer>) {
     self.remove(self.key(for: request), headers: request.headers)
   }
 
   func remove(_ key: CacheKey, headers: Headers) {
+    self.removals.add(key)
     self.storage.entry(for: key) { [storage] entry in
       guard let entry else { return }
       storage.remove(entry.matches(headers) ? key : key.variant(by: entry.varyingNames, headers))
     }
   }
 
-  /// Forgets everything, for example when a user logs out.
+  /// Forgets everything, for example when a user logs out; what calls under way bring, too.
   public func removeAll() {
+    self.removals.addAll()
     self.storage.removeAll()
   }
 

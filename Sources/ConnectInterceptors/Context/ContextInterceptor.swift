@@ -89,6 +89,7 @@ public final class ContextInterceptor: Interceptor {
   private func complete<Message>(_ request: HTTPRequest<Message>) -> HTTPRequest<Message> {
     var request = request
     if let header = self.options.requestIDHeader {
+      if header != RequestIDHeader.wellKnown { request.context[RequestIDHeader.self] = header.lowercased() }
       if let id = request.headers.first(header) {
         request.context.requestID = id
       } else if let id = request.context.requestID {

@@ -28,7 +28,8 @@ public final class CircuitBreaker: Sendable {
   public struct Configuration: Sendable, Hashable {
     public var scope: Scope
     /// The codes of errors that count as failures. Other outcomes that a server gave show that it is there; errors
-    /// found on this side, of a call that was cancelled or had no place in a queue, show nothing and do not count.
+    /// found on this side show nothing and do not count: of a call that was cancelled, that had no place in a queue or
+    /// spent its time there, or that an interceptor further inside has failed before it was sent.
     public var failureCodes: Set<Code>
     /// From which part of failures on a circuit opens, from 0 to 1.
     public var failureRate: Double
@@ -154,7 +155,7 @@ public final class CircuitBreaker: Sendable {
   /// Counts the outcome of a call that was let through.
   func record(_ admission: Circuit.Admission, of circuit: SharedCircuit, error: ConnectError?) {
     let isFailure = error.map { self.configuration.failureCodes.contains($0.code) } ?? false
-    if let error, !isFailure, error.httpStatus == nil || error.code == .canceled {
+    if let error, error.isUnsent || !isFailure && (error.httpStatus == nil || error.code == .canceled) {
       self.forget(admission, of: circuit)
       return
     }

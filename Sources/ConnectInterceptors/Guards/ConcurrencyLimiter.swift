@@ -12,7 +12,7 @@ private import Synchronization
 /// Calls beyond the bound wait for their turn, first come, first served; a call whose deadline passes or that is
 /// cancelled leaves the queue at once. Where the queue is full, after the longest wait, and at once if its deadline will
 /// have passed by the time at which its turn may be expected, a call fails with `resource_exhausted`, and nothing of it has
-/// been sent.
+/// been sent. The error has the header `grpc-retry-pushback-ms: -1`, so that it is not retried.
 public final class ConcurrencyLimiter: Sendable {
   typealias Turn = @Sendable (Result<Void, ConnectError>) -> Void
 
@@ -212,7 +212,7 @@ public final class ConcurrencyLimiter: Sendable {
       code: .resourceExhausted,
       message:
         "\(self.maximumCalls) calls are under way and \(self.maximumWaiting) wait, which are the limits"
-    )
+    ).forbiddingRetry()
   }
 
   private func wouldComeTooLate(_ wait: Duration, remaining: Duration) -> ConnectError {
@@ -221,13 +221,13 @@ public final class ConcurrencyLimiter: Sendable {
       message:
         "the call would wait for about \(wait) for one of the \(self.maximumCalls) that may be under way, and has "
         + "\(remaining) left"
-    )
+    ).forbiddingRetry()
   }
 
   private func waitedTooLong(_ maximumWait: Duration) -> ConnectError {
     ConnectError(
       code: .resourceExhausted,
       message: "the call has waited \(maximumWait) for one of the \(self.maximumCalls) that may be under way"
-    )
+    ).forbiddingRetry()
   }
 }

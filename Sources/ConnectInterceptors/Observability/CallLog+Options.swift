@@ -16,7 +16,8 @@ extension CallLog {
     public var sampling: LogSampling?
     /// Whether a call's headers and trailers are logged with its end, as they go to the network and come from it.
     public var logsHeaders: Bool
-    /// The names of headers whose values are replaced by `<redacted>`, in any case.
+    /// The names of headers whose values are replaced by `<redacted>`, in any case; besides those that an interceptor
+    /// has named in ``SensitiveHeaders``, as ``CredentialsInterceptor`` does.
     public var redactedHeaders: Set<String> {
       didSet { self.redactedHeaders = Self.lowercased(self.redactedHeaders) }
     }

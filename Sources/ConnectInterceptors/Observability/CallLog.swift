@@ -77,11 +77,19 @@ public final class CallLog: Sendable {
   }
 
   /// Adds headers, redacted and cut.
-  func add(_ headers: Headers, as prefix: String, to metadata: inout Logger.Metadata) {
+  ///
+  /// - Parameter names: Of headers that are to be redacted besides those of ``Options/redactedHeaders``.
+  func add(
+    _ headers: Headers,
+    as prefix: String,
+    redacting names: Set<String>,
+    to metadata: inout Logger.Metadata
+  ) {
     var values: [String: [String]] = [:]
     for field in headers {
       values[field.name, default: []].append(
-        self.options.redactedHeaders.contains(field.name) ? "<redacted>" : self.cut(field.value)
+        names.contains(field.name) || self.options.redactedHeaders.contains(field.name)
+          ? "<redacted>" : self.cut(field.value)
       )
     }
     for (name, values) in values {

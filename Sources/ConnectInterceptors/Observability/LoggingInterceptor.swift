@@ -27,6 +27,7 @@ public final class LoggingInterceptor: Interceptor {
   private var sentCount = 0
   private var receivedCount = 0
   private var requestHeaders = Headers()
+  private var sensitiveHeaders: Set<String> = []
   private var responseHeaders = Headers()
   private var metrics: HTTPMetrics?
 
@@ -111,6 +112,7 @@ public final class LoggingInterceptor: Interceptor {
     _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   ) {
     self.requestHeaders = request.headers
+    self.sensitiveHeaders = request.context[SensitiveHeaders.self]
     proceed(.success(request))
   }
 
@@ -160,10 +162,16 @@ public final class LoggingInterceptor: Interceptor {
       }
       if let metrics = self.metrics { Self.add(metrics, to: &metadata) }
       if self.log.options.logsHeaders {
-        self.log.add(self.requestHeaders, as: SemanticConventions.requestMetadata, to: &metadata)
+        let secrets = self.sensitiveHeaders
+        self.log.add(
+          self.requestHeaders,
+          as: SemanticConventions.requestMetadata,
+          redacting: secrets,
+          to: &metadata
+        )
         var received = headers
         received.append(contentsOf: trailers)
-        self.log.add(received, as: SemanticConventions.responseMetadata, to: &metadata)
+        self.log.add(received, as: SemanticConventions.responseMetadata, redacting: secrets, to: &metadata)
       }
     }
   }

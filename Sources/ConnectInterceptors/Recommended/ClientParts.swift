@@ -27,6 +27,7 @@ public struct ClientParts: Sendable {
   public var credentials: Credentials?
   public var cache: ResponseCache?
   public var retryPolicy: RetryPolicy? = .defaults
+  /// Of the retries. If the client's configuration has a ``Connect/HedgingPolicy``, that is to have this budget, too.
   public var retryBudget = RetryBudget()
   public var circuitBreaker: CircuitBreaker? = CircuitBreaker()
   public var concurrencyLimiter: ConcurrencyLimiter?
@@ -62,7 +63,8 @@ extension [InterceptorFactory] {
   /// What has no backend, of metrics and log when this is called, of traces when a call is made, is left out.
   ///
   /// Interceptors of one's own that change requests go between credentials and the cache or, outside of the log, in
-  /// front.
+  /// front. Those of a method or a call stand inside of all of these: responses to what ``CredentialsInterceptor`` and
+  /// ``RequestInterceptor`` change there are not stored, others must not add a header that tells users apart.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     if let options = parts.context { factories.append { _ in ContextInterceptor(options: options) } }

@@ -17,6 +17,7 @@ public final class RequestInterceptor: Interceptor {
   private let adapters: [any RequestAdapter]
   private let retriers: [any RequestRetrier]
   private let holdsStreamHeaders: Bool
+  private let marks = CacheMarks()
   private var method: MethodInfo?
   private var attemptCount = 0
   private var heldHeaders: HeldHeaders?
@@ -68,7 +69,7 @@ public final class RequestInterceptor: Interceptor {
       responseFunction: self.retriers.isEmpty
         ? nil
         : { response, proceed in
-          guard let error = response.error else {
+          guard let error = response.error, !proceed.isOver else {
             proceed(response)
             return
           }
@@ -108,7 +109,7 @@ public final class RequestInterceptor: Interceptor {
     }
     let headers = self.heldHeaders
     self.heldHeaders = nil
-    guard case .complete(_, let error?, let trailers) = result, !self.hasPassedMessage else {
+    guard case .complete(_, let error?, let trailers) = result, !self.hasPassedMessage, !proceed.isOver else {
       if case .message = result { self.hasPassedMessage = true }
       headers?.release()
       proceed(result)
@@ -146,11 +147,14 @@ public final class RequestInterceptor: Interceptor {
       proceed(.success(request))
       return
     }
-    self.run { [adapters] in
+    self.run { [adapters, marks] in
       do {
         var request = request
         for adapter in adapters { request = try await adapter.adapt(request, for: method) }
         adapted.value.withLock { $0 = request }
+        if let mark = marks.mark(of: request), let message = request.message {
+          mark.check(request.with(message))
+        }
         proceed(.success(request))
       } catch {
         proceed(.failure(ConnectError(error)))

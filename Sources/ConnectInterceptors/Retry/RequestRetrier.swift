@@ -5,7 +5,8 @@ public import NIOCore
 ///
 /// For ``RequestInterceptor``. A retrier is shared by all calls that it is given to.
 public protocol RequestRetrier: Sendable {
-  /// Called when an attempt has failed, as long as nothing of its response has gone out to the caller. The task is
+  /// Called when an attempt has failed, as long as nothing of its response has gone out to the caller; not when the call
+  /// ends by its own deadline or cancellation. The task is
   /// cancelled when the call ends; it begins on the call's executor, where it must not block.
   func retry(_ attempt: FailedAttempt) async -> RetryResult
 }

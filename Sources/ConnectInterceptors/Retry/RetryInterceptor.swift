@@ -141,8 +141,9 @@ public final class RetryInterceptor: Interceptor {
     let isRetryable = self.policy.codes.contains(error.code)
     let serverDelay = ServerDelay(error)
     guard isRetryable || serverDelay == .never else { return nil }
-    // Each such failure counts, also of calls that are not made again.
-    guard self.budget.recordFailure(), isRetryable, self.mayRetry else { return nil }
+    // Each such failure counts, also of calls that are not made again; but not what a guard has refused to send.
+    let isAllowed = error.isUnsent ? self.budget.allowsRetry : self.budget.recordFailure()
+    guard isAllowed, isRetryable, self.mayRetry else { return nil }
     switch serverDelay {
     case .never:
       return nil

@@ -178,6 +178,50 @@ final class PersistedRequestTests: XCTestCase {
       )
     }
   }
+
+  /// The whole request comes past the log once more, and with it the token.
+  func testTokenIsNotLogged() async throws {
+    let recorder = CallLogRecorder()
+    let log = CallLog(logger: recorder.makeLogger(), options: .init(logsHeaders: true))
+    let credentials = Credentials(
+      for: ["127.0.0.1"],
+      token: AccessToken("s3cret"),
+      configuration: .init(header: "x-service-token", scheme: nil, allowsCleartext: true)
+    ) { _ in AccessToken("s3cret") }
+    try await self.run(
+      outside: [{ LoggingInterceptor(log, config: $0) }, { _ in CredentialsInterceptor(credentials) }]
+    ) { client, server in
+      PersistedRequestServer().serve(TestMethods.lookup.path, on: server)
+      _ = try await client.unary(TestMethods.lookup, .with { $0.key = Self.large }).get()
+      XCTAssertEqual(server.requests.map { $0.headers.first("x-service-token") }, ["s3cret", "s3cret"])
+    }
+    XCTAssertEqual(
+      recorder.lines.compactMap { $0.metadata["rpc.request.metadata.x-service-token"] },
+      ["<redacted>"]
+    )
+    XCTAssertFalse("\(recorder.lines)".contains("s3cret"))
+  }
+
+  /// The question of the cache goes with the hash, and once more with the whole request: the cache hears the answer.
+  func testServerThatHasForgottenTheRequestOfAStaleResponse() async throws {
+    let executor = VirtualExecutor()
+    let cache = ResponseCache(clock: executor.clock)
+    try await self.run(
+      unaryGET: .alwaysEnabled,
+      outside: [{ _ in CacheReadInterceptor(cache) }, { _ in CacheWriteInterceptor(cache) }]
+    ) { client, server in
+      PersistedRequestServer(etag: "\"1\"").serve(TestMethods.lookup.path, on: server)
+      _ = try await client.unary(TestMethods.lookup, .with { $0.key = Self.large }).get()
+      executor.advance(by: .seconds(60))
+      PersistedRequestServer(etag: "\"1\"").serve(TestMethods.lookup.path, on: server)
+      let response = await client.unary(TestMethods.lookup, .with { $0.key = Self.large })
+      XCTAssertEqual(response.message?.value, "value of \(Self.large)")
+      XCTAssertEqual(CacheStatus(response.headers), .revalidated)
+      let hit = await client.unary(TestMethods.lookup, .with { $0.key = Self.large })
+      XCTAssertEqual(CacheStatus(hit.headers), .hit)
+      XCTAssertEqual(server.requests.count, 4)
+    }
+  }
 }
 
 /// A server of `Lookup` that keeps the requests that it has seen, by their hashes.

@@ -117,10 +117,6 @@ final class ResponseCacheTests: XCTestCase {
     }
     for _ in 0..<3 { _ = try await scene.client.unary(TestMethods.echo, .init()).get() }
     XCTAssertEqual(count.value, 3)
-    var options = CallOptions()
-    options.context[CachePolicy.self] = .cacheOnly
-    _ = try await scene.client.unary(TestMethods.echo, .init(), options: options).get()
-    XCTAssertEqual(count.value, 4)
   }
 
   func testErrorsAreNotStored() async throws {

@@ -36,6 +36,7 @@ struct RandomChainModel {
     var key: Request {
       var key = self
       key.isWhole = false
+      key.previousAttempts = nil
       return key
     }
   }
@@ -67,6 +68,8 @@ struct RandomChainModel {
   private var call = RandomChain.Call(isStream: false, policy: .cacheFirst)
   private var memories: [Memory] = []
   private var retriesLeft = 0
+  /// How often a request was changed into one that the cache knows by another key.
+  private var changeCount = 0
 
   init(_ chain: RandomChain) {
     self.chain = chain
@@ -148,7 +151,7 @@ struct RandomChainModel {
       return attempts <= failedAttempts ? .failed(.unavailable) : try self.enter(index + 1, request)
 
     case .concurrencyLimit(isFull: true):
-      return .failed(.resourceExhausted)
+      return Outcome(code: .resourceExhausted, isLast: true)
 
     case .status(let acceptsAnswers):
       let outcome = try self.enter(index + 1, request)
@@ -178,11 +181,11 @@ struct RandomChainModel {
       return .failed(.permissionDenied)
 
     case .adapters(fail: false):
-      request.isAdapted = true
+      self.adapt(&request)
       return try self.enter(index + 1, request)
 
     case .adaptersAndRetriers:
-      request.isAdapted = true
+      self.adapt(&request)
       let outcome = try self.enter(index + 1, request)
       if outcome.code == .aborted, attempts < 3, self.takesRetry(after: outcome) { throw Again() }
       return outcome.code == .notFound && outcome.messageCount == 0 ? .failed(.dataLoss) : outcome
@@ -197,10 +200,19 @@ struct RandomChainModel {
       return try self.passCacheRead(index, request)
 
     case .cacheWrite:
+      let changeCount = self.changeCount
       let outcome = try self.enter(index + 1, request)
-      if !self.call.isStream, let text = outcome.text { self.cache[request.key] = text }
+      // What became another request further inside is not the response to this one.
+      if !self.call.isStream, let text = outcome.text, self.changeCount == changeCount {
+        self.cache[request.key] = text
+      }
       return outcome
     }
+  }
+
+  private mutating func adapt(_ request: inout Request) {
+    if !request.isAdapted { self.changeCount += 1 }
+    request.isAdapted = true
   }
 
   private mutating func passCredentials(_ index: Int, _ request: Request) throws(Again) -> Outcome {
@@ -211,6 +223,7 @@ struct RandomChainModel {
         self.token = self.tokenCount
       }
       request.token = self.token
+      self.changeCount += 1
       self.memories[index].shownToken = self.token
     }
     let outcome = try self.enter(index + 1, request)

@@ -162,7 +162,9 @@ private struct Shared {
     self.cache = ResponseCache(
       configuration: .init(
         // What differs from attempt to attempt.
-        keyHeaders: .all(except: ["x-request-id", "in-memory-trace-id", "in-memory-span-id"])
+        keyHeaders: .all(except: [
+          "x-request-id", "in-memory-trace-id", "in-memory-span-id", "grpc-previous-rpc-attempts",
+        ])
       ),
       clock: executor.clock
     )
@@ -209,7 +211,9 @@ private struct Shared {
       return { _ in PersistedRequestInterceptor(requests) }
     case .retry(let maximumAttempts, let hasBudget):
       let policy = RetryPolicy(maximumAttempts: maximumAttempts, backoff: Backoff(base: .zero))
-      let budget = RetryBudget(maximumTokens: hasBudget ? 1_000_000 : 1)
+      let budget = RetryBudget(maximumTokens: hasBudget ? 1_000_000 : 1, tokenRatio: 0.001)
+      // Used up before, since not every failure here takes a token: what an interceptor inside fails was never sent.
+      if !hasBudget { budget.recordFailure() }
       return { _ in RetryInterceptor(policy: policy, budget: budget) }
     case .adapters(let fail):
       return { _ in RequestInterceptor(adapters: [Self.adapter(fails: fail)]) }

@@ -234,6 +234,41 @@ final class CircuitBreakerTests: XCTestCase {
     XCTAssertEqual(setup.state, .open)
   }
 
+  /// Nor does what never got to the server: a call whose time passed in a queue, or that an interceptor inside has failed.
+  func testWhatWasNotSentDoesNotCount() async throws {
+    struct Broken: Error {}
+    let server = ScriptedServer { _, context in await context.waitUntilClosed() }
+    let breaker = CircuitBreaker(.init(minimumCalls: 1), clock: server.executor.clock)
+    let limiter = ConcurrencyLimiter(maximumCalls: 1, clock: server.executor.clock)
+    let client = server.client(
+      { _ in CircuitBreakerInterceptor(breaker) },
+      { _ in ConcurrencyLimitInterceptor(limiter) }
+    )
+    let running = client.unary(ScriptedServer.method(), .text("x")) { _ in }
+    server.executor.runUntilIdle()
+    let unary = try await server.call(client, options: CallOptions(timeout: .seconds(1)))
+    XCTAssertEqual(unary.code, .deadlineExceeded)
+    let stream = try await server.stream(client, options: CallOptions(timeout: .seconds(1)))
+    XCTAssertEqual(stream.code, .deadlineExceeded)
+    XCTAssertEqual(server.attempts.count, 1)
+    XCTAssertEqual(breaker.state(for: Self.url), .closed)
+    running.cancel()
+    server.executor.runUntilIdle()
+    let slow = Adapter { request, _ in
+      try await server.executor.clock.sleep(for: .seconds(60))
+      return request
+    }
+    for (adapter, code) in [(Adapter { _, _ in throw Broken() }, Code.unknown), (slow, .deadlineExceeded)] {
+      let options = CallOptions(
+        timeout: .seconds(1),
+        interceptors: [{ _ in RequestInterceptor(adapters: [adapter]) }]
+      )
+      let response = try await server.call(client, options: options)
+      XCTAssertEqual(response.code, code)
+      XCTAssertEqual(breaker.state(for: Self.url), .closed)
+    }
+  }
+
   func testACallThatPassesItsDeadlineIsAFailure() async throws {
     let server = ScriptedServer { _, context in await context.waitUntilClosed() }
     let breaker = CircuitBreaker(.init(minimumCalls: 1), clock: server.executor.clock)

@@ -78,6 +78,23 @@ final class ConcurrencyLimiterTests: XCTestCase {
     XCTAssertEqual(setup.server.attempts.count, 2)
   }
 
+  /// Another attempt would meet the same queue.
+  func testARefusedCallIsNotRetried() {
+    let setup = Setup(maximumCalls: 1, maximumWaiting: 0)
+    let limiter = setup.limiter
+    let budget = RetryBudget()
+    let policy = RetryPolicy(codes: [.unavailable, .resourceExhausted])
+    let client = setup.server.client(
+      { _ in RetryInterceptor(policy: policy, budget: budget) },
+      { _ in ConcurrencyLimitInterceptor(limiter) }
+    )
+    for name in ["a", "b"] { setup.start(client, name) }
+    XCTAssertEqual(setup.outcomes.value, ["b resource_exhausted"])
+    XCTAssertEqual(budget.tokens, 10)
+    setup.server.executor.advance(by: .seconds(60))
+    XCTAssertEqual(setup.server.attempts.count, 1)
+  }
+
   func testCallsThatEndWhileTheyWaitLeaveTheQueue() {
     let setup = Setup(maximumCalls: 1)
     let client = setup.client()

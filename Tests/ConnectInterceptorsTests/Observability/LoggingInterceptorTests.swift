@@ -65,6 +65,34 @@ final class LoggingInterceptorTests: XCTestCase {
     XCTAssertEqual(self.recorder.lines[0].level, .info)
   }
 
+  /// Whoever adds a header that is a secret says so.
+  func testATokenInAHeaderOfOnesOwnIsRedacted() async throws {
+    let service = ObservedService()
+    let log = self.log(service, .init(logsHeaders: true))
+    let credentials = Credentials(
+      for: ["service.test"],
+      token: AccessToken("s3cret"),
+      configuration: .init(header: "X-Service-Token", scheme: nil, allowsCleartext: true)
+    ) { _ in AccessToken("s3cret") }
+    let client = service.client(
+      { _ in CredentialsInterceptor(credentials) },
+      { LoggingInterceptor(log, config: $0) }
+    )
+    try await service.echo("hello", by: client)
+    // The caller's own goes in the same header.
+    try await service.echo(
+      "hello",
+      by: client,
+      options: CallOptions(headers: ["x-service-token": ["s3cret 2"]])
+    )
+    XCTAssertEqual(
+      self.recorder.lines.compactMap { $0.metadata["rpc.request.metadata.x-service-token"] },
+      ["<redacted>", "<redacted>"]
+    )
+    XCTAssertFalse("\(self.recorder.lines)".contains("s3cret"))
+    XCTAssertEqual(service.requestHeaders.map { $0["x-service-token"] }, [["s3cret"], ["s3cret 2"]])
+  }
+
   func testACallIsOneWithAllItsAttempts() async throws {
     for level in [RetryWhenUnavailable.Level.bytes, .messages] {
       self.recorder.removeAll()

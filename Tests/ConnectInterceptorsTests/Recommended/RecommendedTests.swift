@@ -112,14 +112,47 @@ final class RecommendedTests: XCTestCase {
     XCTAssertEqual(backend.timers.first?.values.count, 2)
   }
 
+  /// A header of one's own for the request's id makes no response another one.
+  func testTheRequestIDIsNoPartOfTheCachesKeys() async throws {
+    let executor = VirtualExecutor()
+    let transport = InMemoryTransport(executor: executor)
+    let ids = Noted<String>()
+    transport.onUnary(TestMethods.lookup) { _, context in
+      ids.add(context.requestHeaders.first("request-id") ?? "none")
+      return .with { $0.value = "found" }
+    }
+    for policy in [CachePolicy.cacheFirst, .networkFirst] {
+      var parts = self.parts()
+      parts.context?.requestIDHeader = "Request-ID"
+      parts.cache = ResponseCache(configuration: .init(policy: policy), clock: executor.clock)
+      let client = ProtocolClient(
+        httpClient: transport,
+        config: ProtocolClientConfig(host: "http://service.test", interceptors: .recommended(for: parts))
+      )
+      for _ in 0..<2 { _ = try await client.unary(TestMethods.lookup, .with { $0.key = "k" }).get() }
+    }
+    XCTAssertEqual(ids.value.count, 1 + 2)
+    XCTAssertEqual(Set(ids.value).count, 3)
+  }
+
   func testRealServer() async throws {
     let server = try await LoopbackServer.start()
     let httpClient = NIOHTTPClient()
+    let tokens = Noted<String>()
+    var parts = self.parts()
+    parts.credentials = Credentials(for: ["127.0.0.1"], configuration: .init(allowsCleartext: true)) { _ in
+      tokens.add("t")
+      return AccessToken("t\(tokens.value.count)", expiresIn: .seconds(3600))
+    }
+    parts.cache = ResponseCache()
+    let limiter = ConcurrencyLimiter(maximumCalls: 50)
+    parts.concurrencyLimiter = limiter
+    parts.circuitBreaker = CircuitBreaker(.init(scope: .method, minimumCalls: 5))
     let client = ProtocolClient(
       httpClient: httpClient,
       config: ProtocolClientConfig(
         host: server.url,
-        interceptors: .recommended(for: self.parts()),
+        interceptors: .recommended(for: parts),
         contextPropagators: [ServiceContextPropagator()]
       )
     )
@@ -132,9 +165,36 @@ final class RecommendedTests: XCTestCase {
     let requests = server.journal.snapshot.requests
     XCTAssertEqual(requests.count, 1000)
     XCTAssertEqual(Set(requests.map { $0.headers["x-request-id"] }).count, 1000)
+    XCTAssertEqual(Set(requests.map { $0.headers.first("authorization") }), ["Bearer t1"])
+    XCTAssertEqual(tokens.value.count, 1)
     // The first hundred, and each hundredth behind them, of each second.
     XCTAssertGreaterThanOrEqual(self.recorder.lines.count, 100)
     XCTAssertLessThan(self.recorder.lines.count, 1000)
+
+    // A hundred of the same are one.
+    let values = try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<100 {
+        group.addTask { try await client.unary(TestMethods.lookup, .with { $0.key = "k" }).get().value }
+      }
+      return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+    }
+    XCTAssertEqual(values.count, 1)
+    XCTAssertEqual(server.requests.count, 1001)
+
+    // A method that fails and fails is left in peace.
+    let failing = MethodSpec<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoResponse>(
+      path: "/flaky.Service/Fail",
+      streamType: .unary
+    )
+    server.failAtFirst(failing.path, failures: .max)
+    var errors: [ConnectError?] = []
+    for _ in 0..<8 { errors.append(await client.unary(failing, .init()).error) }
+    XCTAssertEqual(errors.map(\.?.httpStatus), [503, 503, 503, 503, 503, nil, nil, nil])
+    XCTAssertEqual(errors.compactMap(\.?.code), Array(repeating: .unavailable, count: 8))
+    XCTAssertEqual(server.requests.count, 1006)
+    let good = await client.unary(TestMethods.echo, Connect_Test_V1_EchoRequest()).code
+    XCTAssertEqual(good, .ok)
+    XCTAssertEqual(limiter.runningCount, 0)
     await httpClient.shutdown()
     await server.stop()
   }

@@ -181,6 +181,27 @@ final class RequestInterceptorTests: XCTestCase {
     XCTAssertEqual(server.attempts.map(\.time), [.zero, .seconds(3), .seconds(3)])
   }
 
+  /// There is nothing to decide any more.
+  func testNobodyIsAskedWhenTheCallItselfEnds() async throws {
+    let server = ScriptedServer { _, context in await context.waitUntilClosed() }
+    let asked = Observed<[Code]>([])
+    let retrier = Retrier { attempt in
+      asked.update { $0.append(attempt.error.code) }
+      return .doNotRetry
+    }
+    let client = server.client({ _ in RequestInterceptor(retriers: [retrier]) })
+    let options = CallOptions(timeout: .seconds(1))
+    let unary = try await server.call(client, options: options)
+    XCTAssertEqual(unary.code, .deadlineExceeded)
+    let stream = try await server.stream(client, options: options)
+    XCTAssertEqual(stream.code, .deadlineExceeded)
+    let call = client.unary(ScriptedServer.method(), .text("x")) { _ in }
+    server.executor.runUntilIdle()
+    call.cancel()
+    server.executor.runUntilIdle()
+    XCTAssertEqual(asked.value, [])
+  }
+
   func testNobodyWantsARetry() async throws {
     let server = ScriptedServer(failing: ConnectError(code: .aborted, message: "conflict"))
     let client = server.client({ _ in RequestInterceptor(retriers: [Retrier { _ in .doNotRetry }]) })

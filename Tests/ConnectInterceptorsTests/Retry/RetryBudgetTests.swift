@@ -59,6 +59,31 @@ final class RetryBudgetTests: XCTestCase {
     }
   }
 
+  /// What a guard has refused was no attempt.
+  func testWhatWasNotSentDoesNotCount() async throws {
+    for guarded in ["breaker", "retries"] {
+      let server = ScriptedServer { _, _ in throw ConnectError.away }
+      let budget = RetryBudget()
+      let breaker = CircuitBreaker(
+        .init(minimumCalls: guarded == "breaker" ? 1 : 2),
+        clock: server.executor.clock
+      )
+      let client = server.client(
+        { _ in RetryInterceptor(budget: budget) },
+        { _ in CircuitBreakerInterceptor(breaker) },
+        { _ in MaximumRetriesInterceptor(guarded == "retries" ? 0 : 10) }
+      )
+      let response = try await server.call(client)
+      XCTAssertEqual(response.code, .unavailable)
+      XCTAssertEqual(budget.tokens, 9, guarded)
+      let refused = try await server.call(client)
+      XCTAssertEqual(refused.code, .unavailable)
+      // The attempt of the second call counts where it was made: for the breaker, too, which opens with it.
+      XCTAssertEqual(server.attempts.count, guarded == "breaker" ? 1 : 2)
+      XCTAssertEqual(budget.tokens, guarded == "breaker" ? 9 : 8, guarded)
+    }
+  }
+
   // MARK: Simulation
 
   /// Calls at a steady rate to a server that fails some of them, and how many attempts it sees in each second.

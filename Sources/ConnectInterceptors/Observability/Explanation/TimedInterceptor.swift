@@ -61,7 +61,7 @@ struct TimedInterceptor: Interceptor {
       let visit = explainer.begin(index, direction)
       function(
         value,
-        Proceed { verb in
+        Proceed(isOver: proceed.isOver) { verb in
           explainer.end(visit)
           proceed.send(verb)
         }

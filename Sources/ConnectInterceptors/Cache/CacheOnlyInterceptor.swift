@@ -1,0 +1,20 @@
+internal import Connect
+
+/// Ends a call that is to be answered by the cache and was not, because there is none: the last interceptor of all.
+struct CacheOnlyInterceptor: Interceptor {
+  func unaryFunction() -> UnaryFunction {
+    UnaryFunction(requestFunction: { request, proceed in
+      proceed(.failure(.notInCache(path: request.url.path)))
+    })
+  }
+}
+
+extension ConnectError {
+  /// A call with ``CachePolicy/cacheOnly`` has no response in the cache.
+  static func notInCache(path: String) -> ConnectError {
+    ConnectError(
+      code: .failedPrecondition,
+      message: "the cache has no fresh response to \(path), and the network is not to be used"
+    )
+  }
+}

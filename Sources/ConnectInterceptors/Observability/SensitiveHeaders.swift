@@ -1,0 +1,12 @@
+public import Connect
+
+/// The names of the headers of a request that hold a secret, in lower case, set in its ``Connect/HTTPRequest/context`` by
+/// the interceptor that adds them. They are logged as `<redacted>`, whatever ``CallLog/Options/redactedHeaders`` says.
+///
+/// ```swift
+/// request.headers["x-service-token"] = [token]
+/// request.context[SensitiveHeaders.self].insert("x-service-token")
+/// ```
+public enum SensitiveHeaders: CallContextKey {
+  public static let defaultValue: Set<String> = []
+}

@@ -1,0 +1,131 @@
+import Connect
+import ConnectInterceptors
+import ConnectTesting
+import LoopbackServer
+import SwiftProtobuf
+import XCTest
+
+/// What interceptors inside of the cache, such as those of one call, make of a request that the cache has seen.
+final class CacheInnerChangesTests: XCTestCase {
+  private func scene(_ configuration: ResponseCache.Configuration = .defaults) -> CacheScene {
+    let scene = CacheScene(configuration)
+    scene.transport.onUnary(TestMethods.lookup) { _, context in
+      scene.requests.update { $0.append(context.request) }
+      return .with { $0.value = context.requestHeaders.first("authorization") ?? "nobody" }
+    }
+    return scene
+  }
+
+  private func lookup(
+    _ scene: CacheScene,
+    _ options: CallOptions,
+    _ interceptor: @escaping InterceptorFactory
+  ) async throws -> String {
+    var options = options
+    options.interceptors = [interceptor]
+    return try await scene.client.unary(TestMethods.lookup, .with { $0.key = "k" }, options: options).get()
+      .value
+  }
+
+  private func credentials(_ name: String) -> InterceptorFactory {
+    let credentials = Credentials(for: ["api.test"], token: AccessToken(name)) { _ in AccessToken(name) }
+    return { _ in CredentialsInterceptor(credentials) }
+  }
+
+  private func adapter(_ name: String) -> InterceptorFactory {
+    let adapter = Adapter { request, _ in
+      var request = request
+      request.headers["authorization"] = ["Bearer \(name)"]
+      return request
+    }
+    return { _ in RequestInterceptor(adapters: [adapter]) }
+  }
+
+  func testCredentialsOfOneCallKeepItsResponseToThatCall() async throws {
+    for policy in [nil, .networkFirst, .networkOnly] as [CachePolicy?] {
+      let scene = self.scene()
+      for name in ["ada", "bob", "ada"] {
+        let value = try await self.lookup(scene, .cached(policy), self.credentials(name))
+        XCTAssertEqual(value, "Bearer \(name)", "\(String(describing: policy))")
+      }
+      let other = try await scene.value()
+      XCTAssertEqual(other, "nobody")
+      XCTAssertEqual(scene.requestCount, 4)
+    }
+  }
+
+  func testAdaptersOfOneCallKeepItsResponseToThatCall() async throws {
+    let scene = self.scene()
+    for name in ["ada", "bob", "ada"] {
+      let value = try await self.lookup(scene, CallOptions(), self.adapter(name))
+      XCTAssertEqual(value, "Bearer \(name)")
+    }
+    let other = try await scene.value()
+    XCTAssertEqual(other, "nobody")
+  }
+
+  /// What the key leaves out does not matter, and a partition says whose the response is.
+  func testChangesThatTheKeyDoesNotKnow() async throws {
+    let scene = self.scene()
+    let adapter = Adapter { request, _ in
+      var request = request
+      request.headers["traceparent"] = ["1"]
+      return request
+    }
+    for _ in 0..<2 {
+      _ = try await self.lookup(scene, CallOptions()) { _ in RequestInterceptor(adapters: [adapter]) }
+    }
+    XCTAssertEqual(scene.requestCount, 1)
+    for _ in 0..<2 {
+      let value = try await self.lookup(scene, .cached(partition: "ada"), self.credentials("ada"))
+      XCTAssertEqual(value, "Bearer ada")
+    }
+    XCTAssertEqual(scene.requestCount, 2)
+  }
+
+  /// A call that an interceptor inside makes is another call, though it inherits the context.
+  func testCallsOfInnerInterceptors() async throws {
+    let scene = self.scene()
+    let count = Observed(0)
+    scene.transport.onUnary(TestMethods.echo) { _, _ in
+      count.update { $0 += 1 }
+      return .init()
+    }
+    let personal: [InterceptorFactory] = [
+      self.credentials("ada"), self.adapter("ada"), { _ in CacheReadInterceptor(scene.cache) },
+      { _ in CacheWriteInterceptor(scene.cache) },
+    ]
+    let nested = ProtocolClient(
+      httpClient: scene.transport,
+      config: ProtocolClientConfig(host: "https://api.test", interceptors: personal)
+    )
+    let asking = Adapter { request, _ in
+      _ = try await nested.unary(TestMethods.echo, .init()).get()
+      return request
+    }
+    for _ in 0..<2 {
+      _ = try await CallContext.withValues {
+        $0.requestID = "1"
+      } operation: {
+        try await self.lookup(scene, CallOptions()) { _ in RequestInterceptor(adapters: [asking]) }
+      }
+    }
+    XCTAssertEqual(count.value, 1)
+    XCTAssertEqual(scene.requestCount, 1)
+  }
+
+  /// A cache inside of another one: the outer learns of it, too.
+  func testTwoCaches() async throws {
+    let scene = self.scene()
+    let inner = ResponseCache(clock: scene.executor.clock)
+    for name in ["ada", "bob"] {
+      var options = CallOptions()
+      options.interceptors = [
+        { _ in CacheReadInterceptor(inner) }, { _ in CacheWriteInterceptor(inner) }, self.credentials(name),
+      ]
+      let value = try await scene.client.unary(TestMethods.lookup, .with { $0.key = "k" }, options: options)
+        .get().value
+      XCTAssertEqual(value, "Bearer \(name)")
+    }
+  }
+}
