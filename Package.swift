@@ -388,6 +388,7 @@ let package = Package(
     .testTarget(
       name: "ConnectProtobufCTests",
       dependencies: [
+        "CAllocations",
         "Connect",
         "ConnectNIO",
         "ConnectProtobufC",

@@ -339,6 +339,28 @@ final class GuardedDecodingTests: XCTestCase {
     XCTAssertEqual(try message.serializedBytes().readableBytes, 0)
   }
 
+  /// proto2's enums have no other values: SwiftProtobuf keeps such numbers among the unknown fields.
+  func testNumbersThatAClosedEnumLacks() throws {
+    let bytes = WireWriter.build { writer in
+      writer.tag(5, 0)
+      writer.varint(9)
+    }
+    let theirs = try Connect_Kinds_V1_Legacies(serializedBytes: bytes.bytes)
+    XCTAssertNil(theirs.choice)
+    XCTAssertEqual(try theirs.jsonString(), "{}")
+    let structure = try CMessage<Connect__Kinds__V1__Legacies>(serializedBytes: bytes.buffer)
+    XCTAssertEqual(structure.tone.rawValue, 9)
+    let dynamic = try structure.dynamic()
+    XCTAssertEqual(try dynamic.value(of: "tone"), .enumeration(9))
+    XCTAssertNil(try dynamic.enumName(of: "tone"))
+    XCTAssertEqual(try structure.jsonBytes().text, #"{"tone":9}"#)
+    // On the wire nothing is lost.
+    XCTAssertEqual(try structure.serializedBytes(), try theirs.buffer)
+    let json = ByteBuffer(string: #"{"tone":9}"#)
+    XCTAssertThrowsError(try Connect_Kinds_V1_Legacies(jsonUTF8Data: json.data))
+    XCTAssertEqual(try CMessage<Connect__Kinds__V1__Legacies>(jsonBytes: json), structure)
+  }
+
   func testEntriesOfOneKeyAreKeptAndTheLastCounts() throws {
     func entry(_ value: String) -> [UInt8] {
       WireWriter.build { writer in
