@@ -131,6 +131,10 @@ final class InteroperationTests: XCTestCase {
     ] {
       XCTAssertEqual(encoded, bytes)
     }
+    // They come after the known ones, wherever they were.
+    var first = ByteBuffer(bytes: extra.bytes)
+    first.writeImmutableBuffer(try message.buffer)
+    XCTAssertEqual(try CKinds(serializedBytes: first).serializedBytes(), bytes)
     var copy = try CKinds(serializedBytes: bytes)
     try copy.set("a_string", to: "changed")
     XCTAssertEqual(Array(try copy.serializedBytes().readableBytesView.suffix(extra.bytes.count)), extra.bytes)
