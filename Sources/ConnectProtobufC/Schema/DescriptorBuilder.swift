@@ -14,7 +14,7 @@ struct DescriptorBuilder {
 
   private static let largestFieldNumber: Int32 = 536_870_911
   /// In bytes. A long name of a package, or of a message with others in it, is part of many.
-  private static let mostNames = 64 * 1024 * 1024
+  private static let mostNames = 16 * 1024 * 1024
 
   let memory = DescriptorMemory()
   private var bytesOfNames = 0
