@@ -12,6 +12,7 @@ final class LargeSetTests: XCTestCase {
   private typealias Field = Google_Protobuf_FieldDescriptorProto
 
   private static let size = 20_000
+  private static let chainLength = 40_000
 
   private func pool(_ messages: [Message], package: String = "a") throws -> DescriptorPool {
     let set = Google_Protobuf_FileDescriptorSet.with {
@@ -42,7 +43,7 @@ final class LargeSetTests: XCTestCase {
     var first = first
     first.name = "M0"
     return [first]
-      + (1..<Self.size).map { index in
+      + (1..<Self.chainLength).map { index in
         .with {
           $0.name = "M\(index)"
           $0.field = [self.field(1, .message, ".a.M\(index - 1)")]
@@ -87,7 +88,7 @@ final class LargeSetTests: XCTestCase {
     let pool = try self.pool(self.chain(.with { $0.field = [self.field(1, .group)] }))
     XCTAssertEqual(pool.messageNames, [])
     expectError(.invalidArgument, "a.M0.f1: libprotobuf-c has no groups") {
-      try pool.message("a.M\(Self.size - 1)")
+      try pool.message("a.M\(Self.chainLength - 1)")
     }
   }
 
@@ -107,7 +108,7 @@ final class LargeSetTests: XCTestCase {
       ]
     }
     let pool = try self.pool(self.chain(first) + [.with { $0.name = "N" }])
-    XCTAssertTrue(try pool.message("a.M\(Self.size - 1)").schema.containsMaps)
+    XCTAssertTrue(try pool.message("a.M\(Self.chainLength - 1)").schema.containsMaps)
     XCTAssertFalse(try pool.message("a.N").schema.containsMaps)
   }
 
@@ -117,7 +118,7 @@ final class LargeSetTests: XCTestCase {
       $0.field[0].label = .required
     }
     let pool = try self.pool(self.chain(first) + [.with { $0.name = "N" }])
-    XCTAssertTrue(try pool.message("a.M\(Self.size - 1)").schema.table.pointee.containsRequired)
+    XCTAssertTrue(try pool.message("a.M\(Self.chainLength - 1)").schema.table.pointee.containsRequired)
     XCTAssertFalse(try pool.message("a.N").schema.table.pointee.containsRequired)
   }
 
