@@ -34,7 +34,7 @@ test: setup venv lint check-generated ## Check everything: style, generated code
 
 # The tests that run under address sanitizer: the C session byte by byte, compression, and damaged inputs for all
 # decoders.
-structs = GuardedDecodingTests|CMessageTests|DynamicMessageTests
+structs = GuardedDecodingTests|RequiredCheckTests|CMessage(Misuse)?Tests|DynamicMessageTests
 sanitized = HTTP2(Session|Exchange|Reset|Lifecycle|FlowControl|Output)Tests|FuzzTests|CompressionPoolTests|GRPCStatusTests|$(structs)
 asan = --sanitize=address --scratch-path .build-asan
 # Functions take more stack with the sanitizer.

@@ -390,6 +390,7 @@ let package = Package(
     .testTarget(
       name: "ConnectProtobufCTests",
       dependencies: [
+        "CAllocations",
         "Connect",
         "ConnectNIO",
         "ConnectProtobufC",

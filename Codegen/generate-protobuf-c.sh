@@ -19,7 +19,7 @@ structs() {
   mapfile -t imports < <(cd Protos && sed -nE 's/^import "(google\/.*)";/\1/p' "${protos[@]}" | sort -u)
   for proto in "${protos[@]}"; do
     mkdir -p "$scratch/$(dirname "$proto")"
-    sed -E 's/^( *)optional +([A-Za-z0-9_.]+) +([a-z0-9_]+) *= *([0-9]+);/\1oneof _\3 { \2 \3 = \4; }/' \
+    sed -E '/^syntax = "proto2"/,$ b; s/^( *)optional +([A-Za-z0-9_.]+) +([a-z0-9_]+) *= *([0-9]+);/\1oneof _\3 { \2 \3 = \4; }/' \
       "Protos/$proto" >"$scratch/$proto"
   done
   # By way of a descriptor set, which has no comments of other projects.
@@ -28,7 +28,7 @@ structs() {
   protoc --descriptor_set_in="$scratch/set" --c_out="$out" "${protos[@]}" "${imports[@]}"
 }
 
-structs Tests/ProtobufCExamples connect/test/v1/test.proto connect/kinds/v1/kinds.proto
+structs Tests/ProtobufCExamples connect/test/v1/test.proto connect/kinds/v1/{kinds,legacy}.proto
 structs Tests/Benchmarks/Sources/CBenchMessages connect/bench/v1/bench.proto
 structs Tests/NastyProtos/Structs nasty/structs/{names,modules,no_services}.proto
 

@@ -82,8 +82,12 @@ final class StructTests: XCTestCase {
 
   // MARK: Options of protoc-c
 
-  private func options(_ text: String, file: [UInt8] = [], message: [UInt8] = []) throws -> GeneratorResponse
-  {
+  private func options(
+    _ text: String,
+    file: [UInt8] = [],
+    message: [UInt8] = [],
+    field: [UInt8] = []
+  ) throws -> GeneratorResponse {
     var request = try ProtoFiles.request(texts: ["a.proto": text], Self.options)
     func extended<M: SwiftProtobuf.Message>(_ options: inout M, by bytes: [UInt8]) throws {
       // The extension 1019, which is a message.
@@ -92,6 +96,7 @@ final class StructTests: XCTestCase {
     }
     if !file.isEmpty { try extended(&request.protoFile[0].options, by: file) }
     if !message.isEmpty { try extended(&request.protoFile[0].messageType[0].options, by: message) }
+    if !field.isEmpty { try extended(&request.protoFile[0].messageType[0].field[0].options, by: field) }
     return Plugin.respond(to: request, StubGenerator())
   }
 
@@ -117,5 +122,19 @@ final class StructTests: XCTestCase {
     XCTAssertEqual(try self.options(text, file: [0x18, 0]).error, "a.proto:2: M.N \(problem)")
     XCTAssertEqual(try self.options(text, message: [0x10, 0]).error, "a.proto:2: M.N \(problem)")
     XCTAssertEqual(try self.options(text, file: [0x18, 0], message: [0x10, 1]).error, "")
+  }
+
+  /// With these, the descriptors of C and the proto file would not be of one mind about a field.
+  func testFieldsThatTheDescriptorsOfCHide() throws {
+    let text = "syntax = \"proto3\";\nmessage M {\n string s = 1; }"
+    let problem = "M.s is a string with string_as_bytes, of which C knows bytes only"
+    XCTAssertEqual(try self.options(text, field: [0x08, 1]).error, "a.proto:3: \(problem)")
+    XCTAssertEqual(try self.options(text, field: [0x08, 0]).error, "")
+    let bytes = "syntax = \"proto3\";\nmessage M { bytes s = 1; }"
+    XCTAssertEqual(try self.options(bytes, field: [0x08, 1]).error, "")
+    XCTAssertEqual(
+      try self.options(text, file: [0x28, 1]).error,
+      "a.proto: use_oneof_field_name hides the names of fields"
+    )
   }
 }

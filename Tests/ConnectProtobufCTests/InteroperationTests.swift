@@ -12,7 +12,7 @@ import XCTest
 final class InteroperationTests: XCTestCase {
   /// How many random messages to try; `make properties` sets many more than the default.
   private static let rounds =
-    ProcessInfo.processInfo.environment["CONNECT_PROPERTY_ROUNDS"].flatMap(Int.init) ?? 500
+    ProcessInfo.processInfo.environment["CONNECT_PROPERTY_ROUNDS"].flatMap(Int.init) ?? 2000
 
   func testRandomMessagesInBothEncodings() throws {
     var random = RandomKinds(random: SeededGenerator())
@@ -22,8 +22,10 @@ final class InteroperationTests: XCTestCase {
       let bytes = try message.buffer
 
       let structure = try CKinds(serializedBytes: bytes)
+      self.expectSameFields(structure, message, "round \(round)")
       XCTAssertEqual(try Kinds(structure.serializedBytes()), message, "round \(round)")
       let dynamic = try DynamicMessage(descriptor, serializedBytes: bytes)
+      try self.expectSameFields(dynamic, message, "round \(round)")
       XCTAssertEqual(try Kinds(dynamic.serializedBytes()), message, "round \(round)")
       XCTAssertEqual(
         try structure.serializedBytes(deterministic: true),
@@ -35,17 +37,54 @@ final class InteroperationTests: XCTestCase {
         XCTAssertEqual(try Kinds(jsonUTF8Data: json.data), message, "round \(round): \(json.text)")
       }
       let json = try message.jsonBuffer
-      XCTAssertEqual(
-        try Kinds(CKinds(jsonBytes: json).serializedBytes()),
-        message,
-        "round \(round): \(json.text)"
-      )
-      XCTAssertEqual(
-        try Kinds(DynamicMessage(descriptor, jsonBytes: json).serializedBytes()),
-        message,
-        "round \(round): \(json.text)"
-      )
+      let fromJSON = try CKinds(jsonBytes: json)
+      self.expectSameFields(fromJSON, message, "round \(round): \(json.text)")
+      XCTAssertEqual(try Kinds(fromJSON.serializedBytes()), message, "round \(round): \(json.text)")
+      let dynamicFromJSON = try DynamicMessage(descriptor, jsonBytes: json)
+      try self.expectSameFields(dynamicFromJSON, message, "round \(round): \(json.text)")
+      XCTAssertEqual(try Kinds(dynamicFromJSON.serializedBytes()), message, "round \(round): \(json.text)")
       if (self.testRun?.totalFailureCount ?? 0) > 0 { return }
+    }
+  }
+
+  private func expectSameFields(_ found: CKinds, _ expected: Kinds, _ context: @autoclosure () -> String) {
+    var comparison = FieldComparison()
+    comparison.compare(found, expected)
+    if !comparison.differences.isEmpty { XCTFail("\(context()): \(comparison.differences)") }
+  }
+
+  private func expectSameFields(
+    _ found: DynamicMessage,
+    _ expected: Kinds,
+    _ context: @autoclosure () -> String
+  ) throws {
+    var comparison = FieldComparison()
+    try comparison.compare(found, expected)
+    if !comparison.differences.isEmpty { XCTFail("\(context()): \(comparison.differences)") }
+  }
+
+  /// The comparison sees what differs.
+  func testComparisonOfFields() throws {
+    var random = RandomKinds(random: SeededGenerator())
+    var message = Kinds()
+    while message.choice == nil || message.maps.strings.isEmpty || message.repeated.strings.isEmpty {
+      message = random.kinds()
+    }
+    let found = try CKinds(serializedBytes: message.buffer)
+    let changes: [(String, (inout Kinds) -> Void)] = [
+      ("a_string", { $0.aString += "x" }), ("choice", { $0.choice = nil }),
+      ("maps.", { $0.maps.strings["new"] = "" }), ("repeated.", { $0.repeated.strings[0] += "x" }),
+      ("has(nested)", { if $0.hasNested { $0.clearNested() } else { $0.nested = Kinds() } }),
+    ]
+    for (name, change) in changes {
+      var expected = message
+      change(&expected)
+      var typed = FieldComparison()
+      typed.compare(found, expected)
+      XCTAssertTrue(typed.differences.contains { $0.contains(name) }, "\(name): \(typed.differences)")
+      var dynamic = FieldComparison()
+      try dynamic.compare(found.dynamic(), expected)
+      XCTAssertFalse(dynamic.differences.isEmpty, name)
     }
   }
 
@@ -92,6 +131,10 @@ final class InteroperationTests: XCTestCase {
     ] {
       XCTAssertEqual(encoded, bytes)
     }
+    // They come after the known ones, wherever they were.
+    var first = ByteBuffer(bytes: extra.bytes)
+    first.writeImmutableBuffer(try message.buffer)
+    XCTAssertEqual(try CKinds(serializedBytes: first).serializedBytes(), bytes)
     var copy = try CKinds(serializedBytes: bytes)
     try copy.set("a_string", to: "changed")
     XCTAssertEqual(Array(try copy.serializedBytes().readableBytesView.suffix(extra.bytes.count)), extra.bytes)

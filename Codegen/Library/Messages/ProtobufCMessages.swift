@@ -106,7 +106,17 @@ struct ProtobufCMessages: MessageNaming {
     return Self.options(message.file.options.unknownFields)?.lastFlag(of: 3) ?? true
   }
 
-  /// The extension `pb_c_file`, or `pb_c_msg`, which have the same number.
+  /// Whether the descriptors call the members of a oneof by the oneof's name: with `use_oneof_field_name` on the file.
+  func namesFieldsByOneof(_ file: FileDescriptor) -> Bool {
+    Self.options(file.options.unknownFields)?.lastFlag(of: 5) ?? false
+  }
+
+  /// Whether the struct and its descriptor have bytes in the place of a string: with `string_as_bytes` on the field.
+  func isStringAsBytes(_ field: FieldDescriptor) -> Bool {
+    field.type == .string && Self.options(field.options.unknownFields)?.lastFlag(of: 1) ?? false
+  }
+
+  /// The extension `pb_c_file`, `pb_c_msg` or `pb_c_field`, which have the same number.
   private static func options(_ fields: UnknownStorage) -> WireFields? {
     WireFields(fields.data).lastBytes(of: 1019).map(WireFields.init)
   }

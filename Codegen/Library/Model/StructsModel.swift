@@ -35,10 +35,18 @@ struct StructsModel {
     self.modules = ["ConnectProtobufC", module]
     self.descriptorsName = Self.descriptorsName(file.name)
     self.descriptorSet = try Self.descriptorSet(file).serializedData().base64EncodedString()
+    if names.namesFieldsByOneof(file) {
+      throw GeneratorError(file: file.name, line: nil, "use_oneof_field_name hides the names of fields")
+    }
     self.structs = try file.messages.flatMap(Self.withNested).map { message in
       guard names.hasInitializer(message) else {
         let problem = "\(message.fullName) has no function that initializes it: gen_init_helpers is false"
         throw GeneratorError(file: file.name, line: message.sourceCodeInfoLocation?.line, problem)
+      }
+      if let field = message.fields.first(where: names.isStringAsBytes) {
+        let problem =
+          "\(message.fullName).\(field.name) is a string with string_as_bytes, of which C knows bytes only"
+        throw GeneratorError(file: file.name, line: field.sourceCodeInfoLocation?.line, problem)
       }
       return Struct(
         name: names.qualified(message),

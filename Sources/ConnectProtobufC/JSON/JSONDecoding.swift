@@ -110,14 +110,8 @@ struct JSONDecoding {
     from next: Int
   ) -> (FieldSchema, Int)? {
     let fields = schema.fields
-    func isName(_ key: [UInt8]) -> Bool {
-      // `"name":`, in which nothing is escaped if it is a name.
-      guard key.count == name.count + 3 else { return false }
-      return key.withUnsafeBytes {
-        UnsafeRawBufferPointer(rebasing: $0[1..<(name.count + 1)]).elementsEqual(name)
-      }
-    }
-    for index in next..<max(next, min(next + 4, fields.count)) where isName(fields[index].jsonKey) {
+    for index in next..<max(next, min(next + 4, fields.count))
+    where fields[index].jsonNameBytes.withUnsafeBytes({ $0.elementsEqual(name) }) {
       return (fields[index], index)
     }
     return schema.index(jsonName: String(decoding: name, as: UTF8.self)).map { (fields[$0], $0) }

@@ -74,7 +74,18 @@ extension JSONEncoding {
     guard let inner = self.types.message(typeURL: url) else {
       throw .unencodable("google.protobuf.Any: the type '\(url)' is not known")
     }
-    let content = try BinaryCoding.decode(bytes, inner.table, graph: self.types, limits: .defaults)
+    // Those in one another, which are there at once, have no more memory than one.
+    let memory = self.memoryOfAny ?? self.limits.memory(forBytes: bytes.count)
+    let content = try BinaryCoding.decode(
+      bytes,
+      inner.table,
+      graph: self.types,
+      limits: DecodingLimits(maximumDepth: self.limits.maximumDepth, maximumMemory: memory),
+      isPartial: true
+    )
+    let outerMemory = self.memoryOfAny
+    self.memoryOfAny = memory - content.storage.arena.pointee.used
+    defer { self.memoryOfAny = outerMemory }
     self.out.raw("{\"@type\":")
     self.out.string(url)
     try withExtendedLifetime(content.storage) { () throws(ConnectError) in

@@ -7,18 +7,23 @@ struct JSONEncoding: ~Copyable {
   let options: JSONCodingOptions
   /// Finds the types of what is in `google.protobuf.Any`.
   let types: SchemaGraph
+  /// On what is in `google.protobuf.Any`, which has to be decoded.
+  let limits: DecodingLimits
+  /// What is left, for a `google.protobuf.Any` in another one, of the outermost one's memory; nil outside of them.
+  var memoryOfAny: Int?
   var out = JSONWriter()
   private var depth = 0
 
-  init(options: JSONCodingOptions, graph: SchemaGraph) {
+  init(options: JSONCodingOptions, limits: DecodingLimits, graph: SchemaGraph) {
     self.options = options
+    self.limits = limits
     self.types = graph.typesOfAny ?? graph
   }
 
   mutating func message(_ message: UnsafeRawPointer, _ schema: MessageSchema) throws(ConnectError) {
     // What is in a `google.protobuf.Any` counts as well.
-    guard self.depth < DecodingLimits.defaults.maximumDepth else {
-      throw .unencodable("\(schema.name): more than \(DecodingLimits.defaults.maximumDepth) nested messages")
+    guard self.depth < self.limits.maximumDepth else {
+      throw .unencodable("\(schema.name): more than \(self.limits.maximumDepth) nested messages")
     }
     self.depth += 1
     defer { self.depth -= 1 }

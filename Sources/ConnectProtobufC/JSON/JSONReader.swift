@@ -249,15 +249,56 @@ enum JSONNumber {
       let (sum, overflowsToo) =
         isNegative
         ? product.subtractingReportingOverflow(I(digit)) : product.addingReportingOverflow(I(digit))
-      if overflows || overflowsToo { return nil }
+      // With a negative exponent it may still fit.
+      if overflows || overflowsToo { return self.unusualInteger(text) }
       value = sum
       index += 1
     }
     return self.length(text) == text.count ? value : nil
   }
 
+  /// An integer with a point or an exponent, digit by digit: a floating-point number might not hold it.
   private static func unusualInteger<I: FixedWidthInteger>(_ text: UnsafeRawBufferPointer) -> I? {
-    self.floatingPoint(text, as: Double.self).flatMap { I(exactly: $0) }
+    guard self.length(text) == text.count else { return nil }
+    let isNegative = text.first == UInt8(ascii: "-")
+    let mantissa = text.prefix { $0 | 0x20 != UInt8(ascii: "e") }
+    // How many of the digits stand before the point, once the exponent has moved it.
+    let point = mantissa.firstIndex(of: UInt8(ascii: ".")) ?? mantissa.endIndex
+    var wholeDigits = point - (isNegative ? 1 : 0) + self.exponent(text.dropFirst(mantissa.count))
+    var value: I = 0
+    func append(_ digit: UInt8) -> Bool {
+      let (product, overflows) = value.multipliedReportingOverflow(by: 10)
+      let (sum, overflowsToo) =
+        isNegative
+        ? product.subtractingReportingOverflow(I(digit)) : product.addingReportingOverflow(I(digit))
+      value = sum
+      return !overflows && !overflowsToo
+    }
+    for byte in mantissa {
+      let digit = byte &- UInt8(ascii: "0")
+      if digit > 9 { continue }
+      if wholeDigits > 0 {
+        guard append(digit) else { return nil }
+        wholeDigits -= 1
+      } else if digit != 0 {
+        return nil
+      }
+    }
+    while wholeDigits > 0, value != 0 {
+      guard append(0) else { return nil }
+      wholeDigits -= 1
+    }
+    return value
+  }
+
+  /// The exponent in `e-5`, or a number as far from 0 as any text's length; 0 of no text.
+  private static func exponent(_ text: UnsafeRawBufferPointer.SubSequence) -> Int {
+    var value = 0
+    for byte in text {
+      let digit = byte &- UInt8(ascii: "0")
+      if digit <= 9, value < 1 << 50 { value = 10 * value + Int(digit) }
+    }
+    return text.contains(UInt8(ascii: "-")) ? -value : value
   }
 
   /// The number that the whole of `text` stands for; nil if it is too large.

@@ -2,14 +2,20 @@ public import Connect
 public import NIOCore
 
 extension DynamicMessage {
-  /// proto3's JSON.
+  /// proto3's JSON. As in SwiftProtobuf, required fields may be missing in JSON.
   ///
+  /// - Parameter limits: On depth, and on the memory of what is in a `google.protobuf.Any`, which is decoded to be
+  ///   written.
   /// - Throws: A ``ConnectError`` with `internal` if something has no JSON: a time out of range, a
-  ///   `google.protobuf.Any` of an unknown type. With `invalid_argument` if the type's descriptor set is not known.
-  public func jsonBytes(options: JSONCodingOptions = JSONCodingOptions()) throws -> ByteBuffer {
+  ///   `google.protobuf.Any` of an unknown type. With `invalid_argument` if the type's descriptor set is not known. With
+  ///   `resource_exhausted` past a limit in a `google.protobuf.Any`.
+  public func jsonBytes(
+    options: JSONCodingOptions = JSONCodingOptions(),
+    limits: DecodingLimits = .defaults
+  ) throws -> ByteBuffer {
     try self.descriptor.checkJSON()
     try StructCheck.check(self.handle)
-    var encoding = JSONEncoding(options: options, graph: self.descriptor.graph)
+    var encoding = JSONEncoding(options: options, limits: limits, graph: self.descriptor.graph)
     try withExtendedLifetime(self.handle.storage) {
       try encoding.message(self.handle.pointer, self.descriptor.schema)
     }
@@ -40,9 +46,12 @@ extension DynamicMessage {
 }
 
 extension CMessage {
-  /// proto3's JSON; see ``DynamicMessage/jsonBytes(options:)``.
-  public func jsonBytes(options: JSONCodingOptions = JSONCodingOptions()) throws -> ByteBuffer {
-    try self.dynamic().jsonBytes(options: options)
+  /// proto3's JSON; see ``DynamicMessage/jsonBytes(options:limits:)``.
+  public func jsonBytes(
+    options: JSONCodingOptions = JSONCodingOptions(),
+    limits: DecodingLimits = .defaults
+  ) throws -> ByteBuffer {
+    try self.dynamic().jsonBytes(options: options, limits: limits)
   }
 
   /// A message from proto3's JSON; see ``DynamicMessage/init(_:jsonBytes:options:limits:)``.

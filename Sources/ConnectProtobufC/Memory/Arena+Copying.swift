@@ -73,15 +73,24 @@ extension UnsafeMutablePointer<Arena> {
     case .bytes:
       let bytes = place.load(as: ProtobufCBinaryData.self)
       // What is wrong stays wrong, and is found when the copy is encoded.
-      guard let data = bytes.data, bytes.len > 0 else { return }
-      let copy = self.newBytes(UnsafeRawBufferPointer(start: data, count: bytes.len))
+      if bytes.content.isEmpty { return }
+      let copy = self.newBytes(bytes.content)
       place.storeBytes(of: copy, as: ProtobufCBinaryData.self)
     case .message:
       guard let message = place.load(as: UnsafeRawPointer?.self), message != defaultValue else { return }
-      place.storeBytes(of: self.copy(message), as: UnsafeMutableRawPointer?.self)
+      place.storeBytes(of: self.copyIfInitialized(message), as: UnsafeMutableRawPointer?.self)
     default:
       break
     }
+  }
+
+  /// A copy of `message`, or of the head that makes it no message.
+  private func copyIfInitialized(_ message: UnsafeRawPointer) -> UnsafeMutableRawPointer {
+    let descriptor = message.load(as: MessageDescriptorPointer?.self)
+    if descriptor?.pointee.magic == UInt32(PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC) { return self.copy(message) }
+    let copy = self.take(MemoryLayout<ProtobufCMessage>.stride)
+    copy.copyMemory(from: message, byteCount: MemoryLayout<ProtobufCMessage>.size)
+    return copy
   }
 
   private func copyUnknownFields(of message: UnsafeMutablePointer<ProtobufCMessage>) {
@@ -92,8 +101,8 @@ extension UnsafeMutablePointer<Arena> {
     memory.copyMemory(from: fields, byteCount: size)
     let copies = memory.bindMemory(to: ProtobufCMessageUnknownField.self, capacity: count)
     for index in 0..<count {
-      copies[index].data =
-        self.newBytes(UnsafeRawBufferPointer(start: copies[index].data, count: copies[index].len)).data
+      guard let data = copies[index].data else { continue }
+      copies[index].data = self.newBytes(UnsafeRawBufferPointer(start: data, count: copies[index].len)).data
     }
     message.pointee.unknown_fields = copies
   }

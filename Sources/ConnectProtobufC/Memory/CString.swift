@@ -14,6 +14,12 @@ enum CString {
     strlen(text.assumingMemoryBound(to: CChar.self))
   }
 
+  /// The bytes before the NUL; none for a null pointer.
+  @usableFromInline
+  static func bytes(_ text: UnsafePointer<CChar>?) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: text, count: text.map { self.length($0) } ?? 0)
+  }
+
   /// Empty for a null pointer.
   @inlinable
   static func string(_ text: UnsafePointer<CChar>?) -> String {

@@ -1,4 +1,4 @@
-internal import CProtobufC
+public import CProtobufC
 
 /// A field's type, with the numbers of `ProtobufCType`.
 enum FieldKind: UInt8 {
@@ -58,6 +58,14 @@ extension ProtobufCFieldDescriptor {
 
   var messageDescriptor: MessageDescriptorPointer? {
     self.descriptor?.assumingMemoryBound(to: ProtobufCMessageDescriptor.self)
+  }
+}
+
+extension ProtobufCBinaryData {
+  /// Empty also if C code left a length without bytes.
+  @usableFromInline
+  var content: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: self.data, count: self.data == nil ? 0 : max(0, self.len))
   }
 }
 

@@ -49,13 +49,11 @@ extension CMessage {
       if MemoryLayout<Struct>.offset(of: path) == nil, !self.handle.isSet(bytes: bytes) {
         return ByteBuffer()
       }
-      return ByteBuffer(
-        bytes: UnsafeBufferPointer(start: bytes.data, count: bytes.data == nil ? 0 : bytes.len)
-      )
+      return ByteBuffer(bytes: bytes.content)
     }
   }
 
-  /// A message; nil if there is none.
+  /// A message; nil if there is none, or if C code left a struct there that is not initialized.
   @inlinable
   public subscript<Inner: CMessageStruct>(
     dynamicMember path: KeyPath<Struct, UnsafeMutablePointer<Inner>?>
@@ -63,12 +61,12 @@ extension CMessage {
     self.withUnsafePointer { message in
       guard let inner = message.pointee[keyPath: path] else { return nil }
       if MemoryLayout<Struct>.offset(of: path) == nil, !self.handle.isSet(message: inner) { return nil }
-      return CMessage<Inner>(handle: self.handle.child(inner))
+      return CMessage<Inner>(child: inner, of: self.handle)
     }
   }
 }
 
-/// Repeated fields, which C holds as an array and its count.
+/// Repeated fields, which C holds as an array and its count. Empty where C code left a count without an array.
 extension CMessage {
   /// Numbers: `message.list(\.ids, count: \.n_ids)`.
   @inlinable
@@ -103,7 +101,7 @@ extension CMessage {
     _ path: KeyPath<Struct, UnsafeMutablePointer<ProtobufCBinaryData>?>,
     count: KeyPath<Struct, Int>
   ) -> [ByteBuffer] {
-    self.elements(path, count) { ByteBuffer(bytes: UnsafeBufferPointer(start: $0.data, count: $0.len)) }
+    self.elements(path, count) { ByteBuffer(bytes: $0.content) }
   }
 
   /// Messages; of a map, its entries.
@@ -112,14 +110,12 @@ extension CMessage {
     _ path: KeyPath<Struct, UnsafeMutablePointer<UnsafeMutablePointer<Inner>?>?>,
     count: KeyPath<Struct, Int>
   ) -> [CMessage<Inner>] {
-    self.withUnsafePointer { message in
-      let values = UnsafeBufferPointer(
-        start: message.pointee[keyPath: path],
-        count: message.pointee[keyPath: count]
-      )
+    self.withElements(path, count) { values in
       var messages: [CMessage<Inner>] = []
       messages.reserveCapacity(values.count)
-      for case let value? in values { messages.append(CMessage<Inner>(handle: self.handle.child(value))) }
+      for case let value? in values {
+        if let message = CMessage<Inner>(child: value, of: self.handle) { messages.append(message) }
+      }
       return messages
     }
   }
@@ -130,13 +126,30 @@ extension CMessage {
     _ count: KeyPath<Struct, Int>,
     _ transform: (Value) -> Element
   ) -> [Element] {
+    self.withElements(path, count) { $0.map(transform) }
+  }
+
+  @inlinable
+  func withElements<Value, Result>(
+    _ path: KeyPath<Struct, UnsafeMutablePointer<Value>?>,
+    _ count: KeyPath<Struct, Int>,
+    _ body: (UnsafeBufferPointer<Value>) -> Result
+  ) -> Result {
     self.withUnsafePointer { message in
-      let values = UnsafeBufferPointer(
-        start: message.pointee[keyPath: path],
-        count: message.pointee[keyPath: count]
-      )
-      return values.map(transform)
+      let start = message.pointee[keyPath: path]
+      let count = start == nil ? 0 : max(0, message.pointee[keyPath: count])
+      return body(UnsafeBufferPointer(start: start, count: count))
     }
+  }
+}
+
+extension CMessage {
+  /// nil if what is at `pointer` is no message of this type.
+  @inlinable
+  init?(child pointer: UnsafeMutablePointer<Struct>, of outer: MessageHandle) {
+    let pointer = UnsafeMutableRawPointer(pointer)
+    guard pointer.load(as: UnsafeRawPointer?.self) == Struct.messageType.rawDescriptor else { return nil }
+    self.init(handle: outer.child(pointer))
   }
 }
 
@@ -161,7 +174,7 @@ extension MessageHandle {
     let message = UnsafeRawPointer(message)
     // What is set is a message, though maybe that of another member, which is of another type.
     return self.isSet(.message) { $0.load(as: UnsafeRawPointer?.self) == message }
-      && message.load(as: MessageDescriptorPointer.self) == Inner.messageType.descriptor
+      && message.load(as: MessageDescriptorPointer?.self) == Inner.messageType.descriptor
   }
 
   private func isSet(_ kind: FieldKind, _ isSame: (UnsafeRawPointer) -> Bool) -> Bool {

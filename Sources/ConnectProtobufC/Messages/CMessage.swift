@@ -46,9 +46,10 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   /// - Parameter deterministic: Whether equal messages give equal bytes: sorts the entries of maps, if the type's
   ///   ``CMessageType`` knows the maps.
   /// - Throws: A ``ConnectError`` with `internal` if the struct has something that cannot be encoded, such as a null
-  ///   pointer in an array.
+  ///   pointer in an array, or lacks a required string or message. (C cannot tell whether required numbers and bytes are
+  ///   set.)
   public func serializedBytes(deterministic: Bool = false) throws -> ByteBuffer {
-    guard deterministic else { return try BinaryCoding.encode(self.handle) }
+    guard deterministic else { return try BinaryCoding.encode(self.handle, Struct.messageType.table) }
     return try self.dynamic().serializedBytes(deterministic: true)
   }
 
@@ -94,7 +95,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   /// A copy for C code, from `malloc`, which has to free it with the function of protoc-c whose name ends with
   /// `__free_unpacked`.
   public func copyForC() throws -> UnsafeMutablePointer<Struct> {
-    let bytes = try BinaryCoding.encode(self.handle)
+    let bytes = try BinaryCoding.encode(self.handle, Struct.messageType.table)
     let message = bytes.withUnsafeReadableBytes { bytes in
       protobuf_c_message_unpack(
         self.handle.descriptor,
@@ -155,15 +156,15 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   }
 }
 
-/// Two messages are equal if they have equal bytes, maps in any order.
+/// Two messages are equal if they have equal bytes, maps in any order; see ``DynamicMessage``.
 extension CMessage: Hashable {
   public static func == (left: CMessage, right: CMessage) -> Bool {
     guard left.handle.pointer != right.handle.pointer else { return true }
-    return (try? left.serializedBytes(deterministic: true))
-      == (try? right.serializedBytes(deterministic: true))
+    guard let left = try? left.dynamic(), let right = try? right.dynamic() else { return false }
+    return left == right
   }
 
   public func hash(into hasher: inout Hasher) {
-    hasher.combine(try? self.serializedBytes(deterministic: true))
+    hasher.combine(try? self.dynamic())
   }
 }

@@ -18,10 +18,11 @@ public protocol CMessageStruct: SendableMetatype {
 public final class CMessageType<Struct>: Sendable {
   /// A constant of the C code.
   nonisolated(unsafe) let descriptor: MessageDescriptorPointer
+  @usableFromInline var rawDescriptor: UnsafeRawPointer { UnsafeRawPointer(self.descriptor) }
   /// For decoding; there for good.
   nonisolated(unsafe) let table: UnsafePointer<WireTable>
   private let descriptors: DescriptorSource?
-  private let graph = Mutex<SchemaGraph?>(nil)
+  private let graph = Mutex<Result<SchemaGraph, ConnectError>?>(nil)
 
   /// - Parameters:
   ///   - initialize: protoc-c's function that makes a struct the empty message; its name ends with `__init`.
@@ -43,13 +44,22 @@ public final class CMessageType<Struct>: Sendable {
   /// The fields, for finding them by name; made at first use.
   func messageDescriptor() throws(ConnectError) -> MessageDescriptor {
     let pool = try self.descriptors?.pool()
-    let graph = self.graph.withLock { graph in
-      let made = graph ?? SchemaGraph([self.descriptor], metadata: pool?.metadata, typesOfAny: pool?.graph)
-      graph = made
-      return made
+    let result = self.graph.withLock { graph in
+      let result = graph ?? self.makeGraph(pool)
+      graph = result
+      return result
     }
+    let graph = try result.get()
     guard let schema = graph.messages[self.name] else { throw .misuse("\(self.name) has no descriptor") }
     return MessageDescriptor(graph: graph, schema: schema)
+  }
+
+  private func makeGraph(_ pool: DescriptorPool?) -> Result<SchemaGraph, ConnectError> {
+    let graph = SchemaGraph([self.descriptor], metadata: pool?.metadata, typesOfAny: pool?.graph)
+    if let pool, let field = graph.fieldThatDiffers(from: pool.graph) {
+      return .failure(.misuse("\(field): the struct is not what its descriptor set says"))
+    }
+    return .success(graph)
   }
 }
 

@@ -39,15 +39,21 @@ public struct DynamicMessage: Sendable {
   /// Protobuf's binary encoding.
   ///
   /// - Parameter deterministic: Whether equal messages give equal bytes: sorts the entries of maps.
+  /// - Throws: A ``ConnectError`` with `internal` that names a required field that is not set.
   public func serializedBytes(deterministic: Bool = false) throws -> ByteBuffer {
-    guard deterministic, self.descriptor.schema.containsMaps else {
-      return try BinaryCoding.encode(self.handle)
+    try self.encoded(deterministic: deterministic, isPartial: false)
+  }
+
+  private func encoded(deterministic: Bool, isPartial: Bool) throws -> ByteBuffer {
+    let schema = self.descriptor.schema
+    guard deterministic, schema.containsMaps else {
+      return try BinaryCoding.encode(self.handle, schema.table, isPartial: isPartial)
     }
     try StructCheck.check(self.handle)
     var sorted = self.handle
     sorted.makeUnique()
-    MapOrder.sort(sorted.pointer, self.descriptor.schema)
-    return try BinaryCoding.encode(sorted)
+    MapOrder.sort(sorted.pointer, schema)
+    return try BinaryCoding.encode(sorted, schema.table, isPartial: isPartial)
   }
 
   // MARK: Fields
@@ -62,6 +68,23 @@ public struct DynamicMessage: Sendable {
   /// - Throws: A ``ConnectError`` with `invalid_argument` if there is no such field.
   public func value(of key: some FieldKey) throws -> FieldValue {
     self.value(try self.field(key))
+  }
+
+  /// Of a string or of bytes.
+  func withUnsafeBytes<Result>(
+    of key: some FieldKey,
+    _ body: (UnsafeRawBufferPointer) throws -> Result
+  ) throws -> Result {
+    let field = try self.field(key)
+    guard field.cardinality != .repeated, field.kind == .string || field.kind == .bytes else {
+      throw ConnectError.misuse("\(self.descriptor.name).\(field.name) is no string and no bytes")
+    }
+    return try withExtendedLifetime(self.handle.storage) {
+      let message = UnsafeRawPointer(self.handle.pointer)
+      let isThere = !field.isOneofMember || field.isSelected(in: message)
+      let place = message + field.offset
+      return try body(isThere ? field.bytes(at: place) : UnsafeRawBufferPointer(start: nil, count: 0))
+    }
   }
 
   /// The name of an enum field's value; nil if the number has none.
@@ -85,7 +108,7 @@ public struct DynamicMessage: Sendable {
     return oneof.members.first { $0.isPresent(in: self.handle.pointer) }?.name
   }
 
-  /// Sets the field to `value`. An enum takes a number or a name.
+  /// Sets the field to `value`. An enum takes a number or a name; a `float` takes the nearest number that it has.
   ///
   /// - Throws: A ``ConnectError`` with `invalid_argument` if there is no such field, or if the value is not of its type
   ///   or range; the message is then as it was.
@@ -137,7 +160,7 @@ extension DynamicMessage {
         return .list(places.map { self.value(field, at: $0) })
       }
       let pairs = places.compactMap { place -> (FieldValue, FieldValue)? in
-        guard let pointer = FieldSchema.message(at: place) else { return nil }
+        guard let pointer = field.checkedMessage(at: place) else { return nil }
         let message = self.inner(entry, self.handle.child(pointer))
         guard let key = entry.field(number: 1), let value = entry.field(number: 2) else { return nil }
         return (message.value(key), message.value(value))
@@ -161,7 +184,7 @@ extension DynamicMessage {
     case .string: return .string(field.string(at: place))
     case .bytes: return .bytes(ByteBuffer(bytes: field.bytes(at: place)))
     case .message:
-      guard let pointer = FieldSchema.message(at: place), let schema = field.message else {
+      guard let pointer = field.checkedMessage(at: place), let schema = field.message else {
         return self.zero(field)
       }
       return .message(self.inner(schema, self.handle.child(pointer)))
@@ -192,17 +215,20 @@ extension DynamicMessage {
   }
 }
 
-/// Two messages are equal if they are of one type and have equal bytes, maps in any order.
+/// Two messages are equal if they are of one type and have equal bytes, maps in any order. In the bytes of required fields
+/// that are not set stand zeros. A message that cannot be encoded is equal to copies that share its memory only.
 extension DynamicMessage: Hashable {
   public static func == (left: DynamicMessage, right: DynamicMessage) -> Bool {
     guard left.descriptor.schema.descriptor == right.descriptor.schema.descriptor else { return false }
     guard left.handle.pointer != right.handle.pointer else { return true }
-    return (try? left.serializedBytes(deterministic: true))
-      == (try? right.serializedBytes(deterministic: true))
+    guard let left = left.comparableBytes, let right = right.comparableBytes else { return false }
+    return left == right
   }
+
+  private var comparableBytes: ByteBuffer? { try? self.encoded(deterministic: true, isPartial: true) }
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(self.descriptor.name)
-    hasher.combine(try? self.serializedBytes(deterministic: true))
+    hasher.combine(self.comparableBytes)
   }
 }

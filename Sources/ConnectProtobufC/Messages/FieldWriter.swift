@@ -39,9 +39,11 @@ enum FieldWriter {
   ) throws(ConnectError) {
     let fits: Bool
     switch (field.kind, value) {
-    case (.bool, .bool), (.float, .double), (.double, .double), (.float, .int), (.double, .int),
-      (.bytes, .bytes):
-      fits = true
+    case (.bool, .bool), (.double, .double), (.bytes, .bytes): fits = true
+    // Rounded, but not to infinity.
+    case (.float, .double(let number)): fits = Float(number).isFinite || !number.isFinite
+    case (.float, .int(let number)): fits = Float(exactly: number) != nil
+    case (.double, .int(let number)): fits = Double(exactly: number) != nil
     case (.int32, _), (.sint32, _), (.sfixed32, _): fits = self.integer(value, as: Int32.self) != nil
     case (.int64, _), (.sint64, _), (.sfixed64, _): fits = self.integer(value, as: Int64.self) != nil
     case (.uint32, _), (.fixed32, _): fits = self.integer(value, as: UInt32.self) != nil

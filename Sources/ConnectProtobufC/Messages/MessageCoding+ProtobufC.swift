@@ -11,7 +11,7 @@ extension MessageCoding {
         decode: { bytes, _ in try CMessage(serializedBytes: bytes, limits: limits) }
       ),
       json: Functions(
-        encode: { try $0.jsonBytes(options: $1) },
+        encode: { try $0.jsonBytes(options: $1, limits: limits) },
         decode: { try CMessage(jsonBytes: $0, options: $1, limits: limits) }
       )
     )
@@ -37,7 +37,7 @@ extension MessageCoding where Message == DynamicMessage {
         decode: { bytes, _ in try DynamicMessage(descriptor, serializedBytes: bytes, limits: limits) }
       ),
       json: Functions(
-        encode: { try checked($0).jsonBytes(options: $1) },
+        encode: { try checked($0).jsonBytes(options: $1, limits: limits) },
         decode: { try DynamicMessage(descriptor, jsonBytes: $0, options: $1, limits: limits) }
       )
     )

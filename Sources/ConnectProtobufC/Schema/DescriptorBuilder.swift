@@ -13,8 +13,11 @@ struct DescriptorBuilder {
   }
 
   private static let largestFieldNumber: Int32 = 536_870_911
+  /// In bytes. A long name of a package, or of a message with others in it, is part of many.
+  private static let mostNames = 16 * 1024 * 1024
 
   let memory = DescriptorMemory()
+  private var bytesOfNames = 0
   private var messages: [String: Message] = [:]
   private var enumDescriptors: [String: UnsafeMutablePointer<ProtobufCEnumDescriptor>] = [:]
   /// Why messages cannot be used.
@@ -34,6 +37,11 @@ struct DescriptorBuilder {
       for proto in file.messageType {
         try self.add(proto, in: file.package, features)
       }
+      // The paths of the methods.
+      for proto in file.service {
+        let length = file.package.utf8.count + proto.name.utf8.count
+        for method in proto.method { try self.count(length + method.name.utf8.count) }
+      }
     }
     for message in self.messages.values { try self.fill(message) }
     self.findUnusable()
@@ -46,23 +54,19 @@ struct DescriptorBuilder {
 
   /// Messages with a group, and those that have such messages in them.
   private mutating func findUnusable() {
-    let fields = self.messages.mapValues(\.proto.field)
+    var unusable: [String: String] = [:]
+    var owners = Owners<String>()
     for (name, message) in self.messages {
-      for field in message.proto.field where self.isGroup(field, message) {
-        self.unusable[name] = "\(name).\(field.name): libprotobuf-c has no groups"
-      }
-    }
-    var hasChanged = true
-    while hasChanged {
-      hasChanged = false
-      for (name, fields) in fields where self.unusable[name] == nil {
-        guard let inner = fields.first(where: { self.unusable[self.key($0.typeName)] != nil }) else {
-          continue
+      for field in message.proto.field {
+        if self.isGroup(field, message) {
+          unusable[name] = "\(name).\(field.name): libprotobuf-c has no groups"
+        } else if field.type == .message {
+          owners.add(name, of: self.key(field.typeName))
         }
-        self.unusable[name] = self.unusable[self.key(inner.typeName)]
-        hasChanged = true
       }
     }
+    _ = owners.reached(from: unusable.keys) { owner, inner in unusable[owner] = unusable[inner] }
+    self.unusable = unusable
   }
 
   private func isGroup(_ field: Field, _ message: Message) -> Bool {
@@ -75,7 +79,8 @@ struct DescriptorBuilder {
 
   // MARK: Names
 
-  private func fullName(_ name: String, in scope: String) throws(ConnectError) -> String {
+  private mutating func fullName(_ name: String, in scope: String) throws(ConnectError) -> String {
+    try self.count(scope.utf8.count + name.utf8.count)
     let fullName = scope.isEmpty ? name : "\(scope).\(name)"
     guard !name.isEmpty, !fullName.utf8.contains(0) else {
       throw .misuse("'\(fullName)' is no name of a type")
@@ -84,6 +89,13 @@ struct DescriptorBuilder {
       throw .misuse("\(fullName) is there twice")
     }
     return fullName
+  }
+
+  private mutating func count(_ bytes: Int) throws(ConnectError) {
+    self.bytesOfNames += bytes
+    guard self.bytesOfNames <= Self.mostNames else {
+      throw .misuse("the descriptor set's names take more than \(Self.mostNames) bytes")
+    }
   }
 
   private mutating func add(_ proto: Google_Protobuf_EnumDescriptorProto, in scope: String)
@@ -125,13 +137,13 @@ struct DescriptorBuilder {
   /// The members of each oneof, by their numbers; those that stand for `optional` are not seen.
   private static func oneofs(of proto: Google_Protobuf_DescriptorProto) -> [(name: String, members: [Int32])]
   {
-    proto.oneofDecl.indices.map { index in
-      let members = proto.field.filter {
-        $0.hasOneofIndex && Int($0.oneofIndex) == index && !$0.proto3Optional
-      }
-      return (proto.oneofDecl[index].name, members.map(\.number))
+    let members = Dictionary(
+      grouping: proto.field.lazy.filter { $0.hasOneofIndex && !$0.proto3Optional },
+      by: \.oneofIndex
+    )
+    return proto.oneofDecl.enumerated().compactMap { index, oneof in
+      members[Int32(index)].map { (oneof.name, $0.map(\.number)) }
     }
-    .filter { !$0.members.isEmpty }
   }
 
   /// protoc writes the names of types in full, with a dot in front.
@@ -177,7 +189,8 @@ struct DescriptorBuilder {
         field.quantifier_offset = UInt32(layout.add(MemoryLayout<Int>.size, alignment: 8))
         field.offset = UInt32(layout.add(MemoryLayout<UnsafeRawPointer>.size, alignment: 8))
       } else {
-        if field.label == PROTOBUF_C_LABEL_OPTIONAL, kind != .message {
+        // protoc-c has no flag for required fields, and libprotobuf-c does not look for one.
+        if field.label != PROTOBUF_C_LABEL_NONE, kind != .message {
           field.quantifier_offset = UInt32(layout.add(4, alignment: 4))
         }
         field.offset = UInt32(layout.add(kind))

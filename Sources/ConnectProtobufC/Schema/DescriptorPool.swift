@@ -22,8 +22,9 @@ public final class DescriptorPool: Sendable {
 
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet` with all imports, as
   ///   `protoc --include_imports --descriptor_set_out` writes.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, or lacks an import or a type. Messages
-  ///   with groups, which libprotobuf-c does not have, are not in the pool, nor are the methods that take or give them.
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, lacks an import or a type, or if the full
+  ///   names in it take more than 16 MiB. Messages with groups, which libprotobuf-c does not have, are not in the pool, nor
+  ///   are the methods that take or give them.
   public convenience init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
     do {
       try self.init(Google_Protobuf_FileDescriptorSet(serializedBytes: Array(bytes.readableBytesView)))

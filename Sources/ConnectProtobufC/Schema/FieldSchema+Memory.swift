@@ -11,9 +11,10 @@ extension FieldSchema {
     message.load(fromByteOffset: self.quantifierOffset, as: UInt32.self) == self.number
   }
 
-  /// The number of values of a repeated field.
+  /// The number of values of a repeated field; 0 if there is no array.
   func count(in message: UnsafeRawPointer) -> Int {
-    message.load(fromByteOffset: self.quantifierOffset, as: Int.self)
+    guard message.load(fromByteOffset: self.offset, as: UnsafeRawPointer?.self) != nil else { return 0 }
+    return max(0, message.load(fromByteOffset: self.quantifierOffset, as: Int.self))
   }
 
   /// The address of a value of a repeated field, below its count.
@@ -26,11 +27,19 @@ extension FieldSchema {
     place.load(as: UnsafeMutableRawPointer?.self)
   }
 
+  /// The message at `place`; nil also for what is not one of the field's type.
+  func checkedMessage(at place: UnsafeRawPointer) -> UnsafeMutableRawPointer? {
+    guard let message = Self.message(at: place),
+      message.load(as: MessageDescriptorPointer?.self) == self.message?.descriptor
+    else { return nil }
+    return message
+  }
+
   /// The bytes of the string, or the bytes, at `place`.
   func bytes(at place: UnsafeRawPointer) -> UnsafeRawBufferPointer {
     if self.storedKind == .bytes {
       let bytes = place.load(as: ProtobufCBinaryData.self)
-      return UnsafeRawBufferPointer(start: bytes.data, count: bytes.data == nil ? 0 : bytes.len)
+      return bytes.content
     }
     guard let text = place.load(as: UnsafeRawPointer?.self) else {
       return UnsafeRawBufferPointer(start: nil, count: 0)
@@ -56,12 +65,12 @@ extension FieldSchema {
     }
   }
 
-  /// Marks the field as there, which has then to be written. Unselects other members of its oneof.
+  /// Marks the field, which is not repeated, as there, which has then to be written. Unselects other members of its oneof.
   func select(in message: UnsafeMutableRawPointer) {
     if self.isOneofMember {
       message.storeBytes(of: self.number, toByteOffset: self.quantifierOffset, as: UInt32.self)
       (message + self.offset).initializeMemory(as: UInt8.self, repeating: 0, count: self.valueSize)
-    } else if self.cardinality == .optional, self.quantifierOffset != 0 {
+    } else if self.quantifierOffset != 0 {
       message.storeBytes(of: 1, toByteOffset: self.quantifierOffset, as: Int32.self)
     }
   }

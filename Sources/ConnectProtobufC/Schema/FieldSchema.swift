@@ -15,6 +15,7 @@ final class FieldSchema: @unchecked Sendable {
   let descriptor: UnsafePointer<ProtobufCFieldDescriptor>
   let name: String
   let jsonName: String
+  let jsonNameBytes: [UInt8]
   /// The start of a member of a JSON object: `"name":`, with either name.
   let jsonKey: [UInt8]
   let originalJSONKey: [UInt8]
@@ -56,6 +57,7 @@ final class FieldSchema: @unchecked Sendable {
     self.name = String(cString: field.name)
     self.jsonName = jsonName ?? Self.defaultJSONName(self.name)
     self.jsonKey = JSONWriter.key(self.jsonName)
+    self.jsonNameBytes = Array(self.jsonName.utf8)
     self.originalJSONKey = JSONWriter.key(self.name)
     self.number = field.id
     self.isStringAsBytes = field.isStringAsBytes

@@ -26,8 +26,9 @@ struct FieldSlot {
     self.offset = field.offset
     self.quantifierOffset = field.quantifier_offset
     self.number = field.id
-    // Of a field without presence, the default is the empty string, which a null pointer stands for as well.
-    self.defaultValue = cardinality == .implicit ? nil : field.default_value
+    // Of a field without presence, the default is the empty string, which a null pointer stands for as well. A required
+    // one that is the default is written.
+    self.defaultValue = cardinality == .optional ? field.default_value : nil
     let kind = field.kind
     self.presence =
       if field.isOneofMember {
@@ -35,8 +36,9 @@ struct FieldSlot {
       } else {
         switch cardinality {
         case .repeated: .counted
-        case .required: kind == .message ? .pointer : .always
-        case .optional: field.quantifier_offset != 0 ? .flagged : .pointer
+        case .required where field.quantifier_offset == 0:
+          kind == .message || kind == .string ? .pointer : .always
+        case .optional, .required: field.quantifier_offset != 0 ? .flagged : .pointer
         case .implicit:
           switch kind {
           case .string: .nonEmptyString

@@ -37,9 +37,8 @@ final class MessageSchema: @unchecked Sendable {
       FieldSchema($0, jsonName: jsonNames(String(cString: $0.pointee.name)))
     }
     self.isMapEntry = isMapEntry && Self.isKeyAndValue(self.fields)
-    self.oneofs = oneofs.map { [fields] oneof in
-      (oneof.name, fields.filter { oneof.members.contains(Int32(bitPattern: $0.number)) })
-    }
+    let byNumber = Dictionary(self.fields.map { (Int32(bitPattern: $0.number), $0) }) { first, _ in first }
+    self.oneofs = oneofs.map { oneof in (oneof.name, oneof.members.sorted().compactMap { byNumber[$0] }) }
     self.slots = self.fields.map(\.slot)
     self.byName = Dictionary(self.fields.map { ($0.name, $0) }) { first, _ in first }
     let indices = self.fields.enumerated()
@@ -162,16 +161,32 @@ final class SchemaGraph: @unchecked Sendable {
   }
 
   private func markMaps() {
-    var hasChanged = true
-    while hasChanged {
-      hasChanged = false
-      for message in self.messages.values where !message.containsMaps {
-        if message.fields.contains(where: { $0.isMap || $0.message?.containsMaps == true }) {
-          message.containsMaps = true
-          hasChanged = true
-        }
+    var owners = Owners<String>()
+    var withMaps: [String] = []
+    for message in self.messages.values {
+      if message.fields.contains(where: \.isMap) { withMaps.append(message.name) }
+      for field in message.fields {
+        if let inner = field.message { owners.add(message.name, of: inner.name) }
       }
     }
+    for name in owners.reached(from: withMaps) { self.messages[name]?.containsMaps = true }
+  }
+}
+
+extension SchemaGraph {
+  /// The name of a field that is not the same in both, as after a change of the proto file, or by an option of protoc-c;
+  /// nil if there is none.
+  func fieldThatDiffers(from other: SchemaGraph) -> String? {
+    for (name, message) in self.messages {
+      guard let other = other.messages[name] else { continue }
+      let field = message.fields.first { field in
+        guard let other = other.field(number: field.number) else { return true }
+        return other.name != field.name || other.kind != field.kind
+          || (other.cardinality == .repeated) != (field.cardinality == .repeated)
+      }
+      if let field { return "\(name).\(field.name)" }
+    }
+    return nil
   }
 }
 

@@ -9,21 +9,26 @@ enum BinaryCoding {
 
   /// The message in `bytes`.
   ///
-  /// - Parameter isolatesPieces: Gives each piece of the message an allocation of its own, for tests with an address
-  ///   sanitizer.
+  /// - Parameters:
+  ///   - isPartial: Lets required fields be missing.
+  ///   - isolatesPieces: Gives each piece of the message an allocation of its own, for tests with an address sanitizer.
   static func decode(
     _ bytes: UnsafeRawBufferPointer,
     _ table: UnsafePointer<WireTable>,
     graph: SchemaGraph?,
     limits: DecodingLimits,
+    isPartial: Bool = false,
     isolatesPieces: Bool = false
   ) throws(ConnectError) -> MessageHandle {
     let limit = limits.memory(forBytes: bytes.count)
     let expected = min(self.expectedMemory(bytes.count, table), limit, Self.largestFirstChunk)
     let arena = Arena.make(capacity: isolatesPieces ? 0 : expected, limit: limit)
     let storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
-    let decoding = WireDecoding(arena: arena, maximumDepth: limits.maximumDepth)
+    let decoding = WireDecoding(arena: arena, maximumDepth: limits.maximumDepth, isPartial: isPartial)
     let message = try decoding.message(bytes, table)
+    if !isPartial, let name = RequiredCheck.missingField(message, table) {
+      throw .undecodable("\(name): required, but not set")
+    }
     arena.pointee.limit = .max
     return MessageHandle(storage: storage, pointer: message)
   }
@@ -35,8 +40,17 @@ enum BinaryCoding {
   }
 
   /// The bytes of `message`, with room in front for an envelope.
-  static func encode(_ message: MessageHandle) throws(ConnectError) -> ByteBuffer {
+  ///
+  /// - Parameter isPartial: Lets required fields be missing, which are then written as zero or empty.
+  static func encode(
+    _ message: MessageHandle,
+    _ table: UnsafePointer<WireTable>,
+    isPartial: Bool = false
+  ) throws(ConnectError) -> ByteBuffer {
     try StructCheck.check(message)
+    if !isPartial, let name = RequiredCheck.missingField(message.pointer, table) {
+      throw .unencodable("\(name): required, but not set")
+    }
     let size = protobuf_c_message_get_packed_size(message.base)
     guard size >= 0, size <= Int32.max else {
       throw .unencodable("\(message.descriptor.fullName): more than 2 GiB")

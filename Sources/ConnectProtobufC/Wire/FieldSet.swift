@@ -3,6 +3,10 @@ struct FieldSet {
   private var low: UInt64 = 0
   private var high: Set<Int>?
 
+  func contains(_ index: Int) -> Bool {
+    index >= 64 ? self.high?.contains(index) ?? false : self.low & (1 << UInt64(index)) != 0
+  }
+
   /// Whether `index` was not there before.
   @inline(__always)
   mutating func insert(_ index: Int) -> Bool {

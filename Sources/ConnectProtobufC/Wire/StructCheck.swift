@@ -38,6 +38,7 @@ struct StructCheck {
     guard depth < self.maximumDepth else {
       throw .unencodable("\(descriptor.fullName): more than \(self.maximumDepth) nested messages")
     }
+    try self.checkUnknownFields(message.assumingMemoryBound(to: ProtobufCMessage.self), descriptor)
     for field in descriptor.fieldPointers {
       let kind = field.pointee.kind
       let place = message + Int(field.pointee.offset)
@@ -66,6 +67,22 @@ struct StructCheck {
     }
   }
 
+  private func checkUnknownFields(
+    _ message: UnsafePointer<ProtobufCMessage>,
+    _ descriptor: MessageDescriptorPointer
+  ) throws(ConnectError) {
+    let count = Int(message.pointee.n_unknown_fields)
+    if count == 0 { return }
+    guard let fields = message.pointee.unknown_fields else {
+      throw .unencodable("\(descriptor.fullName): \(count) unknown fields in no array")
+    }
+    for index in 0..<count where fields[index].data == nil && fields[index].len != 0 {
+      throw .unencodable(
+        "\(descriptor.fullName): an unknown field's \(fields[index].len) bytes at a null pointer"
+      )
+    }
+  }
+
   private func checkValue(
     _ place: UnsafeRawPointer,
     _ kind: FieldKind,
@@ -75,12 +92,7 @@ struct StructCheck {
   ) throws(ConnectError) {
     switch kind {
     case .string, .message:
-      guard let pointer = place.load(as: UnsafeRawPointer?.self) else {
-        if field.pointee.label == PROTOBUF_C_LABEL_REQUIRED {
-          throw .unencodable("\(descriptor.name(of: field)): required, but not set")
-        }
-        return
-      }
+      guard let pointer = place.load(as: UnsafeRawPointer?.self) else { return }
       if kind == .string {
         let text = pointer.assumingMemoryBound(to: UInt8.self)
         guard case .valid = UTF8Check(text, count: CString.length(pointer)) else {

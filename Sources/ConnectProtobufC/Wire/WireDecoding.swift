@@ -10,6 +10,7 @@ struct WireDecoding {
 
   let arena: UnsafeMutablePointer<Arena>
   let maximumDepth: Int
+  let isPartial: Bool
 
   /// A new message.
   func message(
@@ -38,12 +39,12 @@ struct WireDecoding {
     guard depth < self.maximumDepth else { throw self.tooDeep(table) }
     let type = table.pointee
     guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-      guard type.requiredCount == 0 else { throw self.lacksRequired(table) }
+      try self.checkCounted(FieldSet(), count: 0, table)
       return
     }
     var reader = WireReader(at: start, end: start + bytes.count, descriptor: type.descriptor)
-    var required = FieldSet()
-    var requiredCount = 0
+    var counted = FieldSet()
+    var countedCount = 0
     var next = 0
     while reader.at < reader.end {
       let start = reader.at
@@ -55,14 +56,25 @@ struct WireDecoding {
       let field = type.fields[index]
       // The next one of a repeated field, or the field after this one.
       next = index
-      if field.isRequired, required.insert(index) { requiredCount += 1 }
+      if field.isCounted, counted.insert(index) { countedCount += 1 }
       guard tag & 7 == UInt32(field.wireType) else {
         try self.run(tag, &reader, field, message, table)
         continue
       }
       try self.value(&reader, field, message, table, depth: depth)
     }
-    guard requiredCount == type.requiredCount else { throw self.lacksRequired(table) }
+    try self.checkCounted(counted, count: countedCount, table)
+  }
+
+  @inline(__always)
+  private func checkCounted(
+    _ counted: FieldSet,
+    count: Int,
+    _ table: UnsafePointer<WireTable>
+  ) throws(ConnectError) {
+    guard count == table.pointee.countedCount || self.isPartial else {
+      throw self.lacksRequired(counted, table)
+    }
   }
 
   /// The index of the field with this number; fields mostly come in their order.
@@ -365,8 +377,11 @@ struct WireDecoding {
   }
 
   @inline(never)
-  private func lacksRequired(_ table: UnsafePointer<WireTable>) -> ConnectError {
-    .undecodable("\(table.pointee.descriptor.fullName): a required field is missing")
+  private func lacksRequired(_ counted: FieldSet, _ table: UnsafePointer<WireTable>) -> ConnectError {
+    let fields = (0..<table.pointee.fieldCount).filter { table.pointee.fields[$0].isCounted }
+    let missing = fields.first { !counted.contains($0) }.map { table.pointee.fields[$0].descriptor }
+    let name = missing.map { table.pointee.descriptor.name(of: $0) } ?? table.pointee.descriptor.fullName
+    return .undecodable("\(name): required, but not set")
   }
 
   @inline(never)

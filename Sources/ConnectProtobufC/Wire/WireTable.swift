@@ -23,6 +23,8 @@ struct WireTable {
     let kind: FieldKind
     let wireType: UInt8
     let isRequired: Bool
+    /// Required, and not to be seen in the struct whether it is set: it has to be in each piece of a message.
+    let isCounted: Bool
     let isStringAsBytes: Bool
     /// The type of a message.
     let message: UnsafePointer<WireTable>?
@@ -37,7 +39,10 @@ struct WireTable {
   /// By number.
   let fields: UnsafePointer<Field>
   let fieldCount: Int
-  let requiredCount: Int
+  /// Of the fields that are counted.
+  let countedCount: Int
+  /// Whether there can be a required field in a message of this type, at any depth.
+  let containsRequired: Bool
 }
 
 /// The tables of types of messages, each with all that it reaches.
@@ -78,6 +83,7 @@ final class WireTables: Sendable {
         if let inner = field.pointee.messageDescriptor { open.append(inner) }
       }
     }
+    let withRequired = self.withRequired(new, state)
     for descriptor in new {
       let fields = descriptor.fieldPointers.map { WireTable.Field($0, tables: state.tables) }
       state.tables[descriptor]?.initialize(
@@ -89,11 +95,35 @@ final class WireTables: Sendable {
             state.memory.array(of: fields) ?? state.memory.place(for: WireTable.Field.self)
           ),
           fieldCount: fields.count,
-          requiredCount: fields.count(where: \.isRequired)
+          countedCount: fields.count(where: \.isCounted),
+          containsRequired: withRequired.contains(descriptor)
         )
       )
     }
     return UnsafePointer(state.tables[root] ?? state.memory.place(for: WireTable.self))
+  }
+}
+
+extension WireTables {
+  /// Those of `new` types that have a required field, or a type in them that has.
+  private static func withRequired(_ new: [MessageDescriptorPointer], _ state: State)
+    -> Set<MessageDescriptorPointer>
+  {
+    let isNew = Set(new)
+    var owners = Owners<MessageDescriptorPointer>()
+    var found: [MessageDescriptorPointer] = []
+    for descriptor in new {
+      for field in descriptor.fieldPointers {
+        if field.pointee.label == PROTOBUF_C_LABEL_REQUIRED { found.append(descriptor) }
+        guard field.pointee.kind == .message, let inner = field.pointee.messageDescriptor else { continue }
+        if isNew.contains(inner) {
+          owners.add(descriptor, of: inner)
+        } else if state.tables[inner]?.pointee.containsRequired == true {
+          found.append(descriptor)
+        }
+      }
+    }
+    return owners.reached(from: found)
   }
 }
 
@@ -117,6 +147,7 @@ extension WireTable.Field {
     self.kind = field.kind
     self.wireType = UInt8(truncatingIfNeeded: field.kind.wireType)
     self.isRequired = field.label == PROTOBUF_C_LABEL_REQUIRED
+    self.isCounted = self.isRequired && field.quantifier_offset == 0 && field.kind != .message
     self.isStringAsBytes = field.isStringAsBytes
     let inner = field.kind == .message ? field.messageDescriptor : nil
     self.message = inner.flatMap { tables[$0] }.map { UnsafePointer($0) }

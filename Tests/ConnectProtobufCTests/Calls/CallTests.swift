@@ -201,14 +201,14 @@ final class ProtobufCCallTests: XCTestCase {
     }
   }
 
-  /// One client, whose interceptor sees each message as what it is.
+  /// One client, whose interceptor sees each request and each response as what it is.
   func testAnyMixOfTypes() async throws {
     let seen = Mutex<[String]>([])
     let swift = TestMethods.echo
     let dynamic = try connectTestV1TestDescriptors.pool().method(swift.path)
     let codable = MethodSpec<CodableEcho, CodableEcho>(codablePath: swift.path, streamType: .unary)
     let watch: InterceptorFactory = { _ in
-      TypeWatcher { name in seen.withLock { $0.append(name) } }
+      TypeWatcher { text in seen.withLock { $0.append(text) } }
     }
     try await self.run(Setting.all[1], interceptors: [watch]) { client in
       let text = try await client.unary(swift, .with { $0.payload.text = "1" }).get().payload.text
@@ -225,8 +225,11 @@ final class ProtobufCCallTests: XCTestCase {
     XCTAssertEqual(
       seen.withLock { $0 },
       [
-        "Connect_Test_V1_EchoRequest", "CMessage<Connect__Test__V1__EchoRequest>", "DynamicMessage",
-        "CodableEcho",
+        "request: Connect_Test_V1_EchoRequest, 1", "response: Connect_Test_V1_EchoResponse, 1",
+        "request: CMessage<Connect__Test__V1__EchoRequest>, 2",
+        "response: CMessage<Connect__Test__V1__EchoResponse>, 2",
+        "request: DynamicMessage, 3", "response: DynamicMessage, 3",
+        "request: CodableEcho, 4", "response: CodableEcho, 4",
       ]
     )
   }
@@ -246,16 +249,44 @@ private struct CodableEcho: Codable, Sendable {
   var payload: Payload
 }
 
-/// Tells the type of each request.
+/// Tells the type of each request and response, and the text in it.
 private struct TypeWatcher: Interceptor {
   let body: @Sendable (String) -> Void
 
   func unaryMessageFunction<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
-    UnaryMessageFunction(requestFunction: { request, proceed in
-      self.body("\(type(of: request.message))")
-      proceed(.success(request))
-    })
+    UnaryMessageFunction(
+      requestFunction: { request, proceed in
+        self.body("request: \(type(of: request.message)), \(Self.text(of: request.message))")
+        proceed(.success(request))
+      },
+      responseFunction: { response, proceed in
+        if case .success(let message) = response.result {
+          self.body("response: \(type(of: message)), \(Self.text(of: message))")
+        }
+        proceed(response)
+      }
+    )
+  }
+
+  private static func text<Message>(of message: Message) -> String {
+    switch message {
+    case let message as Connect_Test_V1_EchoRequest: message.payload.text
+    case let message as Connect_Test_V1_EchoResponse: message.payload.text
+    case let message as CMessage<Connect__Test__V1__EchoRequest>: message.payload?.text ?? ""
+    case let message as CMessage<Connect__Test__V1__EchoResponse>: message.payload?.text ?? ""
+    case let message as DynamicMessage:
+      switch try? message.value(of: "payload") {
+      case .message(let payload): (try? payload.withBytes(of: "text") { Self.text($0) }) ?? ""
+      default: ""
+      }
+    case let message as CodableEcho: message.payload.text
+    default: ""
+    }
+  }
+
+  private static func text(_ span: RawSpan) -> String {
+    span.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 }

@@ -83,6 +83,13 @@ final class JSONTests: XCTestCase {
         $0.aFloat = -1.25e-3
       }
     )
+    try self.expect(
+      #"{"anInt64":-12.50e1,"aUint64":10e-1,"anInt32":0.0e99999999999999999999,"aSint32":0e-5}"#,
+      Kinds.with {
+        $0.anInt64 = -125
+        $0.aUint64 = 1
+      }
+    )
     XCTAssertTrue(try Kinds(self.read(#"{"aDouble":"NaN"}"#)).aDouble.isNaN)
     let message = Kinds.with {
       $0.aDouble = .nan
@@ -92,6 +99,25 @@ final class JSONTests: XCTestCase {
     XCTAssertEqual(
       try CKinds(serializedBytes: message.buffer).jsonBytes().text,
       #"{"aDouble":"NaN","aFloat":0.1,"anInt64":"9007199254740992"}"#
+    )
+  }
+
+  /// SwiftProtobuf rounds these to what a double holds.
+  func testIntegersWithAPointAreExact() throws {
+    let cases: [(String, Int64)] = [
+      ("9007199254740993.0", 9_007_199_254_740_993), ("-9007199254740993.000", -9_007_199_254_740_993),
+      ("9223372036854775807.0", .max), ("-922337203685477580.8e1", .min),
+      ("0.0000009007199254740993e22", 9_007_199_254_740_993),
+      ("1\(String(repeating: "0", count: 1000))e-1000", 1),
+    ]
+    for (text, number) in cases {
+      for text in [text, #""\#(text)""#] {
+        XCTAssertEqual(try Kinds(self.read(#"{"anInt64":\#(text)}"#)).anInt64, number, text)
+      }
+    }
+    XCTAssertEqual(
+      try Kinds(self.read(#"{"aUint64":1844674407370955161.5e1}"#)).aUint64,
+      .max
     )
   }
 
@@ -136,6 +162,48 @@ final class JSONTests: XCTestCase {
         $0.maps = .init()
       }
     )
+  }
+
+  func testNamesWithEscapes() throws {
+    try self.expect(
+      #"{"\u0061Float":1,"\u0061n_int32":2,"n\u0065sted":{"\u0061_string":"x"}}"#,
+      Kinds.with {
+        $0.aFloat = 1
+        $0.anInt32 = 2
+        $0.nested.aString = "x"
+      }
+    )
+    // Names that have to be escaped themselves.
+    let file = Google_Protobuf_FileDescriptorProto.with {
+      $0.name = "a.proto"
+      $0.syntax = "proto3"
+      $0.messageType = [
+        .with {
+          $0.name = "M"
+          $0.field = [("first", #"a"b"#), ("second", #"a\"b"#), ("third", "ä\n")].enumerated().map {
+            index,
+            names in
+            .with {
+              $0.name = names.0
+              $0.jsonName = names.1
+              $0.number = Int32(index + 1)
+              $0.type = .int32
+              $0.label = .optional
+            }
+          }
+        }
+      ]
+    }
+    let set = Google_Protobuf_FileDescriptorSet.with { $0.file = [file] }
+    let descriptor = try DescriptorPool(serializedFileDescriptorSet: set.buffer).message("M")
+    let json = #"{"a\"b":1,"a\\\"b":2,"ä\n":3}"#
+    for json in [json, #"{"a\\\"b":2,"\u00e4\n":3,"a\u0022b":1}"#] {
+      let message = try DynamicMessage(descriptor, jsonBytes: ByteBuffer(string: json))
+      XCTAssertEqual(try (1...3).map { try message.value(of: $0) }, [1, 2, 3], json)
+    }
+    let second = try DynamicMessage(descriptor, jsonBytes: ByteBuffer(string: #"{"a\\\"b":2}"#))
+    XCTAssertFalse(try second.has("first"))
+    XCTAssertEqual(try DynamicMessage(descriptor, jsonBytes: ByteBuffer(string: json)).jsonBytes().text, json)
   }
 
   func testMapsAndOneofs() throws {
@@ -186,11 +254,15 @@ final class JSONTests: XCTestCase {
       (#"{"anInt32":01}"#, "expected"), (#"{"anInt32":1.5}"#, "an integer"),
       (#"{"anInt32":2147483648}"#, "an integer"),
       (#"{"aUint32":-1}"#, "an integer"), (#"{"anInt64":1e30}"#, "an integer"),
-      (#"{"anInt32":"1 "}"#, "an integer"),
+      (#"{"anInt32":"1 "}"#, "an integer"), (#"{"anInt64":9223372036854775807.5}"#, "an integer"),
+      (#"{"anInt64":9223372036854775808.0}"#, "an integer"), (#"{"anInt64":1e19}"#, "an integer"),
+      (#"{"anInt64":1e-1}"#, "an integer"), (#"{"anInt64":1e99999999999999999999}"#, "an integer"),
+      (#"{"aUint64":-1.0}"#, "an integer"), (#"{"anInt64":1e-99999999999999999999}"#, "an integer"),
+      (#"{"aFloat":"1e40"}"#, "a number"), (#"{"aFloat":-3.5e38}"#, "a number"),
       (#"{"anInt32":""}"#, "an integer"), (#"{"anInt32":"-"}"#, "an integer"),
       (#"{"anInt32":true}"#, "a value"),
       (#"{"aDouble":1e400}"#, "a number"), (#"{"aFloat":1e40}"#, "a number"),
-      (#"{"aDouble":"nan"}"#, "a number"),
+      (#"{"aDouble":"nan"}"#, "a number"), (#"{"aDouble":"Inf"}"#, "a number"),
       (#"{"aDouble":+1}"#, "a value"), (#"{"aDouble":.5}"#, "a value"), (#"{"aDouble":"0x10"}"#, "a number"),
       (#"{"aDouble":NaN}"#, "a value"), (#"{"aBool":"true"}"#, "true or false"),
       (#"{"aBool":1}"#, "true or false"),

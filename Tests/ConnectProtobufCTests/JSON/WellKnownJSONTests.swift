@@ -222,4 +222,55 @@ final class WellKnownJSONTests: XCTestCase {
       expectError(.internalError, "") { try CWellKnown(serializedBytes: message.buffer).jsonBytes() }
     }
   }
+
+  // MARK: Memory of Any
+
+  /// `levels` in one another, each with a list that takes far more memory than bytes.
+  private func nestedAny(_ levels: Int) throws -> WellKnown {
+    var message = WellKnown()
+    for _ in 0..<levels {
+      message = try .with { outer in
+        outer.any.typeURL = "t/connect.kinds.v1.WellKnown"
+        outer.any.value = try WellKnown.with { inner in
+          inner.values = Array(repeating: .with { $0.nullValue = .nullValue }, count: 1000)
+          if message != WellKnown() { inner.any = message.any }
+        }
+        .serializedData()
+      }
+    }
+    return message
+  }
+
+  /// Each is decoded into memory of its own, while those around it are there.
+  func testMemoryOfAnyInAny() throws {
+    let limits = DecodingLimits(maximumMemory: 150_000)
+    let shallow = try self.nestedAny(1)
+    let deep = try self.nestedAny(4)
+    let descriptor = try kindsDescriptor("WellKnown")
+    // Alone, the largest content takes less than the limit.
+    XCTAssertLessThan(deep.any.value.count, 25_000)
+    XCTAssertNoThrow(try CWellKnown(serializedBytes: shallow.buffer).jsonBytes(limits: limits))
+    let json = ByteBuffer(string: try CWellKnown(serializedBytes: shallow.buffer).jsonBytes().text)
+    XCTAssertEqual(try WellKnown(CWellKnown(jsonBytes: json, limits: limits).serializedBytes()), shallow)
+
+    let structure = try CWellKnown(serializedBytes: deep.buffer)
+    // The inner ones last, while the lists of the outer ones are there.
+    let list = Array(repeating: "null", count: 1000).joined(separator: ",")
+    let text = (0..<4).reduce("{}") { inner, _ in
+      #"{"@type":"t/connect.kinds.v1.WellKnown","values":[\#(list)],"any":\#(inner)}"#
+    }
+    let deepJSON = ByteBuffer(string: #"{"any":\#(text)}"#)
+    XCTAssertNoThrow(try CWellKnown(jsonBytes: deepJSON))
+    XCTAssertNoThrow(try structure.jsonBytes())
+    expectError(.resourceExhausted, "of memory") { try structure.jsonBytes(limits: limits) }
+    expectError(.resourceExhausted, "of memory") { try CWellKnown(jsonBytes: deepJSON, limits: limits) }
+    expectError(.resourceExhausted, "of memory") {
+      try DynamicMessage(descriptor, jsonBytes: deepJSON, limits: limits)
+    }
+    // One after the other, they do not add up.
+    let many = Kinds.with { message in
+      message.maps.nested = [1, 2, 3].reduce(into: [:]) { $0[$1] = .with { $0.wellKnown = shallow } }
+    }
+    XCTAssertNoThrow(try CKinds(serializedBytes: many.buffer).jsonBytes(limits: limits))
+  }
 }

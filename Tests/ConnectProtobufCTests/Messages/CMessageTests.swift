@@ -190,54 +190,21 @@ final class CMessageTests: XCTestCase {
     }
   }
 
-  func testStructsThatCannotBeEncoded() throws {
-    let wrong: [(String, (inout Connect__Kinds__V1__Kinds, CMessageArena) throws -> Void)] = [
-      ("Kinds.some_bytes: 3 bytes at a null pointer", { fields, _ in fields.some_bytes.len = 3 }),
-      (
-        "Kinds.a_string: invalid UTF-8",
-        { fields, arena in
-          fields.a_string = arena.array([CChar(bitPattern: 0xff), 0])
-        }
-      ),
-      (
-        "Repeated.int32s: 4 values in no array",
-        { fields, arena in
-          fields.repeated = arena.message { $0.n_int32s = 4 }
-        }
-      ),
-      (
-        "Repeated.strings[0]: a null pointer",
-        { fields, arena in
-          fields.repeated = arena.message { list in
-            list.strings = arena.array([nil])
-            list.n_strings = 1
-          }
-        }
-      ),
-      (
-        "more than 100 nested messages",
-        { fields, arena in
-          var inner = arena.message(Connect__Kinds__V1__Kinds.self)
-          for _ in 0..<99 { inner = arena.message { $0.nested = inner } }
-          fields.nested = inner
-        }
-      ),
-    ]
-    for (text, change) in wrong {
-      var message = CKinds()
-      try message.update { try change(&$0, $1) }
-      expectError(.internalError, text) { try message.serializedBytes() }
-      expectError(.internalError, text) { try message.serializedBytes(deterministic: true) }
-      expectError(.internalError, text) { try message.jsonBytes() }
-      var copy = message
-      copy.update { fields, _ in fields.an_int32 = 1 }
-      expectError(.internalError, text) { try copy.serializedBytes() }
-      expectError(.internalError, text) { try message.withUnsafePointer { _ = try CMessage(copying: $0) } }
+  func testBytesInPlace() throws {
+    let message = try self.example()
+    func bytes(_ span: RawSpan) -> [UInt8] {
+      span.byteOffsets.map { span.unsafeLoad(fromByteOffset: $0, as: UInt8.self) }
     }
-    expectError(.invalidArgument, "has a NUL") { () throws in
-      var message = CKinds()
-      try message.update { $0.a_string = try $1.string("a\0b") }
-    }
+    XCTAssertEqual(message.withBytes(\.some_bytes, bytes), [1, 2, 3])
+    XCTAssertEqual(message.withBytes(\.a_string, bytes), Array("text".utf8))
+    XCTAssertEqual(message.withBytes(\.one_string, bytes), Array("chosen".utf8))
+    XCTAssertEqual(message.withBytes(\.one_bytes, bytes), [], "not the member that is set")
+    XCTAssertEqual(CKinds().withBytes(\.some_bytes, bytes), [])
+    XCTAssertEqual(CKinds().withBytes(\.a_string, bytes), [])
+    // What is read is the message's own memory.
+    let start = message.withBytes(\.some_bytes) { span in span.withUnsafeBytes { $0.baseAddress } }
+    XCTAssertEqual(start, UnsafeRawPointer(message.pointee.some_bytes.data))
+    XCTAssertThrowsError(try message.withBytes(\.a_string) { _ in throw CancellationError() })
   }
 
   // MARK: Sharing

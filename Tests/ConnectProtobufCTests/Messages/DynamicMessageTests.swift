@@ -60,6 +60,8 @@ final class DynamicMessageTests: XCTestCase {
       ("an_int64", .uint(1 << 63)), ("a_uint32", -1), ("a_uint64", -1), ("a_uint32", .uint(1 << 32)),
       ("a_double", "1"), ("a_bool", 1), ("a_string", .bytes(ByteBuffer())), ("some_bytes", "x"),
       ("a_string", ["x"]),
+      ("a_float", 1e300), ("a_float", -3.5e38), ("a_float", .int(1 << 24 + 1)),
+      ("a_double", .int(1 << 53 + 1)), ("a_double", .int(.max)),
       ("a_shade", "SHADE_PINK"), ("a_shade", 1.5), ("nested", "x"),
       ("nested", .message(try self.make("Maps"))),
       ("one_string", 5),
@@ -86,6 +88,24 @@ final class DynamicMessageTests: XCTestCase {
     expectError(.invalidArgument, "no field -1") { try message.has(-1) }
     expectError(.invalidArgument, "a_string is no enum") { try message.enumName(of: "a_string") }
     expectError(.invalidArgument, "a_string is no message") { try message.update("a_string") { _ in } }
+  }
+
+  func testNumbersOfFloatingPoint() throws {
+    var message = try self.make()
+    let values: [(FieldValue, Double)] = [
+      (0.1, Double(Float(0.1))), (.double(.infinity), .infinity), (.double(-.infinity), -.infinity),
+      (.int(1 << 24), 0x1p24), (.int(.min), -0x1p63), (1e-300, 0),
+      (.double(Double(Float.greatestFiniteMagnitude)), Double(Float.greatestFiniteMagnitude)),
+    ]
+    for (value, expected) in values {
+      try message.set("a_float", to: value)
+      XCTAssertEqual(try message.value(of: "a_float"), .double(expected))
+    }
+    try message.set("a_float", to: .double(.nan))
+    guard case .double(let number) = try message.value(of: "a_float") else { return XCTFail("no number") }
+    XCTAssertTrue(number.isNaN)
+    try message.set("a_double", to: .int(1 << 53))
+    XCTAssertEqual(try message.value(of: "a_double"), .double(0x1p53))
   }
 
   func testRepeatedFieldsAndMaps() throws {
@@ -174,6 +194,29 @@ final class DynamicMessageTests: XCTestCase {
     expectError(.aborted, "") {
       try message.update("nested") { _ in throw ConnectError(code: .aborted, message: "") }
     }
+  }
+
+  func testBytesInPlace() throws {
+    var message = try self.make()
+    try message.set("a_string", to: "ä\0b")
+    try message.set("some_bytes", to: .bytes(ByteBuffer(bytes: [1, 2, 3])))
+    try message.set("one_string", to: "x")
+    let bytes = { (key: String) in
+      try message.withBytes(of: key) { span in
+        span.byteOffsets.map { span.unsafeLoad(fromByteOffset: $0, as: UInt8.self) }
+      }
+    }
+    XCTAssertEqual(try bytes("a_string"), Array("ä\0b".utf8))
+    XCTAssertEqual(try bytes("some_bytes"), [1, 2, 3])
+    XCTAssertEqual(try bytes("one_string"), Array("x".utf8))
+    XCTAssertEqual(try bytes("another_string"), [])
+    XCTAssertEqual(try message.withBytes(of: 15) { $0.byteCount }, 3)
+    for key in ["an_int32", "nested"] {
+      expectError(.invalidArgument, "\(key) is no string and no bytes") { try bytes(key) }
+    }
+    let list = try self.make("Repeated")
+    expectError(.invalidArgument, "strings is no string") { try list.withBytes(of: "strings") { _ in } }
+    expectError(.invalidArgument, "no field none") { try bytes("none") }
   }
 
   func testNoDeeperThanWhatIsDecoded() throws {

@@ -198,7 +198,7 @@ final class DescriptorPoolTests: XCTestCase {
         self.field("list", 7, .int32) { $0.label = .repeated }
       )
     ).message("a.M")
-    expectError(.internalError, "a required field is missing") {
+    expectError(.internalError, "a.M.required: required, but not set") {
       try DynamicMessage(descriptor, serializedBytes: ByteBuffer())
     }
     var message = try DynamicMessage(descriptor, serializedBytes: ByteBuffer(bytes: [8, 1]))

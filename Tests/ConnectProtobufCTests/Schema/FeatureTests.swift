@@ -153,7 +153,7 @@ final class FeatureTests: XCTestCase {
     XCTAssertFalse(try message.has("implicit"))
     let bytes: [UInt8] = [0x08, 0, 0x18, 0, 0x22, 2, 1, 2, 0x28, 1, 0x28, 2]
     XCTAssertEqual(try message.serializedBytes(), ByteBuffer(bytes: bytes))
-    expectError(.internalError, "a.M: a required field is missing") {
+    expectError(.internalError, "a.M.required: required, but not set") {
       try DynamicMessage(message.descriptor, serializedBytes: ByteBuffer(bytes: [0x08, 1]))
     }
     var implicit = DynamicMessage(try pool.message("a.Implicit"))

@@ -295,7 +295,7 @@ final class GuardedDecodingTests: XCTestCase {
       ([0x72, 0x05, 0x61], "field 14 is cut: 1 of 5 bytes"),
       ([0x72, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00], "field 14 has a cut or too long length"),
       ([0x72, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x61], "field 14 is cut"),
-      ([0x1b, 0x1c], "field 3 is a group"),
+      ([0x1b, 0x1c], "field 3 is a group"), ([0xc3, 0x3e, 0xc4, 0x3e], "field 1000 is a group"),
       ([0x1e], "wire type 6"),
     ]
     for (bytes, text) in cases { try self.expectRefusal(WireWriter(bytes: bytes), text) }
@@ -337,6 +337,34 @@ final class GuardedDecodingTests: XCTestCase {
     XCTAssertEqual(message.a_double.sign, .minus)
     XCTAssertEqual(try message.jsonBytes().text, #"{"aDouble":-0}"#)
     XCTAssertEqual(try message.serializedBytes().readableBytes, 0)
+    let present = Kinds.with {
+      $0.oneDouble = -0.0
+      $0.optionals.aFloat = -0.0
+      $0.repeated.doubles = [-0.0]
+    }
+    XCTAssertEqual(try CKinds(serializedBytes: present.buffer).serializedBytes(), try present.buffer)
+  }
+
+  /// proto2's enums have no other values: SwiftProtobuf keeps such numbers among the unknown fields.
+  func testNumbersThatAClosedEnumLacks() throws {
+    let bytes = WireWriter.build { writer in
+      writer.tag(5, 0)
+      writer.varint(9)
+    }
+    let theirs = try Connect_Kinds_V1_Legacies(serializedBytes: bytes.bytes)
+    XCTAssertNil(theirs.choice)
+    XCTAssertEqual(try theirs.jsonString(), "{}")
+    let structure = try CMessage<Connect__Kinds__V1__Legacies>(serializedBytes: bytes.buffer)
+    XCTAssertEqual(structure.tone.rawValue, 9)
+    let dynamic = try structure.dynamic()
+    XCTAssertEqual(try dynamic.value(of: "tone"), .enumeration(9))
+    XCTAssertNil(try dynamic.enumName(of: "tone"))
+    XCTAssertEqual(try structure.jsonBytes().text, #"{"tone":9}"#)
+    // On the wire nothing is lost.
+    XCTAssertEqual(try structure.serializedBytes(), try theirs.buffer)
+    let json = ByteBuffer(string: #"{"tone":9}"#)
+    XCTAssertThrowsError(try Connect_Kinds_V1_Legacies(jsonUTF8Data: json.data))
+    XCTAssertEqual(try CMessage<Connect__Kinds__V1__Legacies>(jsonBytes: json), structure)
   }
 
   func testEntriesOfOneKeyAreKeptAndTheLastCounts() throws {
