@@ -110,9 +110,10 @@ struct JSONDecoding {
     from next: Int
   ) -> (FieldSchema, Int)? {
     let fields = schema.fields
-    for index in next..<max(next, min(next + 4, fields.count))
-    where fields[index].jsonNameBytes.withUnsafeBytes({ $0.elementsEqual(name) }) {
-      return (fields[index], index)
+    for index in next..<max(next, min(next + 4, fields.count)) {
+      let candidate = fields[index].jsonNameBytes
+      guard candidate.count == name.count else { continue }
+      if candidate.withUnsafeBytes({ $0.elementsEqual(name) }) { return (fields[index], index) }
     }
     return schema.index(jsonName: String(decoding: name, as: UTF8.self)).map { (fields[$0], $0) }
   }
