@@ -71,11 +71,10 @@ struct JSONReader {
   ) throws(ConnectError) -> Result {
     try self.expect("\"")
     let first = self.at
-    while self.at < self.end, self.at[0] != UInt8(ascii: "\""), self.at[0] != UInt8(ascii: "\\") {
-      guard self.at[0] >= 0x20 else { throw self.failure("a control character in a string") }
-      self.at += 1
-    }
+    let rest = UnsafeRawBufferPointer(start: first, count: self.end - first)
+    self.at += JSONPlainText.count(in: rest, escapingDelete: false)
     guard self.at < self.end else { throw self.failure("a string without its end") }
+    guard self.at[0] >= 0x20 else { throw self.failure("a control character in a string") }
     if case .invalid = UTF8Check(first, count: self.at - first) { throw self.failure("invalid UTF-8") }
     if self.at[0] == UInt8(ascii: "\"") {
       self.at += 1

@@ -158,14 +158,14 @@ struct JSONWriter: ~Copyable {
     self.reserve(bytes.count + 2)
     self.byte(UInt8(ascii: "\""))
     var run = 0
-    for index in bytes.indices {
-      let byte = bytes[index]
-      if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte != 0x7f { continue }
-      self.raw(UnsafeRawBufferPointer(rebasing: bytes[run..<index]))
-      run = index + 1
-      self.escape(byte)
+    while true {
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[run...])
+      let count = JSONPlainText.count(in: rest, escapingDelete: true)
+      self.raw(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+      guard count < rest.count else { break }
+      self.escape(rest[count])
+      run += count + 1
     }
-    self.raw(UnsafeRawBufferPointer(rebasing: bytes[run...]))
     self.byte(UInt8(ascii: "\""))
   }
 
