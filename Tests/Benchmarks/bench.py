@@ -25,8 +25,6 @@ BIN = HERE / ".build" / "release"
 SERVICE = "/connect.bench.v1.BenchService"
 # Where `make venv` puts grpcio.
 PYTHON = HERE.parents[1] / ".venv" / "bin" / "python"
-# glibc gives the memory that a large body leaves back to the system, and takes it again for the next one.
-KEEPS_MEMORY = "MALLOC_TRIM_THRESHOLD_=134217728 MALLOC_MMAP_THRESHOLD_=33554432"
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Row:
     name: str
     # The options that all clients know, by their names in Workload.swift.
     work: dict = field(default_factory=dict)
-    # The clients, by name: the options of ConnectBench, or None for a peer. NAME=VALUE goes into the environment.
+    # The clients, by name: the options of ConnectBench, or None for a peer.
     clients: dict = field(default_factory=dict)
     server: Server = Server()
 
@@ -63,15 +61,12 @@ def rows():
         peers = ("h2load", "grpc-swift-2") if in_flight <= 128 else ("h2load",)
         if size == 20 and in_flight in (1, 32):
             peers += ("grpcio",)
-        clients = dict(basic)
-        if size > 1000:
-            clients["connect, memory kept"] = KEEPS_MEMORY
         yield unary(
             f"unary {size} B, {in_flight} in flight",
             {"size": 20 if size > 1000 else size, "in-flight": in_flight},
             Server(size),
             peers,
-            **clients,
+            **basic,
         )
     yield unary(
         "unary 20 B, 32 in flight, on the concurrency pool",
@@ -135,6 +130,13 @@ def rows():
             yield Row(f"server stream {size} B{framing}", work, streams, Server(size))
         work = {"kind": "client-stream", "in-flight": 1, "messages": messages, "size": size}
         yield Row(f"client stream {size} B", work, streams, Server(20))
+    closures = {"none": "", "1 closure": "--interceptors 1", "5 closure": "--interceptors 5"}
+    for kind in ("server-stream", "client-stream"):
+        yield Row(
+            f"{kind.replace('-', ' ')} 20 B, interceptors",
+            {"kind": kind, "in-flight": 1, "messages": 10_000, "size": 20},
+            closures,
+        )
     yield Row("bidi round trip 20 B", {"kind": "bidi", "in-flight": 1}, streams, Server(20))
     yield Row("10,000 idle streams", {"kind": "idle", "in-flight": 10_000}, {"connect": "", "grpc": "--protocol grpc"})
 
@@ -187,15 +189,9 @@ def run_client(name, options, row, port, arguments, folder):
     command += ["--port", port, "--seconds", arguments.seconds]
     for key, value in row.work.items():
         command += [f"--{key}"] if value is True else [f"--{key}", value]
-    environment = dict(os.environ)
-    for option in (options or "").format(roots=folder / "server.pem").split():
-        variable = re.fullmatch(r"([A-Z_]+)=(.*)", option)
-        if variable:
-            environment[variable[1]] = variable[2]
-        else:
-            command.append(option)
+    command += (options or "").format(roots=folder / "server.pem").split()
     output = subprocess.run(
-        pinned(0, command), capture_output=True, text=True, env=environment, timeout=120 + 3 * arguments.seconds
+        pinned(0, command), capture_output=True, text=True, timeout=120 + 3 * arguments.seconds
     )
     if output.returncode != 0:
         raise SystemExit(f"{name} failed in '{row.name}': {output.stderr.strip()}")
@@ -269,7 +265,7 @@ def print_row(name, results):
     for result in results:
         line = f"  {result['client']:<22}"
         if "kb_per_stream" in result:
-            line += f"{result['kb_per_stream']:8.2f} kB a stream"
+            line += f"{result['kb_per_stream']:8.2f} kB a stream  {result['client_kb']:8.0f} kB the client and a connection"
         else:
             low, high = result["cpu_us_spread"]
             line += f"{result['cpu_us']:8.2f} us CPU  ({low:.2f} to {high:.2f})"

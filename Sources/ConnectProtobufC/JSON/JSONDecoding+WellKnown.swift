@@ -118,7 +118,11 @@ extension JSONDecoding {
       try decoding.fields(content.pointer, inner, depth: depth + 1, isInAny: true)
     }
     self.reader = decoding.reader
-    let bytes = try BinaryCoding.encode(content, inner.table, isPartial: true)
+    // It would be written as zero or empty.
+    if let name = RequiredCheck.missingField(content.pointer, inner.table) {
+      throw self.reader.failure("\(name): required, but not set")
+    }
+    let bytes = try BinaryCoding.encode(content, inner.table)
     try self.memory.storeString(url, schema.fields[0], at: message + schema.fields[0].offset)
     try self.memory.storeBytes(bytes, at: message + schema.fields[1].offset)
   }

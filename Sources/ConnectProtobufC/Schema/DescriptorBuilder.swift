@@ -15,6 +15,8 @@ struct DescriptorBuilder {
   private static let largestFieldNumber: Int32 = 536_870_911
   /// In bytes. A long name of a package, or of a message with others in it, is part of many.
   private static let mostNames = 16 * 1024 * 1024
+  /// In bytes. What is done for each field takes time for the name of its message.
+  private static let longestName = 4096
 
   let memory = DescriptorMemory()
   private var bytesOfNames = 0
@@ -57,12 +59,13 @@ struct DescriptorBuilder {
     var unusable: [String: String] = [:]
     var owners = Owners<String>()
     for (name, message) in self.messages {
-      for field in message.proto.field {
-        if self.isGroup(field, message) {
-          unusable[name] = "\(name).\(field.name): libprotobuf-c has no groups"
-        } else if field.type == .message {
-          owners.add(name, of: self.key(field.typeName))
-        }
+      // Once for a message: its name may be long, and its fields many.
+      if let group = message.proto.field.first(where: { self.isGroup($0, message) }) {
+        unusable[name] = "\(name).\(group.name): libprotobuf-c has no groups"
+        continue
+      }
+      for field in message.proto.field where field.type == .message {
+        owners.add(name, of: self.key(field.typeName))
       }
     }
     _ = owners.reached(from: unusable.keys) { owner, inner in unusable[owner] = unusable[inner] }
@@ -92,6 +95,9 @@ struct DescriptorBuilder {
   }
 
   private mutating func count(_ bytes: Int) throws(ConnectError) {
+    guard bytes <= Self.longestName else {
+      throw .misuse("a full name in the descriptor set takes more than \(Self.longestName) bytes")
+    }
     self.bytesOfNames += bytes
     guard self.bytesOfNames <= Self.mostNames else {
       throw .misuse("the descriptor set's names take more than \(Self.mostNames) bytes")

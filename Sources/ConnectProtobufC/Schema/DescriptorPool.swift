@@ -22,8 +22,8 @@ public final class DescriptorPool: Sendable {
 
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet` with all imports, as
   ///   `protoc --include_imports --descriptor_set_out` writes.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, lacks an import or a type, or if the full
-  ///   names in it take more than 16 MiB. Messages with groups, which libprotobuf-c does not have, are not in the pool, nor
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, lacks an import or a type, or if a full
+  ///   name in it takes more than 4096 bytes, or all of them more than 16 MiB. Messages with groups, which libprotobuf-c does not have, are not in the pool, nor
   ///   are the methods that take or give them.
   public convenience init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
     do {

@@ -3,8 +3,10 @@
 struct Owners<Type: Hashable> {
   private var owners: [Type: [Type]] = [:]
 
+  /// Those of one owner are to be added one after the other, so that it is kept once, however many of its fields are of
+  /// the type.
   mutating func add(_ owner: Type, of inner: Type) {
-    self.owners[inner, default: []].append(owner)
+    if self.owners[inner]?.last != owner { self.owners[inner, default: []].append(owner) }
   }
 
   /// The types `from` and those that have them in them; calls `body` with each of the latter, and a type in it that it

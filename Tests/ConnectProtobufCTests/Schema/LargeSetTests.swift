@@ -124,8 +124,8 @@ final class LargeSetTests: XCTestCase {
 
   /// A name that is written once is part of the full names of many.
   func testLongNamesOfMuch() throws {
-    let long = String(repeating: "x", count: 1 << 18)
-    let messages = (0..<100).map { index in Message.with { $0.name = "M\(index)" } }
+    let long = String(repeating: "x", count: 4000)
+    let messages = (0..<5000).map { index in Message.with { $0.name = "M\(index)" } }
     let problem = "the descriptor set's names take more than 16777216 bytes"
     expectError(.invalidArgument, problem) { try self.pool(messages, package: long) }
     expectError(.invalidArgument, problem) {
@@ -144,7 +144,7 @@ final class LargeSetTests: XCTestCase {
               $0.service = [
                 .with { service in
                   service.name = long
-                  service.method = (0..<100).map { index in .with { $0.name = "m\(index)" } }
+                  service.method = (0..<5000).map { index in .with { $0.name = "m\(index)" } }
                 }
               ]
             }
@@ -152,6 +152,27 @@ final class LargeSetTests: XCTestCase {
         }
       )
     }
-    XCTAssertEqual(try self.pool(messages, package: "x").messageNames.count, 100)
+    XCTAssertEqual(try self.pool(messages, package: "x").messageNames.count, 5000)
+  }
+
+  /// What is done for each field would take time for the name of its message.
+  func testLongName() throws {
+    let problem = "a full name in the descriptor set takes more than 4096 bytes"
+    let longest = Message.with { $0.name = String(repeating: "x", count: 4095) }
+    XCTAssertEqual(try self.pool([longest]).messageNames.count, 1)
+    let longer = Message.with { $0.name = String(repeating: "x", count: 4096) }
+    expectError(.invalidArgument, problem) { try self.pool([longer]) }
+  }
+
+  func testManyFieldsOfTypesThatCannotBeUsed() throws {
+    let many = Message.with {
+      $0.name = String(repeating: "m", count: 4000)
+      $0.field = (1...100_000).map { self.field($0, $0 % 2 == 0 ? .group : .message, ".a.G") }
+    }
+    let group = Message.with {
+      $0.name = "G"
+      $0.field = [self.field(1, .group)]
+    }
+    XCTAssertEqual(try self.pool([group, many]).messageNames, [])
   }
 }

@@ -38,11 +38,13 @@ struct ConnectBench: AsyncParsableCommand {
 
   func run() async throws {
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    try await eventLoop.submit {}.get()
+    let emptyProgram = Cost.memory
     let bench = try Bench(options: self, eventLoop: eventLoop)
     let meter = Meter(self.workload)
     let report: Report
     if self.workload.kind == .idle {
-      report = try await bench.idle()
+      report = try await bench.idle(above: emptyProgram)
     } else {
       report = try await meter.run { try await bench.work(meter) }
     }
@@ -197,8 +199,10 @@ struct Bench: Sendable {
     return samples
   }
 
-  /// What open streams hold that nothing happens on.
-  func idle() async throws -> Report {
+  /// What a client holds with a connection, and what open streams hold that nothing happens on.
+  ///
+  /// - Parameter emptyProgram: The memory of the process without a client, in kilobytes.
+  func idle(above emptyProgram: Int) async throws -> Report {
     _ = try await self.client.unary(Self.unary, self.request).get()
     let before = Cost.memory
     var streams: [BidirectionalStream<Connect_Bench_V1_Payload, Connect_Bench_V1_Payload>] = []
@@ -212,7 +216,7 @@ struct Bench: Sendable {
     let held = Double(Cost.memory - before)
     let report = Report(fields: [
       ("count", Double(streams.count)), ("kb_per_stream", held / Double(max(streams.count, 1))),
-      ("idle_rss_kb", Double(before)),
+      ("client_kb", Double(before - emptyProgram)),
     ])
     for stream in streams { stream.cancel() }
     return report

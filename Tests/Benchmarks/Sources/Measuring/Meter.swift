@@ -1,6 +1,6 @@
 internal import CAllocations
 internal import Glibc
-public import Synchronization
+internal import Synchronization
 
 /// Counts what happens in a window of time, and what it cost the process.
 ///
@@ -117,14 +117,14 @@ public struct Cost: Sendable {
     return usage.ru_maxrss
   }
 
-  /// The memory that the process has now, in kilobytes.
+  /// The memory that the process has now, in kilobytes, without that of its program file and libraries.
   public static var memory: Int {
     guard let file = fopen("/proc/self/statm", "r") else { return 0 }
     defer { fclose(file) }
     var line = [CChar](repeating: 0, count: 256)
     guard fgets(&line, Int32(line.count), file) != nil else { return 0 }
     let fields = String(decoding: line.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(separator: " ")
-    guard fields.count > 1, let pages = Int(fields[1]) else { return 0 }
-    return pages * sysconf(Int32(_SC_PAGESIZE)) / 1024
+    guard fields.count > 2, let resident = Int(fields[1]), let ofFiles = Int(fields[2]) else { return 0 }
+    return (resident - ofFiles) * sysconf(Int32(_SC_PAGESIZE)) / 1024
   }
 }
