@@ -5,7 +5,7 @@ public import NIOCore
 ///
 /// Hooks run on the call's executor, one at a time, outside of any task. Later values may reach a hook before
 /// it has proceeded with an earlier one; they go on in the order of the wire, whatever the order in which the
-/// hook proceeds.
+/// hook proceeds. What a hook proceeds with before it returns goes on when it has returned.
 public struct StreamHooks<RequestMessage: Sendable, ResponseMessage: Sendable> {
   public typealias RequestProceed = Proceed<
     RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>

@@ -3,7 +3,7 @@ public import NIOCore
 /// The hooks of an interceptor around a unary call. Each is optional; one that is absent costs nothing.
 ///
 /// Hooks run on the call's executor, one at a time, outside of any task. A hook may work asynchronously; the
-/// call waits until it proceeds, up to the deadline.
+/// call waits until it proceeds, up to the deadline. What it proceeds with before it returns goes on when it has returned.
 public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   public typealias RequestProceed = Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   public typealias ResponseProceed = Proceed<ResponseVerb<HTTPRequest<Message>, Response>>
