@@ -137,7 +137,9 @@ def rows():
             {"kind": kind, "in-flight": 1, "messages": 10_000, "size": 20},
             closures,
         )
-    yield Row("bidi round trip 20 B", {"kind": "bidi", "in-flight": 1}, streams, Server(20))
+    for size in (20, 16384):
+        work = {"kind": "bidi", "in-flight": 1, "size": size}
+        yield Row(f"bidi round trip {size} B", work, streams, Server(size))
     yield Row("10,000 idle streams", {"kind": "idle", "in-flight": 10_000}, {"connect": "", "grpc": "--protocol grpc"})
 
 

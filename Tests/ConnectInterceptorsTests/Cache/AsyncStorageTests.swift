@@ -11,7 +11,10 @@ final class AsyncStorageTests: XCTestCase {
     let storage = SlowStorage()
     let scene = CacheScene(storage: storage)
     var values: [String] = []
-    for key in ["a", "b", "a", "b"] { values.append(try await scene.value(key)) }
+    for key in ["a", "b"] { values.append(try await scene.value(key)) }
+    // Nobody waits for a response to be stored.
+    await storage.waitUntilStored(2)
+    for key in ["a", "b"] { values.append(try await scene.value(key)) }
     XCTAssertEqual(values, ["a 1", "b 2", "a 1", "b 2"])
   }
 
@@ -27,6 +30,7 @@ final class AsyncStorageTests: XCTestCase {
     let values = await calls.wait()
     XCTAssertEqual(values.last, "k 1")
     XCTAssertEqual(scene.requestCount, 1)
+    await storage.waitUntilStored(1)
     let value = try await scene.value("k", .cacheOnly)
     XCTAssertEqual(value, "k 1")
   }
@@ -43,10 +47,15 @@ final class AsyncStorageTests: XCTestCase {
 private final class SlowStorage: CacheStorage {
   private let base = MemoryCacheStorage()
   private let isOpen: Observed<Bool>
+  private let storedCount = Observed(0)
 
   init(isOpen: Bool = true) { self.isOpen = Observed(isOpen) }
 
   func open() { self.isOpen.update { $0 = true } }
+
+  func waitUntilStored(_ count: Int) async {
+    _ = await self.storedCount.wait(within: .seconds(60)) { $0 >= count ? true : nil }
+  }
 
   func entry(for key: CacheKey, _ completion: @escaping @Sendable (CacheEntry?) -> Void) {
     Task {
@@ -55,7 +64,10 @@ private final class SlowStorage: CacheStorage {
     }
   }
 
-  func store(_ entry: CacheEntry, for key: CacheKey) { self.base.store(entry, for: key) }
+  func store(_ entry: CacheEntry, for key: CacheKey) {
+    self.base.store(entry, for: key)
+    self.storedCount.update { $0 += 1 }
+  }
   func remove(_ key: CacheKey) { self.base.remove(key) }
   func removeAll() { self.base.removeAll() }
 }

@@ -132,14 +132,15 @@ final class ConcurrencyLimiterTests: XCTestCase {
     let client = setup.client()
     setup.start(client, "a")
     setup.start(client, "b")
+    // The task that watches goes to sleep outside of the executor's order.
+    try await setup.server.executor.wait { setup.server.executor.scheduled.count == 2 }
     setup.server.executor.advance(by: .milliseconds(500))
     setup.start(client, "c")
-    // The task that watches sleeps outside of the executor's order.
-    try await setup.server.executor.wait { setup.server.executor.scheduled.count == 2 }
     setup.server.executor.advance(by: .milliseconds(100))
     try await setup.server.executor.wait { setup.outcomes.value.count == 1 }
     XCTAssertEqual(setup.outcomes.value, ["b resource_exhausted"])
     XCTAssertEqual(setup.counts, [1, 1])
+    try await setup.server.executor.wait { setup.server.executor.scheduled.count == 2 }
     setup.server.executor.advance(by: .milliseconds(1400))
     try await setup.server.executor.wait { setup.server.executor.scheduled.isEmpty }
     XCTAssertEqual(setup.outcomes.value, ["b resource_exhausted", "a ok", "c ok"])
