@@ -73,7 +73,7 @@ bench: venv ## Measure what calls cost, side by side with peers (many minutes)
 	@for product in CannedServer ConnectBench GRPCSwiftBench; do \
 		swift build -q -c release --package-path $(benchmarks) --product $$product \
 			--disable-build-manifest-caching || exit 1; done
-	@$(benchmarks)/bench.py --rows '$(rows)' --repetitions $(repetitions) --seconds $(seconds) \
+	@$(benchmarks)/bench.py --rows '$(value rows)' --repetitions $(repetitions) --seconds $(seconds) \
 		$(if $(save),--save '$(save)') $(if $(with),--compare '$(with)')
 
 .PHONY: bench-messages
@@ -81,7 +81,7 @@ bench-messages: ## Measure the messages of libprotobuf-c, side by side with Swif
 	@.ci/setup build
 	@echo "Building the benchmark (the first build takes some minutes)"
 	@swift build -q -c release --package-path $(benchmarks) --product MessageBench
-	@$(benchmarks)/.build/release/MessageBench --rows '$(rows)'
+	@$(benchmarks)/.build/release/MessageBench --rows '$(value rows)'
 
 .PHONY: bench-compare
 bench-compare: bench ## Measure, and compare with the results in the file `with`
