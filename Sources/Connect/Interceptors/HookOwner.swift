@@ -1,10 +1,19 @@
+/// How a visit of a hook stands when the hook has returned.
+enum HookOutcome {
+  /// What the hook has done is to be had from ``HookOwner/takeVerb()``.
+  case done
+  case waiting
+  /// It was ended with ``HookOwner/abandon()``, or another one has begun.
+  case abandoned
+}
+
 /// Whose hooks they are that proceed. Confined to the call's executor.
 ///
 /// A hook that proceeds before it returns has its value handed on when it has returned. So hooks do not stand on each
 /// other's stack, and what was bound around one is not bound around what follows.
 class HookOwner<Verb: Sendable>: @unchecked Sendable {
   /// The visit for which a hook is being called right now; ``noVisit`` if none is.
-  private var visiting = -1
+  private var visiting = HookOwner.noVisit
   /// What the hook has done in it. Memory of its own, since an optional would be looked up as a type each time.
   private let slot = UnsafeMutablePointer<Verb>.allocate(capacity: 1)
   private var isSlotFull = false
@@ -23,21 +32,19 @@ class HookOwner<Verb: Sendable>: @unchecked Sendable {
   /// A hook is going to be called.
   @inline(__always)
   final func begin(_ visit: Int) {
+    self.empty()
     self.visiting = visit
   }
 
   /// The hook has returned.
-  ///
-  /// - Returns: Whether it has done something, which is to be had from ``takeVerb()``. False also if the visit was ended
-  ///   with ``abandon()``.
   @inline(__always)
-  final func end(_ visit: Int) -> Bool {
-    guard self.visiting == visit else { return false }
+  final func end(_ visit: Int) -> HookOutcome {
+    guard self.visiting == visit else { return .abandoned }
     self.visiting = Self.noVisit
-    return self.isSlotFull
+    return self.isSlotFull ? .done : .waiting
   }
 
-  /// What the hook has done. Only to be called after ``end(_:)`` has said that there is something.
+  /// What the hook has done. Only to be called after ``end(_:)`` has said that it is done.
   @inline(__always)
   final func takeVerb() -> Verb {
     self.isSlotFull = false

@@ -30,7 +30,7 @@ final class MetricsHooks: HookOwner<HTTPMetrics>, @unchecked Sendable {
       } else {
         self.functions[index](metrics, proceed)
       }
-      guard self.end(index) else {
+      guard self.end(index) == .done else {
         self.waiting = index
         return
       }

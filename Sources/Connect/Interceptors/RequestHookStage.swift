@@ -18,8 +18,6 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
   private let inheritance: Inheritance?
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
-  /// Whether the hook is being called with a message that is not in the window.
-  private var isPassing = false
   /// Whether the hook has the request's head and has not passed it on.
   private(set) var isHeadWaiting = false
   /// Whether the request's head went on inwards, so that the interceptor waits for results.
@@ -101,15 +99,15 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
     _ function: (RequestMessage, Hooks.DataProceed) -> Void
   ) -> RequestMessage? {
     let id = self.takeID()
-    self.isPassing = true
     self.begin(id)
     self.call(function, with: message, id)
-    let hasProceeded = self.end(id)
-    // Else a new attempt has begun, or the call is over.
-    guard self.isPassing else { return nil }
-    self.isPassing = false
-    guard hasProceeded else {
+    switch self.end(id) {
+    case .done: break
+    case .waiting:
       self.window.appendWaiting(.message(message), as: id)
+      return nil
+    case .abandoned:
+      // A new attempt has begun, or the call is over.
       return nil
     }
     switch self.takeVerb() {
@@ -184,7 +182,6 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
   /// Lets go of everything; a new attempt begins, and the interceptor still waits for results of the old one.
   func restart() {
     self.window.removeAll()
-    self.isPassing = false
     self.abandon()
     self.isHeadWaiting = false
   }

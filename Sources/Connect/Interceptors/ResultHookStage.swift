@@ -16,8 +16,6 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
   private let inheritance: Inheritance?
   private let maximumWaiting: Int
   private var window = HookWindow<Element>()
-  /// Whether the hook is being called with a message that is not in the window.
-  private var isPassing = false
   /// Whether the end has come here, or was put here by the hook.
   private var isClosed = false
   /// Whether a result of this attempt has gone on outwards.
@@ -68,15 +66,15 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     -> ResponseMessage?
   {
     let id = self.takeID()
-    self.isPassing = true
     self.begin(id)
     self.call(function, with: message, id)
-    let hasProceeded = self.end(id)
-    // Else a new attempt has begun, or the call is over.
-    guard self.isPassing else { return nil }
-    self.isPassing = false
-    guard hasProceeded else {
+    switch self.end(id) {
+    case .done: break
+    case .waiting:
       self.window.appendWaiting(message, as: id)
+      return nil
+    case .abandoned:
+      // A new attempt has begun, or the call is over.
       return nil
     }
     switch self.takeVerb() {
@@ -154,7 +152,6 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
 
   func reset() {
     self.window.removeAll()
-    self.isPassing = false
     self.abandon()
     self.isClosed = false
     self.hasPassedOut = false

@@ -134,7 +134,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
     } else {
       function(request, proceed)
     }
-    if owner.end(visit) { self.requestHook(visit, did: owner.takeVerb()) }
+    if owner.end(visit) == .done { self.requestHook(visit, did: owner.takeVerb()) }
   }
 
   private func requestHook(_ visit: Int, did verb: consuming RequestVerb<Request, Response>) {
@@ -194,7 +194,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
     } else {
       function(response, proceed)
     }
-    if self.end(visit) {
+    if self.end(visit) == .done {
       self.responseHook(visit, did: self.takeVerb(), given: response)
     } else if visit == self.visit {
       self.givenResponse = response
