@@ -36,6 +36,25 @@ final class ReadmeTests: XCTestCase {
     XCTAssertEqual(transport.streams.count, 4, "the first attempt and three retries")
   }
 
+  func testTenantInterceptor() async throws {
+    let transport = ScriptedTransport.replying([{ $0.reply(.aborted) }, { $0.reply("\"done\"") }])
+    let client = ProtocolClient.scripted(transport, interceptors: [{ _ in TenantInterceptor() }])
+    let refused = await client.unary(.unary, "hello")
+    XCTAssertEqual(refused.code, .unauthenticated)
+    XCTAssertTrue(transport.streams.isEmpty)
+
+    var options = CallOptions()
+    options.context[Tenant.self] = "acme"
+    let ended = Events()
+    client.unary(.unary, "hello", options: options) { ended.add($0.message?.text ?? "\($0.code)") }
+    transport.virtualExecutor.runUntilIdle()
+    transport.virtualExecutor.advance(by: .milliseconds(50))
+
+    XCTAssertEqual(ended.all, ["done"])
+    XCTAssertEqual(transport.streams.map { $0.request.headers["x-tenant"] }, [["acme"], ["acme"]])
+    XCTAssertEqual(transport.streams.map { $0.request.headers["x-get"] }, [["false"], ["false"]])
+  }
+
   func testStopwatch() async throws {
     let transport = ScriptedTransport { stream in stream.reply(stream.sentMessage) }
     let client = ProtocolClient.scripted(transport, interceptors: [{ _ in Stopwatch() }])
@@ -83,6 +102,29 @@ extension ScriptedTransport {
       try await Task.sleep(for: .milliseconds(1))
     }
     XCTFail("only \(self.streams.count) of \(count) streams have started")
+  }
+}
+
+private enum Tenant: CallContextKey { static let defaultValue: String? = nil }
+
+private final class TenantInterceptor: Interceptor {
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(
+      requestFunction: { request in
+        guard let tenant = request.context[Tenant.self] else { throw ConnectError(code: .unauthenticated) }
+        request.headers["x-tenant"] = [tenant]
+      },
+      outcomeFunction: { outcome in
+        if let error = outcome.error { print("\(method.path): \(error), attempts: \(outcome.attempts)") }
+      }
+    )
+  }
+
+  func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      updateRequest: { request in request.headers["x-get"] = ["\(request.isGET)"] },
+      updateResponse: { response in response.code == .aborted ? .retry(after: .milliseconds(50)) : .proceed }
+    )
   }
 }
 

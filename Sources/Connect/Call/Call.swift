@@ -16,6 +16,14 @@ class Call: JobRunner, @unchecked Sendable {
   let writer: RequestWriter
   /// The interceptors of this call, outermost first; until they have been resolved.
   private(set) var interceptors: [any Interceptor]
+  /// The call hooks, outermost first.
+  private var callHooks: [CallFunction] = []
+  /// How many of them, from the outermost on, wait for the outcome.
+  private var waitingHookCount = 0
+  /// Whether one of them has the request.
+  private(set) var isAtCallHook = false
+  /// The hooks for metrics, outermost first.
+  private var metricsHooks: [ExchangeMeter.Hook] = []
   /// How the caller calls the method.
   private let streamType: StreamType
   /// On the executor's clock.
@@ -34,6 +42,9 @@ class Call: JobRunner, @unchecked Sendable {
   private var deadlineTimer: (any CallTimer)?
   private var retryTimer: (any CallTimer)?
   private(set) var exchange: Exchange?
+  private var exchangeCount = 0
+  /// The last one whose outcome counts, for call hooks.
+  private var lastExchange: CallOutcome.Exchange?
 
   init(client: ProtocolClient, method: MethodInfo, streamType: StreamType, options: CallOptions) {
     self.streamType = streamType
@@ -51,16 +62,18 @@ class Call: JobRunner, @unchecked Sendable {
 
   // MARK: For subclasses
 
-  /// Resolves the interceptors and sends the request down.
-  func begin() {}
+  /// Asks an interceptor for its message and byte hooks.
+  func addHooks(of interceptor: any Interceptor, _ interceptorCount: Int) {}
+  /// Sends the request down that has passed all call hooks.
+  func send(_ head: RequestHead) {}
+  /// Completes the call with an error of a call hook.
+  func complete(with error: ConnectError) {}
   /// Tells the hooks of `error`, which they cannot change, and completes the call with it.
   func fail(with error: ConnectError) {}
   /// An exchange may have results.
   func exchangeHasResults(_ exchange: Exchange) {}
   /// The exchange has room for request messages.
   func exchangeHasRoom() {}
-  /// The hooks for metrics, if there are any.
-  var metricsHooks: MetricsHooks? { nil }
   /// Lets go of interceptors and of whatever waits; called once the call is over.
   func release() {}
   /// Runs a job of an async interceptor where the call was made.
@@ -117,8 +130,124 @@ class Call: JobRunner, @unchecked Sendable {
       self.deadlineTimer = self.executor.schedule(after: remaining) { self.deadlineDidPass() }
     }
     self.hasBegun = true
-    self.begin()
+    let head = self.makeRequestHead()
+    guard !self.interceptors.isEmpty else {
+      self.send(head)
+      return
+    }
+    self.resolveInterceptors()
+    guard !self.isOver else {
+      self.releaseAll()
+      return
+    }
+    if self.callHooks.isEmpty { self.send(head) } else { self.passDown(head) }
+  }
+
+  private func resolveInterceptors() {
+    let interceptors = self.interceptors
     self.interceptors = []
+    var hooks: [CallFunction] = []
+    for index in interceptors.indices {
+      let function = interceptors[index].callFunction(self.method)
+      if !function.isEmpty {
+        if hooks.isEmpty { hooks.reserveCapacity(interceptors.count) }
+        hooks.append(consume function)
+      }
+      self.addHooks(of: interceptors[index], interceptors.count)
+    }
+    self.callHooks = hooks
+  }
+
+  // MARK: Call hooks
+
+  private func passDown(_ head: consuming RequestHead) {
+    let hooks = self.callHooks
+    // The one reference to the head: what hooks change, they change in place.
+    var request = HTTPRequest(head: head, message: ())
+    for index in hooks.indices {
+      if let function = hooks[index].requestFunction {
+        self.isAtCallHook = true
+        let given = request.head.callPart
+        do {
+          try self.call(function, &request)
+        } catch {
+          self.fail(atCallHookWith: error)
+          return
+        }
+        self.isAtCallHook = false
+        guard !self.isOver else { return }
+        request.complete(from: given)
+      }
+      self.waitingHookCount = index + 1
+    }
+    self.send(request.head)
+  }
+
+  private func call(
+    _ function: (inout HTTPRequest<Void>) throws -> Void,
+    _ request: inout HTTPRequest<Void>
+  ) throws {
+    guard let inheritance = self.inheritance else {
+      try function(&request)
+      return
+    }
+    var result = Result<Void, any Error>.success(())
+    inheritance.bind(request.context) {
+      do { try function(&request) } catch { result = .failure(error) }
+    }
+    try result.get()
+  }
+
+  private func fail(atCallHookWith error: any Error) {
+    guard !self.isOver else { return }
+    var error = ConnectError(error)
+    error.isUnsent = true
+    var outcome = CallOutcome(error: error)
+    _ = self.passUp(&outcome)
+    self.complete(with: outcome.error ?? error)
+  }
+
+  /// Whether there are call hooks that are to be told of the outcome.
+  final var hasWaitingHooks: Bool { self.waitingHookCount > 0 }
+
+  /// Lets call hooks see and change the outcome.
+  ///
+  /// - Returns: Whether one has changed it.
+  final func passUp(_ outcome: inout CallOutcome) -> Bool {
+    self.isEnding = true
+    if let exchange = self.exchange { self.note(exchange) }
+    self.addExchanges(to: &outcome)
+    let given = outcome
+    self.takeWaitingHooks().pass(&outcome)
+    return !outcome.isIdentical(to: given)
+  }
+
+  /// Says in an outcome what went to the network.
+  final func addExchanges(to outcome: inout CallOutcome) {
+    outcome.attempts = self.exchangeCount
+    outcome.exchange = self.lastExchange
+  }
+
+  final func takeWaitingHooks() -> CallHooks {
+    let hooks = CallHooks(self.callHooks[..<self.waitingHookCount], self.inheritance)
+    self.waitingHookCount = 0
+    return hooks
+  }
+
+  /// Remembers what call hooks are told of an exchange.
+  final func note(_ exchange: Exchange) {
+    if self.hasWaitingHooks { self.lastExchange = exchange.summary }
+  }
+
+  // MARK: Metrics
+
+  final func addMetricsHook(_ function: @escaping (HTTPMetrics, Proceed<HTTPMetrics>) -> Void) {
+    self.metricsHooks.append(ExchangeMeter.Hook(function: function))
+  }
+
+  /// A new one for an exchange; nil if nobody wants to know its metrics.
+  final func makeMeter() -> ExchangeMeter? {
+    self.metricsHooks.isEmpty ? nil : ExchangeMeter(call: self, hooks: self.metricsHooks)
   }
 
   /// Cancels the call, also on the wire. Does nothing once it is over. From any thread.
@@ -164,8 +293,14 @@ class Call: JobRunner, @unchecked Sendable {
     self.retryTimer?.cancel()
     self.retryTimer = nil
     self.dropExchange()
-    self.release()
+    self.releaseAll()
     return true
+  }
+
+  private func releaseAll() {
+    self.callHooks = []
+    self.metricsHooks = []
+    self.release()
   }
 
   // MARK: Deadline
@@ -204,6 +339,11 @@ class Call: JobRunner, @unchecked Sendable {
     }
   }
 
+  /// Counts an exchange that starts.
+  final func countExchange() {
+    self.exchangeCount += 1
+  }
+
   /// Counts an attempt that starts beside others.
   final func countHedge() {
     self.attempt += 1
@@ -222,6 +362,7 @@ class Call: JobRunner, @unchecked Sendable {
     guard !self.isOver else { return }
     let exchange = Exchange(call: self, request: request)
     self.exchange = exchange
+    self.countExchange()
     exchange.start(body)
   }
 
@@ -229,6 +370,7 @@ class Call: JobRunner, @unchecked Sendable {
   func dropExchange() {
     guard let exchange = self.exchange else { return }
     self.exchange = nil
+    self.note(exchange)
     exchange.cancel()
   }
 

@@ -41,7 +41,9 @@ public struct CallContext: Sendable {
 
   @usableFromInline
   func index(of key: ObjectIdentifier) -> Int? {
-    self.values.firstIndex { $0.key == key }
+    // By index: a closure would be given a copy of each value.
+    for index in self.values.indices where self.values[index].key == key { return index }
+    return nil
   }
 }
 

@@ -32,6 +32,11 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private let request: RequestHead
   private var stream: (any HTTPStream)?
   private var decoder: any ResponseDecoder & AnyObject
+  private var requestBodyBytes = 0
+  private var responseBodyBytes = 0
+  private var remoteAddress: String?
+  /// The response's status and headers as they arrived.
+  private(set) var head: HTTPResponseHead?
   private let writer: RequestWriter
   private var isCancelled = false
   private var hasEndedOnWire = false
@@ -51,7 +56,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   init(call: Call, request: RequestHead) {
     self.call = call
     self.request = request
-    if let hooks = call.metricsHooks { self.meter = ExchangeMeter(call: call, hooks: hooks) }
+    self.meter = call.makeMeter()
     self.decoder = call.client.makeDecoder(
       contentType: request.contentType,
       streamType: call.method.streamType
@@ -98,6 +103,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
     self.sentHead = head
+    self.requestBodyBytes = 0
+    if case .complete(let body) = head.body { self.requestBodyBytes = body.readableBytes }
     self.meter?.willStart(head)
     self.stream = endpoint.startStream(head, handler: self)
   }
@@ -133,7 +140,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   private func write(_ bytes: ByteBuffer) {
     self.unwrittenBytes += bytes.readableBytes
-    self.meter?.metrics.requestBodyBytes += bytes.readableBytes
+    self.requestBodyBytes += bytes.readableBytes
+    self.meter?.willWrite(bytes.readableBytes)
     self.stream?.write(bytes)
   }
 
@@ -163,8 +171,15 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.stream?.consume(consumed)
   }
 
-  /// The response's status and headers as they arrived.
-  var head: HTTPResponseHead? { self.decoder.head }
+  /// What call hooks are told of it.
+  var summary: CallOutcome.Exchange {
+    CallOutcome.Exchange(
+      httpStatus: self.head?.status,
+      requestBodyBytes: self.requestBodyBytes,
+      responseBodyBytes: self.responseBodyBytes,
+      remoteAddress: self.remoteAddress
+    )
+  }
 
   /// Gives up the exchange on the wire. Nothing is told of it any more.
   func cancel() {
@@ -174,9 +189,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.stream?.cancel()
     self.stream = nil
     // Later: a hook could end the call, under the feet of whoever gives up this exchange.
-    guard let meter = self.meter else { return }
-    let metrics = meter.finalMetrics(head: self.head)
-    self.call.executor.execute { meter.hooks.pass(metrics) }
+    self.meter?.finishLater()
   }
 
   /// Ends the exchange with an error that did not come from the transport.
@@ -191,7 +204,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private func endOnWire() {
     self.hasEndedOnWire = true
     self.stream = nil
-    if let meter = self.meter { meter.hooks.pass(meter.finalMetrics(head: self.head)) }
+    self.meter?.finish()
     guard !self.isCancelled else { return }
     self.call.exchangeHasResults(self)
     self.call.exchangeHasRoom()
@@ -200,6 +213,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   // MARK: HTTPStreamHandler
 
   func streamDidStart(on connection: HTTPConnectionInfo) {
+    self.remoteAddress = connection.remoteAddress
     self.meter?.didStart(on: connection)
   }
 
@@ -214,13 +228,15 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.sent.drop()
     self.sentHead = nil
     self.meter?.didReceive(head)
+    if self.head == nil { self.head = head }
     self.decoder.receive(head)
     self.call.exchangeHasResults(self)
   }
 
   func streamDidReceive(_ bytes: ByteBuffer) {
     guard !self.isOver else { return }
-    self.meter?.metrics.responseBodyBytes += bytes.readableBytes
+    self.responseBodyBytes += bytes.readableBytes
+    self.meter?.didReceive(bytes.readableBytes)
     self.unconsumedBytes += bytes.readableBytes
     self.decoder.receive(bytes)
     self.call.exchangeHasResults(self)
@@ -252,7 +268,6 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
       var head = head
       if let timeout = self.call.remainingTime { self.writer.renewTimeout(of: &head, to: timeout) }
       self.unwrittenBytes = 0
-      self.meter?.metrics.requestBodyBytes = 0
       self.start(head, on: endpoint)
       for bytes in self.sent.elements { self.write(bytes) }
       if self.hasFinishedRequest { self.stream?.finish(trailers: self.request.trailers) }

@@ -1,45 +1,102 @@
 internal import NIOCore
 
-/// Measures one exchange for the hooks that want its metrics. Confined to the call's executor.
-struct ExchangeMeter {
-  let hooks: MetricsHooks
-  var metrics: HTTPMetrics
-  private let executor: any CallExecutor
+/// Measures one exchange, and gives its metrics to the hooks that want them: from the last to the first, and nothing waits
+/// for that. It outlives the chains, since an attempt may end with the call.
+///
+/// Confined to the call's executor.
+final class ExchangeMeter: HookOwner, @unchecked Sendable {
+  /// A hook in a structure, since an array of functions wraps each in another one.
+  struct Hook {
+    let function: (HTTPMetrics, Proceed<HTTPMetrics>) -> Void
+  }
+
+  private let call: Call
+  /// Outermost first.
+  private let hooks: [Hook]
   private let startTime: Duration
   /// Whether somebody looks that closely.
   private let readsEncodings: Bool
+  private var metrics: HTTPMetrics
+  /// The hook that has returned without having passed the metrics on.
+  private var waiting: Int?
 
-  init(call: Call, hooks: MetricsHooks) {
+  init(call: Call, hooks: [Hook]) {
+    self.call = call
     self.hooks = hooks
-    self.executor = call.executor
     self.startTime = call.executor.now
     self.readsEncodings = call.options.arrangement != nil
     self.metrics = HTTPMetrics(attempt: call.attempt)
   }
 
-  mutating func willStart(_ head: HTTPStreamRequest) {
+  // MARK: The exchange
+
+  func willStart(_ head: HTTPStreamRequest) {
     if self.readsEncodings { self.metrics.requestEncoding = head.headers.announcedEncoding }
+    self.metrics.requestBodyBytes = 0
     if case .complete(let body) = head.body { self.metrics.requestBodyBytes = body.readableBytes }
   }
 
-  mutating func didStart(on connection: HTTPConnectionInfo) {
+  func willWrite(_ byteCount: Int) {
+    self.metrics.requestBodyBytes += byteCount
+  }
+
+  func didStart(on connection: HTTPConnectionInfo) {
     self.metrics.connection = connection
     self.metrics.timeToConnection = self.elapsed
   }
 
-  mutating func didReceive(_ head: HTTPResponseHead) {
+  func didReceive(_ head: HTTPResponseHead) {
     self.metrics.timeToHeaders = self.elapsed
+    self.metrics.httpStatus = head.status
     if self.readsEncodings { self.metrics.responseEncoding = head.headers.announcedEncoding }
   }
 
-  func finalMetrics(head: HTTPResponseHead?) -> HTTPMetrics {
-    var metrics = self.metrics
-    metrics.duration = self.elapsed
-    metrics.httpStatus = head?.status
-    return metrics
+  func didReceive(_ byteCount: Int) {
+    self.metrics.responseBodyBytes += byteCount
   }
 
-  private var elapsed: Duration { self.executor.now - self.startTime }
+  /// Gives the metrics to the hooks.
+  func finish() {
+    self.metrics.duration = self.elapsed
+    self.pass(self.metrics, from: self.hooks.count - 1)
+  }
+
+  /// Gives them to the hooks later, as they are now.
+  func finishLater() {
+    self.metrics.duration = self.elapsed
+    let metrics = self.metrics
+    self.call.executor.execute { self.pass(metrics, from: self.hooks.count - 1) }
+  }
+
+  private var elapsed: Duration { self.call.executor.now - self.startTime }
+
+  // MARK: Hooks
+
+  private func pass(_ metrics: HTTPMetrics, from last: Int) {
+    var metrics = metrics
+    for index in stride(from: last, through: 0, by: -1) {
+      let proceed = Proceed<HTTPMetrics>(self, visit: index, of: self.call)
+      let passed: HTTPMetrics? = self.visit(index) {
+        if let inheritance = self.call.inheritance {
+          inheritance.bind(nil) { self.hooks[index].function(metrics, proceed) }
+        } else {
+          self.hooks[index].function(metrics, proceed)
+        }
+      } did: { (passed: consuming HTTPMetrics) in
+        passed
+      } waits: {
+        self.waiting = index
+      }
+      guard let passed else { return }
+      metrics = passed
+    }
+  }
+
+  override func goOn(_ index: Int, with metrics: UnsafeRawPointer) {
+    guard index == self.waiting else { return }
+    self.waiting = nil
+    self.pass(metrics.assumingMemoryBound(to: HTTPMetrics.self).pointee, from: index - 1)
+  }
 }
 
 extension Headers {

@@ -41,6 +41,7 @@ final class Hedge: @unchecked Sendable {
   private func startAttempt(_ body: consuming Exchange.Body, isHedge: Bool) -> Exchange.Written? {
     let exchange = Exchange(call: self.call, request: self.request)
     let collector = SingleMessageCollector<ByteBuffer>(method: self.call.method)
+    self.call.countExchange()
     self.attempts.append(Attempt(exchange: exchange, isHedge: isHedge, collector: collector))
     exchange.start(body)
     return exchange.written

@@ -10,7 +10,8 @@ final class RequestWriter: Sendable {
   private let framer: MessageFramer
   /// The content-type of requests that no interceptor has changed.
   private let contentType: String
-  /// The headers of a request with that content-type, without any of the user's, deadline and compressed body.
+  /// The headers of a request with that content-type, without any of the user's, deadline and compressed body. They stand
+  /// behind the user's.
   private let plainHeaders: Headers
 
   /// - Parameter isUnary: Whether it is for unary calls; else it is for streams of all kinds.
@@ -111,8 +112,15 @@ final class RequestWriter: Sendable {
   private func headers(of request: RequestHead, payload: MessageFramer.Payload?, timeout: Duration?)
     -> Headers
   {
-    if payload?.isCompressed != true, request.headers.isEmpty, request.contentType == self.contentType {
+    if payload?.isCompressed != true, request.contentType == self.contentType,
+      !UserAgent.isSet(in: request.headers)
+    {
       var headers = self.plainHeaders
+      if !request.headers.isEmpty {
+        headers = request.headers
+        headers.reserveCapacity(headers.count + self.plainHeaders.count + 1)
+        headers.append(contentsOf: self.plainHeaders)
+      }
       if let timeout { headers.append(self.wire.timeoutField(timeout)) }
       return headers
     }

@@ -19,8 +19,15 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   private var outerRunner: Mailbox<Void>?
   private var onResult: (@Sendable (StreamResult<Output>) -> Void)?
 
+  /// The interceptors' parts in the chains, until the request has passed the call hooks.
+  private var messageParts: [StreamChain<Input, Output>.Part] = []
+  private var byteParts: [StreamChain<ByteBuffer, ByteBuffer>.Part] = []
   private var messageChain: StreamChain<Input, Output>?
   private var byteChain: StreamChain<ByteBuffer, ByteBuffer>?
+  /// What the call hooks are told at the end.
+  private var receivedHeaders = Headers()
+  private var sentCount = 0
+  private var receivedCount = 0
 
   /// Whether any interceptor has hooks.
   private var hasChains: Bool { self.messageChain != nil || self.byteChain != nil }
@@ -56,11 +63,17 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     let ended = ConnectError.streamEnded(self.method)
     let byteChain = self.byteChain
     let messageChain = self.messageChain
+    let callHooks = self.takeWaitingHooks()
+    var outcome = self.outcome(.failed(error))
+    self.addExchanges(to: &outcome)
+    let end = outcome
     let outerRunner = self.outerRunner
     let outgoing = self.outgoing
     self.executor.execute {
       byteChain?.terminate(with: error)
       messageChain?.terminate(with: error)
+      var outcome = end
+      callHooks.pass(&outcome)
       byteChain?.release()
       messageChain?.release()
       outerRunner?.post(.success(()))
@@ -106,6 +119,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     else { return nil }
     self.isPumping = true
     let message = self.passUp(bytes)
+    if message != nil { self.receivedCount += 1 }
     self.isPumping = false
     if self.mustPumpAgain { self.pump() }
     return message
@@ -140,6 +154,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
       !self.isPumping, let exchange = self.exchange, !exchange.isOver, exchange.hasRoom, self.isStraight
     else { return false }
     self.isPumping = true
+    self.sentCount += 1
     self.passDown(message)
     self.isPumping = false
     if self.mustPumpAgain { self.pump() }
@@ -170,13 +185,12 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   // MARK: Start
 
-  override func begin() {
-    if !self.interceptors.isEmpty { self.resolveInterceptors() }
-    guard !self.isOver else {
-      self.release()
-      return
-    }
-    let head = HTTPRequest(head: self.makeRequestHead(), message: ())
+  override func send(_ head: RequestHead) {
+    if !self.byteParts.isEmpty { self.byteChain = self.makeByteChain(self.byteParts) }
+    if !self.messageParts.isEmpty { self.messageChain = self.makeMessageChain(self.messageParts) }
+    self.messageParts = []
+    self.byteParts = []
+    let head = HTTPRequest(head: head, message: ())
     // What hooks do goes on when they have returned, and nothing that was bound around them is bound any more.
     self.isPumping = true
     if let chain = self.messageChain { chain.start(head) } else { self.encode(.head(head)) }
@@ -184,25 +198,20 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     self.pump()
   }
 
-  private func resolveInterceptors() {
-    var messageParts: [StreamChain<Input, Output>.Part] = []
-    var byteParts: [StreamChain<ByteBuffer, ByteBuffer>.Part] = []
-    let spec = self.spec
-    for interceptor in self.interceptors {
-      if let form = interceptor.asyncStreamForm {
-        messageParts.append(
-          .async { request, next in
-            try await form.interceptStream(request, method: spec, next: StreamNext(next))
-          }
-        )
-      }
-      let messageHooks = interceptor.streamMessageFunction(spec)
-      if !messageHooks.isEmpty { messageParts.append(.hooks(messageHooks)) }
-      let byteHooks = interceptor.streamFunction()
-      if !byteHooks.isEmpty { byteParts.append(.hooks(byteHooks)) }
+  override func addHooks(of interceptor: any Interceptor, _ interceptorCount: Int) {
+    if let form = interceptor.asyncStreamForm {
+      let spec = self.spec
+      self.messageParts.append(
+        .async { request, next in
+          try await form.interceptStream(request, method: spec, next: StreamNext(next))
+        }
+      )
     }
-    if !byteParts.isEmpty { self.byteChain = self.makeByteChain(byteParts) }
-    if !messageParts.isEmpty { self.messageChain = self.makeMessageChain(messageParts) }
+    let messageHooks = interceptor.streamMessageFunction(self.spec)
+    if !messageHooks.isEmpty { self.messageParts.append(.hooks(messageHooks)) }
+    let byteHooks = interceptor.streamFunction()
+    if !byteHooks.isEmpty { self.byteParts.append(.hooks(byteHooks)) }
+    if let function = byteHooks.responseMetricsFunction { self.addMetricsHook(function) }
   }
 
   private func makeMessageChain(_ parts: [StreamChain<Input, Output>.Part]) -> StreamChain<Input, Output> {
@@ -328,8 +337,11 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   }
 
   private func deliver(_ result: StreamResult<Output>) {
-    if case .complete = result {
-      self.complete(with: result)
+    switch result {
+    case .headers(let headers): self.receivedHeaders = headers
+    case .message: self.receivedCount += 1
+    case .complete:
+      self.finish(with: result)
       return
     }
     if self.demand != Int.max { self.demand -= 1 }
@@ -346,8 +358,6 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   override func run(_ job: Job) {
     if let runner = self.outerRunner { runner.run(job) } else { super.run(job) }
   }
-
-  override var metricsHooks: MetricsHooks? { self.byteChain?.metricsHooks }
 
   // MARK: Movement
 
@@ -376,7 +386,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
       hasMoved = true
     }
     if !self.isOver, self.demand > 0, let end = self.pendingEnd {
-      self.complete(with: end)
+      self.finish(with: end)
     }
     return hasMoved
   }
@@ -401,6 +411,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
           completion(.streamEnded(self.method))
           continue
         }
+        self.sentCount += 1
         if let chain = self.messageChain { chain.send(message) } else { self.encode(.message(message)) }
         completion(nil)
       case .end:
@@ -412,6 +423,33 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   // MARK: End
 
+  /// Takes the end that has passed all message hooks.
+  private func finish(with end: StreamResult<Output>) {
+    guard self.hasWaitingHooks, !self.isOver else {
+      self.complete(with: end)
+      return
+    }
+    var outcome = self.outcome(end)
+    let isChanged = self.passUp(&outcome)
+    self.complete(
+      with: isChanged
+        ? .complete(code: outcome.code, error: outcome.error, trailers: outcome.trailers) : end
+    )
+  }
+
+  override func complete(with error: ConnectError) {
+    self.complete(with: .failed(error))
+  }
+
+  /// What call hooks are told of an end.
+  private func outcome(_ end: StreamResult<Output>) -> CallOutcome {
+    guard case .complete(let code, let error, let trailers) = end else { return CallOutcome() }
+    var outcome = CallOutcome(code: code, headers: self.receivedHeaders, trailers: trailers, error: error)
+    outcome.messagesSent = self.sentCount
+    outcome.messagesReceived = self.receivedCount
+    return outcome
+  }
+
   private func complete(with end: StreamResult<Output>) {
     guard self.markOver() else { return }
     let onResult = self.onResult
@@ -421,9 +459,15 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
 
   override func fail(with error: ConnectError) {
     var error = error
-    if self.messageChain?.holdsHead == true || self.byteChain?.holdsHead == true { error.isUnsent = true }
+    if self.isAtCallHook || self.messageChain?.holdsHead == true || self.byteChain?.holdsHead == true {
+      error.isUnsent = true
+    }
     self.byteChain?.terminate(with: error)
     self.messageChain?.terminate(with: error)
+    if self.hasWaitingHooks {
+      var outcome = self.outcome(.failed(error))
+      _ = self.passUp(&outcome)
+    }
     self.complete(with: .failed(error))
   }
 
@@ -432,6 +476,8 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     self.byteChain?.release()
     self.messageChain = nil
     self.byteChain = nil
+    self.messageParts = []
+    self.byteParts = []
     self.pendingEnd = nil
     self.outerRunner?.post(.success(()))
     let outgoing = self.outgoing

@@ -12,13 +12,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   /// Runs async interceptors where the call was made, if there is a completion handler.
   private var detachedRunner: Mailbox<Void>?
 
-  /// What the waiting task is to do next.
-  private enum Wakeup: Sendable {
-    case run(Job)
-    case finish
-  }
-
-  private var waitingTask: UnsafeContinuation<Wakeup, Never>?
+  private var waitingTask: UnsafeContinuation<UnaryCallWakeup, Never>?
   private var jobs: [Job] = []
   /// The outcome for the waiting task.
   private var outcome: ResponseMessage<Output>?
@@ -54,10 +48,16 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     let error = ConnectError.abandoned(self.method)
     let byteChain = self.byteChain
     let messageChain = self.messageChain
+    let callHooks = self.takeWaitingHooks()
+    var outcome = CallOutcome(ResponseMessage<Output>(error: error))
+    self.addExchanges(to: &outcome)
+    let end = outcome
     let detachedRunner = self.detachedRunner
     self.executor.execute {
       byteChain?.terminate(with: error)
       messageChain?.terminate(with: error)
+      var outcome = end
+      callHooks.pass(&outcome)
       byteChain?.release()
       messageChain?.release()
       detachedRunner?.post(.success(()))
@@ -69,7 +69,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   /// Starts the call and waits for its outcome. To be called once, by one task.
   func response() async -> ResponseMessage<Output> {
-    var wakeup = await withUnsafeContinuation { continuation in
+    var wakeup: UnaryCallWakeup = await withUnsafeContinuation { continuation in
       if self.executor.isCurrent {
         self.start(waking: continuation)
       } else {
@@ -86,15 +86,15 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     return self.outcome.take() ?? ResponseMessage(error: .abandoned(self.method))
   }
 
-  private func start(waking continuation: UnsafeContinuation<Wakeup, Never>) {
+  private func start(waking continuation: UnsafeContinuation<UnaryCallWakeup, Never>) {
     self.startOnExecutor()
     self.wait(continuation)
   }
 
-  private func wait(_ continuation: UnsafeContinuation<Wakeup, Never>) {
+  private func wait(_ continuation: UnsafeContinuation<UnaryCallWakeup, Never>) {
     if !self.jobs.isEmpty {
       continuation.resume(returning: .run(self.jobs.removeFirst()))
-    } else if self.outcome != nil {
+    } else if self.isOver {
       continuation.resume(returning: .finish)
     } else {
       self.waitingTask = continuation
@@ -113,17 +113,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   // MARK: Down
 
-  override func begin() {
-    let head = self.makeRequestHead()
-    guard !self.interceptors.isEmpty else {
-      self.send(self.input, head)
-      return
-    }
-    self.resolveInterceptors()
-    guard !self.isOver else {
-      self.release()
-      return
-    }
+  override func send(_ head: RequestHead) {
     if let chain = self.messageChain {
       chain.start(HTTPRequest(head: head, message: self.input))
     } else {
@@ -131,27 +121,30 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     }
   }
 
-  private func resolveInterceptors() {
-    var messageStages: [UnaryMessageChain<Input, Output>.Stage] = []
-    var byteStages: [UnaryByteChain.Stage] = []
-    let spec = self.spec
-    for interceptor in self.interceptors {
-      if let form = interceptor.asyncUnaryForm {
-        messageStages.append(
-          .async { request, next in
-            try await form.interceptUnary(request, method: spec, next: UnaryNext(next))
-          }
-        )
-      }
-      let messageHooks = interceptor.unaryMessageFunction(spec)
-      if !messageHooks.isEmpty { messageStages.append(.hooks(messageHooks)) }
-      let byteHooks = interceptor.unaryFunction()
-      if !byteHooks.isEmpty { byteStages.append(.hooks(byteHooks)) }
+  override func addHooks(of interceptor: any Interceptor, _ interceptorCount: Int) {
+    if let form = interceptor.asyncUnaryForm {
+      let spec = self.spec
+      self.addMessageStage(
+        .async { request, next in
+          try await form.interceptUnary(request, method: spec, next: UnaryNext(next))
+        },
+        interceptorCount
+      )
     }
-    if !messageStages.isEmpty {
-      self.messageChain = UnaryMessageChain(call: self, stages: messageStages)
-    }
-    if !byteStages.isEmpty { self.byteChain = UnaryByteChain(call: self, stages: byteStages) }
+    let messageHooks = interceptor.unaryMessageFunction(self.spec)
+    if !messageHooks.isEmpty { self.addMessageStage(.hooks(messageHooks), interceptorCount) }
+    let byteHooks = interceptor.unaryFunction()
+    guard !byteHooks.isEmpty else { return }
+    let chain = self.byteChain ?? UnaryByteChain(call: self, capacity: interceptorCount)
+    self.byteChain = chain
+    if let function = byteHooks.responseMetricsFunction { self.addMetricsHook(function) }
+    chain.append(.hooks(consume byteHooks))
+  }
+
+  private func addMessageStage(_ stage: UnaryMessageChain<Input, Output>.Stage, _ capacity: Int) {
+    let chain = self.messageChain ?? UnaryMessageChain(call: self, capacity: capacity)
+    self.messageChain = chain
+    chain.append(stage)
   }
 
   /// Encodes the message and sends the request on.
@@ -219,6 +212,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     guard let collected = hedge.outcome(of: exchange) else { return }
     let response = self.makeResponse(collected, head: exchange.head)
     guard !hedge.goesOn(after: response, to: exchange) else { return }
+    self.note(exchange)
     self.dropExchange()
     if let chain = self.byteChain { chain.receive(response) } else { self.receiveBytes(response) }
   }
@@ -244,22 +238,14 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     return response
   }
 
-  override var metricsHooks: MetricsHooks? { self.byteChain?.metricsHooks }
-
   override func receiveBytes(_ response: HTTPResponse) {
     if let error = response.error {
-      self.pass(
-        ResponseMessage(
-          code: error.code,
-          headers: response.headers,
-          result: .failure(error),
-          trailers: response.trailers
-        )
-      )
+      self.pass(error, headers: response.headers, trailers: response.trailers)
       return
     }
     if response.httpStatus == 304, response.message.readableBytes == 0 {
-      self.pass(ResponseMessage(error: .unansweredNotModified(response), headers: response.headers))
+      let error = ConnectError.unansweredNotModified(response)
+      self.pass(error, headers: response.headers, trailers: error.metadata)
       return
     }
     self.decode(
@@ -281,23 +267,45 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
         error.metadata = headers
         error.metadata.append(contentsOf: trailers)
       }
-      self.pass(
-        ResponseMessage(code: error.code, headers: headers, result: .failure(error), trailers: trailers)
-      )
+      self.pass(error, headers: headers, trailers: trailers)
       return
     }
     self.pass(ResponseMessage(message: message, headers: headers, trailers: trailers))
   }
 
+  /// Out of line, so that only calls that fail look up the types of an error's response.
+  @inline(never)
+  private func pass(_ error: ConnectError, headers: Headers = Headers(), trailers: Headers) {
+    self.pass(
+      ResponseMessage(code: error.code, headers: headers, result: .failure(error), trailers: trailers)
+    )
+  }
+
   private func pass(_ response: ResponseMessage<Output>) {
-    if let chain = self.messageChain { chain.receive(response) } else { self.complete(with: response) }
+    if let chain = self.messageChain { chain.receive(response) } else { self.finish(with: response) }
+  }
+
+  /// Takes the response that has passed all message hooks.
+  func finish(with response: ResponseMessage<Output>) {
+    guard self.hasWaitingHooks else {
+      self.complete(with: response)
+      return
+    }
+    var outcome = CallOutcome(response)
+    let isChanged = self.passUp(&outcome)
+    self.complete(with: isChanged ? response.with(outcome) : response)
+  }
+
+  override func complete(with error: ConnectError) {
+    self.complete(with: ResponseMessage(error: error))
   }
 
   // MARK: End
 
-  func complete(with response: ResponseMessage<Output>) {
+  private func complete(with response: ResponseMessage<Output>) {
     guard self.markOver() else { return }
-    if let completion = self.completion.take() {
+    if let completion = self.completion {
+      self.completion = nil
       self.detachedRunner?.post(.success(()))
       completion(response)
     } else {
@@ -308,12 +316,19 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   override func fail(with error: ConnectError) {
     var error = error
-    if self.messageChain?.holdsRequest == true || self.byteChain?.holdsRequest == true {
+    if self.isAtCallHook || self.messageChain?.holdsRequest == true
+      || self.byteChain?.holdsRequest == true
+    {
       error.isUnsent = true
     }
     self.byteChain?.terminate(with: error)
     self.messageChain?.terminate(with: error)
-    self.complete(with: ResponseMessage(error: error))
+    let response = ResponseMessage<Output>(error: error)
+    if self.hasWaitingHooks {
+      var outcome = CallOutcome(response)
+      _ = self.passUp(&outcome)
+    }
+    self.complete(with: response)
   }
 
   override func dropExchange() {
@@ -336,5 +351,33 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.byteChain?.release()
     self.messageChain = nil
     self.byteChain = nil
+  }
+}
+
+/// What the task that waits for a unary call is to do next. Outside of the call, which is generic: types in it are looked up
+/// at run time.
+private enum UnaryCallWakeup: Sendable {
+  case run(Job)
+  case finish
+}
+
+extension CallOutcome {
+  fileprivate init<Output>(_ response: ResponseMessage<Output>) {
+    let error = response.code == .ok ? nil : response.error
+    self.init(code: response.code, headers: response.headers, trailers: response.trailers, error: error)
+    self.messagesSent = 1
+    if error == nil { self.messagesReceived = 1 }
+  }
+}
+
+extension ResponseMessage {
+  /// The response with what hooks have made of the call's outcome.
+  fileprivate func with(_ outcome: CallOutcome) -> ResponseMessage {
+    ResponseMessage(
+      code: outcome.code,
+      headers: outcome.headers,
+      result: outcome.error.map { .failure($0) } ?? self.result,
+      trailers: outcome.trailers
+    )
   }
 }

@@ -106,23 +106,8 @@ public final class ProtocolClient: Sendable {
 
   /// New interceptors for a call, outermost first.
   func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
-    let interceptors = self.listedInterceptors(for: method, options: options)
+    let interceptors = self.config.makeInterceptors(for: method, options: options)
     return options.arrangement.map { $0(interceptors) } ?? interceptors
-  }
-
-  private func listedInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
-    guard
-      !self.config.interceptors.isEmpty || self.config.methodInterceptors != nil
-        || !options.interceptors.isEmpty
-    else { return [] }
-    var interceptors: [any Interceptor] = []
-    interceptors.reserveCapacity(self.config.interceptors.count + options.interceptors.count)
-    for factory in self.config.interceptors { interceptors.append(factory(self.config)) }
-    if let provider = self.config.methodInterceptors {
-      for factory in provider(method) { interceptors.append(factory(self.config)) }
-    }
-    for factory in options.interceptors { interceptors.append(factory(self.config)) }
-    return interceptors
   }
 
   /// How a unary call hedges; nil if it does not.

@@ -113,3 +113,25 @@ extension ProtocolClientConfig {
     public static var defaults: Retries { Retries() }
   }
 }
+
+extension ProtocolClientConfig {
+  /// New interceptors for a call, outermost first.
+  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
+    guard
+      !self.interceptors.isEmpty || self.methodInterceptors != nil || !options.interceptors.isEmpty
+    else { return [] }
+    var interceptors: [any Interceptor] = []
+    interceptors.reserveCapacity(self.interceptors.count + options.interceptors.count)
+    self.append(self.interceptors, to: &interceptors)
+    if let provider = self.methodInterceptors { self.append(provider(method), to: &interceptors) }
+    self.append(options.interceptors, to: &interceptors)
+    return interceptors
+  }
+
+  private func append(_ factories: [InterceptorFactory], to interceptors: inout [any Interceptor]) {
+    for factory in factories {
+      let interceptor = factory(self)
+      if type(of: interceptor) != NoInterceptor.self { interceptors.append(interceptor) }
+    }
+  }
+}

@@ -2,22 +2,53 @@
 ///
 /// It describes an error that the server sent as well as one that the client found (a timeout, a refused
 /// connection, bytes that do not decode). `code` says what to do about it, `message` is for people.
+///
+/// A copy costs one reference; what a copy changes is its own.
 public struct ConnectError: Swift.Error, Sendable {
-  public var code: Code
+  private var storage: Storage
+
+  public var code: Code {
+    get { self.storage.code }
+    set { self.unique.code = newValue }
+  }
+
   /// An explanation for people; may be absent when the server sent none.
-  public var message: String?
+  public var message: String? {
+    get { self.storage.message }
+    _modify { yield &self.unique.message }
+  }
+
   /// The cause, where there is one: the error of a codec, a socket, TLS, or user code.
-  public var exception: (any Swift.Error)?
+  public var exception: (any Swift.Error)? {
+    get { self.storage.exception }
+    set { self.unique.exception = newValue }
+  }
+
   /// Typed details that the server attached; see ``unpackedDetails(_:)``.
-  public var details: [Detail]
+  public var details: [Detail] {
+    get { self.storage.details }
+    _modify { yield &self.unique.details }
+  }
+
   /// The response's headers and trailers, as far as they arrived.
-  public var metadata: Headers
+  public var metadata: Headers {
+    get { self.storage.metadata }
+    _modify { yield &self.unique.metadata }
+  }
+
   /// The HTTP status of the response, if one arrived.
-  public var httpStatus: Int?
+  public var httpStatus: Int? {
+    get { self.storage.httpStatus }
+    set { self.unique.httpStatus = newValue }
+  }
+
   /// Whether the request of the attempt that failed is known not to have left the interceptors: one of them failed it, or
   /// the call ended while one held it. Then the error says nothing about the server. Earlier attempts of the call may have
   /// been sent.
-  public var isUnsent = false
+  public var isUnsent: Bool {
+    get { self.storage.isUnsent }
+    set { self.unique.isUnsent = newValue }
+  }
 
   public init(
     code: Code,
@@ -27,12 +58,43 @@ public struct ConnectError: Swift.Error, Sendable {
     metadata: Headers = Headers(),
     httpStatus: Int? = nil
   ) {
-    self.code = code
-    self.message = message
-    self.exception = exception
-    self.details = details
-    self.metadata = metadata
-    self.httpStatus = httpStatus
+    self.storage = Storage(code: code, message: message, exception: exception)
+    self.storage.details = details
+    self.storage.metadata = metadata
+    self.storage.httpStatus = httpStatus
+  }
+
+  /// What may be changed, since nobody else has it.
+  private var unique: Storage {
+    mutating get {
+      if !isKnownUniquelyReferenced(&self.storage) { self.storage = Storage(copying: self.storage) }
+      return self.storage
+    }
+  }
+
+  /// `@unchecked Sendable`: changed only where the error that is changed holds the one reference.
+  private final class Storage: @unchecked Sendable {
+    var code: Code
+    var message: String?
+    var exception: (any Swift.Error)?
+    var details: [Detail] = []
+    var metadata = Headers()
+    var httpStatus: Int?
+    var isUnsent = false
+
+    init(code: Code, message: String?, exception: (any Swift.Error)?) {
+      self.code = code
+      self.message = message
+      self.exception = exception
+    }
+
+    convenience init(copying other: Storage) {
+      self.init(code: other.code, message: other.message, exception: other.exception)
+      self.details = other.details
+      self.metadata = other.metadata
+      self.httpStatus = other.httpStatus
+      self.isUnsent = other.isUnsent
+    }
   }
 }
 

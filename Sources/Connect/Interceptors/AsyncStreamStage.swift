@@ -352,7 +352,7 @@ extension AsyncStreamStage {
 
 extension AsyncStreamStage {
   /// The stage's place in the lane down.
-  final class RequestSide: LaneStage<RequestPart<RequestMessage>, StreamDataVerb<RequestMessage>>,
+  final class RequestSide: LaneStage<RequestPart<RequestMessage>>,
     @unchecked Sendable
   {
     private unowned let stage: AsyncStreamStage
@@ -370,7 +370,7 @@ extension AsyncStreamStage {
   }
 
   /// The stage's place in the lane up.
-  final class ResultSide: LaneStage<Result, StreamResultVerb<ResponseMessage>>, @unchecked Sendable {
+  final class ResultSide: LaneStage<Result>, @unchecked Sendable {
     private unowned let stage: AsyncStreamStage
 
     init(_ stage: AsyncStreamStage) { self.stage = stage }

@@ -1,70 +1,67 @@
-/// How a visit of a hook stands when the hook has returned.
-enum HookOutcome {
-  /// What the hook has done is to be had from ``HookOwner/takeVerb()``.
-  case done
-  case waiting
-  /// It was ended with ``HookOwner/abandon()``, or another one has begun.
-  case abandoned
-}
-
 /// Whose hooks they are that proceed. Confined to the call's executor.
 ///
 /// A hook that proceeds before it returns has its value handed on when it has returned. So hooks do not stand on each
 /// other's stack, and what was bound around one is not bound around what follows.
-class HookOwner<Verb: Sendable>: @unchecked Sendable {
+///
+/// Its variables are read and written at once, never for longer, so that exclusive access need not be enforced.
+class HookOwner: @unchecked Sendable {
   /// The visit for which a hook is being called right now; ``noVisit`` if none is.
-  private var visiting = HookOwner.noVisit
-  /// What the hook has done in it. Memory of its own, since an optional would be looked up as a type each time.
-  private let slot = UnsafeMutablePointer<Verb>.allocate(capacity: 1)
-  private var isSlotFull = false
+  @exclusivity(unchecked) private var visiting = HookOwner.noVisit
+  /// Where what the hook does in it goes: memory for one verb.
+  @exclusivity(unchecked) private var slot: UnsafeMutableRawPointer?
+  @exclusivity(unchecked) private var isSlotFull = false
 
-  deinit {
-    self.empty()
-    self.slot.deallocate()
-  }
-
-  private func empty() {
-    guard self.isSlotFull else { return }
-    self.isSlotFull = false
-    self.slot.deinitialize(count: 1)
-  }
-
-  /// A hook is going to be called.
+  /// Calls a hook.
+  ///
+  /// - Parameters:
+  ///   - visit: Its number.
+  ///   - hook: Calls it with a `proceed` of that number.
+  ///   - did: Called if it has proceeded before it has returned. Not called if the visit was abandoned meanwhile, by
+  ///     ``abandon()`` or because another one has begun.
+  ///   - waits: Called if it has returned and not proceeded.
+  /// - Returns: What `did` has returned, or nil.
   @inline(__always)
-  final func begin(_ visit: Int) {
-    self.empty()
-    self.visiting = visit
-  }
-
-  /// The hook has returned.
-  @inline(__always)
-  final func end(_ visit: Int) -> HookOutcome {
-    guard self.visiting == visit else { return .abandoned }
-    self.visiting = Self.noVisit
-    return self.isSlotFull ? .done : .waiting
-  }
-
-  /// What the hook has done. Only to be called after ``end(_:)`` has said that it is done.
-  @inline(__always)
-  final func takeVerb() -> Verb {
-    self.isSlotFull = false
-    return self.slot.move()
+  final func visit<Verb: Sendable, Result>(
+    _ visit: Int,
+    _ hook: () -> Void,
+    did: (consuming Verb) -> Result?,
+    waits: () -> Void
+  ) -> Result? {
+    withUnsafeTemporaryAllocation(of: Verb.self, capacity: 1) { memory in
+      // A visit around this one, which is abandoned now, may have a full slot.
+      let wasSlotFull = self.isSlotFull
+      self.visiting = visit
+      self.slot = UnsafeMutableRawPointer(memory.baseAddress)
+      self.isSlotFull = false
+      hook()
+      let isSlotFull = self.isSlotFull
+      self.isSlotFull = wasSlotFull
+      guard self.visiting == visit else {
+        if isSlotFull { memory.deinitializeElement(at: 0) }
+        return nil
+      }
+      self.visiting = Self.noVisit
+      guard isSlotFull else {
+        waits()
+        return nil
+      }
+      return did(memory.moveElement(from: 0))
+    }
   }
 
   /// Nothing that the hook does in the present visit counts any more.
   final func abandon() {
     self.visiting = Self.noVisit
-    self.empty()
   }
 
-  final func hook(_ visit: Int, did verb: consuming Verb) {
-    if visit != self.visiting {
-      self.goOn(visit, with: verb)
-    } else if self.isSlotFull {
-      self.goOn(Self.noVisit, with: verb)
-    } else {
-      self.slot.initialize(to: verb)
+  /// - Parameter verb: Of the type that the visit was begun with.
+  final func hook<Verb: Sendable>(_ visit: Int, did verb: consuming Verb) {
+    if visit == self.visiting, !self.isSlotFull, let slot = self.slot {
+      slot.initializeMemory(as: Verb.self, to: verb)
       self.isSlotFull = true
+    } else {
+      let visit = visit == self.visiting ? Self.noVisit : visit
+      withUnsafePointer(to: verb) { self.goOn(visit, with: UnsafeRawPointer($0)) }
     }
   }
 
@@ -72,18 +69,20 @@ class HookOwner<Verb: Sendable>: @unchecked Sendable {
   static var noVisit: Int { -1 }
 
   /// A hook has proceeded after it had returned. Once more, if the visit is over.
-  func goOn(_ visit: Int, with verb: consuming Verb) {}
+  ///
+  /// - Parameter verb: What it does, of the type that the visit was begun with. To be copied.
+  func goOn(_ visit: Int, with verb: UnsafeRawPointer) {}
 }
 
 /// Gives what a hook does to a closure.
-final class ClosureHookOwner<Verb: Sendable>: HookOwner<Verb>, @unchecked Sendable {
+final class ClosureHookOwner<Verb: Sendable>: HookOwner, @unchecked Sendable {
   private let body: @Sendable (Verb) -> Void
 
   init(_ body: @escaping @Sendable (Verb) -> Void) {
     self.body = body
   }
 
-  override func goOn(_ visit: Int, with verb: consuming Verb) {
-    self.body(verb)
+  override func goOn(_ visit: Int, with verb: UnsafeRawPointer) {
+    self.body(verb.assumingMemoryBound(to: Verb.self).pointee)
   }
 }

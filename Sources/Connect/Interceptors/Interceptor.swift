@@ -3,13 +3,17 @@
 /// An interceptor is made by an ``InterceptorFactory``, anew for each call, so it may keep the call's state in
 /// itself, also across retries. Its hooks run one at a time on the call's executor.
 ///
-/// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are two levels: *message
-/// hooks* see the method's own types, *byte hooks* the encoded message and the HTTP request. On the way down,
-/// all message hooks come before all byte hooks; on the way up after them.
+/// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are three levels: *call hooks* see
+/// the call as a whole and nothing of its messages, *message hooks* the method's own types, *byte hooks* the encoded
+/// message and the HTTP request. On the way down, all call hooks come before all message hooks, and those before all byte
+/// hooks; on the way up the other way round.
 ///
 /// All hooks are absent by default. An interceptor can also be written with `async` functions, see
 /// ``AsyncUnaryInterceptor`` and ``AsyncStreamInterceptor``.
 public protocol Interceptor {
+  /// Call hooks, for unary calls and streams alike. Asked once per call, before any other function is asked for.
+  func callFunction(_ method: MethodInfo) -> CallFunction
+
   /// Byte hooks for unary calls. Asked once per call.
   func unaryFunction() -> UnaryFunction
 
@@ -38,6 +42,8 @@ public protocol Interceptor {
 public typealias InterceptorFactory = @Sendable (ProtocolClientConfig) -> any Interceptor
 
 extension Interceptor {
+  public func callFunction(_ method: MethodInfo) -> CallFunction { CallFunction() }
+
   public func unaryFunction() -> UnaryFunction { UnaryFunction() }
 
   public func streamFunction() -> StreamFunction { StreamFunction() }
@@ -56,4 +62,9 @@ extension Interceptor {
 
   public var asyncUnaryForm: (any AsyncUnaryInterceptor)? { nil }
   public var asyncStreamForm: (any AsyncStreamInterceptor)? { nil }
+}
+
+/// An interceptor without hooks, for factories that have nothing to do for a call. It is left out, and costs nothing.
+public struct NoInterceptor: Interceptor {
+  public init() {}
 }

@@ -1,5 +1,5 @@
 /// One hook's place in a ``Lane``: takes values in order and gives them on in the same order.
-class LaneStage<Element, Verb: Sendable>: HookOwner<Verb>, @unchecked Sendable {
+class LaneStage<Element>: HookOwner, @unchecked Sendable {
   private var nextID = 0
 
   /// A number for a value, which is never used again.
@@ -29,8 +29,8 @@ class LaneStage<Element, Verb: Sendable>: HookOwner<Verb>, @unchecked Sendable {
 /// the source.
 ///
 /// Confined to the call's executor.
-final class Lane<Element, Verb: Sendable> {
-  typealias Stage = LaneStage<Element, Verb>
+final class Lane<Element> {
+  typealias Stage = LaneStage<Element>
 
   /// In the direction of the flow.
   private let stages: [Stage]

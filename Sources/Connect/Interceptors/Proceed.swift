@@ -9,7 +9,7 @@
 /// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
-  private let owner: HookOwner<Verb>
+  private let owner: HookOwner
   private let visit: Int
   /// Kept so that the call ends when the last one who could go on with it is gone.
   private let call: Call?
@@ -26,7 +26,7 @@ public struct Proceed<Verb: Sendable>: Sendable {
   }
 
   /// For a visit of a hook, by its number.
-  init(_ owner: HookOwner<Verb>, visit: Int, of call: Call) {
+  init(_ owner: HookOwner, visit: Int, of call: Call) {
     self.owner = owner
     self.visit = visit
     self.call = call
@@ -35,14 +35,17 @@ public struct Proceed<Verb: Sendable>: Sendable {
 
   /// Goes on as `verb` says, for hooks around other hooks, which pass on what those proceeded with.
   public func send(_ verb: consuming Verb) {
-    guard let call = self.call, !call.isOnExecutor else {
+    if self.call?.isOnExecutor ?? true {
       self.owner.hook(self.visit, did: verb)
-      return
+    } else {
+      self.hop(verb)
     }
-    let verb = verb
+  }
+
+  private func hop(_ verb: Verb) {
     let owner = self.owner
     let visit = self.visit
-    call.hop { owner.hook(visit, did: verb) }
+    self.call?.hop { owner.hook(visit, did: verb) }
   }
 }
 

@@ -2,7 +2,7 @@
 ///
 /// Messages wait until the hook for the head has proceeded. Confined to the call's executor.
 final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>: LaneStage<
-  RequestPart<RequestMessage>, StreamDataVerb<RequestMessage>
+  RequestPart<RequestMessage>
 >, @unchecked Sendable
 {
   typealias Hooks = StreamHooks<RequestMessage, ResponseMessage>
@@ -99,20 +99,15 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
     _ function: (RequestMessage, Hooks.DataProceed) -> Void
   ) -> RequestMessage? {
     let id = self.takeID()
-    self.begin(id)
-    self.call(function, with: message, id)
-    switch self.end(id) {
-    case .done: break
-    case .waiting:
+    return self.visit(id) {
+      self.call(function, with: message, id)
+    } did: { (verb: consuming Verb) -> RequestMessage? in
+      switch consume verb {
+      case .proceed(let passed): passed
+      case .drop: nil
+      }
+    } waits: {
       self.window.appendWaiting(.message(message), as: id)
-      return nil
-    case .abandoned:
-      // A new attempt has begun, or the call is over.
-      return nil
-    }
-    switch self.takeVerb() {
-    case .proceed(let passed): return passed
-    case .drop: return nil
     }
   }
 
@@ -129,7 +124,7 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
     with message: RequestMessage,
     _ id: Int
   ) {
-    let proceed = Proceed(self, visit: id, of: self.call)
+    let proceed = Proceed<Verb>(self, visit: id, of: self.call)
     if let inheritance = self.inheritance {
       inheritance.bind(nil) { function(message, proceed) }
     } else {
@@ -160,12 +155,12 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
     }
   }
 
-  override func goOn(_ id: Int, with verb: consuming Verb) {
+  override func goOn(_ id: Int, with verb: UnsafeRawPointer) {
     guard self.window.waiting(id) != nil else {
       self.call.logIgnored("stream data hook \(self.index)")
       return
     }
-    switch consume verb {
+    switch verb.assumingMemoryBound(to: Verb.self).pointee {
     case .proceed(let message): self.window.resolve(id, with: .message(message))
     case .drop: self.window.resolve(id, with: nil)
     }

@@ -1,6 +1,6 @@
 /// The response side of a closure interceptor in a stream. Confined to the call's executor.
 final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>: LaneStage<
-  StreamResult<ResponseMessage>, StreamResultVerb<ResponseMessage>
+  StreamResult<ResponseMessage>
 >, @unchecked Sendable
 {
   typealias Hooks = StreamHooks<RequestMessage, ResponseMessage>
@@ -66,27 +66,22 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     -> ResponseMessage?
   {
     let id = self.takeID()
-    self.begin(id)
-    self.call(function, with: message, id)
-    switch self.end(id) {
-    case .done: break
-    case .waiting:
+    return self.visit(id) {
+      self.call(function, with: message, id)
+    } did: { (verb: consuming Verb) -> ResponseMessage? in
+      switch consume verb {
+      case .proceed(.message(let passed)):
+        self.hasPassedOut = true
+        return passed
+      case .drop:
+        return nil
+      case let verb:
+        self.window.appendWaiting(message, as: id)
+        self.result(id, did: verb)
+        return nil
+      }
+    } waits: {
       self.window.appendWaiting(message, as: id)
-      return nil
-    case .abandoned:
-      // A new attempt has begun, or the call is over.
-      return nil
-    }
-    switch self.takeVerb() {
-    case .proceed(.message(let passed)):
-      self.hasPassedOut = true
-      return passed
-    case .drop:
-      return nil
-    case let verb:
-      self.window.appendWaiting(message, as: id)
-      self.goOn(id, with: verb)
-      return nil
     }
   }
 
@@ -99,7 +94,7 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
 
   @inline(__always)
   private func call(_ function: (Element, Hooks.ResultProceed) -> Void, with result: Element, _ id: Int) {
-    let proceed = Proceed(self, visit: id, of: self.call)
+    let proceed = Proceed<Verb>(self, visit: id, of: self.call)
     if let inheritance = self.inheritance {
       inheritance.bind(nil) { function(result, proceed) }
     } else {
@@ -107,7 +102,11 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     }
   }
 
-  override func goOn(_ id: Int, with verb: consuming Verb) {
+  override func goOn(_ id: Int, with verb: UnsafeRawPointer) {
+    self.result(id, did: verb.assumingMemoryBound(to: Verb.self).pointee)
+  }
+
+  private func result(_ id: Int, did verb: consuming Verb) {
     guard let given = self.window.waiting(id) else {
       self.call.logIgnored("stream result hook \(self.index)")
       return

@@ -14,8 +14,8 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
     case async(AsyncBody)
   }
 
-  private typealias DownLane = Lane<RequestPart<RequestMessage>, StreamDataVerb<RequestMessage>>
-  private typealias UpLane = Lane<StreamResult<ResponseMessage>, StreamResultVerb<ResponseMessage>>
+  private typealias DownLane = Lane<RequestPart<RequestMessage>>
+  private typealias UpLane = Lane<StreamResult<ResponseMessage>>
 
   private enum Stage {
     case hooks(
@@ -236,11 +236,6 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
   /// Takes an end that what is below has found, out of order.
   func fail(_ error: ConnectError) {
     self.answer(at: self.stages.count, with: [.failed(error)])
-  }
-
-  /// The hooks for metrics; nil if there are none.
-  var metricsHooks: MetricsHooks? {
-    MetricsHooks(functions: self.hooks.compactMap { $0?.responseMetricsFunction }, call: self.call)
   }
 
   // MARK: Movement

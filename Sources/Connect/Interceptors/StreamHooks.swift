@@ -23,6 +23,7 @@ public struct StreamHooks<RequestMessage: Sendable, ResponseMessage: Sendable> {
   /// only.
   public var responseMetricsFunction: ((HTTPMetrics, Proceed<HTTPMetrics>) -> Void)?
 
+  @inlinable @inline(__always)
   public init(
     requestFunction: ((HTTPRequest<Void>, RequestProceed) -> Void)? = nil,
     requestMessageFunction: ((RequestMessage, DataProceed) -> Void)? = nil,
@@ -35,6 +36,7 @@ public struct StreamHooks<RequestMessage: Sendable, ResponseMessage: Sendable> {
     self.responseMetricsFunction = responseMetricsFunction
   }
 
+  @inline(__always)
   var isEmpty: Bool {
     self.requestFunction == nil && self.requestMessageFunction == nil && self.streamResultFunction == nil
       && self.responseMetricsFunction == nil

@@ -5,30 +5,29 @@
 /// the number of the present visit counts; that is how late and repeated ones are told apart.
 ///
 /// Confined to the call's executor, which makes it `Sendable`.
-///
-/// Response hooks proceed for the chain itself.
-class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<ResponseVerb<Request, Response>>,
-  @unchecked Sendable
-{
+class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unchecked Sendable {
   typealias RequestFunction = (Request, Proceed<RequestVerb<Request, Response>>) -> Void
   typealias ResponseFunction = (Response, Proceed<ResponseVerb<Request, Response>>) -> Void
-  typealias MetricsFunction = MetricsHooks.Function
+  typealias RequestUpdate = (inout Request) throws -> Void
+  typealias ResponseUpdate = (inout Response) -> ResponseDecision
   typealias Next = @Sendable (Request) async throws -> Response
   typealias AsyncBody = @Sendable (Request, @escaping Next) async throws -> Response
 
   struct Stage {
     fileprivate var requestFunction: RequestFunction?
+    fileprivate var requestUpdate: RequestUpdate?
     fileprivate var responseFunction: ResponseFunction?
-    fileprivate var metricsFunction: MetricsFunction?
+    fileprivate var responseUpdate: ResponseUpdate?
     /// Set for an interceptor in its async form, which has no hooks.
     fileprivate var asyncBody: AsyncBody?
 
-    static func hooks<Message>(_ hooks: UnaryHooks<Message, Response>) -> Stage
+    static func hooks<Message>(_ hooks: consuming UnaryHooks<Message, Response>) -> Stage
     where Request == HTTPRequest<Message> {
       Stage(
-        requestFunction: hooks.requestFunction,
-        responseFunction: hooks.responseFunction,
-        metricsFunction: hooks.responseMetricsFunction
+        requestFunction: hooks.requestHook,
+        requestUpdate: hooks.requestUpdate,
+        responseFunction: hooks.responseHook,
+        responseUpdate: hooks.responseUpdate
       )
     }
 
@@ -37,7 +36,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
 
   private enum Position {
     case idle
-    case requestHook(Int, given: RequestHead)
+    case requestHook(Int)
     /// Inside all stages.
     case below
     case responseHook(Int)
@@ -52,25 +51,13 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
   /// Of the call, which may be gone when hooks are told of that.
   private let inheritance: Inheritance?
   private let level: StaticString
-  private var stages: [Stage]
+  private var stages: [Stage] = []
   private var isReleased = false
-  /// For whom request hooks proceed; it holds this chain until that is released.
-  private var requestOwner: RequestOwner?
-
-  private final class RequestOwner: HookOwner<RequestVerb<Request, Response>>,
-    @unchecked Sendable
-  {
-    private let chain: UnaryChain
-
-    init(_ chain: UnaryChain) { self.chain = chain }
-
-    override func goOn(_ visit: Int, with verb: consuming RequestVerb<Request, Response>) {
-      self.chain.requestHook(visit, did: verb)
-    }
-  }
 
   private var position = Position.idle
   private var visit = 0
+  /// What a request hook that has not proceeded yet was given.
+  private var givenHead: RequestHead?
   /// What a response hook that has not proceeded yet was given.
   private var givenResponse: Response?
   private var initialRequest: Request?
@@ -81,11 +68,16 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
   /// new one, which has not got to the stage behind them.
   private var unansweredCount = 0
 
-  init(call: Call, level: StaticString, stages: [Stage]) {
+  init(call: Call, level: StaticString, capacity: Int) {
     self.call = call
     self.inheritance = call.inheritance
     self.level = level
-    self.stages = stages
+    self.stages.reserveCapacity(capacity)
+  }
+
+  /// Adds a stage inside of the others, before the first attempt.
+  func append(_ stage: consuming Stage) {
+    self.stages.append(stage)
   }
 
   // MARK: Around the chain
@@ -107,7 +99,12 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
   }
 
   private func descend(from first: Int, _ request: Request) {
+    var request = request
     for index in first..<max(first, self.stages.count) {
+      if let update = self.stages[index].requestUpdate {
+        guard self.call(update, at: index, with: &request) else { return }
+        continue
+      }
       if let function = self.stages[index].requestFunction {
         self.call(function, at: index, with: request)
         return
@@ -124,21 +121,75 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
   private func call(_ function: RequestFunction, at index: Int, with request: Request) {
     self.visit += 1
     let visit = self.visit
-    self.position = .requestHook(index, given: request.head)
-    let owner = self.requestOwner ?? RequestOwner(self)
-    self.requestOwner = owner
-    let proceed = Proceed(owner, visit: visit, of: self.call)
-    owner.begin(visit)
-    if let inheritance = self.inheritance {
-      inheritance.bind(request.head.context) { function(request, proceed) }
-    } else {
-      function(request, proceed)
+    self.position = .requestHook(index)
+    let proceed = Proceed<RequestVerb<Request, Response>>(self, visit: visit, of: self.call)
+    self.visit(visit) {
+      if let inheritance = self.inheritance {
+        inheritance.bind(request.head.context) { function(request, proceed) }
+      } else {
+        function(request, proceed)
+      }
+    } did: { (verb: consuming RequestVerb<Request, Response>) in
+      self.requestHook(visit, did: verb, given: request.head)
+    } waits: {
+      self.givenHead = request.head
     }
-    if owner.end(visit) == .done { self.requestHook(visit, did: owner.takeVerb()) }
   }
 
-  private func requestHook(_ visit: Int, did verb: consuming RequestVerb<Request, Response>) {
-    guard visit == self.visit, case .requestHook(let index, let given) = self.position else {
+  /// - Returns: Whether the request goes on.
+  private func call(_ update: RequestUpdate, at index: Int, with request: inout Request) -> Bool {
+    self.visit += 1
+    let visit = self.visit
+    self.position = .requestHook(index)
+    let given = request.head
+    do {
+      if let inheritance = self.inheritance {
+        var result = Result<Void, any Error>.success(())
+        inheritance.bind(given.context) {
+          do { try update(&request) } catch { result = .failure(error) }
+        }
+        try result.get()
+      } else {
+        try update(&request)
+      }
+      guard visit == self.visit else { return false }
+      request.complete(from: given)
+      return true
+    } catch {
+      guard visit == self.visit else { return false }
+      var error = ConnectError(error)
+      error.isUnsent = true
+      self.visit += 1
+      self.ascend(from: index - 1, Response(failure: error))
+      return false
+    }
+  }
+
+  override func goOn(_ visit: Int, with verb: UnsafeRawPointer) {
+    switch self.position {
+    case .requestHook where visit == self.visit:
+      self.requestHook(
+        visit,
+        did: verb.assumingMemoryBound(to: RequestVerb<Request, Response>.self).pointee,
+        given: self.givenHead.take()
+      )
+    case .responseHook where visit == self.visit:
+      self.responseHook(
+        visit,
+        did: verb.assumingMemoryBound(to: ResponseVerb<Request, Response>.self).pointee,
+        given: nil
+      )
+    default:
+      self.call.logIgnored("\(self.level) hook")
+    }
+  }
+
+  private func requestHook(
+    _ visit: Int,
+    did verb: consuming RequestVerb<Request, Response>,
+    given: RequestHead?
+  ) {
+    guard visit == self.visit, case .requestHook(let index) = self.position else {
       self.call.logIgnored("\(self.level) request hook")
       return
     }
@@ -165,8 +216,13 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
   }
 
   private func ascend(from last: Int, _ response: Response) {
+    var response = response
     for index in stride(from: last, through: 0, by: -1) {
       self.unansweredCount = min(self.unansweredCount, index)
+      if let update = self.stages[index].responseUpdate {
+        guard self.call(update, at: index, with: &response) else { return }
+        continue
+      }
       if let function = self.stages[index].responseFunction {
         self.call(function, at: index, with: response)
         return
@@ -183,26 +239,42 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
     if !self.isReleased { self.passUp(response) }
   }
 
+  /// - Returns: Whether the response goes on.
+  private func call(_ update: ResponseUpdate, at index: Int, with response: inout Response) -> Bool {
+    self.visit += 1
+    let visit = self.visit
+    self.position = .responseHook(index)
+    let decision = self.tell(update, &response)
+    guard visit == self.visit else { return false }
+    response.makeConsistent()
+    guard case .retry(let delay) = decision else { return true }
+    self.visit += 1
+    return !self.restart(from: index, with: nil, after: delay)
+  }
+
+  private func tell(_ update: ResponseUpdate, _ response: inout Response) -> ResponseDecision {
+    guard let inheritance = self.inheritance else { return update(&response) }
+    var decision = ResponseDecision.proceed
+    inheritance.bind(nil) { decision = update(&response) }
+    return decision
+  }
+
   private func call(_ function: ResponseFunction, at index: Int, with response: Response) {
     self.visit += 1
     let visit = self.visit
     self.position = .responseHook(index)
-    let proceed = Proceed(self, visit: visit, of: self.call)
-    self.begin(visit)
-    if let inheritance = self.inheritance {
-      inheritance.bind(nil) { function(response, proceed) }
-    } else {
-      function(response, proceed)
-    }
-    if self.end(visit) == .done {
-      self.responseHook(visit, did: self.takeVerb(), given: response)
-    } else if visit == self.visit {
+    let proceed = Proceed<ResponseVerb<Request, Response>>(self, visit: visit, of: self.call)
+    self.visit(visit) {
+      if let inheritance = self.inheritance {
+        inheritance.bind(nil) { function(response, proceed) }
+      } else {
+        function(response, proceed)
+      }
+    } did: { (verb: consuming ResponseVerb<Request, Response>) in
+      self.responseHook(visit, did: verb, given: response)
+    } waits: {
       self.givenResponse = response
     }
-  }
-
-  override func goOn(_ visit: Int, with verb: consuming ResponseVerb<Request, Response>) {
-    self.responseHook(visit, did: verb, given: nil)
   }
 
   /// - Parameter given: What the hook was given; nil if that is kept here.
@@ -222,31 +294,31 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
       response.makeConsistent()
       self.ascend(from: index - 1, response)
     case .retry(let request, let delay):
-      guard var request = request ?? self.initialRequest, self.call.takeRetry(after: delay) else {
+      guard self.restart(from: index, with: request, after: delay) else {
         if let given = given ?? kept { self.ascend(from: index - 1, given) }
         return
-      }
-      request.complete(from: self.initialRequest?.head)
-      self.endRuns(inside: -1)
-      self.position = .waitingToRetry
-      self.unansweredCount = index
-      let restarted = request
-      let visit = self.visit
-      self.call.afterDelay(delay) {
-        guard visit == self.visit, case .waitingToRetry = self.position else { return }
-        self.descend(from: 0, restarted)
       }
     }
   }
 
-  // MARK: Metrics
-
-  /// The hooks for metrics; nil if there are none.
-  var metricsHooks: MetricsHooks? {
-    MetricsHooks(
-      functions: self.stages.compactMap(\.metricsFunction),
-      call: self.call
-    )
+  /// Starts a new attempt at the first stage, for the stage at `index`.
+  ///
+  /// - Returns: False if there is to be none.
+  private func restart(from index: Int, with request: Request?, after delay: Duration) -> Bool {
+    guard var request = request ?? self.initialRequest, self.call.takeRetry(after: delay) else {
+      return false
+    }
+    request.complete(from: self.initialRequest?.head)
+    self.endRuns(inside: -1)
+    self.position = .waitingToRetry
+    self.unansweredCount = index
+    let restarted = request
+    let visit = self.visit
+    self.call.afterDelay(delay) {
+      guard visit == self.visit, case .waitingToRetry = self.position else { return }
+      self.descend(from: 0, restarted)
+    }
+    return true
   }
 
   // MARK: End
@@ -263,6 +335,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
   /// Gives up what is going on in this level.
   func reset() {
     self.visit += 1
+    self.givenHead = nil
     self.givenResponse = nil
     self.endRuns(inside: -1)
     self.position = .idle
@@ -274,7 +347,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
     let reached: Int
     switch self.position {
     case .idle, .waitingToRetry: reached = -1
-    case .requestHook(let index, _), .responseHook(let index): reached = index - 1
+    case .requestHook(let index), .responseHook(let index): reached = index - 1
     case .asyncStage(let index): reached = index
     case .below: reached = self.stages.count - 1
     }
@@ -284,6 +357,9 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
     for index in stride(from: last, through: 0, by: -1) {
       if self.stages[index].asyncBody != nil {
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
+      } else if let update = self.stages[index].responseUpdate {
+        var response = Response(failure: error)
+        _ = self.tell(update, &response)
       } else if let function = self.stages[index].responseFunction {
         if let inheritance = self.inheritance {
           inheritance.bind(nil) { function(Response(failure: error), Proceed(isOver: true) { _ in }) }
@@ -300,7 +376,6 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner<Respo
     self.reset()
     self.stages = []
     self.isReleased = true
-    self.requestOwner = nil
     self.initialRequest = nil
   }
 

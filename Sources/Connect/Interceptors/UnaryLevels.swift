@@ -8,13 +8,13 @@ final class UnaryMessageChain<Input: Sendable, Output: Sendable>: UnaryChain<
 {
   private unowned let owner: UnaryCall<Input, Output>
 
-  init(call: UnaryCall<Input, Output>, stages: [Stage]) {
+  init(call: UnaryCall<Input, Output>, capacity: Int) {
     self.owner = call
-    super.init(call: call, level: "message", stages: stages)
+    super.init(call: call, level: "message", capacity: capacity)
   }
 
   override func passDown(_ request: HTTPRequest<Input>) { self.owner.send(request.message, request.head) }
-  override func passUp(_ response: ResponseMessage<Output>) { self.owner.complete(with: response) }
+  override func passUp(_ response: ResponseMessage<Output>) { self.owner.finish(with: response) }
   override func abandonInside() { self.owner.abandonBytes() }
 }
 
@@ -22,9 +22,9 @@ final class UnaryMessageChain<Input: Sendable, Output: Sendable>: UnaryChain<
 final class UnaryByteChain: UnaryChain<HTTPRequest<ByteBuffer>, HTTPResponse>, @unchecked Sendable {
   private unowned let owner: Call
 
-  init(call: Call, stages: [Stage]) {
+  init(call: Call, capacity: Int) {
     self.owner = call
-    super.init(call: call, level: "byte", stages: stages)
+    super.init(call: call, level: "byte", capacity: capacity)
   }
 
   override func passDown(_ request: HTTPRequest<ByteBuffer>) { self.owner.sendBytes(request) }

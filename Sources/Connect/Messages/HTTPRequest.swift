@@ -110,7 +110,13 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
 
   /// Gives the request the context of `given`, and whether it goes as GET, where it was made without.
   mutating func complete(from given: RequestHead?) {
-    guard let given, self.head !== given, self.head.context == nil || self.head.isGET == nil else { return }
+    guard let given, self.head !== given else { return }
+    self.complete(from: given.callPart)
+  }
+
+  /// The same, from what ``RequestHead/callPart`` was before.
+  mutating func complete(from given: RequestHead.CallPart) {
+    guard self.head.context == nil || self.head.isGET == nil else { return }
     self.makeHeadUnique()
     if self.head.context == nil { self.head.context = given.context }
     if self.head.isGET == nil { self.head.isGET = given.isGET }
@@ -144,17 +150,35 @@ extension HTTPRequest where Message == Void {
 
 /// What all of a request is but its message. Shared by copies of a request until one of them changes it.
 ///
-/// `@unchecked Sendable`: changed only by ``HTTPRequest``, and there only where it holds the one reference.
+/// `@unchecked Sendable`: changed only by ``HTTPRequest``, and there only where it holds the one reference, under its own
+/// exclusive access.
 final class RequestHead: @unchecked Sendable {
-  fileprivate(set) var url: RequestURL
-  fileprivate(set) var contentType: String
-  fileprivate(set) var headers: Headers
-  fileprivate(set) var trailers: Headers
+  @exclusivity(unchecked) fileprivate(set) var url: RequestURL
+  @exclusivity(unchecked) fileprivate(set) var contentType: String
+  @exclusivity(unchecked) fileprivate(set) var headers: Headers
+  @exclusivity(unchecked) fileprivate(set) var trailers: Headers
   /// Nil if the request was made without.
-  fileprivate(set) var context: CallContext?
-  fileprivate(set) var isGET: Bool?
-  fileprivate(set) var encodesDeterministically = false
-  fileprivate(set) var timeout: Duration?
+  @exclusivity(unchecked) fileprivate(set) var context: CallContext?
+  @exclusivity(unchecked) fileprivate(set) var isGET: Bool?
+  @exclusivity(unchecked) fileprivate(set) var encodesDeterministically = false
+  @exclusivity(unchecked) fileprivate(set) var timeout: Duration?
+
+  /// What a request has of its call, and one that an interceptor has made anew is to have, too.
+  struct CallPart {
+    var context: CallContext?
+    var isGET: Bool?
+    var encodesDeterministically: Bool
+    var timeout: Duration?
+  }
+
+  var callPart: CallPart {
+    CallPart(
+      context: self.context,
+      isGET: self.isGET,
+      encodesDeterministically: self.encodesDeterministically,
+      timeout: self.timeout
+    )
+  }
 
   init(
     url: RequestURL,

@@ -1,19 +1,46 @@
 public import NIOCore
 
 /// A unary response as byte hooks see it: after the wire protocol was decoded, before the message is.
+///
+/// A copy costs no more than a reference and the message; what a copy changes is its own.
 public struct HTTPResponse: Sendable {
-  public var code: Code
-  /// The response's metadata, without what belongs to the wire protocol's trailers.
-  public var headers: Headers
+  private var head: Head
   /// The message's bytes; empty if there is an error.
   public var message: ByteBuffer
-  public var trailers: Headers
+
+  public var code: Code {
+    get { self.head.code }
+    set { self.uniqueHead.code = newValue }
+  }
+
+  /// The response's metadata, without what belongs to the wire protocol's trailers.
+  public var headers: Headers {
+    get { self.head.headers }
+    _modify { yield &self.uniqueHead.headers }
+  }
+
+  public var trailers: Headers {
+    get { self.head.trailers }
+    _modify { yield &self.uniqueHead.trailers }
+  }
+
   /// Set if and only if `code` is not ``Code/ok``.
-  public var error: ConnectError?
+  public var error: ConnectError? {
+    get { self.head.error }
+    _modify { yield &self.uniqueHead.error }
+  }
+
   /// The HTTP status, if a response arrived at all.
-  public var httpStatus: Int?
+  public var httpStatus: Int? {
+    get { self.head.httpStatus }
+    set { self.uniqueHead.httpStatus = newValue }
+  }
+
   /// The header fields exactly as they arrived.
-  public var httpHeaders: Headers
+  public var httpHeaders: Headers {
+    get { self.head.httpHeaders }
+    _modify { yield &self.uniqueHead.httpHeaders }
+  }
 
   public init(
     code: Code = .ok,
@@ -24,13 +51,15 @@ public struct HTTPResponse: Sendable {
     httpStatus: Int? = nil,
     httpHeaders: Headers = Headers()
   ) {
-    self.code = code
-    self.headers = headers
+    self.head = Head(
+      code: code,
+      headers: headers,
+      trailers: trailers,
+      error: error,
+      httpStatus: httpStatus,
+      httpHeaders: httpHeaders
+    )
     self.message = message
-    self.trailers = trailers
-    self.error = error
-    self.httpStatus = httpStatus
-    self.httpHeaders = httpHeaders
   }
 
   /// A response that is an error found by the client.
@@ -41,5 +70,51 @@ public struct HTTPResponse: Sendable {
       error: error,
       httpStatus: error.httpStatus
     )
+  }
+
+  /// What may be changed, since nobody else has it.
+  private var uniqueHead: Head {
+    mutating get {
+      if !isKnownUniquelyReferenced(&self.head) { self.head = Head(copying: self.head) }
+      return self.head
+    }
+  }
+
+  /// `@unchecked Sendable`: changed only where the response that is changed holds the one reference, and under its exclusive
+  /// access.
+  private final class Head: @unchecked Sendable {
+    @exclusivity(unchecked) var code: Code
+    @exclusivity(unchecked) var headers: Headers
+    @exclusivity(unchecked) var trailers: Headers
+    @exclusivity(unchecked) var error: ConnectError?
+    @exclusivity(unchecked) var httpStatus: Int?
+    @exclusivity(unchecked) var httpHeaders: Headers
+
+    init(
+      code: Code,
+      headers: Headers,
+      trailers: Headers,
+      error: ConnectError?,
+      httpStatus: Int?,
+      httpHeaders: Headers
+    ) {
+      self.code = code
+      self.headers = headers
+      self.trailers = trailers
+      self.error = error
+      self.httpStatus = httpStatus
+      self.httpHeaders = httpHeaders
+    }
+
+    convenience init(copying other: Head) {
+      self.init(
+        code: other.code,
+        headers: other.headers,
+        trailers: other.trailers,
+        error: other.error,
+        httpStatus: other.httpStatus,
+        httpHeaders: other.httpHeaders
+      )
+    }
   }
 }

@@ -64,7 +64,7 @@ public struct Headers: Sendable {
 
   /// The first value of a name that is in lower case.
   func first(lowercased name: String) -> String? {
-    for field in self.fields where field.name == name { return field.value }
+    for index in self.fields.indices where self.fields[index].name == name { return self.fields[index].value }
     return nil
   }
 
@@ -170,13 +170,9 @@ extension HTTPFields {
 extension String {
   /// The string with the letters A to Z in lower case; the same storage if there are none.
   var asciiLowercased: String {
-    var copy = self
-    let hasUppercase = copy.withUTF8 { bytes in
-      bytes.contains { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "Z") }
-    }
-    guard hasUppercase else { return self }
+    guard self.utf8.contains(where: { $0 &- UInt8(ascii: "A") < 26 }) else { return self }
     // Writes in place, so that a name of up to 15 bytes costs no allocation.
-    return String(unsafeUninitializedCapacity: copy.utf8.count) { buffer in
+    return String(unsafeUninitializedCapacity: self.utf8.count) { buffer in
       var count = 0
       for byte in self.utf8 where count < buffer.count {
         buffer[count] = byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte

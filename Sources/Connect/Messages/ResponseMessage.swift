@@ -2,8 +2,8 @@
 public struct ResponseMessage<Output: Sendable>: Sendable {
   public var code: Code
   public var headers: Headers
-  public var result: Result<Output, ConnectError>
   public var trailers: Headers
+  public var result: Result<Output, ConnectError>
 
   public init(
     code: Code = .ok,

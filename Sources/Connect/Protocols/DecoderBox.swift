@@ -9,7 +9,6 @@ final class DecoderBox<Decoder: ResponseDecoder>: ResponseDecoder {
   }
 
   var bufferedByteCount: Int { self.decoder.bufferedByteCount }
-  var head: HTTPResponseHead? { self.decoder.head }
 
   func receive(_ head: HTTPResponseHead) { self.decoder.receive(head) }
   func receive(_ bytes: ByteBuffer) { self.decoder.receive(bytes) }

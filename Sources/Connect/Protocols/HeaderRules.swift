@@ -69,23 +69,24 @@ enum HeaderRules {
   private static func problem(inName name: String) -> StaticString? {
     guard let first = name.utf8.first else { return "is empty" }
     if first == UInt8(ascii: ":") { return "is a pseudo-header" }
-    return name.utf8.allSatisfy(self.isTokenByte) ? nil : "has a character that must not be in a field name"
+    var name = name
+    return name.withUTF8 { $0.allSatisfy { self.isTokenByte($0) } }
+      ? nil : "has a character that must not be in a field name"
   }
 
   private static func problem(inValue value: String) -> StaticString? {
-    var previous: UInt8 = 0
-    for byte in value.utf8 {
-      switch byte {
-      case UInt8(ascii: "\t"), UInt8(ascii: " "):
-        if previous == 0 { return "begins with a space" }
-      case 0..<0x20, 0x7f:
-        return "has a control character"
-      default:
-        break
-      }
-      previous = byte
+    var value = value
+    return value.withUTF8 { bytes in
+      guard let first = bytes.first, let last = bytes.last else { return nil }
+      if self.isSpace(first) { return "begins with a space" }
+      let hasControl = bytes.contains { $0 < 0x20 && $0 != UInt8(ascii: "\t") || $0 == 0x7f }
+      if hasControl { return "has a control character" }
+      return self.isSpace(last) ? "ends with a space" : nil
     }
-    return previous == UInt8(ascii: " ") || previous == UInt8(ascii: "\t") ? "ends with a space" : nil
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
   }
 
   private static func isConnectionSpecific(_ name: String) -> Bool {
@@ -102,18 +103,10 @@ enum HeaderRules {
     }
   }
 
+  /// A letter, a digit, or one of !#$%&'*+-.^_`|~, a bit for each.
   private static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "#"),
-      UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"),
-      UInt8(ascii: "+"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
-      true
-    default:
-      false
-    }
+    let bits: UInt64 = byte < 64 ? 0x03ff_6cfa_0000_0000 : 0x57ff_ffff_c7ff_fffe
+    return byte < 128 && bits >> UInt64(byte & 63) & 1 == 1
   }
 
   private static func isTarget(_ text: String) -> Bool {

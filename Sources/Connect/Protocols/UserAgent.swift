@@ -5,6 +5,11 @@ enum UserAgent {
   /// <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#user-agents>
   static let grpc = "grpc-swift-connect-linux/0.1.0"
 
+  /// Whether `headers` has one, in any of the protocols.
+  static func isSet(in headers: Headers) -> Bool {
+    headers.first(lowercased: "user-agent") != nil || headers.first(lowercased: "x-user-agent") != nil
+  }
+
   /// Adds `value` if `headers` has none.
   static func addIfMissing(_ value: String = standard, to headers: inout Headers) {
     guard !headers.contains("user-agent") else { return }

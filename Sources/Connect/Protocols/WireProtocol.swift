@@ -95,7 +95,4 @@ protocol ResponseDecoder {
 
   /// How many of the received bytes it still holds: partial messages, and whole ones not yet asked for.
   var bufferedByteCount: Int { get }
-
-  /// The HTTP status and headers as they arrived, for byte hooks.
-  var head: HTTPResponseHead? { get }
 }

@@ -15,22 +15,13 @@ public final class CacheReadInterceptor: Interceptor {
     self.reading = CacheReading(cache)
   }
 
-  public func unaryMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> UnaryMessageFunction<Input, Output> {
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
     self.hasNoSideEffects = method.idempotencyLevel == .noSideEffects
-    guard self.hasNoSideEffects else { return UnaryMessageFunction() }
-    return UnaryMessageFunction(
-      requestFunction: { request, proceed in
-        var request = request
-        request.encodesDeterministically = true
-        proceed(.success(request))
-      },
-      responseFunction: { response, proceed in
-        // Bytes that do not decode would be given again and again.
-        if response.error != nil { self.reading.forgetGiven() }
-        proceed(response)
-      }
+    guard self.hasNoSideEffects, method.streamType == .unary else { return CallFunction() }
+    return CallFunction(
+      requestFunction: { request in request.encodesDeterministically = true },
+      // Bytes that do not decode would be given again and again.
+      outcomeFunction: { outcome in if outcome.error != nil { self.reading.forgetGiven() } }
     )
   }
 

@@ -20,11 +20,9 @@ public final class CacheWriteInterceptor: Interceptor {
     self.id = CacheMark.makeID()
   }
 
-  public func unaryMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> UnaryMessageFunction<Input, Output> {
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
     self.hasNoSideEffects = method.idempotencyLevel == .noSideEffects
-    return UnaryMessageFunction()
+    return CallFunction()
   }
 
   public func unaryFunction() -> UnaryFunction {

@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// A call without a request id gets one, the same for all its attempts, and interceptors inside see it in
 /// `context.requestID`. Headers that the caller has set are left alone; an id in them is the call's.
-public final class ContextInterceptor: Interceptor {
+public final class ContextInterceptor: Interceptor, Sendable {
   public struct Options: Sendable {
     /// The header with the request's id; nil for none.
     public var requestIDHeader: String?
@@ -64,47 +64,30 @@ public final class ContextInterceptor: Interceptor {
   }
 
   private let options: Options
-  private var madeRequestID: String?
 
   public init(options: Options = .defaults) {
     self.options = options
   }
 
-  public func unaryMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> UnaryMessageFunction<Input, Output> {
-    UnaryMessageFunction(
-      requestFunction: { request, proceed in proceed(.success(self.complete(request))) }
-    )
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(requestFunction: { request in self.complete(&request) })
   }
 
-  public func streamMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> StreamMessageFunction<Input, Output> {
-    StreamMessageFunction(
-      requestFunction: { request, proceed in proceed(.success(self.complete(request))) }
-    )
-  }
-
-  private func complete<Message>(_ request: HTTPRequest<Message>) -> HTTPRequest<Message> {
-    var request = request
-    if let header = self.options.requestIDHeader {
-      if header != RequestIDHeader.wellKnown { request.context[RequestIDHeader.self] = header.lowercased() }
-      if let id = request.headers.first(header) {
-        request.context.requestID = id
-      } else if let id = request.context.requestID {
-        request.headers.add(name: header, value: id)
-      } else if let id = self.madeRequestID ?? self.options.makeRequestID?() {
-        self.madeRequestID = id
-        request.headers.add(name: header, value: id)
-        request.context.requestID = id
-      }
-    }
-    if self.options.sendsBaggage, !request.headers.contains("baggage"),
-      let baggage = request.context.baggage.headerValue
+  private func complete(_ request: inout HTTPRequest<Void>) {
+    if self.options.sendsBaggage, let baggage = request.context.baggage.headerValue,
+      !request.headers.contains("baggage")
     {
       request.headers.add(name: "baggage", value: baggage)
     }
-    return request
+    guard let header = self.options.requestIDHeader else { return }
+    if header != RequestIDHeader.wellKnown { request.context[RequestIDHeader.self] = header.lowercased() }
+    if let id = request.headers.first(header) {
+      request.context.requestID = id
+    } else if let id = request.context.requestID {
+      request.headers.add(name: header, value: id)
+    } else if let id = self.options.makeRequestID?() {
+      request.headers.add(name: header, value: id)
+      request.context.requestID = id
+    }
   }
 }

@@ -25,10 +25,12 @@ struct Circuit {
   private var window: OutcomeWindow
   /// What opened it last.
   private(set) var reason = (failures: 0, total: 0)
-  private(set) var lastUse: Duration = .zero
+  /// When it was made, or a call of it has ended.
+  private(set) var lastUse: Duration
 
-  init(_ configuration: CircuitBreaker.Configuration) {
+  init(_ configuration: CircuitBreaker.Configuration, at now: Duration = .zero) {
     self.configuration = configuration
+    self.lastUse = now
     self.window = OutcomeWindow(length: configuration.window)
   }
 
@@ -40,11 +42,14 @@ struct Circuit {
     }
   }
 
-  mutating func admit(at now: Duration) -> Decision {
+  /// - Parameter now: Only read where it matters, since reading a clock costs more than all else here.
+  mutating func admit(at now: @autoclosure () -> Duration) -> Decision {
+    if case .closed = self.phase { return .admitted(Admission(phase: self.phaseNumber)) }
+    let now = now()
     self.lastUse = now
     switch self.phase {
     case .closed:
-      return .admitted(Admission(phase: self.phaseNumber))
+      break
     case .open(let end):
       guard now >= end else { return .refused(for: end - now) }
       self.enter(.halfOpen(begun: 1, succeeded: 0, replacedAt: now + self.configuration.openDuration))
@@ -60,6 +65,7 @@ struct Circuit {
   }
 
   mutating func record(_ admission: Admission, isFailure: Bool, at now: Duration) {
+    self.lastUse = now
     guard admission.phase == self.phaseNumber else { return }
     switch self.phase {
     case .closed:

@@ -129,15 +129,14 @@ public final class CircuitBreaker: Sendable {
       let lastUses = circuits.mapValues { $0.value.withLock { $0.lastUse } }
       if let oldest = lastUses.min(by: { $0.value < $1.value }) { circuits[oldest.key] = nil }
     }
-    let circuit = SharedCircuit(key, Circuit(self.configuration))
+    let circuit = SharedCircuit(key, Circuit(self.configuration, at: self.time.now))
     circuits[key] = circuit
     return circuit
   }
 
   /// Lets a call through, or gives the error that it fails with.
   func admit(to circuit: SharedCircuit) -> Result<Circuit.Admission, ConnectError> {
-    let now = self.time.now
-    let (decision, reason) = self.change(circuit) { ($0.admit(at: now), $0.reason) }
+    let (decision, reason) = self.change(circuit) { ($0.admit(at: self.time.now), $0.reason) }
     switch decision {
     case .admitted(let admission):
       return .success(admission)

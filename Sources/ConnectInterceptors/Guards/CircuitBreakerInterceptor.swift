@@ -21,16 +21,10 @@ public final class CircuitBreakerInterceptor: Interceptor {
 
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
-      requestFunction: { request, proceed in
-        if let error = self.admit(request.url) {
-          proceed(.failure(error))
-        } else {
-          proceed(.success(request))
-        }
-      },
-      responseFunction: { response, proceed in
+      updateRequest: { request in if let error = self.admit(request.url) { throw error } },
+      updateResponse: { response in
         self.record(response.error)
-        proceed(response)
+        return .proceed
       }
     )
   }

@@ -2,9 +2,12 @@ public import Connect
 public import Logging
 
 extension CallLog {
+  /// Makes the text of a message, of the method's own types.
+  public typealias MessageFormatter = @Sendable (any Sendable) -> String
+
   /// What is logged, and at which level. A level of nil is: not at all.
   public struct Options: Sendable {
-    /// A call begins, or another attempt of it.
+    /// A call begins.
     public var startLevel: Logger.Level?
     /// A message is sent or received. Only with a ``messageFormatter``.
     public var messageLevel: Logger.Level?
@@ -23,7 +26,7 @@ extension CallLog {
     }
     /// Makes the text of a message; nil for no messages in the log. It gets the method's own types. Runs on the call's
     /// executor, and only for what is logged.
-    public var messageFormatter: (@Sendable (any Sendable) -> String)?
+    public var messageFormatter: MessageFormatter?
     /// How much of a message, a header or an error's message is logged, in characters. The rest is cut off.
     public var maximumLength: Int
 
@@ -35,7 +38,7 @@ extension CallLog {
       sampling: LogSampling? = nil,
       logsHeaders: Bool = false,
       redactedHeaders: Set<String> = Options.redactedHeaders,
-      messageFormatter: (@Sendable (any Sendable) -> String)? = nil,
+      messageFormatter: MessageFormatter? = nil,
       maximumLength: Int = 1024
     ) {
       self.startLevel = startLevel

@@ -12,28 +12,39 @@ internal import ServiceContextModule
 /// )
 /// ```
 ///
-/// Outside of what retries, it logs a call once, as its caller saw it; inside, each attempt. Lines are written with the
-/// request's `context.serviceContext` bound, so that a logger's metadata provider finds the trace, if
-/// ``TracingInterceptor`` is further outside. With a logger that has no backend the interceptor has no hooks.
+/// It logs a call once, as its caller saw it, with all its attempts. Lines are written with the request's
+/// `context.serviceContext` bound, so that a logger's metadata provider finds the trace, if ``TracingInterceptor`` is
+/// further outside. With a logger that has no backend the interceptor has no hooks.
 public final class LoggingInterceptor: Interceptor {
   private let log: CallLog
-  private let system: RPCSystem
 
   private var method: MethodInfo?
   private var start: Duration?
-  private var server: Origin?
-  private var context: ServiceContext?
-  private var requestID: String?
-  private var sentCount = 0
-  private var receivedCount = 0
+  /// As it passed here: copies cost nothing, and what lines need of it is looked up where there are any.
+  private var request: HTTPRequest<Void>?
   private var requestHeaders = Headers()
   private var sensitiveHeaders: Set<String> = []
-  private var responseHeaders = Headers()
-  private var metrics: HTTPMetrics?
 
-  public init(_ log: CallLog, config: ProtocolClientConfig) {
+  /// - Parameter config: What the factory was given.
+  public convenience init(_ log: CallLog, config: ProtocolClientConfig) {
+    self.init(log)
+  }
+
+  init(_ log: CallLog) {
     self.log = log
-    self.system = RPCSystem(config.networkProtocol)
+  }
+
+  private var system: RPCSystem { RPCSystem(contentType: self.request?.contentType ?? "") }
+
+  // MARK: The call
+
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
+    guard self.log.hasBackend else { return CallFunction() }
+    self.method = method
+    return CallFunction(
+      requestFunction: { request in self.begin(request) },
+      outcomeFunction: { outcome in self.end(outcome) }
+    )
   }
 
   // MARK: Messages
@@ -41,19 +52,14 @@ public final class LoggingInterceptor: Interceptor {
   public func unaryMessageFunction<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
-    guard self.log.hasBackend else { return UnaryMessageFunction() }
-    self.method = method.info
+    guard let formatter = self.messageFormatter else { return UnaryMessageFunction() }
     return UnaryMessageFunction(
       requestFunction: { request, proceed in
-        self.begin(request)
-        self.logMessage(request.message, "message sent")
+        self.log(request.message, "message sent", formatter)
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        if self.log.options.messageFormatter != nil, let message = response.message {
-          self.logMessage(message, "message received")
-        }
-        self.end(response.code, response.error, response.headers, response.trailers)
+        if let message = response.message { self.log(message, "message received", formatter) }
         proceed(response)
       }
     )
@@ -62,50 +68,37 @@ public final class LoggingInterceptor: Interceptor {
   public func streamMessageFunction<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> StreamMessageFunction<Input, Output> {
-    guard self.log.hasBackend else { return StreamMessageFunction() }
-    self.method = method.info
+    guard let formatter = self.messageFormatter else { return StreamMessageFunction() }
     return StreamMessageFunction(
-      requestFunction: { request, proceed in
-        self.begin(request)
-        proceed(.success(request))
-      },
       requestMessageFunction: { message, proceed in
-        self.sentCount += 1
-        self.logMessage(message, "message sent")
+        self.log(message, "message sent", formatter)
         proceed(message)
       },
       streamResultFunction: { result, proceed in
-        switch result {
-        case .headers(let headers):
-          if self.log.options.logsHeaders { self.responseHeaders = headers }
-        case .message(let message):
-          self.receivedCount += 1
-          self.logMessage(message, "message received")
-        case .complete(let code, let error, let trailers):
-          self.end(code, error, self.responseHeaders, trailers)
-        }
+        if case .message(let message) = result { self.log(message, "message received", formatter) }
         proceed(result)
       }
     )
   }
 
+  private var messageFormatter: CallLog.MessageFormatter? {
+    guard let formatter = self.log.options.messageFormatter, self.log.hasBackend,
+      self.log.isEnabled(self.log.options.messageLevel)
+    else { return nil }
+    return formatter
+  }
+
   // MARK: Bytes
 
   public func unaryFunction() -> UnaryFunction {
-    guard self.log.hasBackend else { return UnaryFunction() }
-    return UnaryFunction(
-      requestFunction: self.log.options.logsHeaders ? self.keepHeaders : nil,
-      responseMetricsFunction: self.keep
-    )
+    UnaryFunction(requestFunction: self.logsHeaders ? self.keepHeaders : nil)
   }
 
   public func streamFunction() -> StreamFunction {
-    guard self.log.hasBackend else { return StreamFunction() }
-    return StreamFunction(
-      requestFunction: self.log.options.logsHeaders ? self.keepHeaders : nil,
-      responseMetricsFunction: self.keep
-    )
+    StreamFunction(requestFunction: self.logsHeaders ? self.keepHeaders : nil)
   }
+
+  private var logsHeaders: Bool { self.log.options.logsHeaders && self.log.hasBackend }
 
   private func keepHeaders<Message, Response>(
     _ request: HTTPRequest<Message>,
@@ -116,37 +109,18 @@ public final class LoggingInterceptor: Interceptor {
     proceed(.success(request))
   }
 
-  private func keep(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
-    self.metrics = metrics
-    proceed(metrics)
-  }
-
   // MARK: Lines
 
-  private func begin<Message>(_ request: HTTPRequest<Message>) {
-    let isFirst = self.start == nil
-    // Another attempt of the call comes here without an end before: it belongs to the same duration.
-    if isFirst {
-      self.start = self.log.now
-      self.metrics = nil
-    }
-    self.server = request.url.origin
-    self.context = request.context.serviceContext
-    self.requestID = request.context.requestID
-    self.sentCount = 0
-    self.receivedCount = 0
-    self.responseHeaders = Headers()
-    self.write(.start, self.log.options.startLevel, isFirst ? "call started" : "call started again")
+  private func begin(_ request: HTTPRequest<Void>) {
+    self.start = self.log.now
+    self.request = request
+    self.write(.start, self.log.options.startLevel, "call started")
   }
 
-  private func end(
-    _ code: Code,
-    _ error: ConnectError?,
-    _ headers: Headers,
-    _ trailers: Headers
-  ) {
+  private func end(_ outcome: CallOutcome) {
     guard let start = self.start else { return }
     self.start = nil
+    let error = outcome.error
     let level = error.map { self.log.options.failureLevel($0) } ?? self.log.options.successLevel
     self.write(
       error == nil ? .success : .failure,
@@ -154,13 +128,18 @@ public final class LoggingInterceptor: Interceptor {
       error == nil ? "call completed" : "call failed"
     ) { metadata in
       metadata["duration_ms"] = "\((self.log.now - start).milliseconds)"
-      if let status = self.system.statusCode(code) { metadata[SemanticConventions.statusCode] = "\(status)" }
+      if let status = self.system.statusCode(outcome.code) {
+        metadata[SemanticConventions.statusCode] = "\(status)"
+      }
       if let message = error?.message { metadata["error"] = "\(self.log.cut(message))" }
       if self.method?.streamType != .unary {
-        metadata["messages.sent"] = "\(self.sentCount)"
-        metadata["messages.received"] = "\(self.receivedCount)"
+        metadata["messages.sent"] = "\(outcome.messagesSent)"
+        metadata["messages.received"] = "\(outcome.messagesReceived)"
       }
-      if let metrics = self.metrics { Self.add(metrics, to: &metadata) }
+      if let exchange = outcome.exchange {
+        metadata["attempts"] = "\(outcome.attempts)"
+        Self.add(exchange, to: &metadata)
+      }
       if self.log.options.logsHeaders {
         let secrets = self.sensitiveHeaders
         self.log.add(
@@ -169,15 +148,18 @@ public final class LoggingInterceptor: Interceptor {
           redacting: secrets,
           to: &metadata
         )
-        var received = headers
-        received.append(contentsOf: trailers)
+        var received = outcome.headers
+        received.append(contentsOf: outcome.trailers)
         self.log.add(received, as: SemanticConventions.responseMetadata, redacting: secrets, to: &metadata)
       }
     }
   }
 
-  private func logMessage(_ message: some Sendable, _ text: Logger.Message) {
-    guard let formatter = self.log.options.messageFormatter else { return }
+  private func log(
+    _ message: some Sendable,
+    _ text: Logger.Message,
+    _ formatter: CallLog.MessageFormatter
+  ) {
     self.write(.message, self.log.options.messageLevel, text) { metadata in
       metadata["message"] = "\(self.log.cut(formatter(message)))"
     }
@@ -196,23 +178,26 @@ public final class LoggingInterceptor: Interceptor {
           SemanticConventions.system: "\(self.system.rawValue)",
           SemanticConventions.method: "\(SemanticConventions.methodName(inPath: self.method?.path ?? ""))",
         ]
-        if let server = self.server {
-          metadata[SemanticConventions.serverAddress] = "\(server.host)"
-          if let port = server.serverPort { metadata[SemanticConventions.serverPort] = "\(port)" }
+        if let request = self.request {
+          metadata[SemanticConventions.serverAddress] = "\(request.url.host)"
+          if let port = request.url.origin.serverPort { metadata[SemanticConventions.serverPort] = "\(port)" }
+          if let id = request.context.requestID { metadata["request.id"] = "\(self.log.cut(id))" }
         }
-        if let id = self.requestID { metadata["request.id"] = "\(self.log.cut(id))" }
         add(&metadata)
         return metadata
       }
     }
-    if let context = self.context { ServiceContext.withValue(context, operation: write) } else { write() }
+    if let context = self.request?.context.serviceContext {
+      ServiceContext.withValue(context, operation: write)
+    } else {
+      write()
+    }
   }
 
-  private static func add(_ metrics: HTTPMetrics, to metadata: inout Logger.Metadata) {
-    metadata["attempts"] = "\(metrics.attempt)"
-    metadata[SemanticConventions.requestBodySize] = "\(metrics.requestBodyBytes)"
-    metadata[SemanticConventions.responseBodySize] = "\(metrics.responseBodyBytes)"
-    if let status = metrics.httpStatus { metadata[SemanticConventions.httpStatus] = "\(status)" }
-    if let peer = metrics.connection?.peer { metadata[SemanticConventions.peerAddress] = "\(peer.address)" }
+  private static func add(_ exchange: CallOutcome.Exchange, to metadata: inout Logger.Metadata) {
+    metadata[SemanticConventions.requestBodySize] = "\(exchange.requestBodyBytes)"
+    metadata[SemanticConventions.responseBodySize] = "\(exchange.responseBodyBytes)"
+    if let status = exchange.httpStatus { metadata[SemanticConventions.httpStatus] = "\(status)" }
+    if let peer = exchange.peer { metadata[SemanticConventions.peerAddress] = "\(peer.address)" }
   }
 }

@@ -10,8 +10,7 @@ public import Connect
 /// )
 /// ```
 ///
-/// Outside of what retries, it records a call once, as its caller saw it; inside, each attempt. With no backend it
-/// has no hooks.
+/// It records a call once, as its caller saw it, with all its attempts. With no backend it has no hooks.
 public final class MetricsInterceptor: Interceptor {
   private let metrics: CallMetrics
   private let system: RPCSystem
@@ -24,44 +23,16 @@ public final class MetricsInterceptor: Interceptor {
     self.system = RPCSystem(config.networkProtocol)
   }
 
-  public func unaryMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> UnaryMessageFunction<Input, Output> {
-    guard self.metrics.isEnabled else { return UnaryMessageFunction() }
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
+    guard self.metrics.isEnabled else { return CallFunction() }
     self.path = method.path
-    return UnaryMessageFunction(
-      requestFunction: { request, proceed in
-        self.begin(request.url.origin)
-        proceed(.success(request))
+    return CallFunction(
+      requestFunction: { request in
+        self.server = request.url.origin
+        self.start = self.metrics.now
       },
-      responseFunction: { response, proceed in
-        self.end(response.code)
-        proceed(response)
-      }
+      outcomeFunction: { outcome in self.end(outcome.code) }
     )
-  }
-
-  public func streamMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> StreamMessageFunction<Input, Output> {
-    guard self.metrics.isEnabled else { return StreamMessageFunction() }
-    self.path = method.path
-    return StreamMessageFunction(
-      requestFunction: { request, proceed in
-        self.begin(request.url.origin)
-        proceed(.success(request))
-      },
-      streamResultFunction: { result, proceed in
-        if case .complete(let code, _, _) = result { self.end(code) }
-        proceed(result)
-      }
-    )
-  }
-
-  private func begin(_ server: Origin) {
-    self.server = server
-    // Another attempt of the call comes here without an end before: it belongs to the same duration.
-    if self.start == nil { self.start = self.metrics.now }
   }
 
   private func end(_ code: Code) {

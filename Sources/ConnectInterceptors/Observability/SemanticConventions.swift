@@ -42,6 +42,11 @@ enum RPCSystem: String, Sendable, Hashable {
   /// gRPC-Web too, which has no name of its own in the conventions.
   case grpc = "grpc"
 
+  /// - Parameter contentType: Of a request.
+  init(contentType: String) {
+    self = contentType.hasPrefix("application/grpc") ? .grpc : .connect
+  }
+
   init(_ networkProtocol: NetworkProtocol) {
     self = networkProtocol.description.hasPrefix("grpc") ? .grpc : .connect
   }
@@ -72,15 +77,7 @@ extension Origin {
 
 extension HTTPConnectionInfo {
   /// The values of `network.peer.address` and `network.peer.port`.
-  var peer: (address: String, port: Int?)? {
-    guard let text = self.remoteAddress else { return nil }
-    guard !text.hasPrefix("/"), let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
-      let port = Int(text[text.utf8.index(after: colon)...])
-    else { return (text, nil) }
-    let host = text[..<colon]
-    let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
-    return (String(isBracketed ? host.dropFirst().dropLast() : host), port)
-  }
+  var peer: Peer? { self.remoteAddress.map { Peer($0) } }
 
   /// The value of `network.protocol.version`.
   var protocolVersion: String {
@@ -88,5 +85,31 @@ extension HTTPConnectionInfo {
     case .http1: "1.1"
     case .http2: "2"
     }
+  }
+}
+
+extension CallOutcome.Exchange {
+  /// The values of `network.peer.address` and `network.peer.port`.
+  var peer: Peer? { self.remoteAddress.map { Peer($0) } }
+}
+
+/// The values of `network.peer.address` and `network.peer.port`.
+struct Peer {
+  let address: String
+  let port: Int?
+
+  /// - Parameter remoteAddress: `10.1.2.80:443`, `[::1]:443`, or a path.
+  init(_ remoteAddress: String) {
+    guard !remoteAddress.hasPrefix("/"), let colon = remoteAddress.utf8.lastIndex(of: UInt8(ascii: ":")),
+      let port = Int(remoteAddress[remoteAddress.utf8.index(after: colon)...])
+    else {
+      self.address = remoteAddress
+      self.port = nil
+      return
+    }
+    let host = remoteAddress[..<colon]
+    let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+    self.address = String(isBracketed ? host.dropFirst().dropLast() : host)
+    self.port = port
   }
 }

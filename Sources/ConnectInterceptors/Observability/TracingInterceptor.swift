@@ -83,53 +83,24 @@ public final class TracingInterceptor: Interceptor {
 
   private var isEnabled: Bool { !(self.instrument is NoOpInstrument) }
 
-  /// One for the tracer of the process, or nothing at all as long as there is none.
-  static func ifEnabled(config: ProtocolClientConfig, spans: Spans) -> any Interceptor {
-    InstrumentationSystem.instrument is NoOpInstrument
-      ? Untraced() : TracingInterceptor(config: config, spans: spans)
-  }
-
-  private struct Untraced: Interceptor {}
+  /// Whether the process has a tracer.
+  static var hasBackend: Bool { !(InstrumentationSystem.instrument is NoOpInstrument) }
 
   // MARK: Calls
 
-  public func unaryMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> UnaryMessageFunction<Input, Output> {
-    guard self.spans.contains(.call), self.isEnabled else { return UnaryMessageFunction() }
-    return UnaryMessageFunction(
-      requestFunction: { request, proceed in proceed(.success(self.beginCall(request, method.info))) },
-      responseFunction: { response, proceed in
-        self.endCall(response.code, response.error)
-        proceed(response)
-      }
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
+    guard self.spans.contains(.call), self.isEnabled else { return CallFunction() }
+    return CallFunction(
+      requestFunction: { request in self.beginCall(&request, method) },
+      outcomeFunction: { outcome in self.endCall(outcome.code, outcome.error) }
     )
   }
 
-  public func streamMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> StreamMessageFunction<Input, Output> {
-    guard self.spans.contains(.call), self.isEnabled else { return StreamMessageFunction() }
-    return StreamMessageFunction(
-      requestFunction: { request, proceed in proceed(.success(self.beginCall(request, method.info))) },
-      streamResultFunction: { result, proceed in
-        if case .complete(let code, let error, _) = result { self.endCall(code, error) }
-        proceed(result)
-      }
-    )
-  }
-
-  private func beginCall<Message>(
-    _ request: HTTPRequest<Message>,
-    _ method: MethodInfo
-  ) -> HTTPRequest<Message> {
-    // Another attempt of the call comes here without an end before: it belongs to the same span.
-    let span = self.callSpan ?? self.startSpan(method.path, "", request, self.parent(of: request))
+  private func beginCall(_ request: inout HTTPRequest<Void>, _ method: MethodInfo) {
+    let span = self.startSpan(method.path, "", request, self.parent(of: request))
     self.callSpan = span
-    var request = request
     request.context.serviceContext = span.context
     if !self.spans.contains(.attempts) { self.inject(span.context, &request) }
-    return request
   }
 
   private func endCall(_ code: Code, _ error: ConnectError?) {

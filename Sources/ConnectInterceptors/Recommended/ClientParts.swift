@@ -60,19 +60,23 @@ extension [InterceptorFactory] {
   /// 7. Circuit breaker, then concurrency limit: an open circuit fails a call before it waits for a place.
   /// 8. The attempt's span, which so covers what goes to the network, and nothing else; its context goes to the server.
   ///
-  /// What has no backend, of metrics and log when this is called, of traces when a call is made, is left out.
+  /// What has no backend when this is called is left out: metrics, log and traces are to be set up before clients are.
   ///
   /// Interceptors of one's own that change requests go between credentials and the cache or, outside of the log, in
   /// front. Those of a method or a call stand inside of all of these: responses to what ``CredentialsInterceptor`` and
   /// ``RequestInterceptor`` change there are not stored, others must not add a header that tells users apart.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
-    if let options = parts.context { factories.append { _ in ContextInterceptor(options: options) } }
-    if parts.isTraced { factories.append { TracingInterceptor.ifEnabled(config: $0, spans: .call) } }
+    if let options = parts.context {
+      let interceptor = ContextInterceptor(options: options)
+      factories.append { _ in interceptor }
+    }
+    let isTraced = parts.isTraced && TracingInterceptor.hasBackend
+    if isTraced { factories.append { TracingInterceptor(config: $0, spans: .call) } }
     if let metrics = parts.metrics, metrics.isEnabled {
       factories.append { MetricsInterceptor(metrics, config: $0) }
     }
-    if let log = parts.log, log.hasBackend { factories.append { LoggingInterceptor(log, config: $0) } }
+    if let log = parts.log, log.hasBackend { factories.append { _ in LoggingInterceptor(log) } }
     if let statuses = parts.acceptedStatuses {
       let interceptor = HTTPStatusInterceptor(accepting: statuses)
       factories.append { _ in interceptor }
@@ -83,14 +87,14 @@ extension [InterceptorFactory] {
       factories.append { _ in CacheWriteInterceptor(cache) }
     }
     if let policy = parts.retryPolicy {
-      let budget = parts.retryBudget
-      factories.append { _ in RetryInterceptor(policy: policy, budget: budget) }
+      let plan = RetryPlan(policy: policy, budget: parts.retryBudget)
+      factories.append { _ in RetryInterceptor(plan) }
     }
     if let breaker = parts.circuitBreaker { factories.append { _ in CircuitBreakerInterceptor(breaker) } }
     if let limiter = parts.concurrencyLimiter {
       factories.append { _ in ConcurrencyLimitInterceptor(limiter) }
     }
-    if parts.isTraced { factories.append { TracingInterceptor.ifEnabled(config: $0, spans: .attempts) } }
+    if isTraced { factories.append { TracingInterceptor(config: $0, spans: .attempts) } }
     return factories
   }
 }

@@ -45,18 +45,9 @@ public final class RequestInterceptor: Interceptor {
 
   // MARK: Hooks
 
-  public func unaryMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> UnaryMessageFunction<Input, Output> {
-    self.method = method.info
-    return UnaryMessageFunction()
-  }
-
-  public func streamMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> StreamMessageFunction<Input, Output> {
-    self.method = method.info
-    return StreamMessageFunction()
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
+    self.method = method
+    return CallFunction()
   }
 
   public func unaryFunction() -> UnaryFunction {

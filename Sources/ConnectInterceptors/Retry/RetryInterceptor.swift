@@ -15,8 +15,7 @@ public final class RetryInterceptor: Interceptor {
   /// gRPC's proposal A6. It is sent in each of the protocols.
   private static let attemptsHeader = "grpc-previous-rpc-attempts"
 
-  private let policy: RetryPolicy
-  private let budget: RetryBudget
+  private let plan: RetryPlan
   private var method: MethodInfo?
   /// How many attempts have passed here.
   private var attemptCount = 0
@@ -27,41 +26,33 @@ public final class RetryInterceptor: Interceptor {
   private var heldHeaders: HeldHeaders?
 
   /// - Parameter budget: One for all calls of a client.
-  public init(policy: RetryPolicy = .defaults, budget: RetryBudget) {
-    self.policy = policy
-    self.budget = budget
+  public convenience init(policy: RetryPolicy = .defaults, budget: RetryBudget) {
+    self.init(RetryPlan(policy: policy, budget: budget))
   }
+
+  init(_ plan: RetryPlan) {
+    self.plan = plan
+  }
+
+  private var policy: RetryPolicy { self.plan.policy }
+  private var budget: RetryBudget { self.plan.budget }
 
   // MARK: Hooks
 
-  public func unaryMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> UnaryMessageFunction<Input, Output> {
-    self.method = method.info
-    return UnaryMessageFunction()
-  }
-
-  public func streamMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> StreamMessageFunction<Input, Output> {
-    self.method = method.info
-    return StreamMessageFunction()
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
+    self.method = method
+    return CallFunction()
   }
 
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
-      requestFunction: { request, proceed in proceed(.success(self.announced(request))) },
-      responseFunction: { response, proceed in
+      updateRequest: { request in self.announce(&request) },
+      updateResponse: { response in
         guard let error = response.error else {
           self.budget.recordSuccess()
-          proceed(response)
-          return
+          return .proceed
         }
-        if let delay = self.delayOfRetry(after: error) {
-          proceed.retry(after: delay)
-        } else {
-          proceed(response)
-        }
+        return self.delayOfRetry(after: error).map { .retry(after: $0) } ?? .proceed
       }
     )
   }
@@ -71,7 +62,9 @@ public final class RetryInterceptor: Interceptor {
       requestFunction: { request, proceed in
         self.heldHeaders = nil
         self.isCounted = false
-        proceed(.success(self.announced(request)))
+        var request = request
+        self.announce(&request)
+        proceed(.success(request))
       },
       streamResultFunction: { result, proceed in
         switch result {
@@ -104,12 +97,10 @@ public final class RetryInterceptor: Interceptor {
 
   // MARK: Requests
 
-  private func announced<Message>(_ request: HTTPRequest<Message>) -> HTTPRequest<Message> {
+  private func announce<Message>(_ request: inout HTTPRequest<Message>) {
     self.attemptCount += 1
-    guard self.attemptCount > 1 else { return request }
-    var request = request
+    guard self.attemptCount > 1 else { return }
     request.headers[Self.attemptsHeader] = ["\(self.attemptCount - 1)"]
-    return request
   }
 
   // MARK: Streams
@@ -162,5 +153,16 @@ public final class RetryInterceptor: Interceptor {
   private func nextBackoff() -> Duration {
     self.backoffCount += 1
     return self.policy.backoff.delay(beforeRetry: self.backoffCount)
+  }
+}
+
+/// What the interceptors of a client's calls have in common, so that each copies one reference.
+final class RetryPlan: Sendable {
+  let policy: RetryPolicy
+  let budget: RetryBudget
+
+  init(policy: RetryPolicy, budget: RetryBudget) {
+    self.policy = policy
+    self.budget = budget
   }
 }

@@ -68,6 +68,15 @@ struct HTTP2FieldArray: ~Copyable {
     self.firstCopied = self.count
   }
 
+  /// Headers whose values are another one in each request: to remember them only fills the peer's table, and displaces
+  /// what is worth remembering.
+  private static func isUnique(_ name: String) -> Bool {
+    switch name {
+    case "x-request-id", "traceparent", "connect-timeout-ms", "grpc-timeout": true
+    default: false
+    }
+  }
+
   mutating func append(name: String, value: String) {
     self.makeRoomForField()
     let nameLength = self.copy(name)
@@ -77,7 +86,7 @@ struct HTTP2FieldArray: ~Copyable {
       value: nil,
       namelen: nameLength,
       valuelen: valueLength,
-      flags: 0
+      flags: Self.isUnique(name) ? UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) : 0
     )
     self.count += 1
   }

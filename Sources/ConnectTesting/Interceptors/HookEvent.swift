@@ -3,6 +3,7 @@ public import Connect
 /// One invocation of a hook that an ``InterceptorProbe`` saw.
 public struct HookEvent: Sendable {
   public enum Level: String, Sendable, Hashable, CaseIterable {
+    case call
     case message
     case byte
     /// The async form of an interceptor, around messages.
@@ -17,6 +18,8 @@ public struct HookEvent: Sendable {
     case response
     /// Headers, a message, or the end of a response stream.
     case result
+    /// How a call ends, at the level of call hooks.
+    case outcome
     case metrics
   }
 
@@ -25,7 +28,7 @@ public struct HookEvent: Sendable {
   public var level: Level
   public var hook: Hook
   /// What the hook was given, of the type that it has there: ``HTTPRequest``, ``ResponseMessage``, ``HTTPResponse``,
-  /// ``StreamResult``, ``HTTPMetrics``, a request message.
+  /// ``StreamResult``, ``CallOutcome``, ``HTTPMetrics``, a request message.
   public var value: any Sendable
   /// When, on the clock of the probe's executor; nil if it has none.
   public var time: Duration?
@@ -95,6 +98,10 @@ extension HTTPResponse: OutcomeValue {
 }
 
 extension ResponseMessage: OutcomeValue {
+  var outcome: String { (self.error?.code ?? self.code).name }
+}
+
+extension CallOutcome: OutcomeValue {
   var outcome: String { (self.error?.code ?? self.code).name }
 }
 

@@ -12,8 +12,8 @@ public import NIOCore
 ///
 /// A driver stands for one call: the factory runs once, and the interceptor's state is kept from value to value. It
 /// is driven at one level: ``unary`` and ``stream`` are its byte hooks, ``unaryMessages(_:)`` and
-/// ``streamMessages(_:)`` its message hooks, or the interceptor in its async form if it has one. A hook that is
-/// absent passes its value on.
+/// ``streamMessages(_:)`` its message hooks, or the interceptor in its async form if it has one, ``call(_:)`` its call
+/// hooks. A hook that is absent passes its value on.
 ///
 /// Hooks run on ``executor``, in virtual time, which passes by itself, as far as the hook needs, while a test waits
 /// for an outcome: delays take no real time, and `executor.now` tells of them. An interceptor that sleeps has to be
@@ -60,12 +60,18 @@ public final class InterceptorDriver: Sendable {
     )
   }
 
+  /// The call hooks for a call of `method`.
+  public func call(_ method: MethodInfo) -> CallHookDriver {
+    CallHookDriver(self.driven, method, self.executor)
+  }
+
   /// The message hooks for unary calls of `method`, or the async form if the interceptor has one. The interceptor is
   /// asked for them anew each time, so use one for the whole of a test.
   public func unaryMessages<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryHookDriver<Input, ResponseMessage<Output>> {
     let driven = self.driven
+    self.executor.sync { driven.tell(method.info) }
     if let form = self.executor.sync({ driven.interceptor.asyncUnaryForm }) {
       let subject = AsyncUnarySubject(driven.name, form, method, self.time)
       return UnaryHookDriver(subject, self.time, keeping: self.lifetime { subject.end() })
@@ -84,6 +90,7 @@ public final class InterceptorDriver: Sendable {
     _ method: MethodSpec<Input, Output>
   ) -> StreamHookDriver<Input, Output> {
     let driven = self.driven
+    self.executor.sync { driven.tell(method.info) }
     if let form = self.executor.sync({ driven.interceptor.asyncStreamForm }) {
       let subject = AsyncStreamSubject(driven.name, form, method, self.time)
       return StreamHookDriver(subject, self.time, keeping: self.lifetime { subject.end() })
@@ -123,9 +130,22 @@ public final class InterceptorDriver: Sendable {
 final class DrivenInterceptor: @unchecked Sendable {
   let interceptor: any Interceptor
   let name: String
+  private var callHooks: CallFunction?
 
   init(_ interceptor: any Interceptor) {
     self.interceptor = interceptor
     self.name = "\(type(of: interceptor))"
+  }
+
+  /// The call hooks, for which it is asked once.
+  func callHooks(_ method: MethodInfo) -> CallFunction {
+    let hooks = self.callHooks ?? self.interceptor.callFunction(method)
+    self.callHooks = hooks
+    return hooks
+  }
+
+  /// Tells it which method is called, as a call does before all else.
+  func tell(_ method: MethodInfo) {
+    _ = self.callHooks(method)
   }
 }

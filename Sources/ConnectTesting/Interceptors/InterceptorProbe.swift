@@ -82,6 +82,14 @@ private struct ProbingInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor
 
   // MARK: Hooks
 
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    guard self.levels.contains(.call) else { return CallFunction() }
+    return CallFunction(
+      requestFunction: { request in self.record(.call, .request, request) },
+      outcomeFunction: { outcome in self.record(.call, .outcome, outcome) }
+    )
+  }
+
   func unaryFunction() -> UnaryFunction {
     var hooks: UnaryFunction = self.unaryHooks(.byte)
     if self.recordsMetrics { hooks.responseMetricsFunction = self.metricsFunction }

@@ -32,8 +32,8 @@ final class RecommendedTests: XCTestCase {
     XCTAssertEqual(
       Self.names(parts),
       [
-        "ContextInterceptor", "Untraced", "MetricsInterceptor", "LoggingInterceptor",
-        "RetryInterceptor", "CircuitBreakerInterceptor", "Untraced",
+        "ContextInterceptor", "MetricsInterceptor", "LoggingInterceptor",
+        "RetryInterceptor", "CircuitBreakerInterceptor",
       ]
     )
     parts.credentials = Credentials(for: ["service.test"]) { _ in AccessToken("t", expiresIn: .seconds(60)) }
@@ -43,9 +43,9 @@ final class RecommendedTests: XCTestCase {
     XCTAssertEqual(
       Self.names(parts),
       [
-        "ContextInterceptor", "Untraced", "MetricsInterceptor", "LoggingInterceptor",
+        "ContextInterceptor", "MetricsInterceptor", "LoggingInterceptor",
         "HTTPStatusInterceptor", "CredentialsInterceptor", "CacheReadInterceptor", "CacheWriteInterceptor",
-        "RetryInterceptor", "CircuitBreakerInterceptor", "ConcurrencyLimitInterceptor", "Untraced",
+        "RetryInterceptor", "CircuitBreakerInterceptor", "ConcurrencyLimitInterceptor",
       ]
     )
     parts.context = nil

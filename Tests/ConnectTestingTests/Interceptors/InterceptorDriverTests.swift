@@ -20,6 +20,31 @@ final class InterceptorDriverTests: XCTestCase {
 
   // MARK: Outcomes
 
+  func testCallHooks() throws {
+    final class Named: Interceptor {
+      private var name = ""
+      func callFunction(_ method: MethodInfo) -> CallFunction {
+        self.name += "\(method.name)"
+        return CallFunction(
+          requestFunction: { request in
+            guard request.headers.isEmpty else { throw ConnectError(code: .aborted) }
+            request.headers["x-name"] = [self.name]
+          },
+          outcomeFunction: { outcome in outcome.trailers["x-name"] = [self.name] }
+        )
+      }
+    }
+    let driver = InterceptorDriver { _ in Named() }
+    let call = driver.call(MethodInfo(path: "/s.S/Read", streamType: .unary))
+    XCTAssertEqual(try call.request(driver.makeRequest(message: ())).headers["x-name"], ["Read"])
+    XCTAssertThrowsError(try call.request(driver.makeRequest(headers: ["a": ["1"]], message: ()))) { error in
+      XCTAssertEqual((error as? ConnectError)?.code, .aborted)
+    }
+    // However it is driven, it is told of its method once.
+    let outcome = driver.call(MethodInfo(path: "/s.S/Other", streamType: .unary)).outcome(CallOutcome())
+    XCTAssertEqual(outcome.trailers["x-name"], ["Read"])
+  }
+
   func testWhatARequestHookCanDo() async throws {
     let driver = self.hooks { interceptor in
       interceptor.unary.requestFunction = { request, proceed in

@@ -4,7 +4,7 @@ import XCTest
 
 final class LaneTests: XCTestCase {
   /// Passes values on at once, as long as it is not told to hold them; has room for two.
-  private final class Stage: LaneStage<Int, Never>, @unchecked Sendable {
+  private final class Stage: LaneStage<Int>, @unchecked Sendable {
     var isHolding = false
     var values: [Int] = []
 
@@ -22,7 +22,7 @@ final class LaneTests: XCTestCase {
   private let stages = [Stage(), Stage()]
   private var sunk: [Int] = []
   private var sinkHasRoom = true
-  private lazy var lane = Lane<Int, Never>(
+  private lazy var lane = Lane<Int>(
     stages: self.stages,
     sink: { [unowned self] in self.sunk.append($0) },
     sinkHasRoom: { [unowned self] in self.sinkHasRoom }

@@ -5,11 +5,13 @@ import Synchronization
 
 /// An interceptor of ``Text`` methods that is made of closures.
 struct TestInterceptor: Interceptor {
+  var call = CallFunction()
   var unaryBytes = UnaryFunction()
   var unaryMessages = UnaryMessageFunction<Text, Text>()
   var streamBytes = StreamFunction()
   var streamMessages = StreamMessageFunction<Text, Text>()
 
+  func callFunction(_ method: MethodInfo) -> CallFunction { self.call }
   func unaryFunction() -> UnaryFunction { self.unaryBytes }
   func streamFunction() -> StreamFunction { self.streamBytes }
 

@@ -13,7 +13,7 @@ struct ConnectStreamDecoder: ResponseDecoder {
   private let acceptedEncodings: AcceptedEncodings
   private var encoding = ResponseEncoding(pool: nil, header: "connect-content-encoding")
 
-  private(set) var head: HTTPResponseHead?
+  private var head: HTTPResponseHead?
   private var isHeadDelivered = false
 
   private var envelopes: EnvelopeDecoder

@@ -14,7 +14,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   /// Of a response with status 200.
   private var encoding: ResponseEncoding?
 
-  private(set) var head: HTTPResponseHead?
+  private var head: HTTPResponseHead?
   /// The head's fields, sorted into metadata and trailers.
   private var headers = Headers()
   private var trailers = Headers()

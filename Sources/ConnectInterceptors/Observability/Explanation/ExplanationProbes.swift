@@ -8,37 +8,11 @@ struct OuterProbe: Interceptor {
 
   init(_ explainer: CallExplainer) { self.explainer = explainer }
 
-  func unaryMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> UnaryMessageFunction<Input, Output> {
-    UnaryMessageFunction(
-      requestFunction: self.begin(method.info),
-      responseFunction: { response, proceed in
-        self.explainer.callDidEnd(response.code)
-        proceed(response)
-      }
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(
+      requestFunction: { request in self.explainer.callDidBegin(method, request.url.origin) },
+      outcomeFunction: { outcome in self.explainer.callDidEnd(outcome.code) }
     )
-  }
-
-  func streamMessageFunction<Input, Output>(
-    _ method: MethodSpec<Input, Output>
-  ) -> StreamMessageFunction<Input, Output> {
-    StreamMessageFunction(
-      requestFunction: self.begin(method.info),
-      streamResultFunction: { result, proceed in
-        if case .complete(let code, _, _) = result { self.explainer.callDidEnd(code) }
-        proceed(result)
-      }
-    )
-  }
-
-  private func begin<Message, Response>(
-    _ method: MethodInfo
-  ) -> (HTTPRequest<Message>, Proceed<RequestVerb<HTTPRequest<Message>, Response>>) -> Void {
-    { request, proceed in
-      self.explainer.callDidBegin(method, request.url.origin)
-      proceed(.success(request))
-    }
   }
 
   func unaryFunction() -> UnaryFunction {

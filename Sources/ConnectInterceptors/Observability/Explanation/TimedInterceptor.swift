@@ -14,6 +14,36 @@ struct TimedInterceptor: Interceptor {
 
   // MARK: Hooks
 
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    let hooks = self.base.callFunction(method)
+    return CallFunction(
+      requestFunction: self.timed(hooks.requestFunction),
+      outcomeFunction: self.timed(hooks.outcomeFunction)
+    )
+  }
+
+  private typealias RequestFunction = (inout HTTPRequest<Void>) throws -> Void
+
+  private func timed(_ function: RequestFunction?) -> RequestFunction? {
+    guard let function else { return nil }
+    let (index, explainer) = (self.index, self.explainer)
+    return { request in
+      let visit = explainer.begin(index, .request)
+      defer { explainer.end(visit) }
+      try function(&request)
+    }
+  }
+
+  private func timed(_ function: ((inout CallOutcome) -> Void)?) -> ((inout CallOutcome) -> Void)? {
+    guard let function else { return nil }
+    let (index, explainer) = (self.index, self.explainer)
+    return { outcome in
+      let visit = explainer.begin(index, .response)
+      defer { explainer.end(visit) }
+      function(&outcome)
+    }
+  }
+
   func unaryFunction() -> UnaryFunction { self.timed(self.base.unaryFunction()) }
 
   func streamFunction() -> StreamFunction { self.timed(self.base.streamFunction()) }

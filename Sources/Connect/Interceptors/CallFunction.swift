@@ -1,0 +1,41 @@
+/// Call hooks: they see a call as its caller does, of whatever kind it is, and nothing of its messages.
+///
+/// One function serves unary calls and streams. The hooks stand outside of all others: what they pass on goes to the
+/// message hooks, and what those, retries among them, have made of the call comes back. So a call passes them once in each
+/// direction.
+///
+/// ```swift
+/// func callFunction(_ method: MethodInfo) -> CallFunction {
+///   let start = ContinuousClock.now
+///   return CallFunction(
+///     requestFunction: { request in request.headers["x-client"] = ["example"] },
+///     outcomeFunction: { outcome in print("\(method.path): \(outcome.code) after \(.now - start)") }
+///   )
+/// }
+/// ```
+///
+/// They return what they have to say instead of proceeding, so they cannot wait for anything; what has to wait belongs into
+/// the other hooks. In exchange they are the shortest to write and cost the least. Each is optional; one that is absent
+/// costs nothing. Hooks run on the call's executor, one at a time, outside of any task.
+public struct CallFunction {
+  /// Called once with the request as the caller made it, but for its messages, in the order of the interceptors. It may
+  /// change the request, or throw: then nothing inside is touched, and the error goes up through the call hooks outside.
+  /// Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
+  public var requestFunction: ((inout HTTPRequest<Void>) throws -> Void)?
+  /// Called once with the outcome, in the reverse order. It may change it, but not make a call succeed that has failed.
+  /// When the call's own deadline passes or it is cancelled, it is called with that error too, and what it changes then is
+  /// ignored. The headers and messages of a stream have gone out by then.
+  public var outcomeFunction: ((inout CallOutcome) -> Void)?
+
+  @inlinable @inline(__always)
+  public init(
+    requestFunction: ((inout HTTPRequest<Void>) throws -> Void)? = nil,
+    outcomeFunction: ((inout CallOutcome) -> Void)? = nil
+  ) {
+    self.requestFunction = requestFunction
+    self.outcomeFunction = outcomeFunction
+  }
+
+  @inline(__always)
+  var isEmpty: Bool { self.requestFunction == nil && self.outcomeFunction == nil }
+}

@@ -1,0 +1,40 @@
+public import Connect
+
+/// Runs the call hooks of one interceptor; see ``InterceptorDriver``.
+public final class CallHookDriver: Sendable {
+  private let driven: DrivenInterceptor
+  private let method: MethodInfo
+  private let executor: VirtualExecutor
+
+  init(_ driven: DrivenInterceptor, _ method: MethodInfo, _ executor: VirtualExecutor) {
+    self.driven = driven
+    self.method = method
+    self.executor = executor
+    executor.sync { driven.tell(method) }
+  }
+
+  /// Gives the request hook a request.
+  ///
+  /// - Returns: The request as the hook has left it.
+  /// - Throws: What the hook throws.
+  public func request(_ request: HTTPRequest<Void>) throws -> HTTPRequest<Void> {
+    try self.executor.sync {
+      Result {
+        var request = request
+        try self.driven.callHooks(self.method).requestFunction?(&request)
+        return request
+      }
+    }.get()
+  }
+
+  /// Gives the outcome hook an outcome.
+  ///
+  /// - Returns: The outcome as the hook has left it.
+  public func outcome(_ outcome: CallOutcome) -> CallOutcome {
+    self.executor.sync {
+      var outcome = outcome
+      self.driven.callHooks(self.method).outcomeFunction?(&outcome)
+      return outcome
+    }
+  }
+}
