@@ -66,8 +66,8 @@ class Call: JobRunner, @unchecked Sendable {
   func addHooks(of interceptor: any Interceptor, _ interceptorCount: Int) {}
   /// Sends the request down that has passed all call hooks.
   func send(_ head: RequestHead) {}
-  /// Completes the call with an error of a call hook.
-  func complete(with error: ConnectError) {}
+  /// Completes the call with an error of a call hook, once those outside of it have seen that.
+  func finish(with error: ConnectError) {}
   /// Tells the hooks of `error`, which they cannot change, and completes the call with it.
   func fail(with error: ConnectError) {}
   /// An exchange may have results.
@@ -202,9 +202,7 @@ class Call: JobRunner, @unchecked Sendable {
     guard !self.isOver else { return }
     var error = ConnectError(error)
     error.isUnsent = true
-    var outcome = CallOutcome(error: error)
-    _ = self.passUp(&outcome)
-    self.complete(with: outcome.error ?? error)
+    self.finish(with: error)
   }
 
   /// Whether there are call hooks that are to be told of the outcome.
@@ -236,7 +234,7 @@ class Call: JobRunner, @unchecked Sendable {
 
   /// Remembers what call hooks are told of an exchange.
   final func note(_ exchange: Exchange) {
-    if self.hasWaitingHooks { self.lastExchange = exchange.summary }
+    if self.hasWaitingHooks, let summary = exchange.summary { self.lastExchange = summary }
   }
 
   // MARK: Metrics
@@ -339,7 +337,7 @@ class Call: JobRunner, @unchecked Sendable {
     }
   }
 
-  /// Counts an exchange that starts.
+  /// Counts an exchange that goes to the network.
   final func countExchange() {
     self.exchangeCount += 1
   }
@@ -362,7 +360,6 @@ class Call: JobRunner, @unchecked Sendable {
     guard !self.isOver else { return }
     let exchange = Exchange(call: self, request: request)
     self.exchange = exchange
-    self.countExchange()
     exchange.start(body)
   }
 

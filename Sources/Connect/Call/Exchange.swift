@@ -32,6 +32,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private let request: RequestHead
   private var stream: (any HTTPStream)?
   private var decoder: any ResponseDecoder & AnyObject
+  /// Whether anything of it has been given to the transport.
+  private var hasStarted = false
   private var requestBodyBytes = 0
   private var responseBodyBytes = 0
   private var remoteAddress: String?
@@ -103,6 +105,9 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
     self.sentHead = head
+    if !self.hasStarted { self.call.countExchange() }
+    self.hasStarted = true
+    self.remoteAddress = nil
     self.requestBodyBytes = 0
     if case .complete(let body) = head.body { self.requestBodyBytes = body.readableBytes }
     self.meter?.willStart(head)
@@ -171,9 +176,10 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
     self.stream?.consume(consumed)
   }
 
-  /// What call hooks are told of it.
-  var summary: CallOutcome.Exchange {
-    CallOutcome.Exchange(
+  /// What call hooks are told of it; nil if nothing went to the network.
+  var summary: CallOutcome.Exchange? {
+    guard self.hasStarted else { return nil }
+    return CallOutcome.Exchange(
       httpStatus: self.head?.status,
       requestBodyBytes: self.requestBodyBytes,
       responseBodyBytes: self.responseBodyBytes,

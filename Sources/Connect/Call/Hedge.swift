@@ -41,7 +41,6 @@ final class Hedge: @unchecked Sendable {
   private func startAttempt(_ body: consuming Exchange.Body, isHedge: Bool) -> Exchange.Written? {
     let exchange = Exchange(call: self.call, request: self.request)
     let collector = SingleMessageCollector<ByteBuffer>(method: self.call.method)
-    self.call.countExchange()
     self.attempts.append(Attempt(exchange: exchange, isHedge: isHedge, collector: collector))
     exchange.start(body)
     return exchange.written
@@ -124,6 +123,9 @@ final class Hedge: @unchecked Sendable {
     case .after, .never: self.startNoMore()
     }
   }
+
+  /// The exchange of the attempt that was started last, of those that still run.
+  var lastExchange: Exchange? { self.attempts.last?.exchange }
 
   /// Gives up all attempts.
   func cancel() {

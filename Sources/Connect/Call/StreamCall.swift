@@ -32,6 +32,8 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   /// Whether any interceptor has hooks.
   private var hasChains: Bool { self.messageChain != nil || self.byteChain != nil }
 
+  /// Whether the request has passed the call hooks. Nothing moves before.
+  private var hasSentHead = false
   private var demand = 0
   /// An end that was found here, while nobody has asked for a result.
   private var pendingEnd: StreamResult<Output>?
@@ -186,6 +188,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   // MARK: Start
 
   override func send(_ head: RequestHead) {
+    self.hasSentHead = true
     if !self.byteParts.isEmpty { self.byteChain = self.makeByteChain(self.byteParts) }
     if !self.messageParts.isEmpty { self.messageChain = self.makeMessageChain(self.messageParts) }
     self.messageParts = []
@@ -368,6 +371,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
       self.mustPumpAgain = true
       return
     }
+    guard self.hasSentHead else { return }
     self.isPumping = true
     defer { self.isPumping = false }
     repeat {
@@ -437,8 +441,8 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     )
   }
 
-  override func complete(with error: ConnectError) {
-    self.complete(with: .failed(error))
+  override func finish(with error: ConnectError) {
+    self.finish(with: .failed(error))
   }
 
   /// What call hooks are told of an end.

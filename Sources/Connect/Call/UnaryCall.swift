@@ -212,8 +212,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     guard let collected = hedge.outcome(of: exchange) else { return }
     let response = self.makeResponse(collected, head: exchange.head)
     guard !hedge.goesOn(after: response, to: exchange) else { return }
-    self.note(exchange)
     self.dropExchange()
+    self.note(exchange)
     if let chain = self.byteChain { chain.receive(response) } else { self.receiveBytes(response) }
   }
 
@@ -296,8 +296,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.complete(with: isChanged ? response.with(outcome) : response)
   }
 
-  override func complete(with error: ConnectError) {
-    self.complete(with: ResponseMessage(error: error))
+  override func finish(with error: ConnectError) {
+    self.finish(with: ResponseMessage(error: error))
   }
 
   // MARK: End
@@ -332,7 +332,10 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   }
 
   override func dropExchange() {
-    self.hedge.take()?.cancel()
+    if let hedge = self.hedge.take() {
+      if let exchange = hedge.lastExchange { self.note(exchange) }
+      hedge.cancel()
+    }
     super.dropExchange()
   }
 

@@ -56,7 +56,7 @@ public struct CallOutcome: Sendable {
     set { self.unique.messagesSent = newValue }
   }
 
-  /// How many messages the caller has got: for a unary call 1, or 0 if it failed.
+  /// How many messages have come: for a unary call 1, or 0 if there was none.
   public var messagesReceived: Int {
     get { self.storage.messagesReceived }
     set { self.unique.messagesReceived = newValue }

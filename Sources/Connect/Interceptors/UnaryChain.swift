@@ -132,7 +132,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     } did: { (verb: consuming RequestVerb<Request, Response>) in
       self.requestHook(visit, did: verb, given: request.head)
     } waits: {
-      self.givenHead = request.head
+      if visit == self.visit { self.givenHead = request.head }
     }
   }
 
@@ -244,12 +244,16 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     self.visit += 1
     let visit = self.visit
     self.position = .responseHook(index)
+    let given = response
     let decision = self.tell(update, &response)
     guard visit == self.visit else { return false }
     response.makeConsistent()
     guard case .retry(let delay) = decision else { return true }
     self.visit += 1
-    return !self.restart(from: index, with: nil, after: delay)
+    guard !self.restart(from: index, with: nil, after: delay) else { return false }
+    // As with a hook that proceeds: it has said nothing about what is to pass on.
+    response = given
+    return true
   }
 
   private func tell(_ update: ResponseUpdate, _ response: inout Response) -> ResponseDecision {
@@ -273,7 +277,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     } did: { (verb: consuming ResponseVerb<Request, Response>) in
       self.responseHook(visit, did: verb, given: response)
     } waits: {
-      self.givenResponse = response
+      if visit == self.visit { self.givenResponse = response }
     }
   }
 

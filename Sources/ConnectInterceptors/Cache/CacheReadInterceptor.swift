@@ -18,10 +18,19 @@ public final class CacheReadInterceptor: Interceptor {
   public func callFunction(_ method: MethodInfo) -> CallFunction {
     self.hasNoSideEffects = method.idempotencyLevel == .noSideEffects
     guard self.hasNoSideEffects, method.streamType == .unary else { return CallFunction() }
-    return CallFunction(
-      requestFunction: { request in request.encodesDeterministically = true },
-      // Bytes that do not decode would be given again and again.
-      outcomeFunction: { outcome in if outcome.error != nil { self.reading.forgetGiven() } }
+    return CallFunction(requestFunction: { request in request.encodesDeterministically = true })
+  }
+
+  public func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    guard self.hasNoSideEffects else { return UnaryMessageFunction() }
+    return UnaryMessageFunction(
+      updateResponse: { response in
+        // Bytes that do not decode would be given again and again.
+        if response.error != nil { self.reading.forgetGiven() }
+        return .proceed
+      }
     )
   }
 

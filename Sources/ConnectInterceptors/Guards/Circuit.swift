@@ -25,6 +25,8 @@ struct Circuit {
   private var window: OutcomeWindow
   /// What opened it last.
   private(set) var reason = (failures: 0, total: 0)
+  /// How many calls were let through whose outcome has not come.
+  private(set) var pendingCount = 0
   /// When it was made, or a call of it has ended.
   private(set) var lastUse: Duration
 
@@ -44,7 +46,7 @@ struct Circuit {
 
   /// - Parameter now: Only read where it matters, since reading a clock costs more than all else here.
   mutating func admit(at now: @autoclosure () -> Duration) -> Decision {
-    if case .closed = self.phase { return .admitted(Admission(phase: self.phaseNumber)) }
+    if case .closed = self.phase { return self.admission() }
     let now = now()
     self.lastUse = now
     switch self.phase {
@@ -61,11 +63,17 @@ struct Circuit {
         self.enter(.halfOpen(begun: 1, succeeded: 0, replacedAt: now + self.configuration.openDuration))
       }
     }
+    return self.admission()
+  }
+
+  private mutating func admission() -> Decision {
+    self.pendingCount += 1
     return .admitted(Admission(phase: self.phaseNumber))
   }
 
   mutating func record(_ admission: Admission, isFailure: Bool, at now: Duration) {
     self.lastUse = now
+    self.pendingCount -= 1
     guard admission.phase == self.phaseNumber else { return }
     switch self.phase {
     case .closed:
@@ -93,6 +101,7 @@ struct Circuit {
 
   /// A call that was let through has ended without saying anything about the server.
   mutating func forget(_ admission: Admission) {
+    self.pendingCount -= 1
     guard admission.phase == self.phaseNumber,
       case .halfOpen(let begun, let succeeded, let replacedAt) = self.phase
     else { return }

@@ -126,8 +126,12 @@ public final class CircuitBreaker: Sendable {
   private func makeCircuit(_ key: Key, in circuits: inout [Key: SharedCircuit]) -> SharedCircuit {
     if circuits.count >= self.configuration.maximumCircuits {
       // More hosts or methods than anybody should have: looking at all of them is the price.
-      let lastUses = circuits.mapValues { $0.value.withLock { $0.lastUse } }
-      if let oldest = lastUses.min(by: { $0.value < $1.value }) { circuits[oldest.key] = nil }
+      // One with calls under way goes last.
+      let uses = circuits.mapValues { $0.value.withLock { ($0.pendingCount > 0, $0.lastUse) } }
+      let oldest = uses.min {
+        !$0.value.0 && $1.value.0 || $0.value.0 == $1.value.0 && $0.value.1 < $1.value.1
+      }
+      if let oldest { circuits[oldest.key] = nil }
     }
     let circuit = SharedCircuit(key, Circuit(self.configuration, at: self.time.now))
     circuits[key] = circuit

@@ -158,6 +158,18 @@ final class CallHooksTests: XCTestCase {
     }
   }
 
+  func testOuterHooksAddToWhatAnInnerOneHasThrown() async {
+    let adding = TestInterceptor.make { interceptor in
+      interceptor.call.outcomeFunction = { outcome in outcome.trailers["x-sent"] = ["\(outcome.messagesSent)"]
+      }
+    }
+    let throwing = TestInterceptor.make { $0.call.requestFunction = { _ in throw Failure() } }
+    let client = ProtocolClient.scripted(.echo(), interceptors: [adding, throwing])
+    let response = await client.unary(.unary, "x")
+    XCTAssertEqual(response.trailers["x-sent"], ["1"])
+    XCTAssertTrue(response.error?.exception is Failure)
+  }
+
   func testAnyErrorWillDo() async {
     let client = ProtocolClient.scripted(
       .echo(),
@@ -265,6 +277,52 @@ final class CallHooksTests: XCTestCase {
     XCTAssertEqual(ended.all, ["ok"])
     XCTAssertEqual(seen.outcomes.map(\.attempts), [2])
     XCTAssertEqual(seen.outcomes.first?.exchange?.responseBodyBytes, 4)
+  }
+
+  func testHedgesThatRunIntoTheDeadline() {
+    let seen = Seen()
+    let transport = ScriptedTransport.silent()
+    let client = ProtocolClient.scripted(transport, interceptors: [seen.factory], timeout: .seconds(5)) {
+      $0.hedging = { _ in HedgingPolicy(delay: .seconds(1), allowsSideEffects: true) }
+    }
+    let ended = Events()
+    client.unary(.unary, "x") { ended.add("\($0.code)") }
+    transport.virtualExecutor.runUntilIdle()
+    transport.virtualExecutor.advance(by: .seconds(5))
+    XCTAssertEqual(ended.all, ["deadline_exceeded"])
+    XCTAssertEqual(seen.outcomes.map(\.attempts), [2])
+    XCTAssertEqual(seen.outcomes.first?.exchange?.requestBodyBytes, 3)
+    XCTAssertNil(seen.outcomes.first?.exchange?.httpStatus)
+  }
+
+  func testWhatWasNotSentIsNoAttempt() async {
+    let seen = Seen()
+    let client = ProtocolClient.scripted(.echo(), interceptors: [seen.factory])
+    let options = CallOptions(headers: ["host": ["elsewhere"]])
+    let response = await client.unary(.unary, "x", options: options)
+    XCTAssertEqual(response.code, .invalidArgument)
+    XCTAssertEqual(seen.outcomes.map(\.attempts), [0])
+    XCTAssertNil(seen.outcomes.first?.exchange)
+  }
+
+  func testWhatAHookSendsOnItsOwnStreamWaits() async {
+    let handle = Observed<StreamHandle<Text, Text>?>(nil)
+    let accepted = Events()
+    let sending = TestInterceptor.make { interceptor in
+      interceptor.call.requestFunction = { _ in
+        handle.value?.send("early") { accepted.add("\($0?.code ?? .ok)") }
+        handle.value?.finish()
+      }
+    }
+    let transport = ScriptedTransport(StreamChainTests.echo)
+    let client = ProtocolClient.scripted(transport, interceptors: [sending])
+    let results = Events()
+    let stream = client.bidirectionalStream(.bidirectional) { results.add($0.short) }
+    handle.update { $0 = stream }
+    transport.virtualExecutor.runUntilIdle()
+    XCTAssertEqual(accepted.all, ["ok"])
+    XCTAssertEqual(results.all, ["headers", "early", "end ok"])
+    handle.update { $0 = nil }
   }
 
   // MARK: Ends
