@@ -81,10 +81,14 @@ struct RandomChainModel {
     self.events = []
     self.memories = Array(repeating: Memory(), count: self.chain.links.count)
     self.retriesLeft = self.chain.maximumRetries
-    for index in self.chain.asyncProbes.indices { self.events.append("\(index) message request") }
+    for level in ["call", "message"] {
+      for index in self.chain.asyncProbes.indices { self.events.append("\(index) \(level) request") }
+    }
     let outcome = self.makeAttempts()
-    for index in self.chain.asyncProbes.indices.reversed() {
-      self.events.append("\(index) message response \(outcome.name)")
+    for level in ["message", "call"] {
+      for index in self.chain.asyncProbes.indices.reversed() {
+        self.events.append("\(index) \(level) response \(outcome.name)")
+      }
     }
     // An error that comes after a good answer means that the answer was none.
     if outcome.code != nil {

@@ -65,7 +65,7 @@ struct RandomChainScene: Sendable {
 
     let probe = self.probe
     let place: (Int) -> InterceptorFactory = { index in
-      probe.factory("\(index)", levels: chain.asyncProbes[index] ? [.async, .byte] : [.message, .byte])
+      probe.factory("\(index)", levels: [.call, .byte, chain.asyncProbes[index] ? .async : .message])
     }
     let shared = Shared(executor: self.executor, tokenCount: self.tokenCount)
     var interceptors = [place(0)]
@@ -119,10 +119,10 @@ extension RandomChain.Wire {
 }
 
 extension HookEvent {
-  /// `2 byte request`, `2 byte response not_found`; nil for what is between the two in a stream. The async form counts
+  /// `0 call request`, `2 byte request`, `2 byte response not_found`; nil for what is between the two in a stream. The async form counts
   /// as messages.
   fileprivate var brief: String? {
-    let name = "\(self.interceptor) \(self.level == .byte ? "byte" : "message")"
+    let name = "\(self.interceptor) \(self.level == .async ? "message" : self.level.rawValue)"
     if self.hook == .request { return "\(name) request" }
     guard let code = (self.value as? any Ending)?.endCode else { return nil }
     return "\(name) response \(code.name)"
@@ -136,6 +136,10 @@ private protocol Ending {
 
 extension HTTPResponse: Ending {
   fileprivate var endCode: Code? { self.error?.code ?? .ok }
+}
+
+extension CallOutcome: Ending {
+  fileprivate var endCode: Code? { self.code }
 }
 
 extension ResponseMessage: Ending {

@@ -1,7 +1,8 @@
 import Connect
-import ConnectInterceptors
 import ConnectTesting
 import XCTest
+
+@testable import ConnectInterceptors
 
 final class CircuitBreakerTests: XCTestCase {
   /// Opens on half of four calls within ten seconds, for five seconds.
@@ -205,6 +206,27 @@ final class CircuitBreakerTests: XCTestCase {
     }
     for host in ["a", "b", "a", "c"] { _ = try await call(host) }
     XCTAssertEqual(["a", "b", "c"].map(state), [.open, .closed, .open])
+  }
+
+  func testACircuitWithCallsUnderWayIsForgottenLast() throws {
+    let clock = VirtualExecutor()
+    let breaker = CircuitBreaker(.init(minimumCalls: 1, maximumCircuits: 2), clock: clock.clock)
+    func url(_ host: String) -> RequestURL {
+      RequestURL(origin: Origin(scheme: .http, host: host, port: 80), path: "/")
+    }
+    func admit(_ host: String) throws -> (Circuit.Admission, SharedCircuit) {
+      let circuit = breaker.circuit(for: url(host))
+      return (try breaker.admit(to: circuit).get(), circuit)
+    }
+    let (pending, ofA) = try admit("a")
+    clock.advance(by: .milliseconds(1))
+    let (ended, ofB) = try admit("b")
+    breaker.record(ended, of: ofB, error: nil)
+    clock.advance(by: .milliseconds(1))
+    _ = try admit("c")
+    // Its circuit is still the one that is asked.
+    breaker.record(pending, of: ofA, error: ConnectError(code: .unavailable, httpStatus: 503))
+    XCTAssertEqual(breaker.state(for: url("a")), .open)
   }
 
   func testWhatIsAFailure() async throws {

@@ -1,5 +1,6 @@
 import Connect
 import ConnectTesting
+import Dispatch
 import NIOCore
 import Synchronization
 import XCTest
@@ -317,8 +318,12 @@ final class CallHooksTests: XCTestCase {
     let transport = ScriptedTransport(StreamChainTests.echo)
     let client = ProtocolClient.scripted(transport, interceptors: [sending])
     let results = Events()
+    // The call starts when the hook has its handle.
+    let gate = DispatchSemaphore(value: 0)
+    transport.virtualExecutor.execute { gate.wait() }
     let stream = client.bidirectionalStream(.bidirectional) { results.add($0.short) }
     handle.update { $0 = stream }
+    gate.signal()
     transport.virtualExecutor.runUntilIdle()
     XCTAssertEqual(accepted.all, ["ok"])
     XCTAssertEqual(results.all, ["headers", "early", "end ok"])
