@@ -96,7 +96,7 @@ class Call: JobRunner, @unchecked Sendable {
     }
   }
 
-  // MARK: Start and end
+  // MARK: Start
 
   /// Starts the call on its executor.
   final func start() {
@@ -247,6 +247,8 @@ class Call: JobRunner, @unchecked Sendable {
   final func makeMeter() -> ExchangeMeter? {
     self.metricsHooks.isEmpty ? nil : ExchangeMeter(call: self, hooks: self.metricsHooks)
   }
+
+  // MARK: End
 
   /// Cancels the call, also on the wire. Does nothing once it is over. From any thread.
   final func cancel() {

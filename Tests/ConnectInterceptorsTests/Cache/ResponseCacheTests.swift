@@ -174,6 +174,27 @@ final class ResponseCacheTests: XCTestCase {
     XCTAssertEqual(value, "whole")
   }
 
+  /// What others make of a good response, or of the call, is no reason to forget it.
+  func testAGoodResponseOfACallThatFailsIsKept() async throws {
+    struct Failing: Interceptor {
+      let isFailing: Observed<Bool>
+      func callFunction(_ method: MethodInfo) -> CallFunction {
+        CallFunction(
+          outcomeFunction: { outcome in if isFailing.value { outcome.error = ConnectError(code: .aborted) } }
+        )
+      }
+    }
+    let isFailing = Observed(false)
+    let scene = CacheScene(between: [{ _ in Failing(isFailing: isFailing) }])
+    let first = try await scene.value()
+    isFailing.update { $0 = true }
+    let failed = await scene.lookup()
+    XCTAssertEqual(failed.code, .aborted)
+    isFailing.update { $0 = false }
+    let kept = try await scene.value()
+    XCTAssertEqual([first, kept], ["k 1", "k 1"])
+  }
+
   // MARK: Stale
 
   func testStaleOnError() async throws {
