@@ -9,7 +9,7 @@
 ///   let start = ContinuousClock.now
 ///   return CallFunction(
 ///     requestFunction: { request in request.headers["x-client"] = ["example"] },
-///     outcomeFunction: { outcome in print("\(method.path): \(outcome.code) after \(.now - start)") }
+///     outcomeFunction: { outcome in print("\(method.path): \(outcome.code) after \(ContinuousClock.now - start)") }
 ///   )
 /// }
 /// ```

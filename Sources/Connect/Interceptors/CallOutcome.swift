@@ -90,8 +90,14 @@ public struct CallOutcome: Sendable {
   /// Whether this is a copy of the other, and neither was changed.
   func isIdentical(to other: CallOutcome) -> Bool { self.storage === other.storage }
 
-  /// Makes code and error agree, and keeps an error of `given`.
+  /// Makes code and error agree, keeps an error of `given`, and its counts if this one was made anew.
   mutating func complete(from given: CallOutcome) {
+    if self.attempts == 0, self.messagesSent == 0 {
+      self.messagesSent = given.messagesSent
+      self.messagesReceived = given.messagesReceived
+      self.attempts = given.attempts
+      self.exchange = given.exchange
+    }
     if self.error == nil, self.code == .ok, let error = given.error { self.error = error }
     if let code = self.error?.code {
       if self.code != code { self.code = code }

@@ -11,15 +11,6 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     stream.onFinish = { $0.fail(ConnectError(code: .unavailable)) }
   }
 
-  private func results(_ client: ProtocolClient, sending messages: [Text] = ["a", "b"]) async -> [String] {
-    let stream = client.bidirectionalStream(.bidirectional)
-    for message in messages { try? await stream.send(message) }
-    stream.finish()
-    var results: [String] = []
-    for await result in stream.results { results.append(result.short) }
-    return results
-  }
-
   func testMapsMessagesAndErrorsAmongClosures() async {
     let probe = InterceptorProbe()
     let transport = ScriptedTransport { stream in
@@ -41,7 +32,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
         probe.factory("C", levels: [.message]),
       ]
     )
-    let results = await self.results(client)
+    let results = await client.results()
     XCTAssertEqual(results, ["headers", "a12", "b12", "end aborted"])
     XCTAssertEqual(transport.streams[0].sentMessages, ["\"a1\"", "\"b1\""])
     XCTAssertEqual(
@@ -60,13 +51,13 @@ final class AsyncStreamInterceptorTests: XCTestCase {
       transport,
       interceptors: [TestAsyncInterceptor.stream { _, _ in StreamResponse(StreamAnswer(messages: ["1"])) }]
     )
-    let answered = await self.results(answering)
+    let answered = await answering.results()
     XCTAssertEqual(answered, ["headers", "1", "end ok"])
     let throwing = ProtocolClient.scripted(
       transport,
       interceptors: [TestAsyncInterceptor.stream { _, _ in throw ConnectError(code: .aborted) }]
     )
-    let thrown = await self.results(throwing)
+    let thrown = await throwing.results()
     XCTAssertEqual(thrown, ["end aborted"])
     let short = ProtocolClient.scripted(
       transport,
@@ -74,7 +65,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
         TestAsyncInterceptor.stream { _, _ in StreamResponse(results: PulledSequence([.message("1")])) }
       ]
     )
-    let completed = await self.results(short)
+    let completed = await short.results()
     XCTAssertEqual(completed, ["1", "end ok"])
     XCTAssertEqual(transport.streams.count, 0)
   }
@@ -91,7 +82,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
         },
       ]
     )
-    let results = await self.results(client)
+    let results = await client.results()
     XCTAssertEqual(results, ["end aborted"])
   }
 
@@ -147,7 +138,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
         probe.factory("C", levels: [.message]),
       ]
     )
-    let results = await self.results(client)
+    let results = await client.results()
     XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
     XCTAssertEqual(transport.streams.map(\.sentMessages), Array(repeating: ["\"a\"", "\"b\""], count: 3))
     XCTAssertEqual(probe.events.count { $0.short == "A > a" }, 1)
@@ -175,7 +166,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
       ]
     )
     // All are sent before anything is read, so the failure has not yet gone up.
-    let results = await self.results(client, sending: ["a", "b", "c"])
+    let results = await client.results(sending: ["a", "b", "c"])
     XCTAssertEqual(results, ["headers", "a", "b", "c", "end ok"])
   }
 
@@ -199,10 +190,10 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     let client = ProtocolClient.scripted(transport, interceptors: [Self.retrying]) {
       $0.retries.maximumReplayBytes = 10
     }
-    let fits = await self.results(client, sending: ["1", "2", "3"])
+    let fits = await client.results(sending: ["1", "2", "3"])
     XCTAssertEqual(fits, ["end unavailable"])
     XCTAssertEqual(transport.streams.count, 4)
-    let large = await self.results(client, sending: ["1", "22222222222", "3"])
+    let large = await client.results(sending: ["1", "22222222222", "3"])
     XCTAssertEqual(large, ["end unavailable"])
     XCTAssertEqual(transport.streams.count, 5)
   }
@@ -224,7 +215,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
         }
       ]
     )
-    let results = await self.results(client)
+    let results = await client.results()
     XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
     let code = await seen.wait()
     XCTAssertEqual(code, .internalError)
@@ -251,7 +242,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
         }
       ]
     )
-    let results = await self.results(client, sending: [])
+    let results = await client.results(sending: [])
     XCTAssertEqual(results, ["headers", "otherwise", "end ok"])
   }
 
@@ -281,7 +272,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
         },
       ]
     )
-    let results = await Self.$trace.withValue("caller") { await self.results(client) }
+    let results = await Self.$trace.withValue("caller") { await client.results() }
     XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
     XCTAssertEqual(events.all, ["A caller", "B outer", "A caller", "B outer"])
   }

@@ -22,15 +22,6 @@ final class CallHooksTests: XCTestCase {
     }
   }
 
-  private func results(_ client: ProtocolClient, sending messages: [Text] = ["a", "b"]) async -> [String] {
-    let stream = client.bidirectionalStream(.bidirectional)
-    for message in messages { try? await stream.send(message) }
-    stream.finish()
-    var results: [String] = []
-    for await result in stream.results { results.append(result.short) }
-    return results
-  }
-
   // MARK: Order
 
   func testTheyStandOutsideOfAllOthers() async {
@@ -55,7 +46,7 @@ final class CallHooksTests: XCTestCase {
       interceptors: ["A", "B"].map { probe.factory($0, levels: [.call]) }
         + [probe.factory("M", levels: [.message])]
     )
-    let results = await self.results(client, sending: ["x"])
+    let results = await client.results(sending: ["x"])
     XCTAssertEqual(results, ["headers", "x", "end ok"])
     XCTAssertEqual(
       probe.events.outline,
@@ -146,7 +137,7 @@ final class CallHooksTests: XCTestCase {
         ]
       )
       if isStream {
-        let results = await self.results(client)
+        let results = await client.results()
         XCTAssertEqual(results, ["end permission_denied"])
       } else {
         let error = await client.unary(.unary, "x").error
@@ -218,9 +209,21 @@ final class CallHooksTests: XCTestCase {
       XCTAssertEqual(succeeded.error?.code, good == .ok ? nil : good, name)
       XCTAssertEqual(succeeded.message, good == .ok ? "x" : nil, name)
       let client = ProtocolClient.scripted(ScriptedTransport(StreamChainTests.echo), interceptors: [factory])
-      let results = await self.results(client, sending: ["x"])
+      let results = await client.results(sending: ["x"])
       XCTAssertEqual(results, ["headers", "x", "end \(good)"], name)
     }
+  }
+
+  func testAnOutcomeMadeAnewKeepsTheCounts() async {
+    let seen = Seen()
+    let replacing = TestInterceptor.make { interceptor in
+      interceptor.call.outcomeFunction = { $0 = CallOutcome(error: ConnectError(code: .aborted)) }
+    }
+    _ = await ProtocolClient.scripted(.echo(), interceptors: [seen.factory, replacing]).unary(.unary, "x")
+    XCTAssertEqual(seen.outcomes.map(\.code), [.aborted])
+    XCTAssertEqual(seen.outcomes.map(\.attempts), [1])
+    XCTAssertEqual(seen.outcomes.map(\.messagesSent), [1])
+    XCTAssertEqual(seen.outcomes.first?.exchange?.httpStatus, 200)
   }
 
   // MARK: What they are told
@@ -244,7 +247,7 @@ final class CallHooksTests: XCTestCase {
       ScriptedTransport(StreamChainTests.echo),
       interceptors: [seen.factory]
     )
-    _ = await self.results(client, sending: ["a", "b", "c"])
+    _ = await client.results(sending: ["a", "b", "c"])
     let outcome = try XCTUnwrap(seen.outcomes.first)
     XCTAssertEqual(seen.outcomes.count, 1)
     XCTAssertEqual([outcome.messagesSent, outcome.messagesReceived, outcome.attempts], [3, 3, 1])

@@ -14,18 +14,6 @@ final class StreamChainTests: XCTestCase {
     }
   }
 
-  private func results(
-    _ client: ProtocolClient,
-    sending messages: [Text] = ["a", "b"]
-  ) async -> [String] {
-    let stream = client.bidirectionalStream(.bidirectional)
-    for message in messages { try? await stream.send(message) }
-    stream.finish()
-    var results: [String] = []
-    for await result in stream.results { results.append(result.short) }
-    return results
-  }
-
   // MARK: Order
 
   func testFactoriesRunOncePerStream() async {
@@ -39,7 +27,7 @@ final class StreamChainTests: XCTestCase {
         }
       ]
     )
-    let results = await self.results(client)
+    let results = await client.results()
     XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
     XCTAssertEqual(made.value, 1)
   }
@@ -50,7 +38,7 @@ final class StreamChainTests: XCTestCase {
       ScriptedTransport(Self.echo),
       interceptors: ["A", "B"].map { probe.factory($0, levels: [.message]) }
     )
-    let results = await self.results(client, sending: ["x"])
+    let results = await client.results(sending: ["x"])
     XCTAssertEqual(results, ["headers", "x", "end ok"])
     XCTAssertEqual(
       probe.events.map(\.short),
@@ -70,7 +58,7 @@ final class StreamChainTests: XCTestCase {
         probe.factory("M", levels: [.message]),
       ]
     )
-    _ = await self.results(client, sending: ["x"])
+    _ = await client.results(sending: ["x"])
     XCTAssertEqual(
       probe.events.map(\.short),
       [
@@ -102,7 +90,7 @@ final class StreamChainTests: XCTestCase {
         }
       ]
     )
-    let results = await self.results(client, sending: ["a", "b", "c"])
+    let results = await client.results(sending: ["a", "b", "c"])
     XCTAssertEqual(results, ["headers", "a", "b", "c", "end ok"])
   }
 
@@ -159,7 +147,7 @@ final class StreamChainTests: XCTestCase {
         }
       ]
     )
-    let results = await self.results(client, sending: ["a", "b", "c"])
+    let results = await client.results(sending: ["a", "b", "c"])
     XCTAssertEqual(transport.streams[0].sentMessages, ["\"a\"", "\"c\""])
     XCTAssertEqual(results, ["headers", "c", "end ok"], "headers and the end cannot be dropped")
   }
@@ -178,7 +166,7 @@ final class StreamChainTests: XCTestCase {
       ScriptedTransport(Self.echo),
       interceptors: [outer, replacing("end ok", .message("more"))]
     )
-    let first = await self.results(message, sending: ["a"])
+    let first = await message.results(sending: ["a"])
     XCTAssertEqual(first, ["headers", "a", "more", "end ok"])
 
     let transport = ScriptedTransport { stream in
@@ -190,7 +178,7 @@ final class StreamChainTests: XCTestCase {
       transport,
       interceptors: [outer, replacing("a", .failed(ConnectError(code: .aborted)))]
     )
-    let second = await self.results(end, sending: [])
+    let second = await end.results(sending: [])
     XCTAssertEqual(second, ["headers", "end aborted"])
     XCTAssertTrue(transport.streams[0].isCancelled)
     XCTAssertEqual(probe.events.map(\.short).suffix(2), ["A < headers", "A < end aborted"])
@@ -215,7 +203,7 @@ final class StreamChainTests: XCTestCase {
           }
         ]
       )
-      let results = await self.results(client, sending: [])
+      let results = await client.results(sending: [])
       XCTAssertEqual(results, ["headers", expected])
     }
   }
@@ -248,7 +236,7 @@ final class StreamChainTests: XCTestCase {
           )
         }
         let client = ProtocolClient.scripted(transport, interceptors: factories)
-        let results = await self.results(client)
+        let results = await client.results()
         let expected = isFailing ? ["end aborted"] : ["headers", "1", "2", "end ok"]
         XCTAssertEqual(results, expected)
         XCTAssertEqual(transport.streams.count, 0)
@@ -276,7 +264,7 @@ final class StreamChainTests: XCTestCase {
         probe.factory("M", levels: [.message]),
       ]
     )
-    let results = await self.results(client, sending: [])
+    let results = await client.results(sending: [])
     XCTAssertEqual(results, ["headers", "1", "end ok"])
     XCTAssertEqual(probe.events.map(\.short), ["M head", "M < headers", "M < 1", "M < end ok"])
     XCTAssertEqual(transport.streams.count, 0)

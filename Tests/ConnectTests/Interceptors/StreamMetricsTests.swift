@@ -19,15 +19,6 @@ final class StreamMetricsTests: XCTestCase {
     }
   }
 
-  private func results(_ client: ProtocolClient, sending messages: [Text] = ["a", "b"]) async -> [String] {
-    let stream = client.bidirectionalStream(.bidirectional)
-    for message in messages { try? await stream.send(message) }
-    stream.finish()
-    var results: [String] = []
-    for await result in stream.results { results.append(result.short) }
-    return results
-  }
-
   // MARK: Content
 
   func testContent() async {
@@ -41,7 +32,7 @@ final class StreamMetricsTests: XCTestCase {
         stream.endStream()
       }
     }
-    let results = await self.results(.scripted(transport, interceptors: [Self.recorder(seen)]))
+    let results = await ProtocolClient.scripted(transport, interceptors: [Self.recorder(seen)]).results()
     XCTAssertEqual(results, ["headers", "x", "end ok"])
     XCTAssertEqual(
       seen.value,
@@ -71,7 +62,7 @@ final class StreamMetricsTests: XCTestCase {
       }
     }
     let client = ProtocolClient.scripted(transport, interceptors: [Self.recorder(seen)])
-    let results = await self.results(client, sending: ["a"])
+    let results = await client.results(sending: ["a"])
     XCTAssertEqual(results, ["end unavailable"])
     XCTAssertEqual(
       seen.value,
@@ -133,7 +124,7 @@ final class StreamMetricsTests: XCTestCase {
     }
     let transport = ScriptedTransport.replying([failing, StreamChainTests.echo])
     let client = ProtocolClient.scripted(transport, interceptors: [Self.recorder(seen), retrying])
-    let results = await self.results(client)
+    let results = await client.results()
     XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
     XCTAssertEqual(seen.value.map(\.attempt), [1, 2])
     XCTAssertEqual(seen.value.map(\.httpStatus), [nil, 200])
@@ -164,7 +155,7 @@ final class StreamMetricsTests: XCTestCase {
       ScriptedTransport(StreamChainTests.echo),
       interceptors: ["A", "B", "C"].map(factory)
     )
-    let results = await self.results(client, sending: ["x"])
+    let results = await client.results(sending: ["x"])
     XCTAssertEqual(results, ["headers", "x", "end ok"])
     XCTAssertEqual(
       events.all.filter { $0.contains("metrics") },
@@ -182,7 +173,7 @@ final class StreamMetricsTests: XCTestCase {
         Self.interceptor { _, _ in events.add("B") },
       ]
     )
-    let results = await self.results(client, sending: ["x"])
+    let results = await client.results(sending: ["x"])
     XCTAssertEqual(results, ["headers", "x", "end ok"])
     XCTAssertEqual(events.all, ["B"], "it has not proceeded")
   }

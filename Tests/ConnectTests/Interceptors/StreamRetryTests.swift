@@ -41,15 +41,6 @@ final class StreamRetryTests: XCTestCase {
     }
   }
 
-  private func results(_ client: ProtocolClient, sending messages: [Text] = ["a", "b"]) async -> [String] {
-    let stream = client.bidirectionalStream(.bidirectional)
-    for message in messages { try? await stream.send(message) }
-    stream.finish()
-    var results: [String] = []
-    for await result in stream.results { results.append(result.short) }
-    return results
-  }
-
   func testMessagesAreSentAgainFromBothLevels() async {
     for (bytes, encodes) in [(false, 6), (true, 2)] {
       let probe = InterceptorProbe()
@@ -59,7 +50,7 @@ final class StreamRetryTests: XCTestCase {
         transport,
         interceptors: [probe.factory("A", levels: [.message]), Self.retrying(bytes: bytes)]
       ) { $0.codec = codec }
-      let results = await self.results(client)
+      let results = await client.results()
       XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
       XCTAssertEqual(codec.encodes, encodes)
       XCTAssertEqual(transport.streams.map(\.sentMessages), Array(repeating: ["\"a\"", "\"b\""], count: 3))
@@ -79,7 +70,7 @@ final class StreamRetryTests: XCTestCase {
       }, StreamChainTests.echo,
     ])
     let client = ProtocolClient.scripted(transport, interceptors: [Self.retrying(holdingHeaders: true)])
-    let results = await self.results(client)
+    let results = await client.results()
     XCTAssertEqual(results, ["headers", "a", "b", "end ok"])
     XCTAssertEqual(transport.streams.count, 2)
   }
@@ -90,7 +81,7 @@ final class StreamRetryTests: XCTestCase {
       stream.endStream(.unavailable)
     }
     let client = ProtocolClient.scripted(transport, interceptors: [Self.retrying()])
-    let results = await self.results(client)
+    let results = await client.results()
     XCTAssertEqual(results, ["headers", "end unavailable"])
     XCTAssertEqual(transport.streams.count, 1)
   }
@@ -102,7 +93,7 @@ final class StreamRetryTests: XCTestCase {
         $0.retries.maximumReplayBytes = 10
       }
       let message = Text(String(repeating: "x", count: size - 2))
-      let results = await self.results(client, sending: [message, message, message])
+      let results = await client.results(sending: [message, message, message])
       XCTAssertEqual(results, ["end unavailable"])
       XCTAssertEqual(transport.streams.count, attempts, "bytes: \(bytes), size: \(size)")
     }

@@ -15,61 +15,40 @@ final class UnaryUpdateTests: XCTestCase {
     request: @escaping @Sendable (inout Headers) throws -> Void = { _ in },
     response: @escaping @Sendable (ConnectError?) -> ResponseDecision = { _ in .proceed }
   ) -> InterceptorFactory {
-    TestInterceptor.make { interceptor in
-      if level == "bytes" {
-        interceptor.unaryBytes = UnaryFunction(
-          updateRequest: {
-            events.add("\(name) >")
-            try request(&$0.headers)
-          },
-          updateResponse: {
-            events.add("\(name) < \($0.code)")
-            $0.headers["x-\(name)"] = ["seen"]
-            return response($0.error)
-          }
-        )
-      } else {
-        interceptor.unaryMessages = UnaryMessageFunction(
-          updateRequest: {
-            events.add("\(name) >")
-            try request(&$0.headers)
-          },
-          updateResponse: {
-            events.add("\(name) < \($0.code)")
-            $0.headers["x-\(name)"] = ["seen"]
-            return response($0.error)
-          }
-        )
-      }
+    @Sendable func hooks<Message, Response: Outcome>() -> UnaryHooks<Message, Response> {
+      UnaryHooks(
+        updateRequest: {
+          events.add("\(name) >")
+          try request(&$0.headers)
+        },
+        updateResponse: {
+          events.add("\(name) < \($0.code)")
+          $0.headers["x-\(name)"] = ["seen"]
+          return response($0.error)
+        }
+      )
+    }
+    return TestInterceptor.make { interceptor in
+      if level == "bytes" { interceptor.unaryBytes = hooks() } else { interceptor.unaryMessages = hooks() }
     }
   }
 
   /// One that proceeds, at the same level.
   private func proceeding(_ name: String, _ level: String, _ events: Events) -> InterceptorFactory {
-    TestInterceptor.make { interceptor in
-      if level == "bytes" {
-        interceptor.unaryBytes = UnaryFunction(
-          requestFunction: { request, proceed in
-            events.add("\(name) >")
-            proceed(.success(request))
-          },
-          responseFunction: { response, proceed in
-            events.add("\(name) < \(response.code)")
-            proceed(response)
-          }
-        )
-      } else {
-        interceptor.unaryMessages = UnaryMessageFunction(
-          requestFunction: { request, proceed in
-            events.add("\(name) >")
-            proceed(.success(request))
-          },
-          responseFunction: { response, proceed in
-            events.add("\(name) < \(response.code)")
-            proceed(response)
-          }
-        )
-      }
+    @Sendable func hooks<Message, Response: Outcome>() -> UnaryHooks<Message, Response> {
+      UnaryHooks(
+        requestFunction: { request, proceed in
+          events.add("\(name) >")
+          proceed(.success(request))
+        },
+        responseFunction: { response, proceed in
+          events.add("\(name) < \(response.code)")
+          proceed(response)
+        }
+      )
+    }
+    return TestInterceptor.make { interceptor in
+      if level == "bytes" { interceptor.unaryBytes = hooks() } else { interceptor.unaryMessages = hooks() }
     }
   }
 
@@ -238,3 +217,13 @@ final class UnaryUpdateTests: XCTestCase {
     init(_ value: UnaryFunction) { self.value = value }
   }
 }
+
+/// What responses of both levels have in common.
+private protocol Outcome: Sendable {
+  var code: Code { get }
+  var headers: Headers { get set }
+  var error: ConnectError? { get }
+}
+
+extension HTTPResponse: Outcome {}
+extension ResponseMessage: Outcome {}

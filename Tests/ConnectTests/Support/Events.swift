@@ -111,4 +111,14 @@ extension ProtocolClient {
     let handle = self.unary(.unary, request, options: options) { outcome.fire($0) }
     return (handle, outcome)
   }
+
+  /// Sends messages on a stream, and gives its results in short.
+  func results(sending messages: [Text] = ["a", "b"]) async -> [String] {
+    let stream = self.bidirectionalStream(.bidirectional)
+    for message in messages { try? await stream.send(message) }
+    stream.finish()
+    var results: [String] = []
+    for await result in stream.results { results.append(result.short) }
+    return results
+  }
 }
