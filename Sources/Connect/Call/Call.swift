@@ -14,12 +14,11 @@ class Call: JobRunner, @unchecked Sendable {
   /// What is bound around hooks; nil if nothing was there to be inherited.
   let inheritance: Inheritance?
   let writer: RequestWriter
-  /// The interceptors of this call, outermost first; until they have been resolved.
-  private(set) var interceptors: [any Interceptor]
-  /// The call hooks, outermost first.
-  private var callHooks: [CallFunction] = []
-  /// How many of them, from the outermost on, wait for the outcome.
-  private var waitingHookCount = 0
+  /// The interceptors of this call, outermost first; until it is over. Only replaced as a whole: so it does not matter that
+  /// those which go away may come back here.
+  @exclusivity(unchecked) private(set) var interceptors: [CallInterceptor]
+  /// Among how many of them, from the outermost on, are those whose call hooks wait for the outcome.
+  private var waitingCount = 0
   /// Whether one of them has the request.
   private(set) var isAtCallHook = false
   /// The hooks for metrics, outermost first.
@@ -46,17 +45,16 @@ class Call: JobRunner, @unchecked Sendable {
   /// The last one whose outcome counts, for call hooks.
   private var lastExchange: CallOutcome.Exchange?
 
-  init(client: ProtocolClient, method: MethodInfo, streamType: StreamType, options: CallOptions) {
+  init(client: ProtocolClient, method: MethodInfo, streamType: StreamType, options: consuming CallOptions) {
     self.streamType = streamType
     self.client = client
     self.executor = client.executor
     self.method = method
-    let inherited = client.inherit(options)
-    self.options = inherited?.options ?? options
-    self.inheritance = inherited?.inheritance
+    self.inheritance = client.inherit(into: &options)
     self.writer = client.writer(isUnary: streamType == .unary, requestCompression: options.requestCompression)
-    self.interceptors = client.makeInterceptors(for: method, options: inherited?.options ?? options)
-    let timeout = inherited?.options.timeout ?? options.timeout ?? client.config.timeout
+    self.interceptors = client.makeInterceptors(for: method, options: options)
+    let timeout = options.timeout ?? client.config.timeout
+    self.options = consume options
     self.deadline = timeout.map { client.executor.now + $0 }
   }
 
@@ -135,37 +133,41 @@ class Call: JobRunner, @unchecked Sendable {
       self.send(head)
       return
     }
-    self.resolveInterceptors()
+    let hasCallHooks = self.resolveInterceptors()
     guard !self.isOver else {
       self.releaseAll()
       return
     }
-    if self.callHooks.isEmpty { self.send(head) } else { self.passDown(head) }
+    if hasCallHooks { self.passDown(head) } else { self.send(head) }
   }
 
-  private func resolveInterceptors() {
-    let interceptors = self.interceptors
+  /// - Returns: Whether there are call hooks.
+  private func resolveInterceptors() -> Bool {
+    var interceptors = self.interceptors
     self.interceptors = []
-    var hooks: [CallFunction] = []
+    var hasCallHooks = false
     for index in interceptors.indices {
-      let function = interceptors[index].callFunction(self.method)
+      let interceptor = interceptors[index].interceptor
+      let function = interceptor.callFunction(self.method)
       if !function.isEmpty {
-        if hooks.isEmpty { hooks.reserveCapacity(interceptors.count) }
-        hooks.append(consume function)
+        hasCallHooks = true
+        interceptors[index].function = function
       }
-      self.addHooks(of: interceptors[index], interceptors.count)
+      self.addHooks(of: interceptor, interceptors.count)
     }
-    self.callHooks = hooks
+    // What an interceptor is asked for may end the call.
+    if !self.isOver { self.interceptors = interceptors }
+    return hasCallHooks
   }
 
   // MARK: Call hooks
 
   private func passDown(_ head: consuming RequestHead) {
-    let hooks = self.callHooks
+    let interceptors = self.interceptors
     // The one reference to the head: what hooks change, they change in place.
     var request = HTTPRequest(head: head, message: ())
-    for index in hooks.indices {
-      if let function = hooks[index].requestFunction {
+    for index in interceptors.indices {
+      if let function = interceptors[index].function.requestFunction {
         self.isAtCallHook = true
         let given = request.head.callPart
         do {
@@ -178,7 +180,7 @@ class Call: JobRunner, @unchecked Sendable {
         guard !self.isOver else { return }
         request.complete(from: given)
       }
-      self.waitingHookCount = index + 1
+      if interceptors[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
     }
     self.send(request.head)
   }
@@ -206,18 +208,17 @@ class Call: JobRunner, @unchecked Sendable {
   }
 
   /// Whether there are call hooks that are to be told of the outcome.
-  final var hasWaitingHooks: Bool { self.waitingHookCount > 0 }
+  final var hasWaitingHooks: Bool { self.waitingCount > 0 }
 
   /// Lets call hooks see and change the outcome.
   ///
-  /// - Returns: Whether one has changed it.
-  final func passUp(_ outcome: inout CallOutcome) -> Bool {
+  /// - Returns: What they have made of it; nil if it is as it was.
+  final func passUp(_ outcome: consuming CallOutcome) -> CallOutcome? {
     self.isEnding = true
     if let exchange = self.exchange { self.note(exchange) }
     self.addExchanges(to: &outcome)
-    let given = outcome
     self.takeWaitingHooks().pass(&outcome)
-    return !outcome.isIdentical(to: given)
+    return outcome.isChanged ? outcome : nil
   }
 
   /// Says in an outcome what went to the network.
@@ -227,8 +228,8 @@ class Call: JobRunner, @unchecked Sendable {
   }
 
   final func takeWaitingHooks() -> CallHooks {
-    let hooks = CallHooks(self.callHooks[..<self.waitingHookCount], self.inheritance)
-    self.waitingHookCount = 0
+    let hooks = CallHooks(self.interceptors[..<self.waitingCount], self.inheritance)
+    self.waitingCount = 0
     return hooks
   }
 
@@ -298,7 +299,7 @@ class Call: JobRunner, @unchecked Sendable {
   }
 
   private func releaseAll() {
-    self.callHooks = []
+    self.interceptors = []
     self.metricsHooks = []
     self.release()
   }

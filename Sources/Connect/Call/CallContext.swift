@@ -12,6 +12,12 @@ public struct CallContext: Sendable {
   @usableFromInline
   var values: [(key: ObjectIdentifier, value: any Sendable)] = []
 
+  /// Names the request that the call belongs to, in the logs of all services that it passes.
+  ///
+  /// ConnectInterceptors' `ContextInterceptor` sends it, and makes one where there is none. Not under a key, since then most
+  /// calls would need a list of values for it alone.
+  public var requestID: String?
+
   public init() {}
 
   @inlinable
@@ -30,11 +36,12 @@ public struct CallContext: Sendable {
   }
 
   /// Whether no value was ever set.
-  var isEmpty: Bool { self.values.isEmpty }
+  var isEmpty: Bool { self.values.isEmpty && self.requestID == nil }
 
   /// The values of this context, and of `outer` those that were not set here.
   func merged(over outer: CallContext) -> CallContext {
     var result = self
+    if result.requestID == nil { result.requestID = outer.requestID }
     for entry in outer.values where self.index(of: entry.key) == nil { result.values.append(entry) }
     return result
   }

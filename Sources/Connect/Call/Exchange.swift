@@ -31,7 +31,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private let call: Call
   private let request: RequestHead
   private var stream: (any HTTPStream)?
-  private var decoder: any ResponseDecoder & AnyObject
+  /// It calls nobody back.
+  @exclusivity(unchecked) private var decoder: any ResponseDecoder & AnyObject
   /// Whether anything of it has been given to the transport.
   private var hasStarted = false
   private var requestBodyBytes = 0

@@ -30,13 +30,13 @@ final class Inheritance: Sendable {
 }
 
 extension ProtocolClient {
-  /// The options of a call that is made here and now, with what it inherits; that is to be bound around its hooks, if
-  /// there is anything. Nil if the options stay as they are and nothing is to be bound. To be called in the caller's task.
-  func inherit(_ options: CallOptions) -> (options: CallOptions, inheritance: Inheritance?)? {
+  /// Adds to the options of a call that is made here and now what it inherits. To be called in the caller's task.
+  ///
+  /// - Returns: What is to be bound around its hooks; nil for nothing.
+  func inherit(into options: inout CallOptions) -> Inheritance? {
     let current = CallContext.current
     let propagators = self.config.contextPropagators
     guard current != nil || !propagators.isEmpty || !options.context.isEmpty else { return nil }
-    var options = options
     if let current { options.context = options.context.merged(over: current) }
     for propagator in propagators { propagator.capture(into: &options.context) }
     if let deadline = options.context.deadline {
@@ -46,6 +46,6 @@ extension ProtocolClient {
       options.context.deadline = deadline.moved(toRemaining: timeout)
     }
     let bindsNothing = current == nil && (propagators.isEmpty || options.context.isEmpty)
-    return (options, bindsNothing ? nil : Inheritance(context: options.context, propagators: propagators))
+    return bindsNothing ? nil : Inheritance(context: options.context, propagators: propagators)
   }
 }

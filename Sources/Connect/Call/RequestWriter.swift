@@ -115,12 +115,9 @@ final class RequestWriter: Sendable {
     if payload?.isCompressed != true, request.contentType == self.contentType,
       !UserAgent.isSet(in: request.headers)
     {
-      var headers = self.plainHeaders
-      if !request.headers.isEmpty {
-        headers = request.headers
-        headers.reserveCapacity(headers.count + self.plainHeaders.count + 1)
-        headers.append(contentsOf: self.plainHeaders)
-      }
+      var headers =
+        request.headers.isEmpty
+        ? self.plainHeaders : request.headers.joined(with: self.plainHeaders, extraCapacity: 1)
       if let timeout { headers.append(self.wire.timeoutField(timeout)) }
       return headers
     }

@@ -53,7 +53,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     self.spec = method
     self.onResult = onResult
     super.init(client: client, method: method.info, streamType: streamType, options: options)
-    if self.interceptors.contains(where: { $0.asyncStreamForm != nil }) {
+    if self.interceptors.indices.contains(where: {
+      self.interceptors[$0].interceptor.asyncStreamForm != nil
+    }) {
       self.outerRunner = client.makeRunner()
     }
   }
@@ -433,11 +435,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
       self.complete(with: end)
       return
     }
-    var outcome = self.outcome(end)
-    let isChanged = self.passUp(&outcome)
+    let changed = self.passUp(self.outcome(end))
     self.complete(
-      with: isChanged
-        ? .complete(code: outcome.code, error: outcome.error, trailers: outcome.trailers) : end
+      with: changed.map { .complete(code: $0.code, error: $0.error, trailers: $0.trailers) } ?? end
     )
   }
 
@@ -448,10 +448,14 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   /// What call hooks are told of an end.
   private func outcome(_ end: StreamResult<Output>) -> CallOutcome {
     guard case .complete(let code, let error, let trailers) = end else { return CallOutcome() }
-    var outcome = CallOutcome(code: code, headers: self.receivedHeaders, trailers: trailers, error: error)
-    outcome.messagesSent = self.sentCount
-    outcome.messagesReceived = self.receivedCount
-    return outcome
+    return CallOutcome(
+      code: code,
+      headers: self.receivedHeaders,
+      trailers: trailers,
+      error: error,
+      messagesSent: self.sentCount,
+      messagesReceived: self.receivedCount
+    )
   }
 
   private func complete(with end: StreamResult<Output>) {
@@ -469,8 +473,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     self.byteChain?.terminate(with: error)
     self.messageChain?.terminate(with: error)
     if self.hasWaitingHooks {
-      var outcome = self.outcome(.failed(error))
-      _ = self.passUp(&outcome)
+      _ = self.passUp(self.outcome(.failed(error)))
     }
     self.complete(with: .failed(error))
   }

@@ -19,7 +19,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   private var messageChain: UnaryMessageChain<Input, Output>?
   private var byteChain: UnaryByteChain?
-  private var collector: SingleMessageCollector<ByteBuffer>
+  /// It calls nobody back.
+  @exclusivity(unchecked) private var collector: SingleMessageCollector<ByteBuffer>
   /// Runs the attempts instead of the exchange that the call would have, if it hedges.
   private var hedge: Hedge?
   private var acceptsNotModified = false
@@ -29,7 +30,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     client: ProtocolClient,
     method: MethodSpec<Input, Output>,
     input: Input,
-    options: CallOptions,
+    options: consuming CallOptions,
     completion: (@Sendable (ResponseMessage<Output>) -> Void)? = nil
   ) {
     self.spec = method
@@ -37,7 +38,11 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.completion = completion
     self.collector = SingleMessageCollector(method: method.info)
     super.init(client: client, method: method.info, streamType: .unary, options: options)
-    if completion != nil, self.interceptors.contains(where: { $0.asyncUnaryForm != nil }) {
+    if completion != nil,
+      self.interceptors.indices.contains(where: {
+        self.interceptors[$0].interceptor.asyncUnaryForm != nil
+      })
+    {
       self.detachedRunner = client.makeRunner()
     }
   }
@@ -49,7 +54,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     let byteChain = self.byteChain
     let messageChain = self.messageChain
     let callHooks = self.takeWaitingHooks()
-    var outcome = CallOutcome(ResponseMessage<Output>(error: error))
+    var outcome = self.outcome(of: ResponseMessage(error: error))
     self.addExchanges(to: &outcome)
     let end = outcome
     let detachedRunner = self.detachedRunner
@@ -114,23 +119,16 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   // MARK: Down
 
   override func send(_ head: RequestHead) {
-    if let chain = self.messageChain {
-      chain.start(HTTPRequest(head: head, message: self.input))
-    } else {
-      self.send(self.input, head)
-    }
+    if let chain = self.messageChain { self.start(chain, head) } else { self.send(self.input, head) }
+  }
+
+  @inline(never)
+  private func start(_ chain: UnaryMessageChain<Input, Output>, _ head: RequestHead) {
+    chain.start(HTTPRequest(head: head, message: self.input))
   }
 
   override func addHooks(of interceptor: any Interceptor, _ interceptorCount: Int) {
-    if let form = interceptor.asyncUnaryForm {
-      let spec = self.spec
-      self.addMessageStage(
-        .async { request, next in
-          try await form.interceptUnary(request, method: spec, next: UnaryNext(next))
-        },
-        interceptorCount
-      )
-    }
+    if let form = interceptor.asyncUnaryForm { self.addAsyncStage(form, interceptorCount) }
     let messageHooks = interceptor.unaryMessageFunction(self.spec)
     if !messageHooks.isEmpty { self.addMessageStage(.hooks(messageHooks), interceptorCount) }
     let byteHooks = interceptor.unaryFunction()
@@ -141,6 +139,17 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     chain.append(.hooks(consume byteHooks))
   }
 
+  private func addAsyncStage(_ form: any AsyncUnaryInterceptor, _ interceptorCount: Int) {
+    let spec = self.spec
+    self.addMessageStage(
+      .async { request, next in
+        try await form.interceptUnary(request, method: spec, next: UnaryNext(next))
+      },
+      interceptorCount
+    )
+  }
+
+  @inline(never)
   private func addMessageStage(_ stage: UnaryMessageChain<Input, Output>.Stage, _ capacity: Int) {
     let chain = self.messageChain ?? UnaryMessageChain(call: self, capacity: capacity)
     self.messageChain = chain
@@ -157,7 +166,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
         deterministic: head.encodesDeterministically || head.isGET == true
       )
     } catch {
-      self.pass(ResponseMessage(error: .encodingFailed(error, method: self.method)))
+      let error = ConnectError.encodingFailed(error, method: self.method)
+      self.pass(error, trailers: error.metadata)
       return
     }
     guard let chain = self.byteChain else {
@@ -273,6 +283,9 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.pass(ResponseMessage(message: message, headers: headers, trailers: trailers))
   }
 
+  // From here to the completion a response passes several functions. They are inline, since each that is called would look
+  // up its type anew.
+
   /// Out of line, so that only calls that fail look up the types of an error's response.
   @inline(never)
   private func pass(_ error: ConnectError, headers: Headers = Headers(), trailers: Headers) {
@@ -281,19 +294,40 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     )
   }
 
+  @inline(__always)
   private func pass(_ response: ResponseMessage<Output>) {
     if let chain = self.messageChain { chain.receive(response) } else { self.finish(with: response) }
   }
 
   /// Takes the response that has passed all message hooks.
+  @inline(__always)
   func finish(with response: ResponseMessage<Output>) {
-    guard self.hasWaitingHooks else {
-      self.complete(with: response)
-      return
+    if self.hasWaitingHooks {
+      if let outcome = self.passUp(self.outcome(of: response)) {
+        self.complete(with: response, changedTo: outcome)
+        return
+      }
     }
-    var outcome = CallOutcome(response)
-    let isChanged = self.passUp(&outcome)
-    self.complete(with: isChanged ? response.with(outcome) : response)
+    self.complete(with: response)
+  }
+
+  /// What call hooks are told of a response.
+  @inline(__always)
+  private func outcome(of response: ResponseMessage<Output>) -> CallOutcome {
+    let error = response.code == .ok ? nil : response.error
+    return CallOutcome(
+      code: response.code,
+      headers: response.headers,
+      trailers: response.trailers,
+      error: error,
+      messagesSent: 1,
+      messagesReceived: error == nil ? 1 : 0
+    )
+  }
+
+  @inline(never)
+  private func complete(with response: ResponseMessage<Output>, changedTo outcome: CallOutcome) {
+    self.complete(with: response.with(outcome))
   }
 
   override func finish(with error: ConnectError) {
@@ -302,6 +336,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   // MARK: End
 
+  @inline(__always)
   private func complete(with response: ResponseMessage<Output>) {
     guard self.markOver() else { return }
     if let completion = self.completion {
@@ -309,9 +344,15 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       self.detachedRunner?.post(.success(()))
       completion(response)
     } else {
-      self.outcome = response
-      self.waitingTask.take()?.resume(returning: .finish)
+      self.hand(response)
     }
+  }
+
+  /// Gives the outcome to the waiting task.
+  @inline(never)
+  private func hand(_ response: ResponseMessage<Output>) {
+    self.outcome = response
+    self.waitingTask.take()?.resume(returning: .finish)
   }
 
   override func fail(with error: ConnectError) {
@@ -325,8 +366,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.messageChain?.terminate(with: error)
     let response = ResponseMessage<Output>(error: error)
     if self.hasWaitingHooks {
-      var outcome = CallOutcome(response)
-      _ = self.passUp(&outcome)
+      _ = self.passUp(self.outcome(of: response))
     }
     self.complete(with: response)
   }
@@ -362,15 +402,6 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 private enum UnaryCallWakeup: Sendable {
   case run(Job)
   case finish
-}
-
-extension CallOutcome {
-  fileprivate init<Output>(_ response: ResponseMessage<Output>) {
-    let error = response.code == .ok ? nil : response.error
-    self.init(code: response.code, headers: response.headers, trailers: response.trailers, error: error)
-    self.messagesSent = 1
-    if error == nil { self.messagesReceived = 1 }
-  }
 }
 
 extension ResponseMessage {

@@ -105,9 +105,10 @@ public final class ProtocolClient: Sendable {
   }
 
   /// New interceptors for a call, outermost first.
-  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
+  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [CallInterceptor] {
     let interceptors = self.config.makeInterceptors(for: method, options: options)
-    return options.arrangement.map { $0(interceptors) } ?? interceptors
+    guard let arrangement = options.arrangement else { return interceptors }
+    return arrangement(interceptors.map(\.interceptor)).map { CallInterceptor(interceptor: $0) }
   }
 
   /// How a unary call hedges; nil if it does not.

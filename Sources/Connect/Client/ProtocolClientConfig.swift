@@ -116,11 +116,11 @@ extension ProtocolClientConfig {
 
 extension ProtocolClientConfig {
   /// New interceptors for a call, outermost first.
-  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
+  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [CallInterceptor] {
     guard
       !self.interceptors.isEmpty || self.methodInterceptors != nil || !options.interceptors.isEmpty
     else { return [] }
-    var interceptors: [any Interceptor] = []
+    var interceptors: [CallInterceptor] = []
     interceptors.reserveCapacity(self.interceptors.count + options.interceptors.count)
     self.append(self.interceptors, to: &interceptors)
     if let provider = self.methodInterceptors { self.append(provider(method), to: &interceptors) }
@@ -128,10 +128,15 @@ extension ProtocolClientConfig {
     return interceptors
   }
 
-  private func append(_ factories: [InterceptorFactory], to interceptors: inout [any Interceptor]) {
+  private func append(_ factories: [InterceptorFactory], to interceptors: inout [CallInterceptor]) {
     for factory in factories {
-      let interceptor = factory(self)
-      if type(of: interceptor) != NoInterceptor.self { interceptors.append(interceptor) }
+      interceptors.append(CallInterceptor(interceptor: factory(self)))
+      if interceptors[interceptors.count - 1].interceptor.isNone { interceptors.removeLast() }
     }
   }
+}
+
+extension Interceptor {
+  /// Whether it is left out.
+  fileprivate var isNone: Bool { Self.self == NoInterceptor.self }
 }

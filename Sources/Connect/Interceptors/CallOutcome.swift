@@ -1,6 +1,4 @@
 /// How a call ends for its caller, as call hooks see it: all of a response but its messages.
-///
-/// A copy costs one reference; what a copy changes is its own.
 public struct CallOutcome: Sendable {
   /// What the call's last attempt was on the wire. Of attempts that hedge: the one that has decided the outcome.
   public struct Exchange: Sendable, Hashable {
@@ -26,53 +24,30 @@ public struct CallOutcome: Sendable {
     }
   }
 
-  private var storage: Storage
-
-  public var code: Code {
-    get { self.storage.code }
-    set { self.unique.code = newValue }
-  }
+  public var code: Code { didSet { self.isChanged = true } }
 
   /// The response's headers. Those of a stream have gone out before: a hook cannot change them.
-  public var headers: Headers {
-    get { self.storage.headers }
-    _modify { yield &self.unique.headers }
-  }
+  public var headers: Headers { didSet { self.isChanged = true } }
 
-  public var trailers: Headers {
-    get { self.storage.trailers }
-    _modify { yield &self.unique.trailers }
-  }
+  public var trailers: Headers { didSet { self.isChanged = true } }
 
   /// Set if and only if `code` is not ``Code/ok``.
-  public var error: ConnectError? {
-    get { self.storage.error }
-    _modify { yield &self.unique.error }
-  }
+  public var error: ConnectError? { didSet { self.isChanged = true } }
 
   /// How many messages the caller has sent that were accepted: for a unary call 1.
-  public var messagesSent: Int {
-    get { self.storage.messagesSent }
-    set { self.unique.messagesSent = newValue }
-  }
+  public var messagesSent: Int
 
   /// How many messages have come: for a unary call 1, or 0 if there was none.
-  public var messagesReceived: Int {
-    get { self.storage.messagesReceived }
-    set { self.unique.messagesReceived = newValue }
-  }
+  public var messagesReceived: Int
 
   /// How many attempts were made; 0 if nothing went to the network.
-  public var attempts: Int {
-    get { self.storage.attempts }
-    set { self.unique.attempts = newValue }
-  }
+  public var attempts: Int
 
   /// The last attempt; nil if nothing went to the network.
-  public var exchange: Exchange? {
-    get { self.storage.exchange }
-    set { self.unique.exchange = newValue }
-  }
+  public var exchange: Exchange?
+
+  /// Whether it is not, or not any more, what the call has come to.
+  private(set) var isChanged: Bool
 
   public init(
     code: Code = .ok,
@@ -80,15 +55,41 @@ public struct CallOutcome: Sendable {
     trailers: Headers = Headers(),
     error: ConnectError? = nil
   ) {
-    self.storage = Storage(code: code, headers: headers, trailers: trailers, error: error)
+    self.init(
+      code: code,
+      headers: headers,
+      trailers: trailers,
+      error: error,
+      messagesSent: 0,
+      messagesReceived: 0,
+      isChanged: true
+    )
   }
 
   public init(error: ConnectError, headers: Headers = Headers()) {
     self.init(code: error.code, headers: headers, trailers: error.metadata, error: error)
   }
 
-  /// Whether this is a copy of the other, and neither was changed.
-  func isIdentical(to other: CallOutcome) -> Bool { self.storage === other.storage }
+  /// What a call has come to.
+  init(
+    code: Code,
+    headers: Headers,
+    trailers: Headers,
+    error: ConnectError?,
+    messagesSent: Int,
+    messagesReceived: Int,
+    isChanged: Bool = false
+  ) {
+    self.code = code
+    self.headers = headers
+    self.trailers = trailers
+    self.error = error
+    self.messagesSent = messagesSent
+    self.messagesReceived = messagesReceived
+    self.attempts = 0
+    self.exchange = nil
+    self.isChanged = isChanged
+  }
 
   /// Makes code and error agree, keeps an error of `given`, and its counts if this one was made anew.
   mutating func complete(from given: CallOutcome) {
@@ -100,45 +101,9 @@ public struct CallOutcome: Sendable {
     }
     if self.error == nil, self.code == .ok, let error = given.error { self.error = error }
     if let code = self.error?.code {
-      if self.code != code { self.code = code }
+      self.code = code
     } else if self.code != .ok {
       self.error = ConnectError(code: self.code, metadata: self.trailers)
-    }
-  }
-
-  /// What may be changed, since nobody else has it.
-  private var unique: Storage {
-    mutating get {
-      if !isKnownUniquelyReferenced(&self.storage) { self.storage = Storage(copying: self.storage) }
-      return self.storage
-    }
-  }
-
-  /// `@unchecked Sendable`: changed only where the outcome that is changed holds the one reference, and under its exclusive
-  /// access.
-  private final class Storage: @unchecked Sendable {
-    @exclusivity(unchecked) var code: Code
-    @exclusivity(unchecked) var headers: Headers
-    @exclusivity(unchecked) var trailers: Headers
-    @exclusivity(unchecked) var error: ConnectError?
-    @exclusivity(unchecked) var messagesSent = 0
-    @exclusivity(unchecked) var messagesReceived = 0
-    @exclusivity(unchecked) var attempts = 0
-    @exclusivity(unchecked) var exchange: Exchange?
-
-    init(code: Code, headers: Headers, trailers: Headers, error: ConnectError?) {
-      self.code = code
-      self.headers = headers
-      self.trailers = trailers
-      self.error = error
-    }
-
-    convenience init(copying other: Storage) {
-      self.init(code: other.code, headers: other.headers, trailers: other.trailers, error: other.error)
-      self.messagesSent = other.messagesSent
-      self.messagesReceived = other.messagesReceived
-      self.attempts = other.attempts
-      self.exchange = other.exchange
     }
   }
 }

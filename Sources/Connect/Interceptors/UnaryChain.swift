@@ -51,16 +51,18 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   /// Of the call, which may be gone when hooks are told of that.
   private let inheritance: Inheritance?
   private let level: StaticString
-  private var stages: [Stage] = []
+  // Whatever is not checked for exclusive access here is only read and replaced as a whole: so it does not matter that what
+  // goes away may come back here.
+  @exclusivity(unchecked) private var stages: [Stage]
   private var isReleased = false
 
   private var position = Position.idle
   private var visit = 0
   /// What a request hook that has not proceeded yet was given.
-  private var givenHead: RequestHead?
+  @exclusivity(unchecked) private var givenHead: RequestHead?
   /// What a response hook that has not proceeded yet was given.
-  private var givenResponse: Response?
-  private var initialRequest: Request?
+  @exclusivity(unchecked) private var givenResponse: Response?
+  @exclusivity(unchecked) private var initialRequest: Request?
   private var runs: [Int: AsyncUnaryRun<Response>] = [:]
   /// Whether there ever were any.
   private var hasRuns = false
@@ -72,7 +74,9 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     self.call = call
     self.inheritance = call.inheritance
     self.level = level
-    self.stages.reserveCapacity(capacity)
+    var stages: [Stage] = []
+    stages.reserveCapacity(capacity)
+    self.stages = stages
   }
 
   /// Adds a stage inside of the others, before the first attempt.
@@ -93,7 +97,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
 
   /// Starts an attempt at the first stage. An earlier one is given up.
   func start(_ request: Request) {
-    self.reset()
+    if self.initialRequest != nil { self.reset() }
     self.initialRequest = request
     self.descend(from: 0, request)
   }
@@ -490,8 +494,12 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     if !self.isReleased { self.abandonInside() }
   }
 
+  @inline(__always)
   private func endRuns(inside index: Int) {
-    guard self.hasRuns else { return }
+    if self.hasRuns { self.endAllRuns(inside: index) }
+  }
+
+  private func endAllRuns(inside index: Int) {
     for (stage, run) in self.runs where stage > index {
       self.runs[stage] = nil
       run.end(with: nil)

@@ -38,10 +38,10 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   public var responseMetricsFunction: ((HTTPMetrics, Proceed<HTTPMetrics>) -> Void)?
 
   /// At most one of a hook and its synchronous form is set.
-  var requestHook: ((HTTPRequest<Message>, RequestProceed) -> Void)?
-  var requestUpdate: RequestUpdate?
-  var responseHook: ((Response, ResponseProceed) -> Void)?
-  var responseUpdate: ResponseUpdate?
+  @usableFromInline var requestHook: ((HTTPRequest<Message>, RequestProceed) -> Void)?
+  @usableFromInline var requestUpdate: RequestUpdate?
+  @usableFromInline var responseHook: ((Response, ResponseProceed) -> Void)?
+  @usableFromInline var responseUpdate: ResponseUpdate?
 
   public init(
     requestFunction: ((HTTPRequest<Message>, RequestProceed) -> Void)? = nil,
@@ -81,8 +81,9 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   }
 
   /// No hooks.
+  @inlinable
   @inline(__always)
-  init() {}
+  public init() {}
 
   @inline(__always)
   var isEmpty: Bool {

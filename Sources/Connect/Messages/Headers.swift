@@ -28,7 +28,7 @@ public struct Headers: Sendable {
     }
   }
 
-  private var fields: [Field]
+  package private(set) var fields: [Field]
 
   public init() {
     self.fields = []
@@ -83,6 +83,15 @@ public struct Headers: Sendable {
 
   public mutating func append(contentsOf other: some Sequence<Field>) {
     self.fields.append(contentsOf: other)
+  }
+
+  /// The fields of both in one list, with room for some more.
+  func joined(with other: Headers, extraCapacity: Int) -> Headers {
+    var result = Headers()
+    result.fields.reserveCapacity(self.count + other.count + extraCapacity)
+    result.fields.append(contentsOf: self.fields)
+    result.fields.append(contentsOf: other.fields)
+    return result
   }
 
   public mutating func reserveCapacity(_ count: Int) {
@@ -170,7 +179,8 @@ extension HTTPFields {
 extension String {
   /// The string with the letters A to Z in lower case; the same storage if there are none.
   var asciiLowercased: String {
-    guard self.utf8.contains(where: { $0 &- UInt8(ascii: "A") < 26 }) else { return self }
+    var text = self
+    guard text.withUTF8({ $0.hasByte { ByteTest($0 &- UInt8(ascii: "A") < 26) } }) else { return self }
     // Writes in place, so that a name of up to 15 bytes costs no allocation.
     return String(unsafeUninitializedCapacity: self.utf8.count) { buffer in
       var count = 0

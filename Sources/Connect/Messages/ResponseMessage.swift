@@ -5,6 +5,7 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
   public var trailers: Headers
   public var result: Result<Output, ConnectError>
 
+  @inline(__always)
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),
@@ -17,6 +18,7 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     self.trailers = trailers
   }
 
+  @inline(__always)
   public init(message: Output, headers: Headers = Headers(), trailers: Headers = Headers()) {
     self.init(headers: headers, result: .success(message), trailers: trailers)
   }

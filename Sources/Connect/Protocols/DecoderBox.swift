@@ -1,8 +1,9 @@
 internal import NIOCore
 
-/// A decoder in a place of its own, where it is changed and asked without being copied.
+/// A decoder in a place of its own, where it is changed and asked without being copied. Decoders call nobody back, so
+/// nothing can come here while one is at work.
 final class DecoderBox<Decoder: ResponseDecoder>: ResponseDecoder {
-  private(set) var decoder: Decoder
+  @exclusivity(unchecked) private(set) var decoder: Decoder
 
   init(_ decoder: Decoder) {
     self.decoder = decoder

@@ -79,7 +79,9 @@ enum HeaderRules {
     return value.withUTF8 { bytes in
       guard let first = bytes.first, let last = bytes.last else { return nil }
       if self.isSpace(first) { return "begins with a space" }
-      let hasControl = bytes.contains { $0 < 0x20 && $0 != UInt8(ascii: "\t") || $0 == 0x7f }
+      let hasControl = bytes.hasByte {
+        ByteTest($0 < 0x20) & ByteTest($0 != UInt8(ascii: "\t")) | ByteTest($0 == 0x7f)
+      }
       if hasControl { return "has a control character" }
       return self.isSpace(last) ? "ends with a space" : nil
     }
@@ -112,7 +114,7 @@ enum HeaderRules {
   private static func isTarget(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { utf8 in
-      utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") }
+      !utf8.hasByte { ByteTest($0 <= 0x20) | ByteTest($0 >= 0x7f) | ByteTest($0 == UInt8(ascii: "#")) }
     }
   }
 

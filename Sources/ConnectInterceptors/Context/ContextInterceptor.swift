@@ -42,16 +42,25 @@ public final class ContextInterceptor: Interceptor, Sendable {
     public static func randomID() -> String {
       let number = self.count.wrappingAdd(1, ordering: .relaxed).oldValue
       let words = (self.mixed(self.seeds.0 &+ number), self.mixed(self.seeds.1 &- number))
-      let digits = StaticString("0123456789abcdef")
       return String(unsafeUninitializedCapacity: 32) { buffer in
-        var bits = words.0
-        for index in 0..<32 {
-          if index == 16 { bits = words.1 }
-          buffer[index] = digits.utf8Start[Int(bits & 15)]
-          bits >>= 4
-        }
+        let bytes = UnsafeMutableRawBufferPointer(buffer)
+        bytes.storeBytes(of: self.digits(of: words.0), toByteOffset: 0, as: UInt64.self)
+        bytes.storeBytes(of: self.digits(of: words.0 >> 32), toByteOffset: 8, as: UInt64.self)
+        bytes.storeBytes(of: self.digits(of: words.1), toByteOffset: 16, as: UInt64.self)
+        bytes.storeBytes(of: self.digits(of: words.1 >> 32), toByteOffset: 24, as: UInt64.self)
         return 32
       }
+    }
+
+    /// The lower half of a number as eight hexadecimal digits, a byte each.
+    private static func digits(of number: UInt64) -> UInt64 {
+      var nibbles = number & 0xffff_ffff
+      nibbles = (nibbles | nibbles << 16) & 0x0000_ffff_0000_ffff
+      nibbles = (nibbles | nibbles << 8) & 0x00ff_00ff_00ff_00ff
+      nibbles = (nibbles | nibbles << 4) & 0x0f0f_0f0f_0f0f_0f0f
+      // Six more carry those that are letters into the next bit.
+      let letters = (nibbles + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+      return nibbles + 0x3030_3030_3030_3030 + letters * UInt64(UInt8(ascii: "a") - UInt8(ascii: "9") - 1)
     }
 
     /// SplitMix64's finalizer: each number has another result.
@@ -74,20 +83,20 @@ public final class ContextInterceptor: Interceptor, Sendable {
   }
 
   private func complete(_ request: inout HTTPRequest<Void>) {
-    if self.options.sendsBaggage, let baggage = request.context.baggage.headerValue,
+    var context = request.context
+    if self.options.sendsBaggage, let baggage = context.baggage.headerValue,
       !request.headers.contains("baggage")
     {
       request.headers.add(name: "baggage", value: baggage)
     }
     guard let header = self.options.requestIDHeader else { return }
-    if header != RequestIDHeader.wellKnown { request.context[RequestIDHeader.self] = header.lowercased() }
+    if header != RequestIDHeader.wellKnown { context[RequestIDHeader.self] = header.lowercased() }
     if let id = request.headers.first(header) {
-      request.context.requestID = id
-    } else if let id = request.context.requestID {
+      context.requestID = id
+    } else if let id = context.requestID ?? self.options.makeRequestID?() {
       request.headers.add(name: header, value: id)
-    } else if let id = self.options.makeRequestID?() {
-      request.headers.add(name: header, value: id)
-      request.context.requestID = id
+      context.requestID = id
     }
+    request.context = context
   }
 }

@@ -114,13 +114,17 @@ public final class CircuitBreaker: Sendable {
 
   /// The circuit of a request, made with the first one.
   func circuit(for url: RequestURL) -> SharedCircuit {
-    let key = self.key(for: url)
-    return self.circuits.withLock { circuits in
-      if let latest = circuits.latest, latest.key == key { return latest }
+    self.circuits.withLock { circuits in
+      if let latest = circuits.latest, self.isCircuit(latest, for: url) { return latest }
+      let key = self.key(for: url)
       let circuit = circuits.byKey[key] ?? self.makeCircuit(key, in: &circuits.byKey)
       circuits.latest = circuit
       return circuit
     }
+  }
+
+  private func isCircuit(_ circuit: SharedCircuit, for url: RequestURL) -> Bool {
+    circuit.key.origin == url.origin && (circuit.key.path == nil || circuit.key.path == url.path)
   }
 
   private func makeCircuit(_ key: Key, in circuits: inout [Key: SharedCircuit]) -> SharedCircuit {

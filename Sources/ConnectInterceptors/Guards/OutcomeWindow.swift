@@ -2,7 +2,7 @@
 struct OutcomeWindow {
   private struct Slot {
     /// Which step of time it counts.
-    var step: Int64 = .min
+    var step: Int64
     var failures = 0
     var total = 0
   }
@@ -10,24 +10,28 @@ struct OutcomeWindow {
   private static let slotCount = 10
 
   private let stepLength: Duration
-  private var slots = [Slot](repeating: Slot(), count: Self.slotCount)
+  private var slots: [Slot]
+  /// The step that counts now, and when it ends: most outcomes fall into the same as the one before.
+  private var step: Int64 = 0
+  private var stepEnd: Duration
 
   init(length: Duration) {
     self.stepLength = max(length / Self.slotCount, .nanoseconds(1))
+    self.stepEnd = self.stepLength
+    self.slots = Self.emptySlots(at: 0)
   }
 
   mutating func record(isFailure: Bool, at now: Duration) {
-    let step = self.step(at: now)
-    let index = Int(step % Int64(Self.slotCount))
-    if self.slots[index].step != step { self.slots[index] = Slot(step: step) }
+    self.advance(to: now)
+    let index = self.slotIndex
     self.slots[index].total += 1
     if isFailure { self.slots[index].failures += 1 }
   }
 
-  func counts(at now: Duration) -> (failures: Int, total: Int) {
-    let oldest = self.step(at: now) - Int64(Self.slotCount)
+  mutating func counts(at now: Duration) -> (failures: Int, total: Int) {
+    self.advance(to: now)
     var counts = (failures: 0, total: 0)
-    for slot in self.slots where slot.step > oldest {
+    for slot in self.slots where slot.step > self.step - Int64(Self.slotCount) {
       counts.failures += slot.failures
       counts.total += slot.total
     }
@@ -35,10 +39,20 @@ struct OutcomeWindow {
   }
 
   mutating func removeAll() {
-    self.slots = [Slot](repeating: Slot(), count: Self.slotCount)
+    self.slots = Self.emptySlots(at: self.step)
   }
 
-  private func step(at now: Duration) -> Int64 {
-    Int64(max(0, (now / self.stepLength).rounded(.down)))
+  private static func emptySlots(at step: Int64) -> [Slot] {
+    [Slot](repeating: Slot(step: step), count: self.slotCount)
+  }
+
+  private var slotIndex: Int { Int(self.step % Int64(Self.slotCount)) }
+
+  /// A time before the present step, of a call that was overtaken, counts in it.
+  private mutating func advance(to now: Duration) {
+    guard now >= self.stepEnd else { return }
+    self.step = max(self.step + 1, Int64((now / self.stepLength).rounded(.down)))
+    self.stepEnd = self.stepLength * (self.step + 1)
+    self.slots[self.slotIndex] = Slot(step: self.step)
   }
 }

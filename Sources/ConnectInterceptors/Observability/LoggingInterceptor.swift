@@ -19,9 +19,9 @@ public final class LoggingInterceptor: Interceptor {
   private let log: CallLog
 
   private var method: MethodInfo?
-  private var start: Duration?
-  /// As it passed here: copies cost nothing, and what lines need of it is looked up where there are any.
-  private var request: HTTPRequest<Void>?
+  /// When the call passed here, and its request: copies cost nothing, and what lines need of it is looked up where there are
+  /// any.
+  private var begun: (at: Duration, request: HTTPRequest<Void>)?
   private var requestHeaders = Headers()
   private var sensitiveHeaders: Set<String> = []
 
@@ -34,7 +34,7 @@ public final class LoggingInterceptor: Interceptor {
     self.log = log
   }
 
-  private var system: RPCSystem { RPCSystem(contentType: self.request?.contentType ?? "") }
+  private var system: RPCSystem { RPCSystem(contentType: self.begun?.request.contentType ?? "") }
 
   // MARK: The call
 
@@ -53,7 +53,15 @@ public final class LoggingInterceptor: Interceptor {
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
     guard let formatter = self.messageFormatter else { return UnaryMessageFunction() }
-    return UnaryMessageFunction(
+    return self.unaryMessageFunction(formatter)
+  }
+
+  /// Out of line, so that calls whose messages are not logged look up no types.
+  @inline(never)
+  private func unaryMessageFunction<Input, Output>(
+    _ formatter: @escaping CallLog.MessageFormatter
+  ) -> UnaryMessageFunction<Input, Output> {
+    UnaryMessageFunction(
       requestFunction: { request, proceed in
         self.log(request.message, "message sent", formatter)
         proceed(.success(request))
@@ -112,14 +120,11 @@ public final class LoggingInterceptor: Interceptor {
   // MARK: Lines
 
   private func begin(_ request: HTTPRequest<Void>) {
-    self.start = self.log.now
-    self.request = request
+    self.begun = (self.log.now, request)
     self.write(.start, self.log.options.startLevel, "call started")
   }
 
   private func end(_ outcome: CallOutcome) {
-    guard let start = self.start else { return }
-    self.start = nil
     let error = outcome.error
     let level = error.map { self.log.options.failureLevel($0) } ?? self.log.options.successLevel
     self.write(
@@ -127,7 +132,7 @@ public final class LoggingInterceptor: Interceptor {
       level,
       error == nil ? "call completed" : "call failed"
     ) { metadata in
-      metadata["duration_ms"] = "\((self.log.now - start).milliseconds)"
+      if let start = self.begun?.at { metadata["duration_ms"] = "\((self.log.now - start).milliseconds)" }
       if let status = self.system.statusCode(outcome.code) {
         metadata[SemanticConventions.statusCode] = "\(status)"
       }
@@ -178,7 +183,7 @@ public final class LoggingInterceptor: Interceptor {
           SemanticConventions.system: "\(self.system.rawValue)",
           SemanticConventions.method: "\(SemanticConventions.methodName(inPath: self.method?.path ?? ""))",
         ]
-        if let request = self.request {
+        if let request = self.begun?.request {
           metadata[SemanticConventions.serverAddress] = "\(request.url.host)"
           if let port = request.url.origin.serverPort { metadata[SemanticConventions.serverPort] = "\(port)" }
           if let id = request.context.requestID { metadata["request.id"] = "\(self.log.cut(id))" }
@@ -187,7 +192,7 @@ public final class LoggingInterceptor: Interceptor {
         return metadata
       }
     }
-    if let context = self.request?.context.serviceContext {
+    if let context = self.begun?.request.context.serviceContext {
       ServiceContext.withValue(context, operation: write)
     } else {
       write()

@@ -38,6 +38,27 @@ struct HTTP2FieldArray: ~Copyable {
     self.fields[..<self.count].reduce(0) { $0 + $1.namelen + $1.valuelen + 32 }
   }
 
+  /// Puts the fields of a request in the place of all.
+  ///
+  /// - Parameter contentLength: Nil for no such field.
+  mutating func replaceAll(
+    with request: HTTPStreamRequest,
+    scheme: UnsafeBufferPointer<UInt8>,
+    authority: UnsafeBufferPointer<UInt8>,
+    contentLength: Int?
+  ) {
+    self.removeAll()
+    switch request.method {
+    case .get: self.append(name: ":method", unmovedValue: "GET")
+    case .post: self.append(name: ":method", unmovedValue: "POST")
+    }
+    self.append(name: ":scheme", unmovedValue: scheme)
+    self.append(name: ":authority", unmovedValue: authority)
+    self.append(name: ":path", value: request.target)
+    self.append(request.headers)
+    if let contentLength { self.append(name: "content-length", value: String(contentLength)) }
+  }
+
   mutating func removeAll() {
     self.count = 0
     self.firstCopied = 0
@@ -55,7 +76,7 @@ struct HTTP2FieldArray: ~Copyable {
 
   /// Adds a field whose memory stays where it is until the frame was sent. Only to be used before the first
   /// field that is copied.
-  mutating func append(name: StaticString, unmovedValue value: UnsafeBufferPointer<UInt8>) {
+  private mutating func append(name: StaticString, unmovedValue value: UnsafeBufferPointer<UInt8>) {
     self.makeRoomForField()
     self.fields[self.count] = nghttp2_nv(
       name: UnsafeMutablePointer(mutating: name.utf8Start),
@@ -68,11 +89,21 @@ struct HTTP2FieldArray: ~Copyable {
     self.firstCopied = self.count
   }
 
+  private mutating func append(name: StaticString, unmovedValue value: StaticString) {
+    self.append(
+      name: name,
+      unmovedValue: UnsafeBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount)
+    )
+  }
+
   /// Headers whose values are another one in each request: to remember them only fills the peer's table, and displaces
   /// what is worth remembering.
   private static func isUnique(_ name: String) -> Bool {
-    switch name {
-    case "x-request-id", "traceparent", "connect-timeout-ms", "grpc-timeout": true
+    // By length first: this runs for each header of each call.
+    switch name.utf8.count {
+    case 11: name == "traceparent"
+    case 12: name == "x-request-id" || name == "grpc-timeout"
+    case 18: name == "connect-timeout-ms"
     default: false
     }
   }
@@ -92,7 +123,8 @@ struct HTTP2FieldArray: ~Copyable {
   }
 
   mutating func append(_ headers: Headers) {
-    for field in headers { self.append(name: field.name, value: field.value) }
+    let fields = headers.fields
+    for index in fields.indices { self.append(name: fields[index].name, value: fields[index].value) }
   }
 
   /// Gives the finished array to `body`; it holds until `body` returns.

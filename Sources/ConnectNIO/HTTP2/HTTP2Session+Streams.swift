@@ -9,25 +9,20 @@ extension HTTP2Session {
       self.events.append(.failed(stream, .noConnection))
       return
     }
-    self.requestFields.removeAll()
-    switch request.method {
-    case .get: self.requestFields.append(name: ":method", unmovedValue: "GET")
-    case .post: self.requestFields.append(name: ":method", unmovedValue: "POST")
-    }
-    self.requestFields.append(name: ":scheme", unmovedValue: self.scheme)
-    self.requestFields.append(name: ":authority", unmovedValue: self.authority)
-    self.requestFields.append(name: ":path", value: request.target)
-    self.requestFields.append(request.headers)
-
     var hasBody = true
+    var contentLength: Int?
     if case .complete(let body) = request.body {
       stream.outbound.append(body)
       hasBody = body.readableBytes > 0
       stream.request = hasBody ? .ending : .ended
-      if hasBody || request.method == .post {
-        self.requestFields.append(name: "content-length", value: String(body.readableBytes))
-      }
+      if hasBody || request.method == .post { contentLength = body.readableBytes }
     }
+    self.requestFields.replaceAll(
+      with: request,
+      scheme: self.scheme,
+      authority: self.authority,
+      contentLength: contentLength
+    )
 
     let userData = Unmanaged.passUnretained(stream).toOpaque()
     let provider = nghttp2_data_provider(
@@ -141,14 +136,5 @@ extension HTTP2Session {
     self.liveCount -= 1
     self.lastStream = nil
     Unmanaged.passUnretained(stream).release()
-  }
-}
-
-extension HTTP2FieldArray {
-  fileprivate mutating func append(name: StaticString, unmovedValue value: StaticString) {
-    self.append(
-      name: name,
-      unmovedValue: UnsafeBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount)
-    )
   }
 }

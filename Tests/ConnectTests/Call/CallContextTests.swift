@@ -42,6 +42,32 @@ final class CallContextTests: XCTestCase {
     XCTAssertNil(CallContext.current)
   }
 
+  func testCallsInheritTheRequestIDUnlessTheyHaveOne() async {
+    let transport = ScriptedTransport.echo()
+    let seen = Mutex<[String?]>([])
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.call.requestFunction = { request in
+            seen.withLock { $0.append(request.context.requestID) }
+          }
+        }
+      ]
+    )
+    var options = CallOptions()
+    _ = await client.unary(.unary, "x", options: options)
+    await CallContext.withValues {
+      $0.requestID = "outer"
+    } operation: {
+      _ = await client.unary(.unary, "x", options: options)
+      options.context.requestID = "own"
+      _ = await client.unary(.unary, "x", options: options)
+    }
+    _ = await client.unary(.unary, "x", options: options)
+    XCTAssertEqual(seen.withLock { $0 }, [nil, "outer", "own", "own"])
+  }
+
   func testADeadlineCanOnlyBecomeEarlier() async {
     let executor = VirtualExecutor()
     let remaining: (CallContext?) -> Duration? = { $0?.deadline?.remaining }

@@ -63,6 +63,26 @@ final class HeaderRulesTests: XCTestCase {
     for value in ["a ", "a\t"] { self.refuse("x-a", value, saying: "'x-a' ends with a space") }
   }
 
+  func testEachPlaceOfALongText() throws {
+    for length in [15, 16, 17, 31, 32, 33, 70] {
+      let value = String(repeating: "v", count: length)
+      let path = "/" + String(repeating: "p", count: length)
+      XCTAssertNil(self.check(["x-a": [value]]))
+      XCTAssertNoThrow(try HeaderRules.check(path: path, query: nil))
+      for index in 0..<length {
+        self.refuse(
+          "x-a",
+          value.replacing(at: index, with: "\u{7f}"),
+          saying: "'x-a' has a control character"
+        )
+        for character: Character in [" ", "#", "\u{7f}", "ä"] {
+          let path = path.replacing(at: index + 1, with: character)
+          XCTAssertThrowsError(try HeaderRules.check(path: path, query: nil), path)
+        }
+      }
+    }
+  }
+
   func testConnectionSpecificHeaders() {
     for name in [
       "connection", "Keep-Alive", "proxy-connection", "Transfer-Encoding", "upgrade", "Host",
@@ -122,5 +142,13 @@ final class HeaderRulesTests: XCTestCase {
       change(&bad)
       XCTAssertThrowsError(try HeaderRules.check(bad.head, for: ConnectProtocol()))
     }
+  }
+}
+
+extension String {
+  fileprivate func replacing(at offset: Int, with character: Character) -> String {
+    var characters = Array(self)
+    characters[offset] = character
+    return String(characters)
   }
 }
