@@ -76,6 +76,18 @@ bench: venv ## Measure what calls cost, side by side with peers (many minutes)
 	@$(benchmarks)/bench.py --rows '$(value rows)' --repetitions $(repetitions) --seconds $(seconds) \
 		$(if $(save),--save '$(save)') $(if $(with),--compare '$(with)')
 
+# How many functions to list for each client.
+functions ?= 0
+
+.PHONY: bench-instructions
+bench-instructions: ## Count the instructions of unary calls, which noise does not change
+	@.ci/setup bench
+	@echo "Building the benchmarks (the first build takes many minutes)"
+	@for product in CannedServer ConnectBench; do \
+		swift build -q -c release --package-path $(benchmarks) --product $$product \
+			--disable-build-manifest-caching || exit 1; done
+	@$(benchmarks)/instructions.py --rows '$(or $(value rows),interceptors$$)' --functions $(functions)
+
 .PHONY: bench-messages
 bench-messages: ## Measure the messages of libprotobuf-c, side by side with SwiftProtobuf's
 	@.ci/setup build

@@ -283,8 +283,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.pass(ResponseMessage(message: message, headers: headers, trailers: trailers))
   }
 
-  // From here to the completion a response passes several functions. They are inline, since each that is called would look
-  // up its type anew.
+  // What responses pass from here to the completion is inline, since each function that is called looks up their type anew.
 
   /// Out of line, so that only calls that fail look up the types of an error's response.
   @inline(never)

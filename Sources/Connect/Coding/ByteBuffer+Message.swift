@@ -6,8 +6,7 @@ extension ByteBuffer {
 
   /// An empty buffer for a message, with room for an envelope's prefix in front.
   package init(withHeadroomFor capacity: Int) {
-    self.init()
-    self.reserveCapacity(Self.headroom + capacity)
+    self = ByteBufferAllocator().buffer(capacity: Self.headroom + capacity)
     self.moveWriterIndex(to: Self.headroom)
     self.moveReaderIndex(to: Self.headroom)
   }

@@ -23,14 +23,15 @@ final class HTTP2Session {
   let scheme: UnsafeBufferPointer<UInt8>
   let authority: UnsafeBufferPointer<UInt8>
 
-  // What callbacks change. No access to one of these may span a call into libnghttp2.
-  var events: ContiguousArray<HTTP2Event> = []
-  var output: HTTP2Output
+  // What callbacks change. No access to one of these may span a call into libnghttp2. What each frame needs is not checked
+  // for that while it runs.
+  @exclusivity(unchecked) var events: ContiguousArray<HTTP2Event> = []
+  @exclusivity(unchecked) var output: HTTP2Output
   var requestFields = HTTP2FieldArray()
   /// The block that is being received, if it is a response's head...
-  var headFields = HTTP2FieldBlock()
+  @exclusivity(unchecked) var headFields = HTTP2FieldBlock()
   /// ... or its trailers.
-  var trailerFields = HTTP2FieldBlock()
+  @exclusivity(unchecked) var trailerFields = HTTP2FieldBlock()
   /// The buffer that is being read, and where its readable bytes are in memory.
   var input = ByteBuffer()
   var inputStart: UnsafePointer<UInt8>?

@@ -6,10 +6,11 @@ import Foundation
 import Measuring
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// This library as the client of a benchmark.
 @main
-struct ConnectBench: AsyncParsableCommand {
+struct ConnectBench: ParsableCommand {
   enum Interface: String, ExpressibleByArgument, CaseIterable {
     case async
     case callback
@@ -36,7 +37,19 @@ struct ConnectBench: AsyncParsableCommand {
   var recommended: Recommended.Choice?
   @Flag(help: "Compresses requests with gzip.") var gzip = false
 
-  func run() async throws {
+  /// The main thread only waits: callgrind does not bear with an asynchronous main function, whose thread libdispatch ends.
+  func run() throws {
+    let outcome = Mutex<Result<Void, any Error>>(.success(()))
+    let end = DispatchSemaphore(value: 0)
+    Task {
+      do { try await self.measure() } catch { outcome.withLock { $0 = .failure(error) } }
+      end.signal()
+    }
+    end.wait()
+    try outcome.withLock { $0 }.get()
+  }
+
+  private func measure() async throws {
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     try await eventLoop.submit {}.get()
     let emptyProgram = Cost.memory
