@@ -81,7 +81,7 @@ functions ?= 0
 
 .PHONY: bench-instructions
 bench-instructions: ## Count the instructions of unary calls, which noise does not change
-	@.ci/setup bench
+	@.ci/setup bench-instructions
 	@echo "Building the benchmarks (the first build takes many minutes)"
 	@for product in CannedServer ConnectBench; do \
 		swift build -q -c release --package-path $(benchmarks) --product $$product \

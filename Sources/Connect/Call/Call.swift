@@ -16,7 +16,7 @@ class Call: JobRunner, @unchecked Sendable {
   let writer: RequestWriter
   /// The interceptors of this call, outermost first; until it is over. Only replaced as a whole: so it does not matter that
   /// those which go away may come back here.
-  @exclusivity(unchecked) private(set) var interceptors: [CallInterceptor]
+  @exclusivity(unchecked) private(set) var interceptors: [ResolvedInterceptor]
   /// Among how many of them, from the outermost on, are those whose call hooks wait for the outcome.
   private var waitingCount = 0
   /// Whether one of them has the request.
@@ -163,11 +163,10 @@ class Call: JobRunner, @unchecked Sendable {
   // MARK: Call hooks
 
   private func passDown(_ head: consuming RequestHead) {
-    let interceptors = self.interceptors
     // The one reference to the head: what hooks change, they change in place.
     var request = HTTPRequest(head: head, message: ())
-    for index in interceptors.indices {
-      if let function = interceptors[index].function.requestFunction {
+    for index in self.interceptors.indices {
+      if let function = self.interceptors[index].function.requestFunction {
         self.isAtCallHook = true
         let given = request.head.callPart
         do {
@@ -180,7 +179,7 @@ class Call: JobRunner, @unchecked Sendable {
         guard !self.isOver else { return }
         request.complete(from: given)
       }
-      if interceptors[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
+      if self.interceptors[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
     }
     self.send(request.head)
   }
@@ -217,8 +216,7 @@ class Call: JobRunner, @unchecked Sendable {
     self.isEnding = true
     if let exchange = self.exchange { self.note(exchange) }
     self.addExchanges(to: &outcome)
-    self.takeWaitingHooks().pass(&outcome)
-    return outcome.isChanged ? outcome : nil
+    return self.takeWaitingHooks().pass(&outcome) ? outcome : nil
   }
 
   /// Says in an outcome what went to the network.

@@ -12,10 +12,11 @@ public struct CallContext: Sendable {
   @usableFromInline
   var values: [(key: ObjectIdentifier, value: any Sendable)] = []
 
-  /// Names the request that the call belongs to, in the logs of all services that it passes.
+  // Not under a key, since most calls would need a list of values for it alone.
+  /// Names the request that the call belongs to, in the logs of all services that it passes. With nil a call inherits that
+  /// of ``current``.
   ///
-  /// ConnectInterceptors' `ContextInterceptor` sends it, and makes one where there is none. Not under a key, since then most
-  /// calls would need a list of values for it alone.
+  /// ConnectInterceptors' `ContextInterceptor` sends it, and makes one where there is none.
   public var requestID: String?
 
   public init() {}
@@ -35,7 +36,7 @@ public struct CallContext: Sendable {
     }
   }
 
-  /// Whether no value was ever set.
+  /// Whether there is no value, and no request id.
   var isEmpty: Bool { self.values.isEmpty && self.requestID == nil }
 
   /// The values of this context, and of `outer` those that were not set here.

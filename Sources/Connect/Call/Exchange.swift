@@ -31,7 +31,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private let call: Call
   private let request: RequestHead
   private var stream: (any HTTPStream)?
-  /// It calls nobody back.
+  /// What it calls may end the call, which does not come here: see `cancel()`.
   @exclusivity(unchecked) private var decoder: any ResponseDecoder & AnyObject
   /// Whether anything of it has been given to the transport.
   private var hasStarted = false

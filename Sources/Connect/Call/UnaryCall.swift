@@ -301,13 +301,11 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   /// Takes the response that has passed all message hooks.
   @inline(__always)
   func finish(with response: ResponseMessage<Output>) {
-    if self.hasWaitingHooks {
-      if let outcome = self.passUp(self.outcome(of: response)) {
-        self.complete(with: response, changedTo: outcome)
-        return
-      }
+    if self.hasWaitingHooks, let outcome = self.passUp(self.outcome(of: response)) {
+      self.complete(with: response, changedTo: outcome)
+    } else {
+      self.complete(with: response)
     }
-    self.complete(with: response)
   }
 
   /// What call hooks are told of a response.

@@ -105,10 +105,10 @@ public final class ProtocolClient: Sendable {
   }
 
   /// New interceptors for a call, outermost first.
-  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [CallInterceptor] {
+  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [ResolvedInterceptor] {
     let interceptors = self.config.makeInterceptors(for: method, options: options)
     guard let arrangement = options.arrangement else { return interceptors }
-    return arrangement(interceptors.map(\.interceptor)).map { CallInterceptor(interceptor: $0) }
+    return arrangement(interceptors.map(\.interceptor)).map { ResolvedInterceptor(interceptor: $0) }
   }
 
   /// How a unary call hedges; nil if it does not.

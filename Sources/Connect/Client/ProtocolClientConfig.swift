@@ -116,11 +116,11 @@ extension ProtocolClientConfig {
 
 extension ProtocolClientConfig {
   /// New interceptors for a call, outermost first.
-  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [CallInterceptor] {
+  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [ResolvedInterceptor] {
     guard
       !self.interceptors.isEmpty || self.methodInterceptors != nil || !options.interceptors.isEmpty
     else { return [] }
-    var interceptors: [CallInterceptor] = []
+    var interceptors: [ResolvedInterceptor] = []
     interceptors.reserveCapacity(self.interceptors.count + options.interceptors.count)
     self.append(self.interceptors, to: &interceptors)
     if let provider = self.methodInterceptors { self.append(provider(method), to: &interceptors) }
@@ -128,9 +128,9 @@ extension ProtocolClientConfig {
     return interceptors
   }
 
-  private func append(_ factories: [InterceptorFactory], to interceptors: inout [CallInterceptor]) {
+  private func append(_ factories: [InterceptorFactory], to interceptors: inout [ResolvedInterceptor]) {
     for factory in factories {
-      interceptors.append(CallInterceptor(interceptor: factory(self)))
+      interceptors.append(ResolvedInterceptor(interceptor: factory(self)))
       if interceptors[interceptors.count - 1].interceptor.isNone { interceptors.removeLast() }
     }
   }

@@ -7,6 +7,9 @@
 public struct ConnectError: Swift.Error, Sendable {
   private var storage: Storage
 
+  /// Whether this is a copy of the other, and neither was changed since.
+  func isIdentical(to other: ConnectError) -> Bool { self.storage === other.storage }
+
   public var code: Code {
     get { self.storage.code }
     set { self.unique.code = newValue }

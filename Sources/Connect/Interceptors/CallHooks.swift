@@ -2,16 +2,20 @@
 ///
 /// `@unchecked Sendable`: made and used on the call's executor, also where the call is gone.
 struct CallHooks: @unchecked Sendable {
-  private let interceptors: ArraySlice<CallInterceptor>
+  private let interceptors: ArraySlice<ResolvedInterceptor>
   private let inheritance: Inheritance?
 
-  init(_ interceptors: ArraySlice<CallInterceptor>, _ inheritance: Inheritance?) {
+  init(_ interceptors: ArraySlice<ResolvedInterceptor>, _ inheritance: Inheritance?) {
     self.interceptors = interceptors
     self.inheritance = inheritance
   }
 
   /// Tells them of the outcome, which they may change, the innermost first.
-  func pass(_ outcome: inout CallOutcome) {
+  ///
+  /// - Returns: Whether one has changed it.
+  @discardableResult
+  func pass(_ outcome: inout CallOutcome) -> Bool {
+    var isChanged = false
     for index in self.interceptors.indices.reversed() {
       guard let function = self.interceptors[index].function.outcomeFunction else { continue }
       let given = outcome
@@ -20,13 +24,11 @@ struct CallHooks: @unchecked Sendable {
       } else {
         function(&outcome)
       }
-      if outcome.isChanged { outcome.complete(from: given) }
+      if !outcome.isUnchanged(since: given) {
+        isChanged = true
+        outcome.complete(from: given)
+      }
     }
+    return isChanged
   }
-}
-
-/// An interceptor of a call, and its call hooks once it was asked for them.
-struct CallInterceptor {
-  let interceptor: any Interceptor
-  var function = CallFunction()
 }

@@ -24,15 +24,15 @@ public struct CallOutcome: Sendable {
     }
   }
 
-  public var code: Code { didSet { self.isChanged = true } }
+  public var code: Code
 
   /// The response's headers. Those of a stream have gone out before: a hook cannot change them.
-  public var headers: Headers { didSet { self.isChanged = true } }
+  public var headers: Headers
 
-  public var trailers: Headers { didSet { self.isChanged = true } }
+  public var trailers: Headers
 
   /// Set if and only if `code` is not ``Code/ok``.
-  public var error: ConnectError? { didSet { self.isChanged = true } }
+  public var error: ConnectError?
 
   /// How many messages the caller has sent that were accepted: for a unary call 1.
   public var messagesSent: Int
@@ -46,9 +46,6 @@ public struct CallOutcome: Sendable {
   /// The last attempt; nil if nothing went to the network.
   public var exchange: Exchange?
 
-  /// Whether it is not, or not any more, what the call has come to.
-  private(set) var isChanged: Bool
-
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),
@@ -61,8 +58,7 @@ public struct CallOutcome: Sendable {
       trailers: trailers,
       error: error,
       messagesSent: 0,
-      messagesReceived: 0,
-      isChanged: true
+      messagesReceived: 0
     )
   }
 
@@ -77,8 +73,7 @@ public struct CallOutcome: Sendable {
     trailers: Headers,
     error: ConnectError?,
     messagesSent: Int,
-    messagesReceived: Int,
-    isChanged: Bool = false
+    messagesReceived: Int
   ) {
     self.code = code
     self.headers = headers
@@ -88,7 +83,19 @@ public struct CallOutcome: Sendable {
     self.messagesReceived = messagesReceived
     self.attempts = 0
     self.exchange = nil
-    self.isChanged = isChanged
+  }
+
+  /// Whether nothing that callers see of it has changed since it was copied to, or from, `other`. Parts that were put in anew
+  /// count as changed, even if they are equal: nothing is compared by its text.
+  func isUnchanged(since other: CallOutcome) -> Bool {
+    let hasSameError =
+      switch (self.error, other.error) {
+      case (nil, nil): true
+      case (let error?, let otherError?): error.isIdentical(to: otherError)
+      default: false
+      }
+    return hasSameError && self.code == other.code && self.headers.isIdentical(to: other.headers)
+      && self.trailers.isIdentical(to: other.trailers)
   }
 
   /// Makes code and error agree, keeps an error of `given`, and its counts if this one was made anew.

@@ -51,8 +51,8 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   /// Of the call, which may be gone when hooks are told of that.
   private let inheritance: Inheritance?
   private let level: StaticString
-  // Whatever is not checked for exclusive access here is only read and replaced as a whole: so it does not matter that what
-  // goes away may come back here.
+  // What is not checked for exclusive access is never replaced where it would go away, which may come back here, while it
+  // is accessed: `take()` first, or a plain reference, which is released when the new one is in place.
   @exclusivity(unchecked) private var stages: [Stage]
   private var isReleased = false
 
@@ -97,7 +97,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
 
   /// Starts an attempt at the first stage. An earlier one is given up.
   func start(_ request: Request) {
-    if self.initialRequest != nil { self.reset() }
+    if self.initialRequest.take() != nil { self.reset() }
     self.initialRequest = request
     self.descend(from: 0, request)
   }
@@ -281,7 +281,9 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     } did: { (verb: consuming ResponseVerb<Request, Response>) in
       self.responseHook(visit, did: verb, given: response)
     } waits: {
-      if visit == self.visit { self.givenResponse = response }
+      if visit == self.visit {
+        withExtendedLifetime(self.givenResponse.take()) { self.givenResponse = response }
+      }
     }
   }
 
@@ -344,7 +346,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   func reset() {
     self.visit += 1
     self.givenHead = nil
-    self.givenResponse = nil
+    _ = self.givenResponse.take()
     self.endRuns(inside: -1)
     self.position = .idle
     self.unansweredCount = 0
@@ -384,7 +386,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     self.reset()
     self.stages = []
     self.isReleased = true
-    self.initialRequest = nil
+    _ = self.initialRequest.take()
   }
 
   // MARK: Async stages

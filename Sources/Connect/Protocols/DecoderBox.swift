@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// A decoder in a place of its own, where it is changed and asked without being copied. Decoders call nobody back, so
-/// nothing can come here while one is at work.
+/// A decoder in a place of its own, where it is changed and asked without being copied. What decoders call,
+/// such as a user's `CompressionPool`, may end the call, which does not come here.
 final class DecoderBox<Decoder: ResponseDecoder>: ResponseDecoder {
   @exclusivity(unchecked) private(set) var decoder: Decoder
 

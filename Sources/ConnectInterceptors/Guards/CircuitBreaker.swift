@@ -89,7 +89,9 @@ public final class CircuitBreaker: Sendable {
   private let onChange: (@Sendable (Key, State) -> Void)?
   private let circuits = Mutex(Circuits())
 
-  /// - Parameter onChange: Called when a circuit has changed its state, by the call that caused it: it must not block.
+  /// - Parameters:
+  ///   - clock: Must not be set back.
+  ///   - onChange: Called when a circuit has changed its state, by the call that caused it: it must not block.
   public init(
     _ configuration: Configuration = .defaults,
     clock: any Clock<Duration> = ContinuousClock(),

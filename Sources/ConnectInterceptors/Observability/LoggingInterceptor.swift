@@ -53,12 +53,12 @@ public final class LoggingInterceptor: Interceptor {
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
     guard let formatter = self.messageFormatter else { return UnaryMessageFunction() }
-    return self.unaryMessageFunction(formatter)
+    return self.messageHooks(formatter)
   }
 
   /// Out of line, so that calls whose messages are not logged look up no types.
   @inline(never)
-  private func unaryMessageFunction<Input, Output>(
+  private func messageHooks<Input, Output>(
     _ formatter: @escaping CallLog.MessageFormatter
   ) -> UnaryMessageFunction<Input, Output> {
     UnaryMessageFunction(
@@ -125,6 +125,7 @@ public final class LoggingInterceptor: Interceptor {
   }
 
   private func end(_ outcome: CallOutcome) {
+    guard let start = self.begun?.at else { return }
     let error = outcome.error
     let level = error.map { self.log.options.failureLevel($0) } ?? self.log.options.successLevel
     self.write(
@@ -132,7 +133,7 @@ public final class LoggingInterceptor: Interceptor {
       level,
       error == nil ? "call completed" : "call failed"
     ) { metadata in
-      if let start = self.begun?.at { metadata["duration_ms"] = "\((self.log.now - start).milliseconds)" }
+      metadata["duration_ms"] = "\((self.log.now - start).milliseconds)"
       if let status = self.system.statusCode(outcome.code) {
         metadata[SemanticConventions.statusCode] = "\(status)"
       }

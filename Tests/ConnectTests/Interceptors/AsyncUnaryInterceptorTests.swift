@@ -243,6 +243,52 @@ final class AsyncUnaryInterceptorTests: XCTestCase {
     XCTAssertTrue(transport.streams.allSatisfy(\.isCancelled))
   }
 
+  /// The response of an attempt that was given up goes away while that of the next one takes its place.
+  func testAnErrorThatEndsTheCallWhenItGoesAway() async {
+    final class Canceller: Error, Sendable {
+      private let cancellation: CallCancellation
+
+      init(_ cancellation: CallCancellation) { self.cancellation = cancellation }
+
+      deinit { self.cancellation.cancel() }
+    }
+    var options = CallOptions()
+    let cancellation = CallCancellation()
+    options.context.cancellation = cancellation
+    let visited = Signal<Void>()
+    let kept = Box<[UnaryMessageFunction<Text, Text>.ResponseProceed]>([])
+    let attempts = Box(0)
+    let client = ProtocolClient.scripted(
+      .echo(),
+      interceptors: [
+        TestAsyncInterceptor.unary { request, next in
+          let attempt = Task { try await next(request) }
+          await visited.wait()
+          attempt.cancel()
+          _ = await attempt.result
+          return try await next(request)
+        },
+        TestInterceptor.make { interceptor in
+          interceptor.unaryMessages.responseFunction = { _, proceed in
+            kept.value.append(proceed)
+            visited.fire(())
+          }
+        },
+        TestInterceptor.make { interceptor in
+          interceptor.unaryBytes.requestFunction = { _, proceed in
+            attempts.value += 1
+            let exception = attempts.value == 1 ? Canceller(cancellation) : nil
+            proceed(.failure(ConnectError(code: .unavailable, exception: exception)))
+          }
+        },
+      ]
+    )
+    let response = await client.unary(.unary, "x", options: options)
+    XCTAssertEqual(response.error?.code, .canceled)
+    XCTAssertEqual(attempts.value, 2)
+    for proceed in kept.exchange([]) { proceed(ResponseMessage(message: "late")) }
+  }
+
   // MARK: Task-local values
 
   private func tracing(_ events: Events) -> [InterceptorFactory] {

@@ -226,6 +226,55 @@ final class CallHooksTests: XCTestCase {
     XCTAssertEqual(seen.outcomes.first?.exchange?.httpStatus, 200)
   }
 
+  /// What a hook has kept of another call, or of this one before it was changed, is another outcome than the one it is given.
+  func testAnOutcomeThatWasKeptReplacesTheOneGiven() async {
+    let kept = Box<CallOutcome?>(nil)
+    let seen = Seen()
+    let replacing = TestInterceptor.make { interceptor in
+      interceptor.call.outcomeFunction = { outcome in
+        if let earlier = kept.value { outcome = earlier } else { kept.value = outcome }
+      }
+    }
+    let transport = ScriptedTransport.replying([{ $0.reply(.unavailable) }, { $0.reply($0.sentMessage) }])
+    let client = ProtocolClient.scripted(transport, interceptors: [seen.factory, replacing])
+    let first = await client.unary(.unary, "x")
+    let second = await client.unary(.unary, "x")
+    XCTAssertEqual([first.code, second.code], [.unavailable, .unavailable])
+    XCTAssertEqual(second.error?.code, .unavailable)
+    XCTAssertEqual(seen.outcomes.map(\.code), [.unavailable, .unavailable])
+  }
+
+  func testAnEarlierSuccessDoesNotTakeBackAnError() async {
+    let kept = Box<CallOutcome?>(nil)
+    let seen = Seen()
+    let client = ProtocolClient.scripted(
+      .echo(),
+      interceptors: [
+        seen.factory,
+        TestInterceptor.make { $0.call.outcomeFunction = { if let earlier = kept.value { $0 = earlier } } },
+        TestInterceptor.make { $0.call.outcomeFunction = { $0.error = ConnectError(code: .aborted) } },
+        TestInterceptor.make { $0.call.outcomeFunction = { kept.value = $0 } },
+      ]
+    )
+    let response = await client.unary(.unary, "x")
+    XCTAssertEqual(response.error?.code, .aborted)
+    XCTAssertEqual(seen.outcomes.map(\.code), [.aborted])
+  }
+
+  /// A hook may read and copy an outcome, and change what its copy says.
+  func testReadingAnOutcomeDoesNotChangeIt() async {
+    let reading = TestInterceptor.make { interceptor in
+      interceptor.call.outcomeFunction = { outcome in
+        var copy = outcome
+        copy.headers.add(name: "x-copy", value: "1")
+        copy.error = ConnectError(code: .aborted)
+      }
+    }
+    let response = await ProtocolClient.scripted(.echo(), interceptors: [reading]).unary(.unary, "x")
+    XCTAssertEqual(response.message, "x")
+    XCTAssertFalse(response.headers.contains("x-copy"))
+  }
+
   // MARK: What they are told
 
   func testTheOutcomeOfAUnaryCall() async throws {
