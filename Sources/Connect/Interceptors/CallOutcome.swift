@@ -85,8 +85,8 @@ public struct CallOutcome: Sendable {
     self.exchange = nil
   }
 
-  /// Whether nothing that callers see of it has changed since it was copied to, or from, `other`. Parts that were put in anew
-  /// count as changed, even if they are equal: nothing is compared by its text.
+  /// Whether nothing has changed since it was copied to, or from, `other`. Parts that were put in anew count as changed, even
+  /// if they are equal: nothing is compared by its text.
   func isUnchanged(since other: CallOutcome) -> Bool {
     let hasSameError =
       switch (self.error, other.error) {
@@ -94,7 +94,8 @@ public struct CallOutcome: Sendable {
       case (let error?, let otherError?): error.isIdentical(to: otherError)
       default: false
       }
-    return hasSameError && self.code == other.code && self.headers.isIdentical(to: other.headers)
+    return hasSameError && self.code == other.code && self.attempts == other.attempts
+      && self.messagesSent == other.messagesSent && self.headers.isIdentical(to: other.headers)
       && self.trailers.isIdentical(to: other.trailers)
   }
 

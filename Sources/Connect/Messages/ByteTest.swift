@@ -1,4 +1,4 @@
-/// What is known of a byte. Tests are combined without branches, so that a loop of them over a text takes many bytes at a
+/// The outcome of a test of a byte. Outcomes are combined without branches, so that a loop over a text takes many bytes at a
 /// time.
 struct ByteTest {
   private let bit: UInt8

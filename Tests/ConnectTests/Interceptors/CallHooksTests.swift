@@ -215,15 +215,24 @@ final class CallHooksTests: XCTestCase {
   }
 
   func testAnOutcomeMadeAnewKeepsTheCounts() async {
-    let seen = Seen()
-    let replacing = TestInterceptor.make { interceptor in
-      interceptor.call.outcomeFunction = { $0 = CallOutcome(error: ConnectError(code: .aborted)) }
+    for (outcome, code) in [
+      (CallOutcome(error: ConnectError(code: .aborted)), Code.aborted), (CallOutcome(), .ok),
+    ] {
+      let seen = Seen()
+      let replacing = TestInterceptor.make { $0.call.outcomeFunction = { $0 = outcome } }
+      let emptying = TestInterceptor.make { interceptor in
+        interceptor.call.outcomeFunction = { ($0.headers, $0.trailers) = (Headers(), Headers()) }
+      }
+      let response = await ProtocolClient.scripted(
+        .echo(),
+        interceptors: [seen.factory, replacing, emptying]
+      ).unary(.unary, "x")
+      XCTAssertEqual(response.code, code)
+      XCTAssertEqual(seen.outcomes.map(\.code), [code])
+      XCTAssertEqual(seen.outcomes.map(\.attempts), [1])
+      XCTAssertEqual(seen.outcomes.map(\.messagesSent), [1])
+      XCTAssertEqual(seen.outcomes.first?.exchange?.httpStatus, 200)
     }
-    _ = await ProtocolClient.scripted(.echo(), interceptors: [seen.factory, replacing]).unary(.unary, "x")
-    XCTAssertEqual(seen.outcomes.map(\.code), [.aborted])
-    XCTAssertEqual(seen.outcomes.map(\.attempts), [1])
-    XCTAssertEqual(seen.outcomes.map(\.messagesSent), [1])
-    XCTAssertEqual(seen.outcomes.first?.exchange?.httpStatus, 200)
   }
 
   /// What a hook has kept of another call, or of this one before it was changed, is another outcome than the one it is given.
