@@ -170,7 +170,7 @@ class Call: JobRunner, @unchecked Sendable {
         self.isAtCallHook = true
         let given = request.head.callPart
         do {
-          try self.call(function, &request)
+          try self.inheritance.bind(given.context) { try function(&request) }
         } catch {
           self.fail(atCallHookWith: error)
           return
@@ -182,21 +182,6 @@ class Call: JobRunner, @unchecked Sendable {
       if self.interceptors[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
     }
     self.send(request.head)
-  }
-
-  private func call(
-    _ function: (inout HTTPRequest<Void>) throws -> Void,
-    _ request: inout HTTPRequest<Void>
-  ) throws {
-    guard let inheritance = self.inheritance else {
-      try function(&request)
-      return
-    }
-    var result = Result<Void, any Error>.success(())
-    inheritance.bind(request.context) {
-      do { try function(&request) } catch { result = .failure(error) }
-    }
-    try result.get()
   }
 
   private func fail(atCallHookWith error: any Error) {

@@ -6,6 +6,6 @@ public protocol ContextPropagator: Sendable {
   /// in the context already was given with the call and goes first.
   func capture(into context: inout CallContext)
 
-  /// Runs `hook` with what is in the context bound. Called for every hook.
+  /// Runs `hook` once with what is in the context bound. Called for every hook; one that it does not run is run all the same.
   func bind(_ context: CallContext, around hook: () -> Void)
 }

@@ -77,11 +77,7 @@ final class ExchangeMeter: HookOwner, @unchecked Sendable {
     for index in stride(from: last, through: 0, by: -1) {
       let proceed = Proceed<HTTPMetrics>(self, visit: index, of: self.call)
       let passed: HTTPMetrics? = self.visit(index) {
-        if let inheritance = self.call.inheritance {
-          inheritance.bind(nil) { self.hooks[index].function(metrics, proceed) }
-        } else {
-          self.hooks[index].function(metrics, proceed)
-        }
+        self.call.inheritance.bind(nil) { self.hooks[index].function(metrics, proceed) }
       } did: { (passed: consuming HTTPMetrics) in
         passed
       } waits: {

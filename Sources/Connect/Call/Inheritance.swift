@@ -9,11 +9,7 @@ final class Inheritance: Sendable {
     self.propagators = propagators
   }
 
-  /// Runs a hook, or what calls one, with what the call has inherited bound.
-  ///
-  /// - Parameter context: That of the request which the hook is given, since another hook may have changed it; nil for
-  ///   the call's.
-  func bind(_ context: CallContext?, around hook: () -> Void) {
+  fileprivate func bind(_ context: CallContext?, around hook: () -> Void) {
     let context = context ?? self.context
     CallContext.$current.withValue(context) {
       self.bind(context, from: 0, around: hook)
@@ -26,6 +22,26 @@ final class Inheritance: Sendable {
       return
     }
     self.propagators[index].bind(context) { self.bind(context, from: index + 1, around: hook) }
+  }
+}
+
+extension Inheritance? {
+  /// Runs a hook, or what calls one, with what the call has inherited bound, if there is anything.
+  ///
+  /// - Parameter context: That of the request which the hook is given, since another hook may have changed it; nil for
+  ///   the call's.
+  @inline(__always)
+  func bind<Value, Failure>(
+    _ context: @autoclosure () -> CallContext?,
+    around hook: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    guard let self else { return try hook() }
+    var result: Result<Value, Failure>?
+    self.bind(context()) {
+      do throws(Failure) { result = .success(try hook()) } catch { result = .failure(error) }
+    }
+    // Nil if a propagator has not run it.
+    return if let result { try result.get() } else { try hook() }
   }
 }
 

@@ -19,11 +19,7 @@ struct CallHooks: @unchecked Sendable {
     for index in self.interceptors.indices.reversed() {
       guard let function = self.interceptors[index].function.outcomeFunction else { continue }
       let given = outcome
-      if let inheritance = self.inheritance {
-        inheritance.bind(nil) { function(&outcome) }
-      } else {
-        function(&outcome)
-      }
+      self.inheritance.bind(nil) { function(&outcome) }
       if !outcome.isUnchanged(since: given) {
         isChanged = true
         outcome.complete(from: given)

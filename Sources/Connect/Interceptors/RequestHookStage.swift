@@ -83,11 +83,7 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
       }
       self.head(id, did: verb)
     }
-    if let inheritance = self.inheritance {
-      inheritance.bind(request.head.context) { function(request, proceed) }
-    } else {
-      function(request, proceed)
-    }
+    self.inheritance.bind(request.head.context) { function(request, proceed) }
   }
 
   /// Calls the hook with a message that need not be kept if the hook proceeds before it returns.
@@ -125,11 +121,7 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
     _ id: Int
   ) {
     let proceed = Proceed<Verb>(self, visit: id, of: self.call)
-    if let inheritance = self.inheritance {
-      inheritance.bind(nil) { function(message, proceed) }
-    } else {
-      function(message, proceed)
-    }
+    self.inheritance.bind(nil) { function(message, proceed) }
   }
 
   private func head(

@@ -95,11 +95,7 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
   @inline(__always)
   private func call(_ function: (Element, Hooks.ResultProceed) -> Void, with result: Element, _ id: Int) {
     let proceed = Proceed<Verb>(self, visit: id, of: self.call)
-    if let inheritance = self.inheritance {
-      inheritance.bind(nil) { function(result, proceed) }
-    } else {
-      function(result, proceed)
-    }
+    self.inheritance.bind(nil) { function(result, proceed) }
   }
 
   override func goOn(_ id: Int, with verb: UnsafeRawPointer) {
@@ -162,11 +158,7 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     self.isClosed = true
     self.window.removeAll()
     guard let function = self.hooks.streamResultFunction else { return }
-    if let inheritance = self.inheritance {
-      inheritance.bind(nil) { function(.failed(error), Proceed(isOver: true) { _ in }) }
-    } else {
-      function(.failed(error), Proceed(isOver: true) { _ in })
-    }
+    self.inheritance.bind(nil) { function(.failed(error), Proceed(isOver: true) { _ in }) }
   }
 
   /// Lets go of the interceptor, which may hold on to a `proceed` and thereby to this stage.

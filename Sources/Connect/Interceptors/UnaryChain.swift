@@ -128,11 +128,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     self.position = .requestHook(index)
     let proceed = Proceed<RequestVerb<Request, Response>>(self, visit: visit, of: self.call)
     self.visit(visit) {
-      if let inheritance = self.inheritance {
-        inheritance.bind(request.head.context) { function(request, proceed) }
-      } else {
-        function(request, proceed)
-      }
+      self.inheritance.bind(request.head.context) { function(request, proceed) }
     } did: { (verb: consuming RequestVerb<Request, Response>) in
       self.requestHook(visit, did: verb, given: request.head)
     } waits: {
@@ -147,15 +143,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     self.position = .requestHook(index)
     let given = request.head
     do {
-      if let inheritance = self.inheritance {
-        var result = Result<Void, any Error>.success(())
-        inheritance.bind(given.context) {
-          do { try update(&request) } catch { result = .failure(error) }
-        }
-        try result.get()
-      } else {
-        try update(&request)
-      }
+      try self.inheritance.bind(given.context) { try update(&request) }
       guard visit == self.visit else { return false }
       request.complete(from: given)
       return true
@@ -249,7 +237,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     let visit = self.visit
     self.position = .responseHook(index)
     let given = response
-    let decision = self.tell(update, &response)
+    let decision = self.inheritance.bind(nil) { update(&response) }
     guard visit == self.visit else { return false }
     response.makeConsistent()
     guard case .retry(let delay) = decision else { return true }
@@ -260,24 +248,13 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     return true
   }
 
-  private func tell(_ update: ResponseUpdate, _ response: inout Response) -> ResponseDecision {
-    guard let inheritance = self.inheritance else { return update(&response) }
-    var decision = ResponseDecision.proceed
-    inheritance.bind(nil) { decision = update(&response) }
-    return decision
-  }
-
   private func call(_ function: ResponseFunction, at index: Int, with response: Response) {
     self.visit += 1
     let visit = self.visit
     self.position = .responseHook(index)
     let proceed = Proceed<ResponseVerb<Request, Response>>(self, visit: visit, of: self.call)
     self.visit(visit) {
-      if let inheritance = self.inheritance {
-        inheritance.bind(nil) { function(response, proceed) }
-      } else {
-        function(response, proceed)
-      }
+      self.inheritance.bind(nil) { function(response, proceed) }
     } did: { (verb: consuming ResponseVerb<Request, Response>) in
       self.responseHook(visit, did: verb, given: response)
     } waits: {
@@ -369,13 +346,9 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
       } else if let update = self.stages[index].responseUpdate {
         var response = Response(failure: error)
-        _ = self.tell(update, &response)
+        _ = self.inheritance.bind(nil) { update(&response) }
       } else if let function = self.stages[index].responseFunction {
-        if let inheritance = self.inheritance {
-          inheritance.bind(nil) { function(Response(failure: error), Proceed(isOver: true) { _ in }) }
-        } else {
-          function(Response(failure: error), Proceed(isOver: true) { _ in })
-        }
+        self.inheritance.bind(nil) { function(Response(failure: error), Proceed(isOver: true) { _ in }) }
       }
     }
     self.endRuns(inside: -1)

@@ -292,6 +292,48 @@ final class InheritanceTests: XCTestCase {
     XCTAssertEqual(seen.values.count { $0.hasPrefix("letters") }, 6)
   }
 
+  /// A propagator that has nothing to bind may forget to run the hook.
+  func testHooksRunWithAPropagatorThatDoesNotRunThem() async {
+    struct Forgetful: ContextPropagator {
+      private enum Key: CallContextKey { static let defaultValue = false }
+
+      func capture(into context: inout CallContext) { context[Key.self] = true }
+      func bind(_ context: CallContext, around hook: () -> Void) {}
+    }
+    let events = Events()
+    let interceptors = [
+      TestInterceptor.make { interceptor in
+        interceptor.call.requestFunction = { _ in events.add("call >") }
+        interceptor.call.outcomeFunction = { events.add("call < \($0.code)") }
+        interceptor.unaryMessages = UnaryMessageFunction(
+          updateRequest: { _ in events.add("update >") },
+          updateResponse: { response in
+            events.add("update < \(response.code)")
+            return .proceed
+          }
+        )
+        interceptor.unaryBytes.requestFunction = { request, proceed in
+          events.add("bytes >")
+          proceed(.success(request))
+        }
+      }
+    ]
+    let client = ProtocolClient.scripted(.echo(), interceptors: interceptors) {
+      $0.contextPropagators = [Forgetful()]
+    }
+    let response = await client.unary(.unary, "x")
+    XCTAssertEqual(response.message, "x")
+    XCTAssertEqual(events.all, ["call >", "update >", "bytes >", "update < ok", "call < ok"])
+    let failing = ProtocolClient.scripted(
+      .echo(),
+      interceptors: [
+        TestInterceptor.make { $0.call.requestFunction = { _ in throw ConnectError(code: .aborted) } }
+      ]
+    ) { $0.contextPropagators = [Forgetful()] }
+    let failed = await failing.unary(.unary, "x")
+    XCTAssertEqual(failed.error?.code, .aborted)
+  }
+
   /// A call that a hook makes, say for a token, has no more time than the one that it is made for.
   func testCallsOfHooksInherit() async throws {
     let inner = self.client { $0.deadlineMargin = .seconds(1) }
