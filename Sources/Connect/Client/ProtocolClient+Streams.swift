@@ -17,9 +17,7 @@ extension ProtocolClient {
     _ method: MethodSpec<Input, Output>,
     options: CallOptions = CallOptions()
   ) -> ClientStream<Input, Output> {
-    let session = StreamSession(client: self, method: method, streamType: .clientStream, options: options)
-    session.start()
-    return ClientStream(session: session, method: method.info)
+    ClientStream(session: ClientStreamSession(client: self, method: method, options: options))
   }
 
   /// Starts a call with streams in both directions.

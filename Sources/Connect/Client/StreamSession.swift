@@ -23,9 +23,14 @@ final class StreamSession<Input: Sendable, Output: Sendable>: ResultSource<Outpu
       options: options,
       onResult: { queue.receive($0) }
     )
+    super.init(method: method.info)
   }
 
   deinit {
+    self.call.cancel()
+  }
+
+  override func cancel() {
     self.call.cancel()
   }
 
@@ -62,26 +67,27 @@ final class StreamSession<Input: Sendable, Output: Sendable>: ResultSource<Outpu
     guard self.call.executor.isCurrent, self.queue.isIdle, !Task.isCancelled else { return nil }
     return self.call.takeMessage()
   }
+}
 
+extension StreamCall {
   /// Sends a message, once there is room. Cancelling the task cancels the call.
   func send(_ message: Input) async throws(ConnectError) {
-    let call = self.call
-    if call.executor.isCurrent, !Task.isCancelled, call.sendAtOnce(message) { return }
+    if self.executor.isCurrent, !Task.isCancelled, self.sendAtOnce(message) { return }
     let error = await withTaskCancellationHandler {
       await withUnsafeContinuation { (continuation: UnsafeContinuation<ConnectError?, Never>) in
-        call.executor.run {
-          call.send(message) { continuation.resume(returning: $0) }
+        self.executor.run {
+          self.send(message) { continuation.resume(returning: $0) }
         }
       }
     } onCancel: {
-      call.cancel()
+      self.cancel()
     }
     if let error { throw error }
   }
 
+  /// Ends the request behind what was sent.
   func finish() {
-    let call = self.call
-    call.executor.run { call.finishRequest() }
+    self.executor.run { self.finishRequest() }
   }
 }
 

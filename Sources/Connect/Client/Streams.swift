@@ -4,7 +4,8 @@
 /// for try await message in client.serverStream(count, request).messages { … }
 /// ```
 ///
-/// Dropping it, cancelling the task that reads it, or ``cancel()`` cancels the call on the wire.
+/// Dropping it, leaving the loop before the end, cancelling the task that reads it, or ``cancel()`` cancels the call on the
+/// wire.
 public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
   let session: StreamSession<Input, Output>
 
@@ -27,27 +28,19 @@ public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
 ///
 /// Dropping it, cancelling the task that sends or waits, or ``cancel()`` cancels the call on the wire.
 public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
-  let session: StreamSession<Input, Output>
-  let method: MethodInfo
+  let session: ClientStreamSession<Input, Output>
 
   /// Sends a message. Waits while the server does not take what was sent before.
   ///
   /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is what
   ///   ``closeAndReceive()`` then gives.
   public func send(_ message: Input) async throws(ConnectError) {
-    try await self.session.send(message)
+    try await self.session.call.send(message)
   }
 
-  /// Ends the request and waits for the response.
+  /// Ends the request and waits for the response. Called again, also from another task, it gives the same response.
   public func closeAndReceive() async -> ResponseMessage<Output> {
-    self.session.finish()
-    var collector = SingleMessageCollector<Output>(method: self.method)
-    while let result = await self.session.next() {
-      guard let response = collector.receive(result) else { continue }
-      self.session.call.cancel()
-      return response
-    }
-    return ResponseMessage(error: .streamEnded(self.method))
+    await self.session.closeAndReceive()
   }
 
   public func cancel() {
@@ -57,7 +50,8 @@ public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
 
 /// A call with a stream of messages in both directions, which may overlap where HTTP/2 is spoken.
 ///
-/// Dropping it, cancelling a task that sends or reads, or ``cancel()`` cancels the call on the wire.
+/// Dropping it, leaving the loop over its results before the end, cancelling a task that sends or reads, or ``cancel()``
+/// cancels the call on the wire.
 public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
   let session: StreamSession<Input, Output>
 
@@ -66,12 +60,12 @@ public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
   /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is at the end of
   ///   ``results``.
   public func send(_ message: Input) async throws(ConnectError) {
-    try await self.session.send(message)
+    try await self.session.call.send(message)
   }
 
   /// Ends the request; the response goes on.
   public func finish() {
-    self.session.finish()
+    self.session.call.finish()
   }
 
   /// Headers, messages, and the end.

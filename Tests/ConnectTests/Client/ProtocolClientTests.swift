@@ -227,34 +227,6 @@ final class ProtocolClientTests: XCTestCase {
     idle.cancel()
   }
 
-  func testASecondIterationGoesOnWhereTheFirstStopped() async throws {
-    let client = ProtocolClient.scripted(ScriptedTransport(Self.three))
-    let stream = client.serverStream(.serverStream, "x")
-    for try await message in stream.messages {
-      XCTAssertEqual(message, "a")
-      break
-    }
-    var rest: [Text] = []
-    for try await message in stream.messages { rest.append(message) }
-    XCTAssertEqual(rest, ["b", "c"])
-    for try await _ in stream.messages { XCTFail("behind the end") }
-  }
-
-  func testTwoConcurrentReadersShareTheResults() async throws {
-    let client = ProtocolClient.scripted(
-      ScriptedTransport { stream in
-        stream.respondStream()
-        for index in 0..<200 { stream.sendMessage("\"\(index)\"") }
-        stream.endStream()
-      }
-    )
-    let stream = client.serverStream(.serverStream, "x")
-    async let first = stream.messages.reduce(into: [Text]()) { $0.append($1) }
-    async let second = stream.messages.reduce(into: [Text]()) { $0.append($1) }
-    let all = try await (first + second)
-    XCTAssertEqual(all.compactMap { Int($0.text) }.sorted(), Array(0..<200))
-  }
-
   func testResultsCarryErrorsAndMetadata() async {
     let client = ProtocolClient.scripted(ScriptedTransport { $0.reply(.notFound, "gone", status: 404) })
     let response = await client.unary(.unary, "x")
