@@ -40,6 +40,10 @@ class Call: JobRunner, @unchecked Sendable {
   private var hasRetriedTransparently = false
   private var deadlineTimer: (any CallTimer)?
   private var retryTimer: (any CallTimer)?
+  /// Will look whether an interceptor still holds the call up.
+  private var holdTimer: (any CallTimer)?
+  /// How often an interceptor began to hold the call up.
+  private var holdCount = 0
   private(set) var exchange: Exchange?
   private var exchangeCount = 0
   /// The last one whose outcome counts, for call hooks.
@@ -50,7 +54,7 @@ class Call: JobRunner, @unchecked Sendable {
     self.client = client
     self.executor = client.executor
     self.method = method
-    self.inheritance = client.inherit(into: &options)
+    self.inheritance = client.inherit(into: &options, method: method)
     self.writer = client.writer(isUnary: streamType == .unary, requestCompression: options.requestCompression)
     self.interceptors = client.makeInterceptors(for: method, options: options)
     let timeout = options.timeout ?? client.config.timeout
@@ -80,6 +84,10 @@ class Call: JobRunner, @unchecked Sendable {
   func sendBytes(_ request: HTTPRequest<ByteBuffer>) {}
   /// A unary response has passed all byte hooks.
   func receiveBytes(_ response: HTTPResponse) {}
+  /// The interceptor that holds the call up.
+  var holder: HookHolder? { nil }
+  /// Runs the jobs of byte hooks where no byte hook's own `next` is pending.
+  var byteRunner: any JobRunner { self }
 
   // MARK: On the executor
 
@@ -170,7 +178,8 @@ class Call: JobRunner, @unchecked Sendable {
         self.isAtCallHook = true
         let given = request.head.callPart
         do {
-          try self.inheritance.bind(given.context) { try function(&request) }
+          let interceptor = self.interceptors[index].interceptor
+          try self.inheritance.bind(given.context, of: type(of: interceptor)) { try function(&request) }
         } catch {
           self.fail(atCallHookWith: error)
           return
@@ -221,10 +230,48 @@ class Call: JobRunner, @unchecked Sendable {
     if self.hasWaitingHooks, let summary = exchange.summary { self.lastExchange = summary }
   }
 
+  // MARK: Hooks that wait
+
+  /// A hook has returned and not proceeded, or an async interceptor goes on with what it was given.
+  final func hookWaits() {
+    guard let patience = self.client.config.hookWarnings.holding else { return }
+    self.holdCount += 1
+    if self.holdTimer == nil { self.watchHolder(patience) }
+  }
+
+  private func watchHolder(_ patience: Duration) {
+    let count = self.holdCount
+    self.holdTimer = self.executor.schedule(after: patience) { [weak self] in
+      guard let self, !self.isOver else { return }
+      self.holdTimer = nil
+      guard let holder = self.holder else { return }
+      guard count == self.holdCount else {
+        self.watchHolder(patience)
+        return
+      }
+      self.logger.warning(
+        "an interceptor holds a call up",
+        metadata: [
+          "rpc.method": "\(self.method.path)",
+          "interceptor": "\(holder.interceptor)",
+          "since": "more than \(patience)",
+        ]
+      )
+    }
+  }
+
+  /// Ends the call, since a hook has let go of what it would have had to proceed with.
+  final func abandon(by holder: HookHolder) {
+    self.terminate(with: .abandoned(self.method, by: holder))
+  }
+
   // MARK: Metrics
 
-  final func addMetricsHook(_ function: @escaping (HTTPMetrics, Proceed<HTTPMetrics>) -> Void) {
-    self.metricsHooks.append(ExchangeMeter.Hook(function: function))
+  final func addMetricsHook(
+    _ function: @escaping (HTTPMetrics, Proceed<HTTPMetrics>) -> Void,
+    of interceptor: any Interceptor.Type
+  ) {
+    self.metricsHooks.append(ExchangeMeter.Hook(function: function, interceptor: interceptor))
   }
 
   /// A new one for an exchange; nil if nobody wants to know its metrics.
@@ -251,10 +298,11 @@ class Call: JobRunner, @unchecked Sendable {
 
   private func deadlineDidPass() {
     let timeout = self.timeout ?? .zero
+    let holder = self.holder.map { "; \($0) and has not passed it on" } ?? ""
     self.terminate(
       with: ConnectError(
         code: .deadlineExceeded,
-        message: "\(self.method.path) did not complete within \(timeout)"
+        message: "\(self.method.path) did not complete within \(timeout)\(holder)"
       )
     )
   }
@@ -276,6 +324,8 @@ class Call: JobRunner, @unchecked Sendable {
     self.deadlineTimer = nil
     self.retryTimer?.cancel()
     self.retryTimer = nil
+    self.holdTimer?.cancel()
+    self.holdTimer = nil
     self.dropExchange()
     self.releaseAll()
     return true

@@ -8,11 +8,13 @@ final class ExchangeMeter: HookOwner, @unchecked Sendable {
   /// A hook in a structure, since an array of functions wraps each in another one.
   struct Hook {
     let function: (HTTPMetrics, Proceed<HTTPMetrics>) -> Void
+    let interceptor: any Interceptor.Type
   }
 
   private let call: Call
-  /// Outermost first.
-  private let hooks: [Hook]
+  /// Those that are still to be called, outermost first. A hook may keep its `proceed`, and thereby this meter, so none is
+  /// kept here longer than that.
+  private var hooks: [Hook]
   private let startTime: Duration
   /// Whether somebody looks that closely.
   private let readsEncodings: Bool
@@ -75,17 +77,19 @@ final class ExchangeMeter: HookOwner, @unchecked Sendable {
   private func pass(_ metrics: HTTPMetrics, from last: Int) {
     var metrics = metrics
     for index in stride(from: last, through: 0, by: -1) {
-      let proceed = Proceed<HTTPMetrics>(self, visit: index, of: self.call)
-      let passed: HTTPMetrics? = self.visit(index) {
-        self.call.inheritance.bind(nil) { self.hooks[index].function(metrics, proceed) }
+      let hook = self.hooks[index]
+      let passed: HTTPMetrics? = self.visit(index, of: self.call) { proceed in
+        self.call.inheritance.bind(nil, of: hook.interceptor) { hook.function(metrics, proceed) }
       } did: { (passed: consuming HTTPMetrics) in
         passed
       } waits: {
         self.waiting = index
+        self.hooks.removeSubrange(index...)
       }
       guard let passed else { return }
       metrics = passed
     }
+    self.hooks = []
   }
 
   override func goOn(_ index: Int, with metrics: UnsafeRawPointer) {

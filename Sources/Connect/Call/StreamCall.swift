@@ -204,19 +204,31 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   }
 
   override func addHooks(of interceptor: any Interceptor, _ interceptorCount: Int) {
-    if let form = interceptor.asyncStreamForm {
+    let type = type(of: interceptor)
+    switch interceptor.asyncStreamForm {
+    case .messages(let form):
       let spec = self.spec
       self.messageParts.append(
-        .async { request, next in
-          try await form.interceptStream(request, method: spec, next: StreamNext(next))
-        }
+        StreamChain.Part(
+          .async { try await form.interceptStream($0, method: spec, next: StreamNext($1)) },
+          of: type
+        )
       )
+    case .bytes(let form):
+      let method = self.method
+      self.byteParts.append(
+        StreamChain.Part(
+          .async { try await form.interceptStreamBytes($0, method: method, next: StreamNext($1)) },
+          of: type
+        )
+      )
+    case nil: break
     }
     let messageHooks = interceptor.streamMessageFunction(self.spec)
-    if !messageHooks.isEmpty { self.messageParts.append(.hooks(messageHooks)) }
+    if !messageHooks.isEmpty { self.messageParts.append(StreamChain.Part(.hooks(messageHooks), of: type)) }
     let byteHooks = interceptor.streamFunction()
-    if !byteHooks.isEmpty { self.byteParts.append(.hooks(byteHooks)) }
-    if let function = byteHooks.responseMetricsFunction { self.addMetricsHook(function) }
+    if !byteHooks.isEmpty { self.byteParts.append(StreamChain.Part(.hooks(byteHooks), of: type)) }
+    if let function = byteHooks.responseMetricsFunction { self.addMetricsHook(function, of: type) }
   }
 
   private func makeMessageChain(_ parts: [StreamChain<Input, Output>.Part]) -> StreamChain<Input, Output> {
@@ -233,7 +245,8 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
           self.byteChain?.giveUp()
           self.dropExchange()
         },
-        pump: { [unowned self] in self.pump() }
+        pump: { [unowned self] in self.pump() },
+        runner: { [unowned self] in self }
       )
     )
   }
@@ -251,7 +264,8 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
         upHasRoom: { [unowned self] in self.canDecode },
         upWants: { [unowned self] in self.wantsDecoded },
         abandon: { [unowned self] in self.dropExchange() },
-        pump: { [unowned self] in self.pump() }
+        pump: { [unowned self] in self.pump() },
+        runner: { [unowned self] in self.messageChain?.innerRunner ?? self }
       )
     )
   }
@@ -359,6 +373,8 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   }
 
   override func exchangeHasRoom() { self.pump() }
+
+  override var holder: HookHolder? { self.messageChain?.holder ?? self.byteChain?.holder }
 
   override func run(_ job: Job) {
     if let runner = self.outerRunner { runner.run(job) } else { super.run(job) }

@@ -106,6 +106,10 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     }
   }
 
+  override var holder: HookHolder? { self.messageChain?.holder ?? self.byteChain?.holder }
+
+  override var byteRunner: any JobRunner { self.messageChain?.innerRunner ?? self }
+
   override func run(_ job: Job) {
     if let runner = self.detachedRunner {
       runner.run(job)
@@ -128,25 +132,37 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   }
 
   override func addHooks(of interceptor: any Interceptor, _ interceptorCount: Int) {
-    if let form = interceptor.asyncUnaryForm { self.addAsyncStage(form, interceptorCount) }
+    let type = type(of: interceptor)
+    if let form = interceptor.asyncUnaryForm { self.addAsyncStage(form, of: type, interceptorCount) }
     let messageHooks = interceptor.unaryMessageFunction(self.spec)
-    if !messageHooks.isEmpty { self.addMessageStage(.hooks(messageHooks), interceptorCount) }
+    if !messageHooks.isEmpty { self.addMessageStage(.hooks(messageHooks, of: type), interceptorCount) }
     let byteHooks = interceptor.unaryFunction()
     guard !byteHooks.isEmpty else { return }
-    let chain = self.byteChain ?? UnaryByteChain(call: self, capacity: interceptorCount)
-    self.byteChain = chain
-    if let function = byteHooks.responseMetricsFunction { self.addMetricsHook(function) }
-    chain.append(.hooks(consume byteHooks))
+    if let function = byteHooks.responseMetricsFunction { self.addMetricsHook(function, of: type) }
+    self.addByteStage(.hooks(consume byteHooks, of: type), interceptorCount)
   }
 
-  private func addAsyncStage(_ form: any AsyncUnaryInterceptor, _ interceptorCount: Int) {
+  private func addAsyncStage(_ form: AsyncUnaryForm, of type: any Interceptor.Type, _ interceptorCount: Int) {
     let spec = self.spec
-    self.addMessageStage(
-      .async { request, next in
-        try await form.interceptUnary(request, method: spec, next: UnaryNext(next))
-      },
-      interceptorCount
-    )
+    switch form {
+    case .messages(let form):
+      self.addMessageStage(
+        .async({ try await form.interceptUnary($0, method: spec, next: UnaryNext($1)) }, of: type),
+        interceptorCount
+      )
+    case .bytes(let form):
+      let method = spec.info
+      self.addByteStage(
+        .async({ try await form.interceptUnaryBytes($0, method: method, next: UnaryByteNext($1)) }, of: type),
+        interceptorCount
+      )
+    }
+  }
+
+  private func addByteStage(_ stage: consuming UnaryByteChain.Stage, _ capacity: Int) {
+    let chain = self.byteChain ?? UnaryByteChain(call: self, capacity: capacity)
+    self.byteChain = chain
+    chain.append(stage)
   }
 
   @inline(never)

@@ -10,8 +10,8 @@ public struct ProtocolClientConfig: Sendable {
   public var codec: any Codec
   /// Factories of the interceptors of all calls, outermost first.
   public var interceptors: [InterceptorFactory]
-  /// Factories of further interceptors of a method's calls, inside those of the client.
-  public var methodInterceptors: (@Sendable (MethodInfo) -> [InterceptorFactory])?
+  /// Factories of further interceptors of a method's calls, inside those of the client or in their place.
+  public var methodInterceptors: (@Sendable (MethodInfo) -> MethodInterceptors)?
   /// The time that a call may take, from its start to its end, unless its options say otherwise; nil for no
   /// limit.
   public var timeout: Duration?
@@ -28,6 +28,7 @@ public struct ProtocolClientConfig: Sendable {
   /// How unary calls of a method hedge; nil for not at all. Asked when a request goes out, on the call's executor. It is
   /// kept to methods without side effects, unless the policy says otherwise.
   public var hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)?
+  public var hookWarnings: HookWarnings
   public var logger: Logger
 
   public init(
@@ -35,7 +36,7 @@ public struct ProtocolClientConfig: Sendable {
     networkProtocol: NetworkProtocol = .connect,
     codec: any Codec = ProtoCodec(),
     interceptors: [InterceptorFactory] = [],
-    methodInterceptors: (@Sendable (MethodInfo) -> [InterceptorFactory])? = nil,
+    methodInterceptors: (@Sendable (MethodInfo) -> MethodInterceptors)? = nil,
     timeout: Duration? = nil,
     compression: Compression = .defaults,
     unaryGET: UnaryGET = .disabled,
@@ -44,6 +45,7 @@ public struct ProtocolClientConfig: Sendable {
     contextPropagators: [any ContextPropagator] = [],
     deadlineMargin: Duration = .milliseconds(10),
     hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)? = nil,
+    hookWarnings: HookWarnings = .defaults,
     logger: Logger = Logger(label: "connect", factory: { _ in SwiftLogNoOpLogHandler() })
   ) {
     self.host = host
@@ -59,6 +61,7 @@ public struct ProtocolClientConfig: Sendable {
     self.contextPropagators = contextPropagators
     self.deadlineMargin = deadlineMargin
     self.hedging = hedging
+    self.hookWarnings = hookWarnings
     self.logger = logger
   }
 }
@@ -115,15 +118,24 @@ extension ProtocolClientConfig {
 }
 
 extension ProtocolClientConfig {
+  func mayHaveInterceptors(_ options: CallOptions) -> Bool {
+    !self.interceptors.isEmpty || self.methodInterceptors != nil || !options.interceptors.isEmpty
+  }
+
   /// New interceptors for a call, outermost first.
   func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [ResolvedInterceptor] {
-    guard
-      !self.interceptors.isEmpty || self.methodInterceptors != nil || !options.interceptors.isEmpty
-    else { return [] }
+    guard self.mayHaveInterceptors(options) else { return [] }
     var interceptors: [ResolvedInterceptor] = []
     interceptors.reserveCapacity(self.interceptors.count + options.interceptors.count)
-    self.append(self.interceptors, to: &interceptors)
-    if let provider = self.methodInterceptors { self.append(provider(method), to: &interceptors) }
+    switch self.methodInterceptors?(method) {
+    case nil:
+      self.append(self.interceptors, to: &interceptors)
+    case .adding(let factories):
+      self.append(self.interceptors, to: &interceptors)
+      self.append(factories, to: &interceptors)
+    case .replacing(let factories):
+      self.append(factories, to: &interceptors)
+    }
     self.append(options.interceptors, to: &interceptors)
     return interceptors
   }

@@ -47,6 +47,13 @@ extension ConnectError {
     )
   }
 
+  static func iteratedAgain(_ method: MethodInfo) -> ConnectError {
+    ConnectError(
+      code: .failedPrecondition,
+      message: "the stream of \(method.path) was iterated before; a stream can be iterated once"
+    )
+  }
+
   static func requestFinished(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .failedPrecondition,
@@ -65,7 +72,15 @@ extension ConnectError {
   static func abandoned(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .internalError,
-      message: "an interceptor let go of \(method.path) without calling proceed"
+      message: "nobody is left who could go on with \(method.path), or end it"
+    )
+  }
+
+  /// A hook has let go of its `proceed`.
+  static func abandoned(_ method: MethodInfo, by holder: HookHolder) -> ConnectError {
+    ConnectError(
+      code: .internalError,
+      message: "\(holder) of \(method.path), and let go of proceed without calling it"
     )
   }
 

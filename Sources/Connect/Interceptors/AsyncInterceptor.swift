@@ -1,3 +1,15 @@
+/// The async form of an interceptor of unary calls, by what it works on.
+public enum AsyncUnaryForm: Sendable {
+  case messages(any AsyncUnaryInterceptor)
+  case bytes(any AsyncUnaryByteInterceptor)
+}
+
+/// The async form of an interceptor of streams, by what it works on.
+public enum AsyncStreamForm: Sendable {
+  case messages(any AsyncStreamInterceptor)
+  case bytes(any AsyncStreamByteInterceptor)
+}
+
 /// An interceptor of unary calls, written as one `async` function around `next`. It can stand in one chain
 /// with interceptors of the closure form; it works on messages, like message hooks.
 ///
@@ -28,7 +40,7 @@ public protocol AsyncUnaryInterceptor: Interceptor, Sendable {
 }
 
 extension AsyncUnaryInterceptor {
-  public var asyncUnaryForm: (any AsyncUnaryInterceptor)? { self }
+  public var asyncUnaryForm: AsyncUnaryForm? { .messages(self) }
 }
 
 /// What is inside an ``AsyncUnaryInterceptor``: called like a function.
@@ -80,7 +92,7 @@ public protocol AsyncStreamInterceptor: Interceptor, Sendable {
 }
 
 extension AsyncStreamInterceptor {
-  public var asyncStreamForm: (any AsyncStreamInterceptor)? { self }
+  public var asyncStreamForm: AsyncStreamForm? { .messages(self) }
 }
 
 /// What is inside an ``AsyncStreamInterceptor``: called like a function.

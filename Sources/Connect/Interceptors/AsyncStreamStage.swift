@@ -22,6 +22,7 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
   private static var maximumUnreadMessages: Int { 16 }
 
   private let index: Int
+  private let interceptor: any Interceptor.Type
   private unowned let chain: Chain
   private unowned let call: Call
   private let body: Body
@@ -29,8 +30,9 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
   /// One run of the body. A new attempt that begins further out has another.
   private var run: Run?
 
-  init(index: Int, chain: Chain, body: @escaping Body) {
+  init(index: Int, interceptor: any Interceptor.Type, chain: Chain, body: @escaping Body) {
     self.index = index
+    self.interceptor = interceptor
     self.chain = chain
     self.call = chain.call
     self.body = body
@@ -60,6 +62,14 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
 
   func charge(_ byteCount: Int) {
     self.run?.charge(byteCount)
+  }
+
+  /// The interceptor, if it has something that it has not passed on.
+  var holder: HookHolder? {
+    guard let run = self.run, !run.isClosed else { return nil }
+    guard run.hasCalledNext else { return HookHolder(interceptor: self.interceptor, held: .request) }
+    guard run.isWanted, run.next?.waiting == nil else { return nil }
+    return HookHolder(interceptor: self.interceptor, held: .response)
   }
 
   // MARK: The body
@@ -94,7 +104,8 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
       }
     }
     run.job = job
-    (self.chain.runner(around: self.index) ?? call).run(job)
+    self.chain.runner(around: self.index).run(job)
+    call.hookWaits()
   }
 
   /// Gives a result of the body outwards.
@@ -333,6 +344,7 @@ extension AsyncStreamStage {
       attempt.end()
     }
     waiting.post(.success(result))
+    run.call.hookWaits()
   }
 
   /// Lets the body go on to its next result.

@@ -19,7 +19,8 @@ struct CallHooks: @unchecked Sendable {
     for index in self.interceptors.indices.reversed() {
       guard let function = self.interceptors[index].function.outcomeFunction else { continue }
       let given = outcome
-      self.inheritance.bind(nil) { function(&outcome) }
+      let interceptor = self.interceptors[index].interceptor
+      self.inheritance.bind(nil, of: type(of: interceptor)) { function(&outcome) }
       if !outcome.isUnchanged(since: given) {
         isChanged = true
         outcome.complete(from: given)

@@ -11,10 +11,14 @@ class HookOwner: @unchecked Sendable {
   @exclusivity(unchecked) private var slot: UnsafeMutableRawPointer?
   @exclusivity(unchecked) private var isSlotFull = false
 
+  /// One that nobody holds, for the next visit.
+  @exclusivity(unchecked) private var spareTicket: ProceedTicket?
+
   /// Calls a hook.
   ///
   /// - Parameters:
   ///   - visit: Its number.
+  ///   - call: Kept alive by the `proceed` that the hook is given.
   ///   - hook: Calls it with a `proceed` of that number.
   ///   - did: Called if it has proceeded before it has returned. Not called if the visit was abandoned meanwhile, by
   ///     ``abandon()`` or because another one has begun.
@@ -23,17 +27,19 @@ class HookOwner: @unchecked Sendable {
   @inline(__always)
   final func visit<Verb: Sendable, Result>(
     _ visit: Int,
-    _ hook: () -> Void,
+    of call: Call,
+    _ hook: (Proceed<Verb>) -> Void,
     did: (consuming Verb) -> Result?,
     waits: () -> Void
   ) -> Result? {
     withUnsafeTemporaryAllocation(of: Verb.self, capacity: 1) { memory in
+      let ticket = self.takeTicket(visit, call)
       // A visit around this one, which is abandoned now, may have a full slot.
       let wasSlotFull = self.isSlotFull
       self.visiting = visit
       self.slot = UnsafeMutableRawPointer(memory.baseAddress)
       self.isSlotFull = false
-      hook()
+      hook(Proceed(ticket))
       let isSlotFull = self.isSlotFull
       self.isSlotFull = wasSlotFull
       guard self.visiting == visit else {
@@ -45,8 +51,22 @@ class HookOwner: @unchecked Sendable {
         waits()
         return nil
       }
+      self.keep(ticket)
       return did(memory.moveElement(from: 0))
     }
+  }
+
+  private final func takeTicket(_ visit: Int, _ call: Call) -> ProceedTicket {
+    guard let ticket = self.spareTicket.take() else { return ProceedTicket(self, visit: visit, of: call) }
+    ticket.renew(self, visit: visit, of: call)
+    return ticket
+  }
+
+  /// Keeps a used ticket for the next visit, if no copy of its `proceed` is left.
+  private final func keep(_ ticket: consuming ProceedTicket) {
+    guard isKnownUniquelyReferenced(&ticket) else { return }
+    ticket.clear()
+    self.spareTicket = ticket
   }
 
   /// Nothing that the hook does in the present visit counts any more.
@@ -72,6 +92,9 @@ class HookOwner: @unchecked Sendable {
   ///
   /// - Parameter verb: What it does, of the type that the visit was begun with. To be copied.
   func goOn(_ visit: Int, with verb: UnsafeRawPointer) {}
+
+  /// The last `proceed` of a visit is gone, and was not called. Called on the executor, maybe after the visit is over.
+  func hookWasDropped(_ visit: Int) {}
 }
 
 /// Gives what a hook does to a closure.

@@ -28,6 +28,11 @@ struct HookWindow<Element> {
     self.slots.append(Slot(id: id, state: .waiting(element)))
   }
 
+  /// Whether the hook has not yet proceeded with one of the values.
+  var hasWaiting: Bool {
+    self.slots.contains { if case .waiting = $0.state { true } else { false } }
+  }
+
   /// The value with this number, if the hook has not yet proceeded with it.
   func waiting(_ id: Int) -> Element? {
     guard let index = self.index(of: id), case .waiting(let element) = self.slots[index].state else {

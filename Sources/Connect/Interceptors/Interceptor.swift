@@ -1,7 +1,8 @@
 /// Wraps calls: sees, changes, answers, fails or repeats them.
 ///
 /// An interceptor is made by an ``InterceptorFactory``, anew for each call, so it may keep the call's state in
-/// itself, also across retries. Its hooks run one at a time on the call's executor.
+/// itself, also across retries. Its hooks run one at a time on the call's executor. A hook that has to wait for something
+/// does so in ``Proceed/task(_:)``, which runs there too, and so may use the interceptor's state.
 ///
 /// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are three levels: *call hooks* see
 /// the call as a whole and nothing of its messages, *message hooks* the method's own types, *byte hooks* the encoded
@@ -9,7 +10,8 @@
 /// hooks; on the way up the other way round.
 ///
 /// All hooks are absent by default. An interceptor can also be written with `async` functions, see
-/// ``AsyncUnaryInterceptor`` and ``AsyncStreamInterceptor``.
+/// ``AsyncUnaryInterceptor`` and ``AsyncStreamInterceptor``, or, on the level of bytes, ``AsyncUnaryByteInterceptor`` and
+/// ``AsyncStreamByteInterceptor``.
 public protocol Interceptor {
   /// Call hooks, for unary calls and streams alike. Asked once per call, before any other function is asked for.
   func callFunction(_ method: MethodInfo) -> CallFunction
@@ -30,11 +32,13 @@ public protocol Interceptor {
     _ method: MethodSpec<Input, Output>
   ) -> StreamMessageFunction<Input, Output>
 
-  /// The interceptor in its async form, if it has one. Implemented by ``AsyncUnaryInterceptor``.
-  var asyncUnaryForm: (any AsyncUnaryInterceptor)? { get }
+  /// The interceptor in its async form, if it has one. Implemented by ``AsyncUnaryInterceptor`` and
+  /// ``AsyncUnaryByteInterceptor``.
+  var asyncUnaryForm: AsyncUnaryForm? { get }
 
-  /// The interceptor in its async form, if it has one. Implemented by ``AsyncStreamInterceptor``.
-  var asyncStreamForm: (any AsyncStreamInterceptor)? { get }
+  /// The interceptor in its async form, if it has one. Implemented by ``AsyncStreamInterceptor`` and
+  /// ``AsyncStreamByteInterceptor``.
+  var asyncStreamForm: AsyncStreamForm? { get }
 }
 
 /// Makes an interceptor for one call. Runs where the call is made, whose task-local values it sees; all else of the
@@ -60,8 +64,8 @@ extension Interceptor {
     StreamMessageFunction()
   }
 
-  public var asyncUnaryForm: (any AsyncUnaryInterceptor)? { nil }
-  public var asyncStreamForm: (any AsyncStreamInterceptor)? { nil }
+  public var asyncUnaryForm: AsyncUnaryForm? { nil }
+  public var asyncStreamForm: AsyncStreamForm? { nil }
 }
 
 /// An interceptor without hooks, for factories that have nothing to do for a call. It is left out, and costs nothing.

@@ -76,10 +76,13 @@ final class Lane<Element> {
     for index in index..<max(index, self.stages.count) {
       if let cut = self.cut, index >= cut { return }
       let hasRoomBehind = self.hasRoom(at: index + 1)
-      guard let passed = self.stages[index].accept(element, mayPass: hasRoomBehind) else {
+      let stage = self.stages[index]
+      guard let passed = stage.accept(element, mayPass: hasRoomBehind) else {
         self.mayKeep = true
         return
       }
+      // A hook may pass on more than it was given.
+      if !stage.isEmpty { self.mayKeep = true }
       element = passed
     }
     if let cut = self.cut, cut <= self.stages.count { return }

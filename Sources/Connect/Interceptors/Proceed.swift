@@ -1,7 +1,8 @@
 /// What a hook calls, once, to say how the call goes on. It may be called later and from any thread.
 ///
 /// It is called like a function with the value to pass on; the other verbs are methods. Which there are
-/// depends on the hook. A second call, or one after the call is over, does nothing.
+/// depends on the hook. A second call, or one after the call is over, does nothing. When the last copy is released uncalled,
+/// nobody can go on any more: the call fails with `internal`, and the message names the interceptor.
 ///
 /// Tests make one from a closure:
 ///
@@ -9,43 +10,57 @@
 /// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
-  private let owner: HookOwner
-  private let visit: Int
-  /// Kept so that the call ends when the last one who could go on with it is gone.
-  private let call: Call?
+  private let ticket: ProceedTicket
   /// Whether the hook is only told how the call has ended, by its deadline or its cancellation: whatever it says, nothing
   /// comes of it. So it need not ask anybody what to do.
   public let isOver: Bool
 
   /// - Parameter isOver: What ``isOver`` says; hooks around other hooks pass on that of what they were given.
   public init(isOver: Bool = false, _ body: @escaping @Sendable (Verb) -> Void) {
-    self.owner = ClosureHookOwner(body)
-    self.visit = 0
-    self.call = nil
+    self.ticket = ProceedTicket(ClosureHookOwner(body))
     self.isOver = isOver
   }
 
-  /// For a visit of a hook, by its number.
-  init(_ owner: HookOwner, visit: Int, of call: Call) {
-    self.owner = owner
-    self.visit = visit
-    self.call = call
+  /// - Parameter executor: Where ``task(_:)`` runs.
+  package init(on executor: any TaskExecutor, _ body: @escaping @Sendable (Verb) -> Void) {
+    self.ticket = ProceedTicket(ClosureHookOwner(body), taskExecutor: executor)
+    self.isOver = false
+  }
+
+  /// For a visit of a hook.
+  init(_ ticket: ProceedTicket) {
+    self.ticket = ticket
     self.isOver = false
   }
 
   /// Goes on as `verb` says, for hooks around other hooks, which pass on what those proceeded with.
   public func send(_ verb: consuming Verb) {
-    if self.call?.isOnExecutor ?? true {
-      self.owner.hook(self.visit, did: verb)
-    } else {
-      self.hop(verb)
-    }
+    self.ticket.send(verb)
   }
+}
 
-  private func hop(_ verb: Verb) {
-    let owner = self.owner
-    let visit = self.visit
-    self.call?.hop { owner.hook(visit, did: verb) }
+extension Proceed {
+  /// Runs `body` in a task on the call's executor, where hooks run one at a time. So the hook of an interceptor that is not
+  /// `Sendable` may use its own state there, and wait for something:
+  ///
+  /// ```swift
+  /// requestFunction: { request, proceed in
+  ///   proceed.task {
+  ///     self.token = await fetchToken()
+  ///     …
+  ///     proceed(.success(request))
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// What runs there must not block. Other hooks of the call may run while it waits. A `body` that ends without having
+  /// proceeded has let go of `proceed`: the call fails with `internal`. When the call ends the task goes on.
+  ///
+  /// - Returns: The task, to cancel it with.
+  @discardableResult
+  public func task(_ body: @escaping () async -> Void) -> Task<Void, Never> {
+    let body = Confined(body)
+    return Task(executorPreference: self.ticket.taskExecutor) { await body.value() }
   }
 }
 

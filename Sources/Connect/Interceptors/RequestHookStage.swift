@@ -8,8 +8,10 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
   typealias Hooks = StreamHooks<RequestMessage, ResponseMessage>
   typealias Element = RequestPart<RequestMessage>
   typealias Verb = StreamDataVerb<RequestMessage>
+  private typealias HeadVerb = RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>
 
   private let index: Int
+  private let interceptor: any Interceptor.Type
   private var hooks: Hooks
   private unowned let chain: StreamChain<RequestMessage, ResponseMessage>
   /// Retained by every `proceed` that is handed out; see ``UnaryChain``.
@@ -26,10 +28,12 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
   init(
     index: Int,
     hooks: Hooks,
+    interceptor: any Interceptor.Type,
     chain: StreamChain<RequestMessage, ResponseMessage>,
     maximumWaiting: Int
   ) {
     self.index = index
+    self.interceptor = interceptor
     self.hooks = hooks
     self.chain = chain
     self.call = chain.call
@@ -51,7 +55,7 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
         let id = self.takeID()
         self.window.appendWaiting(part, as: id)
         self.call(function, with: request, id)
-        return nil
+        return mayPass ? self.takeReady() : nil
       }
       self.hasPassedHead = true
     case .message(let message):
@@ -59,7 +63,7 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
         if mayPass { return self.pass(message, function).map { .message($0) } }
         let id = self.takeID()
         self.window.appendWaiting(part, as: id)
-        self.call(function, with: message, id)
+        self.call(function, with: message, Proceed(ProceedTicket(self, visit: id, of: self.call)))
         return nil
       }
     case .end:
@@ -76,14 +80,9 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
     _ id: Int
   ) {
     self.isHeadWaiting = true
-    let proceed = Hooks.RequestProceed { [call] verb in
-      guard call.isOnExecutor else {
-        call.hop { self.head(id, did: verb) }
-        return
-      }
-      self.head(id, did: verb)
-    }
-    self.inheritance.bind(request.head.context) { function(request, proceed) }
+    let proceed = Hooks.RequestProceed(ProceedTicket(self, visit: id, of: self.call))
+    self.inheritance.bind(request.head.context, of: self.interceptor) { function(request, proceed) }
+    if self.isHeadWaiting { self.call.hookWaits() }
   }
 
   /// Calls the hook with a message that need not be kept if the hook proceeds before it returns.
@@ -95,8 +94,8 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
     _ function: (RequestMessage, Hooks.DataProceed) -> Void
   ) -> RequestMessage? {
     let id = self.takeID()
-    return self.visit(id) {
-      self.call(function, with: message, id)
+    return self.visit(id, of: self.call) { (proceed: Proceed<Verb>) in
+      self.call(function, with: message, proceed)
     } did: { (verb: consuming Verb) -> RequestMessage? in
       switch consume verb {
       case .proceed(let passed): passed
@@ -104,6 +103,7 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
       }
     } waits: {
       self.window.appendWaiting(.message(message), as: id)
+      self.call.hookWaits()
     }
   }
 
@@ -118,20 +118,12 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
   private func call(
     _ function: (RequestMessage, Hooks.DataProceed) -> Void,
     with message: RequestMessage,
-    _ id: Int
+    _ proceed: Proceed<Verb>
   ) {
-    let proceed = Proceed<Verb>(self, visit: id, of: self.call)
-    self.inheritance.bind(nil) { function(message, proceed) }
+    self.inheritance.bind(nil, of: self.interceptor) { function(message, proceed) }
   }
 
-  private func head(
-    _ id: Int,
-    did verb: RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>
-  ) {
-    guard case .head(let given)? = self.window.waiting(id) else {
-      self.call.logIgnored("stream request hook \(self.index)")
-      return
-    }
+  private func head(_ id: Int, _ given: HTTPRequest<Void>, did verb: HeadVerb) {
     self.isHeadWaiting = false
     switch verb {
     case .proceed(.success(var request)):
@@ -148,15 +140,29 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
   }
 
   override func goOn(_ id: Int, with verb: UnsafeRawPointer) {
-    guard self.window.waiting(id) != nil else {
-      self.call.logIgnored("stream data hook \(self.index)")
-      return
+    switch self.window.waiting(id) {
+    case .head(let given): self.head(id, given, did: verb.assumingMemoryBound(to: HeadVerb.self).pointee)
+    case .message: self.message(id, did: verb.assumingMemoryBound(to: Verb.self).pointee)
+    case .end, nil: self.call.logIgnored("stream request hook \(self.index)")
     }
-    switch verb.assumingMemoryBound(to: Verb.self).pointee {
+  }
+
+  private func message(_ id: Int, did verb: Verb) {
+    switch verb {
     case .proceed(let message): self.window.resolve(id, with: .message(message))
     case .drop: self.window.resolve(id, with: nil)
     }
     self.chain.pump()
+  }
+
+  override func hookWasDropped(_ id: Int) {
+    if self.window.waiting(id) != nil, let holder = self.holder { self.call.abandon(by: holder) }
+  }
+
+  /// The interceptor, if it has something that it has not passed on.
+  var holder: HookHolder? {
+    guard self.window.hasWaiting else { return nil }
+    return HookHolder(interceptor: self.interceptor, held: self.isHeadWaiting ? .request : .requestMessage)
   }
 
   override func takeReady() -> Element? { self.window.takeReady() }

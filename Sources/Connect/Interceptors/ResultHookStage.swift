@@ -8,6 +8,7 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
   typealias Verb = StreamResultVerb<ResponseMessage>
 
   private let index: Int
+  private let interceptor: any Interceptor.Type
   private var hooks: Hooks
   private unowned let chain: StreamChain<RequestMessage, ResponseMessage>
   /// Retained by every `proceed` that is handed out; see ``UnaryChain``.
@@ -24,10 +25,12 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
   init(
     index: Int,
     hooks: Hooks,
+    interceptor: any Interceptor.Type,
     chain: StreamChain<RequestMessage, ResponseMessage>,
     maximumWaiting: Int
   ) {
     self.index = index
+    self.interceptor = interceptor
     self.hooks = hooks
     self.chain = chain
     self.call = chain.call
@@ -54,7 +57,9 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     if case .complete = result { self.isClosed = true }
     let id = self.takeID()
     self.window.appendWaiting(result, as: id)
-    self.call(function, with: result, id)
+    self.call(function, with: result, Proceed(ProceedTicket(self, visit: id, of: self.call)))
+    if mayPass, let passed = self.takeReady() { return passed }
+    if self.window.hasWaiting { self.call.hookWaits() }
     return nil
   }
 
@@ -66,8 +71,8 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     -> ResponseMessage?
   {
     let id = self.takeID()
-    return self.visit(id) {
-      self.call(function, with: message, id)
+    return self.visit(id, of: self.call) { (proceed: Proceed<Verb>) in
+      self.call(function, with: message, proceed)
     } did: { (verb: consuming Verb) -> ResponseMessage? in
       switch consume verb {
       case .proceed(.message(let passed)):
@@ -82,6 +87,7 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
       }
     } waits: {
       self.window.appendWaiting(message, as: id)
+      self.call.hookWaits()
     }
   }
 
@@ -93,9 +99,21 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
   }
 
   @inline(__always)
-  private func call(_ function: (Element, Hooks.ResultProceed) -> Void, with result: Element, _ id: Int) {
-    let proceed = Proceed<Verb>(self, visit: id, of: self.call)
-    self.inheritance.bind(nil) { function(result, proceed) }
+  private func call(
+    _ function: (Element, Hooks.ResultProceed) -> Void,
+    with result: Element,
+    _ proceed: Proceed<Verb>
+  ) {
+    self.inheritance.bind(nil, of: self.interceptor) { function(result, proceed) }
+  }
+
+  override func hookWasDropped(_ id: Int) {
+    if self.window.waiting(id) != nil, let holder = self.holder { self.call.abandon(by: holder) }
+  }
+
+  /// The interceptor, if it has something that it has not passed on.
+  var holder: HookHolder? {
+    self.window.hasWaiting ? HookHolder(interceptor: self.interceptor, held: .response) : nil
   }
 
   override func goOn(_ id: Int, with verb: UnsafeRawPointer) {
@@ -158,7 +176,9 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     self.isClosed = true
     self.window.removeAll()
     guard let function = self.hooks.streamResultFunction else { return }
-    self.inheritance.bind(nil) { function(.failed(error), Proceed(isOver: true) { _ in }) }
+    self.inheritance.bind(nil, of: self.interceptor) {
+      function(.failed(error), Proceed(isOver: true) { _ in })
+    }
   }
 
   /// Lets go of the interceptor, which may hold on to a `proceed` and thereby to this stage.

@@ -9,9 +9,20 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
   typealias AsyncBody = AsyncStreamStage<RequestMessage, ResponseMessage>.Body
 
   /// An interceptor's part in this level.
-  enum Part {
-    case hooks(Hooks)
-    case async(AsyncBody)
+  struct Part {
+    enum Form {
+      case hooks(Hooks)
+      case async(AsyncBody)
+    }
+
+    let form: Form
+    /// For messages.
+    let interceptor: any Interceptor.Type
+
+    init(_ form: Form, of interceptor: any Interceptor.Type) {
+      self.form = form
+      self.interceptor = interceptor
+    }
   }
 
   private typealias DownLane = Lane<RequestPart<RequestMessage>>
@@ -68,6 +79,8 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
     /// Gives up whatever goes on below.
     var abandon: () -> Void
     var pump: () -> Void
+    /// Runs jobs where no `next` of this level is pending.
+    var runner: () -> any JobRunner
   }
 
   /// Not retained, since the call owns the chain; see ``UnaryChain``.
@@ -98,22 +111,34 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
     self.call = call
     self.surroundings = surroundings
     self.log = ReplayLog(maximumBytes: 0)
-    self.hooks = parts.map { if case .hooks(let hooks) = $0 { hooks } else { nil } }
+    self.hooks = parts.map { if case .hooks(let hooks) = $0.form { hooks } else { nil } }
     self.downLane = Lane(stages: [], sink: surroundings.down, sinkHasRoom: surroundings.downHasRoom)
     self.upLane = Lane(stages: [], sink: surroundings.up, sinkHasRoom: surroundings.upHasRoom)
     let maximumWaiting = max(call.client.config.limits.maximumWaitingValues, 2)
     for (index, part) in parts.enumerated() {
-      switch part {
+      switch part.form {
       case .hooks(let hooks):
         self.stages.append(
           .hooks(
-            RequestHookStage(index: index, hooks: hooks, chain: self, maximumWaiting: maximumWaiting),
-            ResultHookStage(index: index, hooks: hooks, chain: self, maximumWaiting: maximumWaiting)
+            RequestHookStage(
+              index: index,
+              hooks: hooks,
+              interceptor: part.interceptor,
+              chain: self,
+              maximumWaiting: maximumWaiting
+            ),
+            ResultHookStage(
+              index: index,
+              hooks: hooks,
+              interceptor: part.interceptor,
+              chain: self,
+              maximumWaiting: maximumWaiting
+            )
           )
         )
       case .async(let body):
         self.stages.append(
-          .async(AsyncStreamStage(index: index, chain: self, body: body))
+          .async(AsyncStreamStage(index: index, interceptor: part.interceptor, chain: self, body: body))
         )
       }
     }
@@ -323,15 +348,31 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
     self.log.isComplete || self.stages.contains { if case .async = $0 { true } else { false } }
   }
 
-  /// The nearest async stage outside of `stage` that can run jobs.
-  func runner(around stage: Int) -> (any JobRunner)? {
-    for outer in stride(from: stage - 1, through: 0, by: -1) {
+  /// Runs jobs of the stage at `index` where the nearest `next` outside of it was called.
+  func runner(around index: Int) -> any JobRunner {
+    for outer in stride(from: index - 1, through: 0, by: -1) {
       if case .async(let stage) = self.stages[outer], let runner = stage.innerRunner { return runner }
+    }
+    return self.surroundings?.runner() ?? self.call
+  }
+
+  /// Runs jobs of what is inside of this level, where the innermost `next` was called.
+  var innerRunner: any JobRunner { self.runner(around: self.stages.count) }
+
+  // MARK: End
+
+  /// The outermost interceptor that has something and has not passed it on.
+  var holder: HookHolder? {
+    for stage in self.stages {
+      let holder =
+        switch stage {
+        case .hooks(let request, let result): request.holder ?? result.holder
+        case .async(let stage): stage.holder
+        }
+      if let holder { return holder }
     }
     return nil
   }
-
-  // MARK: End
 
   /// Whether a hook has the request's head and has not passed it on.
   var holdsHead: Bool {

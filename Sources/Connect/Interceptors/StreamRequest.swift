@@ -45,15 +45,53 @@ public struct StreamResponse<Output: Sendable>: Sendable {
     )
   }
 
-  /// The same response with the error at its end, if it has one, transformed.
+  /// The same response with the error at its end, if it has one, replaced.
+  ///
+  /// - Parameter transform: Gives another error, or nil for a stream that ends well. What it throws is the error that
+  ///   the stream ends with.
   public func mapErrors(
-    _ transform: @escaping @Sendable (ConnectError) async -> ConnectError
+    _ transform: @escaping @Sendable (ConnectError) async throws -> ConnectError?
   ) -> StreamResponse<Output> {
     StreamResponse(
       results: self.results.mapped { result in
         guard case .complete(_, let error?, let trailers) = result else { return result }
-        let mapped = await transform(error)
-        return .complete(code: mapped.code, error: mapped, trailers: trailers)
+        do {
+          guard let mapped = try await transform(error) else {
+            return .complete(code: .ok, error: nil, trailers: trailers)
+          }
+          return .complete(code: mapped.code, error: mapped, trailers: trailers)
+        } catch {
+          return .failed(ConnectError(error))
+        }
+      }
+    )
+  }
+
+  /// The same response; where it ends with an error, another response goes on in the place of the end.
+  ///
+  /// Headers are held back until the first message or the end. So a response that has shown no message can be replaced
+  /// as a whole, also by a retry:
+  ///
+  /// ```swift
+  /// try await next(request).recoverErrors { error in
+  ///   guard error.code == .unavailable else { return nil }
+  ///   return try await next(request)
+  /// }
+  /// ```
+  ///
+  /// Behind a message, the other response's messages and end go on, and its headers are left out; a retry is refused
+  /// then.
+  ///
+  /// - Parameter recover: Gives the other response, or nil for the error as it is. What it throws is the error that the
+  ///   stream ends with. Errors of the other response are not given to it.
+  public func recoverErrors(
+    _ recover: @escaping @Sendable (ConnectError) async throws -> StreamResponse<Output>?
+  ) -> StreamResponse<Output> {
+    let results = self.results
+    return StreamResponse(
+      results: PulledSequence {
+        let recovery = StreamRecovery(pull: results.makePull(), recover: recover)
+        return { try await recovery.next() }
       }
     )
   }

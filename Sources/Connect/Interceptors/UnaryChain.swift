@@ -18,21 +18,33 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     fileprivate var requestUpdate: RequestUpdate?
     fileprivate var responseFunction: ResponseFunction?
     fileprivate var responseUpdate: ResponseUpdate?
-    /// Set for an interceptor in its async form, which has no hooks.
+    /// Set for the async form, which has no hooks.
     fileprivate var asyncBody: AsyncBody?
+    /// For messages.
+    fileprivate let interceptor: any Interceptor.Type
 
-    static func hooks<Message>(_ hooks: consuming UnaryHooks<Message, Response>) -> Stage
+    static func hooks<Message>(
+      _ hooks: consuming UnaryHooks<Message, Response>,
+      of interceptor: any Interceptor.Type
+    ) -> Stage
     where Request == HTTPRequest<Message> {
       Stage(
         requestFunction: hooks.requestHook,
         requestUpdate: hooks.requestUpdate,
         responseFunction: hooks.responseHook,
-        responseUpdate: hooks.responseUpdate
+        responseUpdate: hooks.responseUpdate,
+        interceptor: interceptor
       )
     }
 
-    static func async(_ body: @escaping AsyncBody) -> Stage { Stage(asyncBody: body) }
+    static func async(_ body: @escaping AsyncBody, of interceptor: any Interceptor.Type) -> Stage {
+      Stage(asyncBody: body, interceptor: interceptor)
+    }
   }
+
+  /// How many functions of this chain may stand on each other's stack. What goes on beyond that goes on later, so that
+  /// the stack is bounded, however many hooks proceed and retry at once.
+  private static var maximumDepth: Int { 16 }
 
   private enum Position {
     case idle
@@ -69,6 +81,8 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   /// How many stages, from the outermost on, still wait for a response though their attempt was given up for a
   /// new one, which has not got to the stage behind them.
   private var unansweredCount = 0
+  /// Read and written at once, never for longer.
+  @exclusivity(unchecked) private var depth = 0
 
   init(call: Call, level: StaticString, capacity: Int) {
     self.call = call
@@ -92,6 +106,8 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   func passUp(_ response: Response) {}
   /// Gives up whatever goes on below.
   func abandonInside() {}
+  /// Runs jobs of this level where no `next` of this level is pending.
+  var outerRunner: any JobRunner { self.call }
 
   // MARK: Down
 
@@ -103,6 +119,12 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   }
 
   private func descend(from first: Int, _ request: Request) {
+    guard self.depth < Self.maximumDepth else {
+      self.goOnLater(at: .requestHook(first)) { self.descend(from: first, request) }
+      return
+    }
+    self.depth += 1
+    defer { self.depth -= 1 }
     var request = request
     for index in first..<max(first, self.stages.count) {
       if let update = self.stages[index].requestUpdate {
@@ -122,17 +144,31 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     if !self.isReleased { self.passDown(request) }
   }
 
+  /// Goes on in a while, from the bottom of the stack, unless something else happens before.
+  @inline(never)
+  private func goOnLater(at position: Position, _ goOn: @escaping () -> Void) {
+    self.visit += 1
+    let visit = self.visit
+    self.position = position
+    let work = Confined(goOn)
+    self.call.hop { if visit == self.visit { work.value() } }
+  }
+
   private func call(_ function: RequestFunction, at index: Int, with request: Request) {
     self.visit += 1
     let visit = self.visit
     self.position = .requestHook(index)
-    let proceed = Proceed<RequestVerb<Request, Response>>(self, visit: visit, of: self.call)
-    self.visit(visit) {
-      self.inheritance.bind(request.head.context) { function(request, proceed) }
+    self.visit(visit, of: self.call) { (proceed: Proceed<RequestVerb<Request, Response>>) in
+      self.inheritance.bind(request.head.context, of: self.stages[index].interceptor) {
+        function(request, proceed)
+      }
     } did: { (verb: consuming RequestVerb<Request, Response>) in
       self.requestHook(visit, did: verb, given: request.head)
     } waits: {
-      if visit == self.visit { self.givenHead = request.head }
+      if visit == self.visit {
+        self.givenHead = request.head
+        self.call.hookWaits()
+      }
     }
   }
 
@@ -143,7 +179,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     self.position = .requestHook(index)
     let given = request.head
     do {
-      try self.inheritance.bind(given.context) { try update(&request) }
+      try self.inheritance.bind(given.context, of: self.stages[index].interceptor) { try update(&request) }
       guard visit == self.visit else { return false }
       request.complete(from: given)
       return true
@@ -208,6 +244,12 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   }
 
   private func ascend(from last: Int, _ response: Response) {
+    guard self.depth < Self.maximumDepth else {
+      self.goOnLater(at: .responseHook(last + 1)) { self.ascend(from: last, response) }
+      return
+    }
+    self.depth += 1
+    defer { self.depth -= 1 }
     var response = response
     for index in stride(from: last, through: 0, by: -1) {
       self.unansweredCount = min(self.unansweredCount, index)
@@ -223,6 +265,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
         self.visit += 1
         self.position = .asyncStage(index)
         self.runs[index]?.finishNext(with: response)
+        self.call.hookWaits()
         return
       }
     }
@@ -237,7 +280,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     let visit = self.visit
     self.position = .responseHook(index)
     let given = response
-    let decision = self.inheritance.bind(nil) { update(&response) }
+    let decision = self.inheritance.bind(nil, of: self.stages[index].interceptor) { update(&response) }
     guard visit == self.visit else { return false }
     response.makeConsistent()
     guard case .retry(let delay) = decision else { return true }
@@ -252,14 +295,14 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     self.visit += 1
     let visit = self.visit
     self.position = .responseHook(index)
-    let proceed = Proceed<ResponseVerb<Request, Response>>(self, visit: visit, of: self.call)
-    self.visit(visit) {
-      self.inheritance.bind(nil) { function(response, proceed) }
+    self.visit(visit, of: self.call) { (proceed: Proceed<ResponseVerb<Request, Response>>) in
+      self.inheritance.bind(nil, of: self.stages[index].interceptor) { function(response, proceed) }
     } did: { (verb: consuming ResponseVerb<Request, Response>) in
       self.responseHook(visit, did: verb, given: response)
     } waits: {
       if visit == self.visit {
         withExtendedLifetime(self.givenResponse.take()) { self.givenResponse = response }
+        self.call.hookWaits()
       }
     }
   }
@@ -319,6 +362,25 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     }
   }
 
+  /// The interceptor that has the request, or a response, and has not passed it on.
+  var holder: HookHolder? {
+    let index: Int
+    let what: HookHolder.Held
+    switch self.position {
+    case .requestHook(let position): (index, what) = (position, .request)
+    case .responseHook(let position): (index, what) = (position, .response)
+    case .asyncStage(let position):
+      (index, what) = (position, self.runs[position]?.hasCalledNext == false ? .request : .response)
+    case .idle, .below, .waitingToRetry: return nil
+    }
+    guard index < self.stages.count else { return nil }
+    return HookHolder(interceptor: self.stages[index].interceptor, held: what)
+  }
+
+  override func hookWasDropped(_ visit: Int) {
+    if visit == self.visit, let holder = self.holder { self.call.abandon(by: holder) }
+  }
+
   /// Gives up what is going on in this level.
   func reset() {
     self.visit += 1
@@ -346,9 +408,11 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
       } else if let update = self.stages[index].responseUpdate {
         var response = Response(failure: error)
-        _ = self.inheritance.bind(nil) { update(&response) }
+        _ = self.inheritance.bind(nil, of: self.stages[index].interceptor) { update(&response) }
       } else if let function = self.stages[index].responseFunction {
-        self.inheritance.bind(nil) { function(Response(failure: error), Proceed(isOver: true) { _ in }) }
+        self.inheritance.bind(nil, of: self.stages[index].interceptor) {
+          function(Response(failure: error), Proceed(isOver: true) { _ in })
+        }
       }
     }
     self.endRuns(inside: -1)
@@ -397,16 +461,21 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
       executor.run { self.finish(run, index, with: response) }
     }
     run.job = job
-    self.runner(around: index).run(job)
+    (self.runner(around: index) ?? self.outerRunner).run(job)
+    self.call.hookWaits()
   }
 
-  /// The pending `next` of the nearest async stage outside, else the caller's task.
-  private func runner(around index: Int) -> any JobRunner {
+  /// The pending `next` of the nearest async stage outside of `index`, in this level.
+  private func runner(around index: Int) -> (any JobRunner)? {
+    guard self.hasRuns else { return nil }
     for outer in stride(from: index - 1, through: 0, by: -1) {
       if let runner = self.runs[outer]?.pendingNext { return runner }
     }
-    return self.call
+    return nil
   }
+
+  /// Runs jobs of what is inside of this level, where the innermost `next` was called.
+  final var innerRunner: any JobRunner { self.runner(around: self.stages.count) ?? self.outerRunner }
 
   private func next(
     of run: AsyncUnaryRun<Response>,

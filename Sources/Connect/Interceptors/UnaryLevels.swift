@@ -30,4 +30,5 @@ final class UnaryByteChain: UnaryChain<HTTPRequest<ByteBuffer>, HTTPResponse>, @
   override func passDown(_ request: HTTPRequest<ByteBuffer>) { self.owner.sendBytes(request) }
   override func passUp(_ response: HTTPResponse) { self.owner.receiveBytes(response) }
   override func abandonInside() { self.owner.dropExchange() }
+  override var outerRunner: any JobRunner { self.owner.byteRunner }
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import NIOCore
 internal import Synchronization
 
 /// An interceptor of streams in its async form. Its function runs in a task on the driver's executor, and so do the
@@ -9,6 +10,9 @@ final class AsyncStreamSubject<Input: Sendable, Output: Sendable>: StreamSubject
   typealias RequestVisit = HookVisit<RequestVerb<HTTPRequest<Void>, StreamAnswer<Output>>>
   typealias MessageVisit = HookVisit<StreamDataVerb<Input>>
   typealias ResultVisit = HookVisit<StreamResultVerb<Output>>
+  typealias Next = @Sendable (StreamRequest<Input>) async throws -> StreamResponse<Output>
+  typealias Intercept =
+    @Sendable (StreamRequest<Input>, @escaping Next) async throws -> StreamResponse<Output>
 
   private struct State {
     /// Whether the head has led to nothing yet.
@@ -32,24 +36,43 @@ final class AsyncStreamSubject<Input: Sendable, Output: Sendable>: StreamSubject
   }
 
   private let name: String
-  private let interceptor: any AsyncStreamInterceptor
-  private let method: MethodSpec<Input, Output>
+  private let intercept: Intercept
   private let time: DriverTime
   private let state = Mutex(State())
 
-  init(
+  /// - Parameters:
+  ///   - name: The interceptor's, and of its level.
+  ///   - intercept: Its function.
+  private init(_ name: String, _ time: DriverTime, _ intercept: @escaping Intercept) {
+    self.name = name
+    self.intercept = intercept
+    self.time = time
+  }
+
+  convenience init(
     _ name: String,
     _ interceptor: any AsyncStreamInterceptor,
     _ method: MethodSpec<Input, Output>,
     _ time: DriverTime
   ) {
-    self.name = name
-    self.interceptor = interceptor
-    self.method = method
-    self.time = time
+    self.init("\(name), stream async", time) {
+      try await interceptor.interceptStream($0, method: method, next: StreamNext($1))
+    }
   }
 
-  func label(_ hook: String) -> String { "\(self.name), stream async \(hook)" }
+  convenience init(
+    _ name: String,
+    _ interceptor: any AsyncStreamByteInterceptor,
+    _ method: MethodInfo,
+    _ time: DriverTime
+  )
+  where Input == ByteBuffer, Output == ByteBuffer {
+    self.init("\(name), stream async byte", time) {
+      try await interceptor.interceptStreamBytes($0, method: method, next: StreamNext($1))
+    }
+  }
+
+  func label(_ hook: String) -> String { "\(self.name) \(hook)" }
 
   // MARK: From the driver
 
@@ -70,11 +93,7 @@ final class AsyncStreamSubject<Input: Sendable, Output: Sendable>: StreamSubject
     )
     self.start {
       do {
-        let response = try await self.interceptor.interceptStream(
-          request,
-          method: self.method,
-          next: StreamNext { try await self.next($0) }
-        )
+        let response = try await self.intercept(request) { try await self.next($0) }
         try await self.passOut(response)
       } catch {
         guard !Task.isCancelled else { return }

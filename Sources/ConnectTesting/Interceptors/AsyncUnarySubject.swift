@@ -1,13 +1,14 @@
 internal import Connect
+internal import NIOCore
 internal import Synchronization
 
 /// An interceptor of unary calls in its async form. Its function runs in a task on the driver's executor; `next`
 /// waits there until the driver is given a response.
 ///
 /// A visit keeps its subject, so a subject does not keep its visits.
-final class AsyncUnarySubject<Input: Sendable, Output: Sendable>: UnarySubject {
-  typealias Request = HTTPRequest<Input>
-  typealias Response = ResponseMessage<Output>
+final class AsyncUnarySubject<Message: Sendable, Response: Sendable>: UnarySubject {
+  typealias Request = HTTPRequest<Message>
+  typealias Next = @Sendable (Request) async throws -> Response
   typealias RequestVisit = HookVisit<RequestVerb<Request, Response>>
   typealias ResponseVisit = HookVisit<ResponseVerb<Request, Response>>
 
@@ -29,24 +30,57 @@ final class AsyncUnarySubject<Input: Sendable, Output: Sendable>: UnarySubject {
   }
 
   private let name: String
-  private let interceptor: any AsyncUnaryInterceptor
-  private let method: MethodSpec<Input, Output>
+  private let intercept: @Sendable (Request, @escaping Next) async throws -> Response
+  private let failure: @Sendable (ConnectError) -> Response
   private let time: DriverTime
   private let state = Mutex(State())
 
-  init(
+  /// - Parameters:
+  ///   - name: The interceptor's, and of its level.
+  ///   - intercept: Its function.
+  ///   - failure: The response for an error.
+  private init(
     _ name: String,
-    _ interceptor: any AsyncUnaryInterceptor,
-    _ method: MethodSpec<Input, Output>,
-    _ time: DriverTime
+    _ time: DriverTime,
+    intercept: @escaping @Sendable (Request, @escaping Next) async throws -> Response,
+    failure: @escaping @Sendable (ConnectError) -> Response
   ) {
     self.name = name
-    self.interceptor = interceptor
-    self.method = method
+    self.intercept = intercept
+    self.failure = failure
     self.time = time
   }
 
-  func label(_ hook: String) -> String { "\(self.name), unary async \(hook)" }
+  convenience init<Output>(
+    _ name: String,
+    _ interceptor: any AsyncUnaryInterceptor,
+    _ method: MethodSpec<Message, Output>,
+    _ time: DriverTime
+  ) where Response == ResponseMessage<Output> {
+    self.init(
+      "\(name), unary async",
+      time,
+      intercept: { try await interceptor.interceptUnary($0, method: method, next: UnaryNext($1)) },
+      failure: { ResponseMessage(error: $0) }
+    )
+  }
+
+  convenience init(
+    _ name: String,
+    _ interceptor: any AsyncUnaryByteInterceptor,
+    _ method: MethodInfo,
+    _ time: DriverTime
+  )
+  where Message == ByteBuffer, Response == HTTPResponse {
+    self.init(
+      "\(name), unary async byte",
+      time,
+      intercept: { try await interceptor.interceptUnaryBytes($0, method: method, next: UnaryByteNext($1)) },
+      failure: { HTTPResponse(error: $0) }
+    )
+  }
+
+  func label(_ hook: String) -> String { "\(self.name) \(hook)" }
 
   // MARK: From the driver
 
@@ -58,11 +92,7 @@ final class AsyncUnarySubject<Input: Sendable, Output: Sendable>: UnarySubject {
       let response: Result<Response, ConnectError>
       do {
         response = .success(
-          try await self.interceptor.interceptUnary(
-            request,
-            method: self.method,
-            next: UnaryNext { try await self.next($0) }
-          )
+          try await self.intercept(request) { try await self.next($0) }
         )
       } catch {
         response = .failure(ConnectError(error))
@@ -160,7 +190,7 @@ final class AsyncUnarySubject<Input: Sendable, Output: Sendable>: UnarySubject {
   private func response(_ result: Result<Response, ConnectError>) -> Response {
     switch result {
     case .success(let response): response
-    case .failure(let error): Response(error: error)
+    case .failure(let error): self.failure(error)
     }
   }
 

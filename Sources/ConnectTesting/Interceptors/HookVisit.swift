@@ -55,7 +55,7 @@ public final class HookVisit<Verb: Sendable>: Sendable {
   /// The `proceed` for the hook. When the last copy of it is gone uncalled, the visit knows that the hook never will.
   func makeProceed() -> Proceed<Verb> {
     let lifetime = Lifetime { self.report(.letGoOfProceed) }
-    return Proceed { verb in
+    return Proceed(on: self.time.executor) { verb in
       withExtendedLifetime(lifetime) {}
       self.state.withLock { state in
         state.verbs.append(verb)

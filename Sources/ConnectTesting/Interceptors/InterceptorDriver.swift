@@ -12,8 +12,8 @@ public import NIOCore
 ///
 /// A driver stands for one call: the factory runs once, and the interceptor's state is kept from value to value. It
 /// is driven at one level: ``unary`` and ``stream`` are its byte hooks, ``unaryMessages(_:)`` and
-/// ``streamMessages(_:)`` its message hooks, or the interceptor in its async form if it has one, ``call(_:)`` its call
-/// hooks. A hook that is absent passes its value on.
+/// ``streamMessages(_:)`` its message hooks, or at either level the interceptor in its async form if it has one there,
+/// ``call(_:)`` its call hooks. A hook that is absent passes its value on.
 ///
 /// Hooks run on ``executor``, in virtual time, which passes by itself, as far as the hook needs, while a test waits
 /// for an outcome: delays take no real time, and `executor.now` tells of them. An interceptor that sleeps has to be
@@ -50,11 +50,35 @@ public final class InterceptorDriver: Sendable {
     self.executor = executor
     self.driven = driven
     self.time = time
-    self.unary = UnaryHookDriver(
+    self.unary = Self.unaryBytes(driven, time)
+    self.stream = Self.streamBytes(driven, time)
+  }
+
+  private static func unaryBytes(
+    _ driven: DrivenInterceptor,
+    _ time: DriverTime
+  ) -> UnaryHookDriver<ByteBuffer, HTTPResponse> {
+    if case .bytes(let form) = time.executor.sync({ driven.interceptor.asyncUnaryForm }) {
+      let method = MethodInfo(path: Self.defaultPath, streamType: .unary)
+      let subject = AsyncUnarySubject(driven.name, form, method, time)
+      return UnaryHookDriver(subject, time, keeping: Self.lifetime(time.executor) { subject.end() })
+    }
+    return UnaryHookDriver(
       UnaryHookSubject(driven.name, "unary byte") { driven.interceptor.unaryFunction() },
       time
     )
-    self.stream = StreamHookDriver(
+  }
+
+  private static func streamBytes(
+    _ driven: DrivenInterceptor,
+    _ time: DriverTime
+  ) -> StreamHookDriver<ByteBuffer, ByteBuffer> {
+    if case .bytes(let form) = time.executor.sync({ driven.interceptor.asyncStreamForm }) {
+      let method = MethodInfo(path: Self.defaultPath, streamType: .bidirectionalStream)
+      let subject = AsyncStreamSubject(driven.name, form, method, time)
+      return StreamHookDriver(subject, time, keeping: Self.lifetime(time.executor) { subject.end() })
+    }
+    return StreamHookDriver(
       StreamHookSubject(driven.name, "stream byte") { driven.interceptor.streamFunction() },
       time
     )
@@ -72,9 +96,9 @@ public final class InterceptorDriver: Sendable {
   ) -> UnaryHookDriver<Input, ResponseMessage<Output>> {
     let driven = self.driven
     self.executor.sync { driven.tell(method.info) }
-    if let form = self.executor.sync({ driven.interceptor.asyncUnaryForm }) {
+    if case .messages(let form) = self.executor.sync({ driven.interceptor.asyncUnaryForm }) {
       let subject = AsyncUnarySubject(driven.name, form, method, self.time)
-      return UnaryHookDriver(subject, self.time, keeping: self.lifetime { subject.end() })
+      return UnaryHookDriver(subject, self.time, keeping: Self.lifetime(self.executor) { subject.end() })
     }
     return UnaryHookDriver(
       UnaryHookSubject(driven.name, "unary message") {
@@ -91,9 +115,9 @@ public final class InterceptorDriver: Sendable {
   ) -> StreamHookDriver<Input, Output> {
     let driven = self.driven
     self.executor.sync { driven.tell(method.info) }
-    if let form = self.executor.sync({ driven.interceptor.asyncStreamForm }) {
+    if case .messages(let form) = self.executor.sync({ driven.interceptor.asyncStreamForm }) {
       let subject = AsyncStreamSubject(driven.name, form, method, self.time)
-      return StreamHookDriver(subject, self.time, keeping: self.lifetime { subject.end() })
+      return StreamHookDriver(subject, self.time, keeping: Self.lifetime(self.executor) { subject.end() })
     }
     return StreamHookDriver(
       StreamHookSubject(driven.name, "stream message") {
@@ -104,13 +128,19 @@ public final class InterceptorDriver: Sendable {
   }
 
   /// Runs `end` on the executor, later: a subject may be holding a lock when it lets go of the last visit.
-  private func lifetime(_ end: @escaping @Sendable () -> Void) -> Lifetime {
-    Lifetime { [executor] in executor.execute(end) }
+  private static func lifetime(
+    _ executor: VirtualExecutor,
+    _ end: @escaping @Sendable () -> Void
+  ) -> Lifetime {
+    Lifetime { executor.execute(end) }
   }
+
+  /// The method of requests, and what the async forms of byte hooks are told.
+  public static var defaultPath: String { "/test.v1.TestService/Method" }
 
   /// A request to a host that exists nowhere, `https://interceptor.test`, for values that a hook does not look at.
   public func makeRequest<Message>(
-    path: String = "/test.v1.TestService/Method",
+    path: String = InterceptorDriver.defaultPath,
     contentType: String = "application/proto",
     headers: Headers = Headers(),
     message: Message,

@@ -157,9 +157,9 @@ private struct ProbingInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor
 
   // MARK: Async form
 
-  var asyncUnaryForm: (any AsyncUnaryInterceptor)? { self.levels.contains(.async) ? self : nil }
+  var asyncUnaryForm: AsyncUnaryForm? { self.levels.contains(.async) ? .messages(self) : nil }
 
-  var asyncStreamForm: (any AsyncStreamInterceptor)? { self.levels.contains(.async) ? self : nil }
+  var asyncStreamForm: AsyncStreamForm? { self.levels.contains(.async) ? .messages(self) : nil }
 
   func interceptUnary<Input, Output>(
     _ request: HTTPRequest<Input>,

@@ -145,32 +145,6 @@ final class ProceedTests: XCTestCase {
     XCTAssertNil(weak.object)
   }
 
-  func testDroppedUncalledEndsAtTheDeadlineOrByCancellation() async {
-    let transport = ScriptedTransport.echo()
-    let dropping = TestInterceptor.make { $0.unaryMessages.requestFunction = { _, _ in } }
-    let client = ProtocolClient.scripted(transport, interceptors: [dropping])
-    let timed = client.outcome(of: "x", options: CallOptions(timeout: .seconds(1))).outcome
-    let (handle, cancelled) = client.outcome(of: "x")
-    transport.virtualExecutor.runUntilIdle()
-    XCTAssertEqual(timed.count, 0)
-    XCTAssertEqual(cancelled.count, 0)
-    handle.cancel()
-    transport.virtualExecutor.advance(by: .seconds(1))
-    let first = await timed.wait()
-    XCTAssertEqual(first.error?.code, .deadlineExceeded)
-    let second = await cancelled.wait()
-    XCTAssertEqual(second.error?.code, .canceled)
-
-    let started = Signal<Void>()
-    let signalling = TestInterceptor.make { $0.unaryMessages.requestFunction = { _, _ in started.fire() } }
-    let task = Task {
-      await client.unary(.unary, "x", options: CallOptions(interceptors: [signalling]))
-    }
-    task.cancel()
-    let third = await task.value
-    XCTAssertEqual(third.error?.code, .canceled)
-  }
-
   func testDroppedUncalledWithNobodyLeftFailsAndOuterHooksAreTold() async {
     let probe = InterceptorProbe()
     let transport = ScriptedTransport.echo()

@@ -26,6 +26,33 @@ final class UnaryChainTests: XCTestCase {
     XCTAssertEqual(events.all, once + once)
   }
 
+  func testAMethodsInterceptorsMayReplaceThoseOfTheClient() async {
+    let events = Events()
+    let factory: @Sendable (String) -> InterceptorFactory = { name in
+      { _ in
+        events.add(name)
+        return TestInterceptor()
+      }
+    }
+    let client = ProtocolClient.scripted(.echo(), interceptors: [factory("client")]) {
+      $0.methodInterceptors = { method in
+        switch method.name {
+        case "Unary": .replacing([factory("instead")])
+        case "ServerStream": .adding([factory("beside")])
+        default: []
+        }
+      }
+    }
+    let options = CallOptions(interceptors: [factory("call")])
+    _ = await client.unary(.unary, "x", options: options)
+    for await _ in client.serverStream(.serverStream, "x", options: options).results {}
+    for await _ in client.bidirectionalStream(.bidirectional, options: options).results { break }
+    XCTAssertEqual(
+      events.all,
+      ["instead", "call"] + ["client", "beside", "call"] + ["client", "call"]
+    )
+  }
+
   func testRequestsPassInOrderAndResponsesInReverse() async throws {
     let probe = InterceptorProbe()
     let client = ProtocolClient.scripted(.echo(), interceptors: [probe.factory("A")]) {

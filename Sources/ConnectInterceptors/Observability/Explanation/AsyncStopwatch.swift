@@ -13,9 +13,11 @@ final class AsyncStopwatch: Sendable {
     self.visit = Mutex(explainer.begin(index, .request))
   }
 
-  func start(_ direction: CallExplainer.Direction) {
-    let next = self.explainer.begin(self.index, direction)
-    self.replace(with: next)
+  /// Runs `next` with the stopwatch stopped; it goes on in the direction of the response.
+  func pausing<Value>(_ next: () async throws -> Value) async rethrows -> Value {
+    self.stop()
+    defer { self.replace(with: self.explainer.begin(self.index, .response)) }
+    return try await next()
   }
 
   func stop() {

@@ -101,66 +101,19 @@ struct TimedInterceptor: Interceptor {
 
   // MARK: Async forms
 
-  var asyncUnaryForm: (any AsyncUnaryInterceptor)? {
-    self.base.asyncUnaryForm.map { TimedAsyncInterceptor(unary: $0, self.index, self.explainer) }
+  var asyncUnaryForm: AsyncUnaryForm? {
+    switch self.base.asyncUnaryForm {
+    case .messages(let form): .messages(TimedAsyncUnaryInterceptor(form, self.index, self.explainer))
+    case .bytes(let form): .bytes(TimedAsyncUnaryByteInterceptor(form, self.index, self.explainer))
+    case nil: nil
+    }
   }
 
-  var asyncStreamForm: (any AsyncStreamInterceptor)? {
-    self.base.asyncStreamForm.map { TimedAsyncInterceptor(stream: $0, self.index, self.explainer) }
-  }
-}
-
-/// An async interceptor with a stopwatch that stands still while it waits for `next`. Of a stream, what it does with
-/// the sequences afterwards is not seen.
-private struct TimedAsyncInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor {
-  private let unary: (any AsyncUnaryInterceptor)?
-  private let stream: (any AsyncStreamInterceptor)?
-  private let index: Int
-  private let explainer: CallExplainer
-
-  init(unary: any AsyncUnaryInterceptor, _ index: Int, _ explainer: CallExplainer) {
-    (self.unary, self.stream, self.index, self.explainer) = (unary, nil, index, explainer)
-  }
-
-  init(stream: any AsyncStreamInterceptor, _ index: Int, _ explainer: CallExplainer) {
-    (self.unary, self.stream, self.index, self.explainer) = (nil, stream, index, explainer)
-  }
-
-  func interceptUnary<Input: Sendable, Output: Sendable>(
-    _ request: HTTPRequest<Input>,
-    method: MethodSpec<Input, Output>,
-    next: UnaryNext<Input, Output>
-  ) async throws -> ResponseMessage<Output> {
-    guard let unary = self.unary else { return try await next(request) }
-    let stopwatch = AsyncStopwatch(self.index, self.explainer)
-    defer { stopwatch.stop() }
-    return try await unary.interceptUnary(
-      request,
-      method: method,
-      next: UnaryNext { request in
-        stopwatch.stop()
-        defer { stopwatch.start(.response) }
-        return try await next(request)
-      }
-    )
-  }
-
-  func interceptStream<Input: Sendable, Output: Sendable>(
-    _ request: StreamRequest<Input>,
-    method: MethodSpec<Input, Output>,
-    next: StreamNext<Input, Output>
-  ) async throws -> StreamResponse<Output> {
-    guard let stream = self.stream else { return try await next(request) }
-    let stopwatch = AsyncStopwatch(self.index, self.explainer)
-    defer { stopwatch.stop() }
-    return try await stream.interceptStream(
-      request,
-      method: method,
-      next: StreamNext { request in
-        stopwatch.stop()
-        defer { stopwatch.start(.response) }
-        return try await next(request)
-      }
-    )
+  var asyncStreamForm: AsyncStreamForm? {
+    switch self.base.asyncStreamForm {
+    case .messages(let form): .messages(TimedAsyncStreamInterceptor(form, self.index, self.explainer))
+    case .bytes(let form): .bytes(TimedAsyncStreamByteInterceptor(form, self.index, self.explainer))
+    case nil: nil
+    }
   }
 }

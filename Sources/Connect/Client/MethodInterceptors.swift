@@ -1,0 +1,23 @@
+/// The interceptors of one method's calls, beside or instead of those of the client. An array literal adds.
+///
+/// ```swift
+/// config.methodInterceptors = { method in
+///   switch method.name {
+///   case "Login": .replacing([{ _ in LoginInterceptor() }])
+///   case "Upload": [{ _ in ProgressInterceptor() }]
+///   default: []
+///   }
+/// }
+/// ```
+public enum MethodInterceptors: Sendable {
+  /// Inside those of the client.
+  case adding([InterceptorFactory])
+  /// In the place of those of the client.
+  case replacing([InterceptorFactory])
+}
+
+extension MethodInterceptors: ExpressibleByArrayLiteral {
+  public init(arrayLiteral factories: InterceptorFactory...) {
+    self = .adding(factories)
+  }
+}

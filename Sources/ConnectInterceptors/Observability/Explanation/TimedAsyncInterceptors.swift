@@ -1,0 +1,101 @@
+internal import Connect
+internal import NIOCore
+
+// Async interceptors with a stopwatch that stands still while they wait for `next`. Of a stream, what they do with the
+// sequences afterwards is not seen.
+
+struct TimedAsyncUnaryInterceptor: AsyncUnaryInterceptor {
+  private let base: any AsyncUnaryInterceptor
+  private let index: Int
+  private let explainer: CallExplainer
+
+  init(_ base: any AsyncUnaryInterceptor, _ index: Int, _ explainer: CallExplainer) {
+    (self.base, self.index, self.explainer) = (base, index, explainer)
+  }
+
+  func interceptUnary<Input: Sendable, Output: Sendable>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    defer { stopwatch.stop() }
+    return try await self.base.interceptUnary(
+      request,
+      method: method,
+      next: UnaryNext { request in try await stopwatch.pausing { try await next(request) } }
+    )
+  }
+}
+
+struct TimedAsyncUnaryByteInterceptor: AsyncUnaryByteInterceptor {
+  private let base: any AsyncUnaryByteInterceptor
+  private let index: Int
+  private let explainer: CallExplainer
+
+  init(_ base: any AsyncUnaryByteInterceptor, _ index: Int, _ explainer: CallExplainer) {
+    (self.base, self.index, self.explainer) = (base, index, explainer)
+  }
+
+  func interceptUnaryBytes(
+    _ request: HTTPRequest<ByteBuffer>,
+    method: MethodInfo,
+    next: UnaryByteNext
+  ) async throws -> HTTPResponse {
+    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    defer { stopwatch.stop() }
+    return try await self.base.interceptUnaryBytes(
+      request,
+      method: method,
+      next: UnaryByteNext { request in try await stopwatch.pausing { try await next(request) } }
+    )
+  }
+}
+
+struct TimedAsyncStreamInterceptor: AsyncStreamInterceptor {
+  private let base: any AsyncStreamInterceptor
+  private let index: Int
+  private let explainer: CallExplainer
+
+  init(_ base: any AsyncStreamInterceptor, _ index: Int, _ explainer: CallExplainer) {
+    (self.base, self.index, self.explainer) = (base, index, explainer)
+  }
+
+  func interceptStream<Input: Sendable, Output: Sendable>(
+    _ request: StreamRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: StreamNext<Input, Output>
+  ) async throws -> StreamResponse<Output> {
+    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    defer { stopwatch.stop() }
+    return try await self.base.interceptStream(
+      request,
+      method: method,
+      next: StreamNext { request in try await stopwatch.pausing { try await next(request) } }
+    )
+  }
+}
+
+struct TimedAsyncStreamByteInterceptor: AsyncStreamByteInterceptor {
+  private let base: any AsyncStreamByteInterceptor
+  private let index: Int
+  private let explainer: CallExplainer
+
+  init(_ base: any AsyncStreamByteInterceptor, _ index: Int, _ explainer: CallExplainer) {
+    (self.base, self.index, self.explainer) = (base, index, explainer)
+  }
+
+  func interceptStreamBytes(
+    _ request: StreamRequest<ByteBuffer>,
+    method: MethodInfo,
+    next: StreamNext<ByteBuffer, ByteBuffer>
+  ) async throws -> StreamResponse<ByteBuffer> {
+    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    defer { stopwatch.stop() }
+    return try await self.base.interceptStreamBytes(
+      request,
+      method: method,
+      next: StreamNext { request in try await stopwatch.pausing { try await next(request) } }
+    )
+  }
+}
