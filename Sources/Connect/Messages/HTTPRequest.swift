@@ -5,6 +5,9 @@
 /// protocol adds (timeout, encodings, protocol version) comes below the interceptors.
 ///
 /// A copy costs no more than a reference and the message; what a copy changes is its own.
+///
+/// swift-http-types has a type of the same name, which is another one. A file that imports both modules writes
+/// `Connect.HTTPRequest`.
 public struct HTTPRequest<Message: Sendable>: Sendable {
   private(set) var head: RequestHead
   public var message: Message
