@@ -244,6 +244,7 @@ let package = Package(
     .testTarget(
       name: "ConformanceClientTests",
       dependencies: [
+        "Connect",
         "ConnectConformanceClient",
         "ConformanceMessages",
         "LoopbackServer",

@@ -7,8 +7,8 @@ internal import SwiftProtobuf
 /// The client under test of the Connect conformance suite: reads calls to make from standard input, makes
 /// them, and writes what came of each to standard output. See the README for how to run the suite.
 ///
-/// Exits with 0 when standard input has ended and all calls are done, with 1 when input or output is broken,
-/// and with 2 for arguments that it does not know. SIGTERM ends it at once.
+/// Exits with 0 when standard input has ended and all calls are done, with 1 when input or output is broken or a call went
+/// wrong after its case was answered, and with 2 for arguments that it does not know. SIGTERM ends it at once.
 @main
 struct ConnectConformanceClient {
   static func main() async {
@@ -30,7 +30,7 @@ struct ConnectConformanceClient {
 
   /// Serves standard input until its end.
   ///
-  /// - Returns: Whether all of it was understood.
+  /// - Returns: Whether all of it was understood, and nothing was found too late to fail its case.
   private static func run(_ options: Options) async -> Bool {
     let transports = TransportPool()
     let runner = CaseRunner(transports: transports, options: options)
@@ -57,7 +57,7 @@ struct ConnectConformanceClient {
       }
     }
     await transports.shutdown()
-    return isUnderstood
+    return isUnderstood && runner.lateReports.count == 0
   }
 
   private static func answer(_ request: CompatRequest, runner: CaseRunner, output: DelimitedWriter) async {

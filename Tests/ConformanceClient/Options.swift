@@ -5,13 +5,18 @@ struct Options: Sendable {
   }
 
   static let usage = """
-    usage: ConnectConformanceClient [--callbacks] [--parallel N] [--case-timeout SECONDS]
-      --callbacks              make unary calls with the API of callbacks instead of async
+    usage: ConnectConformanceClient [--alpn] [--callbacks] [--parallel N] [--case-timeout SECONDS]
+      --alpn                   over TLS, let the server choose the version of HTTP (ALPN), and fail a case that goes
+                               over another version than it asks for
+      --callbacks              make all calls with the API of callbacks instead of async
       --parallel N             make at most N calls at the same time (512)
       --case-timeout SECONDS   give up a call that does not end on its own (15)
     """
 
-  /// Whether unary calls are made with callbacks.
+  /// Whether the server chooses the version of HTTP over TLS. The client then offers all versions, and checks that the
+  /// server's choice is what the case asks for.
+  var usesALPN = false
+  /// Whether calls are made with callbacks.
   var usesCallbacks = false
   /// How many calls run at the same time.
   var maximumCalls = 512
@@ -23,6 +28,7 @@ struct Options: Sendable {
     var arguments = arguments.makeIterator()
     while let argument = arguments.next() {
       switch argument {
+      case "--alpn": self.usesALPN = true
       case "--callbacks": self.usesCallbacks = true
       case "--parallel": self.maximumCalls = try Self.number(arguments.next(), argument)
       case "--case-timeout": self.caseTimeout = .seconds(try Self.number(arguments.next(), argument))

@@ -5,7 +5,7 @@ internal import XCTest
 
 typealias Cancel = CompatRequest.Cancel
 
-/// The three kinds of cancellation, with every kind of call to which they apply.
+/// The three kinds of cancellation, with every kind of call to which they apply, in both forms of the API.
 final class CancellationTests: XCTestCase {
   private static let beforeCloseSend = Cancel.with { $0.beforeCloseSend = Google_Protobuf_Empty() }
   private static let afterCloseSend = Cancel.with { $0.afterCloseSendMs = 20 }
@@ -39,8 +39,7 @@ final class CancellationTests: XCTestCase {
         }
       }
     }
-    try await ConformanceCase.run(cases)
-    try await ConformanceCase.run(cases, arguments: ["--callbacks"])
+    try await ConformanceCase.runInBothForms(cases)
   }
 
   func testClientStream() async throws {
@@ -49,7 +48,7 @@ final class CancellationTests: XCTestCase {
     definition.responseDelayMs = 2000
     let messages = CaseLibrary.clientMessages(definition)
     let cancels = [("before close send", Self.beforeCloseSend), ("20 ms after", Self.afterCloseSend)]
-    try await ConformanceCase.run(
+    try await ConformanceCase.runInBothForms(
       CaseSetting.simple.flatMap { setting in
         cancels.map { name, cancel in
           ConformanceCase("cancel client stream \(name)", setting, server) {
@@ -74,7 +73,7 @@ final class CancellationTests: XCTestCase {
       ("after 0 responses", Self.after(0), 0), ("after 1 response", Self.after(1), 1),
       ("20 ms after close send", Self.afterCloseSend, 0),
     ]
-    try await ConformanceCase.run(
+    try await ConformanceCase.runInBothForms(
       CaseSetting.simple.flatMap { setting in
         cancels.map { name, cancel, count in
           ConformanceCase("cancel server stream \(name)", setting, server) {
@@ -98,7 +97,7 @@ final class CancellationTests: XCTestCase {
       ("before close send", Self.beforeCloseSend, 0), ("20 ms after close send", Self.afterCloseSend, 0),
       ("after 0 responses", Self.after(0), 0), ("after 1 response", Self.after(1), 1),
     ]
-    try await ConformanceCase.run(
+    try await ConformanceCase.runInBothForms(
       CaseSetting.simple.flatMap { setting in
         cancels.map { name, cancel, count in
           ConformanceCase("cancel half-duplex stream \(name)", setting, server) {
@@ -131,7 +130,7 @@ final class CancellationTests: XCTestCase {
       ("after 1 response", Self.after(1), 1, 1),
       ("after 2 responses", Self.after(2), 2, 0),
     ]
-    try await ConformanceCase.run(
+    try await ConformanceCase.runInBothForms(
       CaseSetting.simple.filter { $0.version == .httpVersion2 }.flatMap { setting in
         cancels.map { name, cancel, payloads, unsent in
           ConformanceCase("cancel full-duplex stream \(name)", setting, server) {

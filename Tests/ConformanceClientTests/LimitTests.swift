@@ -3,7 +3,7 @@ internal import Foundation
 internal import SwiftProtobuf
 internal import XCTest
 
-/// Deadlines and the receive limit.
+/// Deadlines and the receive limit, in both forms of the API.
 final class LimitTests: XCTestCase {
   func testDeadlines() async throws {
     let server = try await ConformanceServer.shared()
@@ -51,10 +51,10 @@ final class LimitTests: XCTestCase {
         },
       ] + (setting.version == .httpVersion2 ? [fullDuplex] : [])
     }
-    try await ConformanceCase.run(cases)
+    try await ConformanceCase.runInBothForms(cases)
   }
 
-  /// In both forms of the API, by POST and by GET.
+  /// By POST and by GET.
   func testDeadlinesOfUnaryCalls() async throws {
     let server = try await ConformanceServer.shared()
     var definition = CaseLibrary.unaryDefinition
@@ -79,8 +79,7 @@ final class LimitTests: XCTestCase {
         }
       }
     }
-    try await ConformanceCase.run(cases)
-    try await ConformanceCase.run(cases, arguments: ["--callbacks"])
+    try await ConformanceCase.runInBothForms(cases)
   }
 
   /// The second message of a stream, after one that has come.
@@ -88,7 +87,7 @@ final class LimitTests: XCTestCase {
     let server = try await ConformanceServer.shared()
     var definition = CaseLibrary.streamDefinition
     definition.responseDelayMs = 1500
-    try await ConformanceCase.run(
+    try await ConformanceCase.runInBothForms(
       CaseSetting.simple.filter { $0.version == .httpVersion2 }.map { setting in
         ConformanceCase("deadline between messages", setting, server) {
           $0.method = "BidiStream"
@@ -106,7 +105,7 @@ final class LimitTests: XCTestCase {
 
   func testDeadlineWhileSending() async throws {
     let server = try await ConformanceServer.shared()
-    try await ConformanceCase.run(
+    try await ConformanceCase.runInBothForms(
       CaseSetting.simple.map { setting in
         ConformanceCase("deadline while sending", setting, server) {
           $0.method = "ClientStream"
@@ -164,7 +163,7 @@ final class LimitTests: XCTestCase {
         stream,
       ]
     }
-    try await ConformanceCase.run(cases)
+    try await ConformanceCase.runInBothForms(cases)
   }
 
   /// A message of exactly the limit is received; of one byte more, it is not, whatever came before it.
@@ -205,7 +204,7 @@ final class LimitTests: XCTestCase {
         add("the limit and then a byte more", several, .error(.resourceExhausted), payloads: 2)
       }
     }
-    try await ConformanceCase.run(cases)
+    try await ConformanceCase.runInBothForms(cases)
   }
 
   /// A good response with these messages, compressed as the setting says.

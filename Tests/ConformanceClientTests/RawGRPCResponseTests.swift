@@ -69,7 +69,7 @@ final class RawGRPCResponseTests: XCTestCase {
         }
       }
     }
-    try await ConformanceCase.run(cases)
+    try await ConformanceCase.runInBothForms(cases)
   }
 
   private static let message = Connectrpc_Conformance_V1_UnaryResponse.with {

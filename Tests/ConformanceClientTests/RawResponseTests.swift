@@ -194,7 +194,7 @@ final class RawResponseTests: XCTestCase {
         }
       }
     }
-    try await ConformanceCase.run(cases)
+    try await ConformanceCase.runInBothForms(cases)
   }
 
   private static let message = Connectrpc_Conformance_V1_ServerStreamResponse.with {

@@ -8,20 +8,19 @@ extension CaseCall {
   ) async throws -> ResponseResult {
     let messages: [Input] = try self.messages()
     var result = ResponseResult()
-    let stream = self.client.clientStream(method, options: self.callOptions)
+    let (request, response) = self.startClientStream(method)
     for (index, message) in messages.enumerated() {
       try await self.waitBeforeMessage()
-      do {
-        try await stream.send(message)
-      } catch {
+      guard await request.send(message) == nil else {
         result.numUnsentRequests = Int32(messages.count - index)
         break
       }
     }
-    if self.cancelTiming == .beforeCloseSend { stream.cancel() }
-    let canceller = self.cancelAfterCloseSend { stream.cancel() }
+    if self.cancelTiming == .beforeCloseSend { request.cancel() }
+    let canceller = self.cancelAfterCloseSend(request.cancel)
     defer { canceller?.cancel() }
-    result.record(await stream.closeAndReceive())
+    result.record(await response(), self.invariants)
+    await request.checkEnd(self.invariants)
     return result
   }
 
@@ -29,11 +28,12 @@ extension CaseCall {
     _ method: MethodSpec<Input, Output>
   ) async throws -> ResponseResult {
     let message: Input = try self.message()
-    var recorder = StreamRecorder<Output>()
-    let stream = self.client.serverStream(method, message, options: self.callOptions)
-    let canceller = self.cancelAfterCloseSend { stream.cancel() }
+    var recorder = StreamRecorder<Output>(self.invariants)
+    var (request, responses) = self.startServerStream(method, message)
+    let canceller = self.cancelAfterCloseSend(request.cancel)
     defer { canceller?.cancel() }
-    await self.receiveRest(stream.results, recorder: &recorder) { stream.cancel() }
+    await self.receiveRest(&responses, recorder: &recorder, cancel: request.cancel)
+    await self.checkEnd(of: request, &responses, recorder: &recorder)
     return recorder.result
   }
 
@@ -42,42 +42,41 @@ extension CaseCall {
     isFullDuplex: Bool
   ) async throws -> ResponseResult {
     let messages: [Input] = try self.messages()
-    var recorder = StreamRecorder<Output>()
-    let stream = self.client.bidirectionalStream(method, options: self.callOptions)
+    var recorder = StreamRecorder<Output>(self.invariants)
+    var (request, responses) = self.startBidirectionalStream(method)
     for (index, message) in messages.enumerated() {
       try await self.waitBeforeMessage()
-      do {
-        try await stream.send(message)
-      } catch {
+      guard await request.send(message) == nil else {
         recorder.result.numUnsentRequests = Int32(messages.count - index)
         break
       }
       guard isFullDuplex else { continue }
-      await self.receiveOne(stream.results, recorder: &recorder) { stream.cancel() }
+      await self.receiveOne(&responses, recorder: &recorder, cancel: request.cancel)
       if recorder.isComplete {
         recorder.result.numUnsentRequests = Int32(messages.count - index - 1)
         break
       }
     }
-    if self.cancelTiming == .beforeCloseSend { stream.cancel() }
-    stream.finish()
+    if self.cancelTiming == .beforeCloseSend { request.cancel() }
+    request.finish()
     if case .afterCloseSend(let delay) = self.cancelTiming {
       if delay > .zero { try await Task.sleep(for: delay) }
-      stream.cancel()
+      request.cancel()
     }
-    await self.receiveRest(stream.results, recorder: &recorder) { stream.cancel() }
+    await self.receiveRest(&responses, recorder: &recorder, cancel: request.cancel)
+    await self.checkEnd(of: request, &responses, recorder: &recorder)
     return recorder.result
   }
 
   /// Receives until a message has come, or the end.
   private func receiveOne<Output>(
-    _ results: StreamResults<Output>,
+    _ responses: inout any ResponseSide<Output>,
     recorder: inout StreamRecorder<Output>,
     cancel: () -> Void
   ) async {
     let count = recorder.result.payloads.count
     if count == 0, self.cancelTiming == .afterResponses(0) { cancel() }
-    for await result in results {
+    while let result = await responses.next() {
       recorder.record(result)
       if recorder.result.payloads.count > count {
         if self.cancelTiming == .afterResponses(recorder.result.payloads.count) { cancel() }
@@ -90,12 +89,22 @@ extension CaseCall {
 
   /// Receives until the end.
   private func receiveRest<Output>(
-    _ results: StreamResults<Output>,
+    _ responses: inout any ResponseSide<Output>,
     recorder: inout StreamRecorder<Output>,
     cancel: () -> Void
   ) async {
     while !recorder.isComplete {
-      await self.receiveOne(results, recorder: &recorder, cancel: cancel)
+      await self.receiveOne(&responses, recorder: &recorder, cancel: cancel)
     }
+  }
+
+  /// Checks that a call that has ended takes no message and brings no result.
+  private func checkEnd<Input: SwiftProtobuf.Message, Output>(
+    of request: RequestSide<Input>,
+    _ responses: inout any ResponseSide<Output>,
+    recorder: inout StreamRecorder<Output>
+  ) async {
+    await request.checkEnd(self.invariants)
+    if let result = await responses.next() { recorder.record(result) }
   }
 }

@@ -30,7 +30,7 @@ extension CaseCall {
     } onCancel: {
       call.cancel()
     }
-    result.record(response)
+    result.record(response, self.invariants)
   }
 
   private func unaryWithCallback<Input: SwiftProtobuf.Message, Output: ConformanceResponse>(
@@ -39,9 +39,12 @@ extension CaseCall {
     _ result: inout ResponseResult
   ) async {
     let outcome = OneShot<ResponseMessage<Output>>()
-    let handle = self.client.unary(method, message, options: self.callOptions) { response in
-      if !outcome.put(response) { Log.write("\(self.request.testName): the callback was called twice") }
-    }
+    let handle = self.client.unary(
+      method,
+      message,
+      options: self.callOptions,
+      completion: outcome.callback(self.invariants)
+    )
     let canceller = self.cancelAfterCloseSend { handle.cancel() }
     defer { canceller?.cancel() }
     let response = await withTaskCancellationHandler {
@@ -49,6 +52,6 @@ extension CaseCall {
     } onCancel: {
       handle.cancel()
     }
-    result.record(response)
+    result.record(response, self.invariants)
   }
 }

@@ -9,8 +9,9 @@ struct CaseCall: Sendable {
   let usesCallbacks: Bool
   let cancelTiming: CancelTiming
   let callOptions: CallOptions
+  let invariants: Invariants
 
-  init(client: ProtocolClient, request: CompatRequest, usesCallbacks: Bool) {
+  init(client: ProtocolClient, request: CompatRequest, usesCallbacks: Bool, _ invariants: Invariants) {
     self.client = client
     self.request = request
     self.usesCallbacks = usesCallbacks
@@ -18,6 +19,7 @@ struct CaseCall: Sendable {
     var options = CallOptions(headers: Headers(request.requestHeaders))
     if request.hasTimeoutMs { options.timeout = .milliseconds(Int(request.timeoutMs)) }
     self.callOptions = options
+    self.invariants = invariants
   }
 
   /// The request's messages, as the method's type.

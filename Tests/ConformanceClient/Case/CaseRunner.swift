@@ -5,8 +5,10 @@ internal import Connect
 struct CaseRunner: Sendable {
   let transports: TransportPool
   let options: Options
+  let lateReports = LateReports()
 
-  /// What came of `request`. A call that does not end in time is reported as an error and left alone.
+  /// What came of `request`. A call that does not end in time is reported as an error and left alone; a call that breaks a
+  /// promise of the library's is reported as an error, too.
   func response(to request: CompatRequest) async -> CompatResponse {
     let outcome = OneShot<Result<ResponseResult, any Error>>()
     let call = Task {
@@ -33,12 +35,29 @@ struct CaseRunner: Sendable {
 
   private func result(of request: CompatRequest) async throws -> ResponseResult {
     let config = try ClientConfig.make(for: request)
-    let settings = try TransportSettings(request)
+    let settings = try TransportSettings(request, usesALPN: self.options.usesALPN)
+    let lateReports = self.lateReports
+    let invariants = Invariants { lateReports.add($0, of: request.testName) }
     let transport = self.transports.acquire(settings)
     defer { self.transports.release(settings) }
-    let client = ProtocolClient(httpClient: transport, config: config)
-    let call = CaseCall(client: client, request: request, usesCallbacks: self.options.usesCallbacks)
-    return try await self.make(call)
+    var httpClient: any HTTPClientInterface = transport
+    if settings.letsServerChoose {
+      httpClient = VersionCheckingTransport(
+        transport: transport,
+        expected: try HTTPConnectionInfo.Version(request),
+        invariants: invariants
+      )
+    }
+    let client = ProtocolClient(httpClient: httpClient, config: config)
+    let call = CaseCall(
+      client: client,
+      request: request,
+      usesCallbacks: self.options.usesCallbacks,
+      invariants
+    )
+    let result = try await self.make(call)
+    try invariants.close()
+    return result
   }
 
   private func make(_ call: CaseCall) async throws -> ResponseResult {

@@ -30,6 +30,13 @@ final class OneShot<Value: Sendable>: Sendable {
     return isFirst
   }
 
+  /// A callback that brings the value, and reports if it is called again.
+  func callback(_ invariants: Invariants) -> @Sendable (Value) -> Void {
+    { value in
+      if !self.put(value) { invariants.report("a callback was called twice") }
+    }
+  }
+
   /// The value. Call it once.
   func value() async -> Value {
     await withCheckedContinuation { continuation in

@@ -6,26 +6,27 @@ internal import SwiftProtobuf
 
 extension ResponseResult {
   /// Tells how a call with a single response ended.
-  mutating func record(_ response: ResponseMessage<some ConformanceResponse>) {
+  mutating func record(_ response: ResponseMessage<some ConformanceResponse>, _ invariants: Invariants) {
     self.responseHeaders = response.headers.conformanceHeaders
     switch response.result {
     case .success(let message):
       self.responseTrailers = response.trailers.conformanceHeaders
       self.payloads = [message.payload]
       if response.code != .ok {
-        self.feedback.append("a response with a message has the code \(response.code)")
+        invariants.report("a response with a message has the code \(response.code)")
       }
     case .failure(let error):
-      self.record(error, code: response.code, trailers: response.trailers)
+      self.record(error, code: response.code, trailers: response.trailers, invariants)
     }
   }
 
   /// Tells how a call failed. The error's metadata are its trailers, where no others arrived.
-  mutating func record(_ error: ConnectError, code: Code, trailers: Headers) {
+  mutating func record(_ error: ConnectError, code: Code, trailers: Headers, _ invariants: Invariants) {
     self.error = Connectrpc_Conformance_V1_Error(error)
     self.responseTrailers = (trailers.isEmpty ? error.metadata : trailers).conformanceHeaders
     if let status = error.httpStatus { self.httpStatusCode = Int32(clamping: status) }
-    if code != error.code { self.feedback.append("code \(code) came with an error of code \(error.code)") }
+    if code != error.code { invariants.report("code \(code) came with an error of code \(error.code)") }
+    if error.code == .ok { invariants.report("an error has the code ok") }
   }
 }
 

@@ -1,4 +1,5 @@
 internal import ConformanceMessages
+internal import Connect
 internal import ConnectNIO
 internal import Foundation
 
@@ -11,16 +12,21 @@ struct TransportSettings: Sendable, Hashable {
   var clientCertificate: Data
   var clientKey: Data
 
-  init(_ request: CompatRequest) throws(CaseFailure) {
-    switch request.httpVersion {
-    case .httpVersion1: self.version = .http1Only
-    case .httpVersion2: self.version = .http2Only
-    default: throw CaseFailure("HTTP version \(request.httpVersion) is not supported")
+  /// - Parameter usesALPN: Whether the server chooses the version over TLS.
+  init(_ request: CompatRequest, usesALPN: Bool) throws(CaseFailure) {
+    let version = try HTTPConnectionInfo.Version(request)
+    if usesALPN, !request.serverTlsCert.isEmpty {
+      self.version = .automatic
+    } else {
+      self.version = version == .http1 ? .http1Only : .http2Only
     }
     self.serverCertificate = request.serverTlsCert
     self.clientCertificate = request.hasClientTlsCreds ? request.clientTlsCreds.cert : Data()
     self.clientKey = request.hasClientTlsCreds ? request.clientTlsCreds.key : Data()
   }
+
+  /// Whether the server chooses the version of HTTP.
+  var letsServerChoose: Bool { self.version == .automatic }
 
   func configuration() -> NIOHTTPClient.Configuration {
     var configuration = NIOHTTPClient.Configuration(version: self.version)
@@ -38,5 +44,16 @@ struct TransportSettings: Sendable, Hashable {
       )
     }
     return configuration
+  }
+}
+
+extension HTTPConnectionInfo.Version {
+  /// The version that the case asks for.
+  init(_ request: CompatRequest) throws(CaseFailure) {
+    switch request.httpVersion {
+    case .httpVersion1: self = .http1
+    case .httpVersion2: self = .http2
+    default: throw CaseFailure("HTTP version \(request.httpVersion) is not supported")
+    }
   }
 }

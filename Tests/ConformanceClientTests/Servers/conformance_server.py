@@ -1,7 +1,8 @@
 """connectrpc.conformance.v1.ConformanceService by connectrpc on hypercorn: Connect, gRPC and gRPC-Web.
 
-HTTP/1.1 and h2c on the port `http`, TLS on `https`, TLS that requires a client certificate on `mtls`. Also
-announces `certificate` (the PEM to trust), `client_certificate` and `client_key`.
+HTTP/1.1 and h2c on the port `http`, TLS on the ports `https`, TLS that requires a client certificate on the ports
+`mtls`; of these, one offers both versions of HTTP, one HTTP/1.1 alone, and one HTTP/2 alone. Also announces `certificate`
+(the PEM to trust), `client_certificate` and `client_key`.
 """
 
 import asyncio
@@ -314,8 +315,15 @@ async def app(scope, receive, send):
         await send_raw(call.raw, send)
 
 
-def configuration(listener, folder: str | None = None, authority: str | None = None) -> Config:
+# What a server can offer in the TLS handshake.
+OFFERS = {"both": ["h2", "http/1.1"], "http1": ["http/1.1"], "http2": ["h2"]}
+
+
+def configuration(
+    listener, folder: str | None = None, authority: str | None = None, offer: str = "both"
+) -> Config:
     config = Config()
+    config.alpn_protocols = OFFERS[offer]
     address = f"fd://{listener.fileno()}"
     if folder is not None:
         config.certfile = os.path.join(folder, "server.pem")
@@ -333,7 +341,9 @@ def configuration(listener, folder: str | None = None, authority: str | None = N
 
 def main() -> None:
     folder = launcher.temporary_folder()
-    plain, tls, mutual = launcher.listen(), launcher.listen(), launcher.listen()
+    plain = launcher.listen()
+    tls = {offer: launcher.listen() for offer in OFFERS}
+    mutual = {offer: launcher.listen() for offer in OFFERS}
     authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
     server = authority.issue_cert("localhost", "127.0.0.1", "::1", key_type=trustme.KeyType.ECDSA)
     client = authority.issue_cert("client@localhost", key_type=trustme.KeyType.ECDSA)
@@ -346,16 +356,16 @@ def main() -> None:
     async def run() -> None:
         servers = [
             serve(app, configuration(plain)),
-            serve(app, configuration(tls, folder)),
-            serve(app, configuration(mutual, folder, authority_path)),
+            *(serve(app, configuration(tls[offer], folder, None, offer)) for offer in OFFERS),
+            *(serve(app, configuration(mutual[offer], folder, authority_path, offer)) for offer in OFFERS),
         ]
         running = asyncio.gather(*servers)
         await asyncio.sleep(0)
         # The sockets have been listening all the time.
         launcher.announce(
             http=launcher.port_of(plain),
-            https=launcher.port_of(tls),
-            mtls=launcher.port_of(mutual),
+            https={offer: launcher.port_of(tls[offer]) for offer in OFFERS},
+            mtls={offer: launcher.port_of(mutual[offer]) for offer in OFFERS},
             certificate=authority.cert_pem.bytes().decode(),
             client_certificate=b"".join(b.bytes() for b in client.cert_chain_pems).decode(),
             client_key=client.private_key_pem.bytes().decode(),

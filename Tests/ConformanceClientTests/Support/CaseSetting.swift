@@ -12,6 +12,8 @@ struct CaseSetting: Hashable, CustomStringConvertible {
   var codec = Connectrpc_Conformance_V1_Codec.proto
   var compression = Connectrpc_Conformance_V1_Compression.identity
   var security = Security.cleartext
+  /// Whether the server's TLS offers `version` alone, as that of the suite's servers does. Else it offers both.
+  var offersOnlyVersion = false
 
   var description: String {
     [
@@ -51,6 +53,15 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     self.all.filter { $0.security == .cleartext && $0.codec == .proto && $0.compression == .identity }
   }
 
+  /// Every protocol over every version of HTTP and every kind of TLS, with servers that offer this version alone.
+  static var offered: [CaseSetting] {
+    self.all.filter { $0.security != .cleartext && $0.codec == .proto && $0.compression == .identity }.map {
+      var setting = $0
+      setting.offersOnlyVersion = true
+      return setting
+    }
+  }
+
   static let protocols: [Connectrpc_Conformance_V1_Protocol] = [.connect, .grpc, .grpcWeb]
   /// Those of this build.
   static var compressions: [Connectrpc_Conformance_V1_Compression] {
@@ -80,14 +91,19 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     case .cleartext:
       request.port = UInt32(server.httpPort)
     case .tls:
-      request.port = UInt32(server.httpsPort)
+      request.port = UInt32(self.port(of: server.httpsPorts))
       request.serverTlsCert = Data(server.certificate.utf8)
     case .mutual:
-      request.port = UInt32(server.mutualPort)
+      request.port = UInt32(self.port(of: server.mutualPorts))
       request.serverTlsCert = Data(server.certificate.utf8)
       request.clientTlsCreds.cert = Data(server.clientCertificate.utf8)
       request.clientTlsCreds.key = Data(server.clientKey.utf8)
     }
     return request
+  }
+
+  private func port(of ports: ConformanceServer.Ports) -> Int {
+    guard self.offersOnlyVersion else { return ports.both }
+    return self.version == .httpVersion1 ? ports.http1 : ports.http2
   }
 }

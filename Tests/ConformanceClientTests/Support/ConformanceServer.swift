@@ -5,10 +5,17 @@ internal import LoopbackServer
 final class ConformanceServer: Sendable {
   private static let running = Starter()
 
+  /// Of TLS, by the versions of HTTP that are offered.
+  struct Ports: Decodable {
+    var both: Int
+    var http1: Int
+    var http2: Int
+  }
+
   let httpPort: Int
-  let httpsPort: Int
+  let httpsPorts: Ports
   /// TLS that requires a client certificate.
-  let mutualPort: Int
+  let mutualPorts: Ports
   /// PEM.
   let certificate: String
   let clientCertificate: String
@@ -40,8 +47,8 @@ final class ConformanceServer: Sendable {
       throw LoopbackServerError("the conformance server did not start: \(self.process.errorOutput)")
     }
     self.httpPort = facts.http
-    self.httpsPort = facts.https
-    self.mutualPort = facts.mtls
+    self.httpsPorts = facts.https
+    self.mutualPorts = facts.mtls
     self.certificate = facts.certificate
     self.clientCertificate = facts.client_certificate
     self.clientKey = facts.client_key
@@ -49,8 +56,8 @@ final class ConformanceServer: Sendable {
 
   private struct Announcement: Decodable {
     var http: Int
-    var https: Int
-    var mtls: Int
+    var https: Ports
+    var mtls: Ports
     var certificate: String
     // The names are the script's.
     // swift-format-ignore: AlwaysUseLowerCamelCase
