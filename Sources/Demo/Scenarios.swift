@@ -34,15 +34,15 @@ struct Scenarios {
 
   func serverStream() async throws {
     self.note("Count(from: 7), three numbers")
-    let stream = self.service.count(
-      request: .with {
+    let messages = self.service.count(
+      .with {
         $0.from = 7
         $0.instruction.messageCount = 3
       },
       options: self.options
     )
     var numbers: [Int64] = []
-    for try await message in stream.messages {
+    for try await message in messages {
       if numbers.isEmpty { try expectToken(in: message.seen) }
       numbers.append(message.number)
     }

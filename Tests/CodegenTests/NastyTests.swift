@@ -43,6 +43,23 @@ final class NastyTests: XCTestCase {
     XCTAssertEqual(mock.mockGet_Foo.calls.map(\.method.path), ["/nasty.v1.Collisions/Get_Foo"])
   }
 
+  /// Beside the other forms, and under names that the forms' parameters and the client's functions have, too.
+  func testShortFormsOfStreams() async throws {
+    let mock = Nasty_V1_CollisionsClientMock()
+    mock.mockGetFoo_.answer(.messages([.init(), .init()]))
+    mock.mockDemand.answer(.messages([.init()]))
+    mock.mockServerStream.answer(.messages([.init()]))
+    var count = 0
+    for try await _ in mock.getFoo(.init()) { count += 1 }
+    XCTAssertEqual(count, 2)
+    for try await _ in mock.demand(.init(), options: CallOptions()) { count += 1 }
+    for try await _ in mock.serverStream(.init()) { count += 1 }
+    XCTAssertEqual(count, 4)
+    XCTAssertEqual(mock.mockGetFoo_.calls.map(\.method.path), ["/nasty.v1.Collisions/getFoo"])
+    XCTAssertEqual(mock.mockDemand.calls.map(\.method.path), ["/nasty.v1.Collisions/demand"])
+    XCTAssertEqual(mock.mockServerStream.calls.map(\.method.path), ["/nasty.v1.Collisions/serverStream"])
+  }
+
   func testMethodsNamedLikeWhatTheTypesHave() async throws {
     let mock = Nasty_V1_CollisionsClientMock()
     mock.mockClient.answer(.message(.init()))

@@ -116,6 +116,20 @@ final class CancellationTests: XCTestCase {
     }
   }
 
+  /// Of a generated client, which gives the messages alone.
+  func testDroppingTheShortFormOfAStream() async throws {
+    let endless = self.endless
+    try await self.expectGivenUp(TestMethods.count.path) { client, _ in
+      let service = Connect_Test_V1_TestServiceClient(client: client)
+      for try await _ in service.count(endless) { break }
+    }
+    try await self.expectGivenUp(TestMethods.count.path) { client, server in
+      let messages = Connect_Test_V1_TestServiceClient(client: client).count(endless)
+      _ = try await server.request(to: TestMethods.count.path)
+      withExtendedLifetime(messages) {}
+    }
+  }
+
   func testDroppingAStreamThatWasNotRead() async throws {
     let endless = self.endless
     try await self.expectGivenUp(TestMethods.count.path) { client, server in

@@ -44,6 +44,11 @@ extension Connect__Test__V1__TestServiceClientInterface {
   }
 
   /// Sends the numbers from `from`, as many as Instruction.message_count says.
+  public func count(_ request: ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__CountRequest>, options: Connect.CallOptions = Connect.CallOptions()) -> Connect.StreamMessages<ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__CountResponse>> {
+    self.count(request: request, options: options).messages
+  }
+
+  /// Sends the numbers from `from`, as many as Instruction.message_count says.
   public func count(request: ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__CountRequest>) -> Connect.ServerStream<ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__CountRequest>, ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__CountResponse>> {
     self.count(request: request, options: Connect.CallOptions())
   }
@@ -66,6 +71,11 @@ extension Connect__Test__V1__TestServiceClientInterface {
   /// Reads a value; the call may go as HTTP GET.
   public func lookup(request: ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__LookupRequest>) async -> Connect.ResponseMessage<ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__LookupResponse>> {
     await self.lookup(request: request, options: Connect.CallOptions())
+  }
+
+  /// Sends a given number of bytes as fast as the client takes them.
+  public func flood(_ request: ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__FloodRequest>, options: Connect.CallOptions = Connect.CallOptions()) -> Connect.StreamMessages<ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__FloodResponse>> {
+    self.flood(request: request, options: options).messages
   }
 
   /// Sends a given number of bytes as fast as the client takes them.

@@ -28,7 +28,7 @@ struct StubText {
     }
   }
 
-  /// What a protocol cannot require: forms with defaults, and the one of unary methods that throws.
+  /// What a protocol cannot require: forms with defaults, and the short ones of unary and server-stream methods.
   func writeConveniences(to printer: inout CodePrinter) {
     guard !self.service.methods.isEmpty else { return }
     printer.print()
@@ -36,7 +36,7 @@ struct StubText {
     printer.printBlock("extension \(self.service.interfaceName)") { printer in
       for method in self.service.methods {
         for form in self.service.forms(of: method, self.options) {
-          if form.isAsync, method.streamType == .unary { self.writeThrowingForm(of: method, to: &printer) }
+          if form.isAsync { self.writeThrowingForm(of: method, to: &printer) }
           self.writeFunction(
             of: method,
             form.shortDeclaration(self.modifier),
@@ -48,14 +48,22 @@ struct StubText {
     }
   }
 
+  /// The form that gives messages alone and throws the call's error, for methods that take one request.
   private func writeThrowingForm(of method: MethodModel, to printer: inout CodePrinter) {
     let options = "\(self.runtime)CallOptions"
-    let head = """
-      \(self.modifier)func \(method.name)(_ request: \(method.input), options: \(options) = \(options)()) \
-      async throws -> \(method.output)
-      """
-    let body = "try await self.\(method.name)(request: request, options: options).get()"
-    self.writeFunction(of: method, head, body: body, to: &printer)
+    let head =
+      "\(self.modifier)func \(method.name)(_ request: \(method.input), options: \(options) = \(options)())"
+    let call = "self.\(method.name)(request: request, options: options)"
+    switch method.streamType {
+    case .unary:
+      let effects = "async throws -> \(method.output)"
+      self.writeFunction(of: method, "\(head) \(effects)", body: "try await \(call).get()", to: &printer)
+    case .serverStream:
+      let result = "\(self.runtime)StreamMessages<\(method.output)>"
+      self.writeFunction(of: method, "\(head) -> \(result)", body: "\(call).messages", to: &printer)
+    case .clientStream, .bidirectionalStream:
+      break
+    }
   }
 
   private func writeFunction(

@@ -26,6 +26,10 @@ extension GoldenFamily__V1__FamiliesClientInterface {
     await self.nested(request: request, options: Connect.CallOptions())
   }
 
+  func imported(_ request: ConnectProtobufC.CMessage<Golden__V1__Question>, options: Connect.CallOptions = Connect.CallOptions()) -> Connect.StreamMessages<ConnectProtobufC.CMessage<GoldenFamily__V1__HTTPRequest>> {
+    self.imported(request: request, options: options).messages
+  }
+
   func imported(request: ConnectProtobufC.CMessage<Golden__V1__Question>) -> Connect.ServerStream<ConnectProtobufC.CMessage<Golden__V1__Question>, ConnectProtobufC.CMessage<GoldenFamily__V1__HTTPRequest>> {
     self.imported(request: request, options: Connect.CallOptions())
   }

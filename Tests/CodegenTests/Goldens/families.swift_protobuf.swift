@@ -25,6 +25,10 @@ extension GoldenFamily_V1_FamiliesClientInterface {
     await self.nested(request: request, options: Connect.CallOptions())
   }
 
+  func imported(_ request: Golden_V1_Question, options: Connect.CallOptions = Connect.CallOptions()) -> Connect.StreamMessages<GoldenFamily_V1_HTTPRequest> {
+    self.imported(request: request, options: options).messages
+  }
+
   func imported(request: Golden_V1_Question) -> Connect.ServerStream<Golden_V1_Question, GoldenFamily_V1_HTTPRequest> {
     self.imported(request: request, options: Connect.CallOptions())
   }

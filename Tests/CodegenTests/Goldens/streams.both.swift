@@ -67,6 +67,11 @@ extension Golden_V1_StreamsClientInterface {
   }
 
   /// Answers again and again.
+  func askForMany(_ request: Golden_V1_Question, options: Connect.CallOptions = Connect.CallOptions()) -> Connect.StreamMessages<Golden_V1_Answer> {
+    self.askForMany(request: request, options: options).messages
+  }
+
+  /// Answers again and again.
   func askForMany(request: Golden_V1_Question) -> Connect.ServerStream<Golden_V1_Question, Golden_V1_Answer> {
     self.askForMany(request: request, options: Connect.CallOptions())
   }

@@ -35,6 +35,10 @@ extension Connectrpc_Conformance_V1_ConformanceServiceClientInterface {
     await self.unary(request: request, options: Connect.CallOptions())
   }
 
+  public func serverStream(_ request: Connectrpc_Conformance_V1_ServerStreamRequest, options: Connect.CallOptions = Connect.CallOptions()) -> Connect.StreamMessages<Connectrpc_Conformance_V1_ServerStreamResponse> {
+    self.serverStream(request: request, options: options).messages
+  }
+
   public func serverStream(request: Connectrpc_Conformance_V1_ServerStreamRequest) -> Connect.ServerStream<Connectrpc_Conformance_V1_ServerStreamRequest, Connectrpc_Conformance_V1_ServerStreamResponse> {
     self.serverStream(request: request, options: Connect.CallOptions())
   }

@@ -37,7 +37,7 @@ final class ProtobufCStubTests: XCTestCase {
       }
     }
     var numbers: [Int64] = []
-    for try await message in service.count(request: count).messages { numbers.append(message.number) }
+    for try await message in service.count(count) { numbers.append(message.number) }
     XCTAssertEqual(numbers, [7, 8])
     await httpClient.shutdown(within: .seconds(5))
     await server.stop()

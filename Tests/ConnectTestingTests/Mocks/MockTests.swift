@@ -116,6 +116,32 @@ final class MockTests: XCTestCase {
     XCTAssertEqual(mock.mockCount.calls.map(\.code), [.dataLoss, .ok])
   }
 
+  func testServerStreamInItsShortForm() async throws {
+    let mock = Connect_Test_V1_TestServiceClientMock()
+    mock.mockCount.answer(
+      .messages(
+        (1...2).map { number in .with { $0.number = number } },
+        error: ConnectError(code: .dataLoss, message: "no more")
+      ),
+      .messages([.with { $0.number = 7 }])
+    )
+    let service: any Connect_Test_V1_TestServiceClientInterface = mock
+
+    var numbers: [Int64] = []
+    do {
+      for try await message in service.count(.with { $0.from = 5 }) { numbers.append(message.number) }
+      XCTFail("the stream ended well")
+    } catch let error as ConnectError {
+      XCTAssertEqual(error.code, .dataLoss)
+    }
+    XCTAssertEqual(numbers, [1, 2])
+    let options = CallOptions(headers: ["x-id": ["42"]])
+    for try await message in mock.count(CountRequest(), options: options) { numbers.append(message.number) }
+    XCTAssertEqual(numbers, [1, 2, 7])
+    XCTAssertEqual(mock.mockCount.calls.map(\.request?.from), [5, 0])
+    XCTAssertEqual(mock.mockCount.calls.last?.headers["x-id"], ["42"])
+  }
+
   func testServerStreamAnswersWithFunctionAndCallbacks() async throws {
     let mock = Connect_Test_V1_TestServiceClientMock()
     mock.mockCount.answer { request, responses, context in

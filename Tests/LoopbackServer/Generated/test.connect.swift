@@ -74,6 +74,11 @@ extension Connect_Test_V1_TestServiceClientInterface {
   }
 
   /// Sends the numbers from `from`, as many as Instruction.message_count says.
+  public func count(_ request: Connect_Test_V1_CountRequest, options: Connect.CallOptions = Connect.CallOptions()) -> Connect.StreamMessages<Connect_Test_V1_CountResponse> {
+    self.count(request: request, options: options).messages
+  }
+
+  /// Sends the numbers from `from`, as many as Instruction.message_count says.
   public func count(request: Connect_Test_V1_CountRequest) -> Connect.ServerStream<Connect_Test_V1_CountRequest, Connect_Test_V1_CountResponse> {
     self.count(request: request, options: Connect.CallOptions())
   }
@@ -118,6 +123,11 @@ extension Connect_Test_V1_TestServiceClientInterface {
   @discardableResult
   public func lookup(request: Connect_Test_V1_LookupRequest, completion: @escaping @Sendable (Connect.ResponseMessage<Connect_Test_V1_LookupResponse>) -> Swift.Void) -> Connect.CallHandle {
     self.lookup(request: request, options: Connect.CallOptions(), completion: completion)
+  }
+
+  /// Sends a given number of bytes as fast as the client takes them.
+  public func flood(_ request: Connect_Test_V1_FloodRequest, options: Connect.CallOptions = Connect.CallOptions()) -> Connect.StreamMessages<Connect_Test_V1_FloodResponse> {
+    self.flood(request: request, options: options).messages
   }
 
   /// Sends a given number of bytes as fast as the client takes them.

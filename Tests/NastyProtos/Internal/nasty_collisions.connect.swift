@@ -170,6 +170,10 @@ extension Nasty_V1_CollisionsClientInterface {
     self.GetFoo(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  func getFoo(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_V1_Out> {
+    self.getFoo(request: request, options: options).messages
+  }
+
   func getFoo(request: Nasty_V1_In) -> Connect::ServerStream<Nasty_V1_In, Nasty_V1_Out> {
     self.getFoo(request: request, options: Connect::CallOptions())
   }
@@ -245,6 +249,10 @@ extension Nasty_V1_CollisionsClientInterface {
   @discardableResult
   func _1st(request: Nasty_V1_In, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> Connect::CallHandle {
     self._1st(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  func __2nd_Thing(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_V1_Out> {
+    self.__2nd_Thing(request: request, options: options).messages
   }
 
   func __2nd_Thing(request: Nasty_V1_In) -> Connect::ServerStream<Nasty_V1_In, Nasty_V1_Out> {
@@ -420,6 +428,10 @@ extension Nasty_V1_CollisionsClientInterface {
     self.completion(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  func demand(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_V1_Out> {
+    self.demand(request: request, options: options).messages
+  }
+
   func demand(request: Nasty_V1_In) -> Connect::ServerStream<Nasty_V1_In, Nasty_V1_Out> {
     self.demand(request: request, options: Connect::CallOptions())
   }
@@ -487,6 +499,10 @@ extension Nasty_V1_CollisionsClientInterface {
   @discardableResult
   func unary(request: Nasty_V1_In, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> Connect::CallHandle {
     self.unary(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  func serverStream(_ request: Nasty_V1_In, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_V1_Out> {
+    self.serverStream(request: request, options: options).messages
   }
 
   func serverStream(request: Nasty_V1_In) -> Connect::ServerStream<Nasty_V1_In, Nasty_V1_Out> {

@@ -63,6 +63,11 @@ extension Nasty_Deprecated_V1_PartlyOldClientInterface {
   }
 
   @available(*, deprecated)
+  func ServerStream(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Deprecated_V1_Old> {
+    self.ServerStream(request: request, options: options).messages
+  }
+
+  @available(*, deprecated)
   func ServerStream(request: Nasty_Deprecated_V1_Old) -> Connect::ServerStream<Nasty_Deprecated_V1_Old, Nasty_Deprecated_V1_Old> {
     self.ServerStream(request: request, options: Connect::CallOptions())
   }
@@ -222,6 +227,11 @@ extension Nasty_Deprecated_V1_AllOldClientInterface {
   @discardableResult
   func Unary(request: Nasty_Deprecated_V1_Old, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_Deprecated_V1_Old>) -> Swift.Void) -> Connect::CallHandle {
     self.Unary(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  @available(*, deprecated)
+  func ServerStream(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Deprecated_V1_Old> {
+    self.ServerStream(request: request, options: options).messages
   }
 
   @available(*, deprecated)

@@ -326,6 +326,10 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.Enum(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  func Extension(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+    self.Extension(request: request, options: options).messages
+  }
+
   func Extension(request: Nasty_Switch_V1_ClassOf1st_2nd_self) -> Connect::ServerStream<Nasty_Switch_V1_ClassOf1st_2nd_self, Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.Extension(request: request, options: Connect::CallOptions())
   }
@@ -388,6 +392,10 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
   @discardableResult
   func Inout(request: Nasty_Switch_V1_ClassOf1st_2nd_self, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> Connect::CallHandle {
     self.Inout(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  func Internal(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+    self.Internal(request: request, options: options).messages
   }
 
   func Internal(request: Nasty_Switch_V1_ClassOf1st_2nd_self) -> Connect::ServerStream<Nasty_Switch_V1_ClassOf1st_2nd_self, Nasty_Switch_V1_ClassOf1st_2nd_self> {
@@ -1823,6 +1831,10 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
   @discardableResult
   func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> Connect::CallHandle {
     self.init_(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  func `let`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+    self.`let`(request: request, options: options).messages
   }
 
   func `let`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word) -> Connect::ServerStream<Nasty_Switch_V1_ClassOf1st_2nd_Word, Nasty_Switch_V1_ClassOf1st_2nd_Word> {

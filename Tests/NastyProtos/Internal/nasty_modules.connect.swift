@@ -51,6 +51,10 @@ extension ModulesClientInterface {
     self.Connect_(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  func connect(_ request: ModulesMessage, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<ModulesMessage> {
+    self.connect(request: request, options: options).messages
+  }
+
   func connect(request: ModulesMessage) -> Connect::ServerStream<ModulesMessage, ModulesMessage> {
     self.connect(request: request, options: Connect::CallOptions())
   }

@@ -33,6 +33,10 @@ extension NPTwoTwoClientInterface {
     self.Get(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  func Watch(_ request: NPTwoRequired, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<NPTwoRequired> {
+    self.Watch(request: request, options: options).messages
+  }
+
   func Watch(request: NPTwoRequired) -> Connect::ServerStream<NPTwoRequired, NPTwoRequired> {
     self.Watch(request: request, options: Connect::CallOptions())
   }

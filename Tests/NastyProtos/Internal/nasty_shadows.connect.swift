@@ -163,6 +163,10 @@ extension ShadowsClientInterface {
     self.StreamResult(options: options, demand: .max, onResult: onResult)
   }
 
+  func ServerStream(_ request: ServerStream, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<ServerStream> {
+    self.ServerStream(request: request, options: options).messages
+  }
+
   func ServerStream(request: ServerStream) -> Connect::ServerStream<ServerStream, ServerStream> {
     self.ServerStream(request: request, options: Connect::CallOptions())
   }
@@ -214,6 +218,10 @@ extension ShadowsClientInterface {
     self.MockService(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  func Methods(_ request: Methods, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Methods> {
+    self.Methods(request: request, options: options).messages
+  }
+
   func Methods(request: Methods) -> Connect::ServerStream<Methods, Methods> {
     self.Methods(request: request, options: Connect::CallOptions())
   }
@@ -234,6 +242,10 @@ extension ShadowsClientInterface {
   @discardableResult
   func Task(request: Task, completion: @escaping @Sendable (Connect::ResponseMessage<Result>) -> Swift.Void) -> Connect::CallHandle {
     self.Task(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  func Void(_ request: Void, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<IntMessage> {
+    self.Void(request: request, options: options).messages
   }
 
   func Void(request: Void) -> Connect::ServerStream<Void, IntMessage> {
@@ -282,6 +294,10 @@ extension ShadowsClientInterface {
   @discardableResult
   func request(request: request, completion: @escaping @Sendable (Connect::ResponseMessage<SwiftProtobufMessage>) -> Swift.Void) -> Connect::CallHandle {
     self.request(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  func options(_ request: options, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<options> {
+    self.options(request: request, options: options).messages
   }
 
   func options(request: options) -> Connect::ServerStream<options, options> {

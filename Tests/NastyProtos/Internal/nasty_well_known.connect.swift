@@ -123,6 +123,10 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.`Any`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  func Api(_ request: SwiftProtobuf.Google_Protobuf_Api, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<SwiftProtobuf.Google_Protobuf_Api> {
+    self.Api(request: request, options: options).messages
+  }
+
   func Api(request: SwiftProtobuf.Google_Protobuf_Api) -> Connect::ServerStream<SwiftProtobuf.Google_Protobuf_Api, SwiftProtobuf.Google_Protobuf_Api> {
     self.Api(request: request, options: Connect::CallOptions())
   }

@@ -119,6 +119,12 @@ extension Nasty_Comments_V1_CommentsClientInterface {
 
   /// Behind the method,
   /// with the line ends of another system.
+  public func behind(_ request: Nasty_Comments_V1_Note, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Comments_V1_Note> {
+    self.behind(request: request, options: options).messages
+  }
+
+  /// Behind the method,
+  /// with the line ends of another system.
   public func behind(request: Nasty_Comments_V1_Note) -> Connect::ServerStream<Nasty_Comments_V1_Note, Nasty_Comments_V1_Note> {
     self.behind(request: request, options: Connect::CallOptions())
   }

@@ -63,6 +63,11 @@ extension Nasty_Deprecated_V1_PartlyOldClientInterface {
   }
 
   @available(*, deprecated)
+  public func serverStream(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Deprecated_V1_Old> {
+    self.serverStream(request: request, options: options).messages
+  }
+
+  @available(*, deprecated)
   public func serverStream(request: Nasty_Deprecated_V1_Old) -> Connect::ServerStream<Nasty_Deprecated_V1_Old, Nasty_Deprecated_V1_Old> {
     self.serverStream(request: request, options: Connect::CallOptions())
   }
@@ -222,6 +227,11 @@ extension Nasty_Deprecated_V1_AllOldClientInterface {
   @discardableResult
   public func unary(request: Nasty_Deprecated_V1_Old, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_Deprecated_V1_Old>) -> Swift.Void) -> Connect::CallHandle {
     self.unary(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  @available(*, deprecated)
+  public func serverStream(_ request: Nasty_Deprecated_V1_Old, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Deprecated_V1_Old> {
+    self.serverStream(request: request, options: options).messages
   }
 
   @available(*, deprecated)

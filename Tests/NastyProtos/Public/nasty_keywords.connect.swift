@@ -326,6 +326,10 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
     self.`enum`(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  public func `extension`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+    self.`extension`(request: request, options: options).messages
+  }
+
   public func `extension`(request: Nasty_Switch_V1_ClassOf1st_2nd_self) -> Connect::ServerStream<Nasty_Switch_V1_ClassOf1st_2nd_self, Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.`extension`(request: request, options: Connect::CallOptions())
   }
@@ -388,6 +392,10 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
   @discardableResult
   public func `inout`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> Connect::CallHandle {
     self.`inout`(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  public func `internal`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_self, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+    self.`internal`(request: request, options: options).messages
   }
 
   public func `internal`(request: Nasty_Switch_V1_ClassOf1st_2nd_self) -> Connect::ServerStream<Nasty_Switch_V1_ClassOf1st_2nd_self, Nasty_Switch_V1_ClassOf1st_2nd_self> {
@@ -1823,6 +1831,10 @@ extension Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
   @discardableResult
   public func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, completion: @escaping @Sendable (Connect::ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> Connect::CallHandle {
     self.init_(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  public func `let`(_ request: Nasty_Switch_V1_ClassOf1st_2nd_Word, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+    self.`let`(request: request, options: options).messages
   }
 
   public func `let`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word) -> Connect::ServerStream<Nasty_Switch_V1_ClassOf1st_2nd_Word, Nasty_Switch_V1_ClassOf1st_2nd_Word> {

@@ -33,6 +33,10 @@ extension NPTwoTwoClientInterface {
     self.get(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  public func watch(_ request: NPTwoRequired, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<NPTwoRequired> {
+    self.watch(request: request, options: options).messages
+  }
+
   public func watch(request: NPTwoRequired) -> Connect::ServerStream<NPTwoRequired, NPTwoRequired> {
     self.watch(request: request, options: Connect::CallOptions())
   }

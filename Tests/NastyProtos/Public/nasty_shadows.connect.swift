@@ -163,6 +163,10 @@ extension ShadowsClientInterface {
     self.streamResult(options: options, demand: .max, onResult: onResult)
   }
 
+  public func serverStream(_ request: ServerStream, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<ServerStream> {
+    self.serverStream(request: request, options: options).messages
+  }
+
   public func serverStream(request: ServerStream) -> Connect::ServerStream<ServerStream, ServerStream> {
     self.serverStream(request: request, options: Connect::CallOptions())
   }
@@ -214,6 +218,10 @@ extension ShadowsClientInterface {
     self.mockService(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  public func methods(_ request: Methods, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<Methods> {
+    self.methods(request: request, options: options).messages
+  }
+
   public func methods(request: Methods) -> Connect::ServerStream<Methods, Methods> {
     self.methods(request: request, options: Connect::CallOptions())
   }
@@ -234,6 +242,10 @@ extension ShadowsClientInterface {
   @discardableResult
   public func task(request: Task, completion: @escaping @Sendable (Connect::ResponseMessage<Result>) -> Swift.Void) -> Connect::CallHandle {
     self.task(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  public func void(_ request: Void, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<IntMessage> {
+    self.void(request: request, options: options).messages
   }
 
   public func void(request: Void) -> Connect::ServerStream<Void, IntMessage> {
@@ -282,6 +294,10 @@ extension ShadowsClientInterface {
   @discardableResult
   public func request(request: request, completion: @escaping @Sendable (Connect::ResponseMessage<SwiftProtobufMessage>) -> Swift.Void) -> Connect::CallHandle {
     self.request(request: request, options: Connect::CallOptions(), completion: completion)
+  }
+
+  public func options(_ request: options, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<options> {
+    self.options(request: request, options: options).messages
   }
 
   public func options(request: options) -> Connect::ServerStream<options, options> {

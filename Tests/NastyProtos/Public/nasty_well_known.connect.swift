@@ -123,6 +123,10 @@ extension Nasty_WellKnown_V1_WellKnownClientInterface {
     self.any(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  public func api(_ request: SwiftProtobuf.Google_Protobuf_Api, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<SwiftProtobuf.Google_Protobuf_Api> {
+    self.api(request: request, options: options).messages
+  }
+
   public func api(request: SwiftProtobuf.Google_Protobuf_Api) -> Connect::ServerStream<SwiftProtobuf.Google_Protobuf_Api, SwiftProtobuf.Google_Protobuf_Api> {
     self.api(request: request, options: Connect::CallOptions())
   }

@@ -35,6 +35,10 @@ extension NastyStructs__CDe__V1X__namesClientInterface {
     self.get(request: request, options: Connect::CallOptions(), completion: completion)
   }
 
+  public func under(_ request: ConnectProtobufC::CMessage<NastyStructs::NastyStructs__CDe__V1X__>, options: Connect::CallOptions = Connect::CallOptions()) -> Connect::StreamMessages<ConnectProtobufC::CMessage<NastyStructs::NastyStructs__CDe__V1X__XY>> {
+    self.under(request: request, options: options).messages
+  }
+
   public func under(request: ConnectProtobufC::CMessage<NastyStructs::NastyStructs__CDe__V1X__>) -> Connect::ServerStream<ConnectProtobufC::CMessage<NastyStructs::NastyStructs__CDe__V1X__>, ConnectProtobufC::CMessage<NastyStructs::NastyStructs__CDe__V1X__XY>> {
     self.under(request: request, options: Connect::CallOptions())
   }

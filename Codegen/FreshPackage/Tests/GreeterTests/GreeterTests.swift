@@ -22,7 +22,7 @@ final class GreeterTests: XCTestCase {
     let mock = Greeter_V1_GreeterServiceClientMock()
     mock.mockGreetAgain.answer(.messages([.with { $0.greeting = "Hello" }, .with { $0.greeting = "again" }]))
     var greetings: [String] = []
-    for try await message in mock.greetAgain(request: .init()).messages { greetings.append(message.greeting) }
+    for try await message in mock.greetAgain(.init()) { greetings.append(message.greeting) }
     XCTAssertEqual(greetings, ["Hello", "again"])
 
     mock.mockGreet.answer(.failure(ConnectError(code: .unavailable)))

@@ -29,6 +29,10 @@ extension Connect__Bench__V1__BenchServiceClientInterface {
     await self.unary(request: request, options: Connect.CallOptions())
   }
 
+  func serverStream(_ request: ConnectProtobufC.CMessage<CBenchMessages.Connect__Bench__V1__Payload>, options: Connect.CallOptions = Connect.CallOptions()) -> Connect.StreamMessages<ConnectProtobufC.CMessage<CBenchMessages.Connect__Bench__V1__Payload>> {
+    self.serverStream(request: request, options: options).messages
+  }
+
   func serverStream(request: ConnectProtobufC.CMessage<CBenchMessages.Connect__Bench__V1__Payload>) -> Connect.ServerStream<ConnectProtobufC.CMessage<CBenchMessages.Connect__Bench__V1__Payload>, ConnectProtobufC.CMessage<CBenchMessages.Connect__Bench__V1__Payload>> {
     self.serverStream(request: request, options: Connect.CallOptions())
   }
