@@ -418,7 +418,8 @@ class Call: JobRunner, @unchecked Sendable {
       trailers: Headers(),
       context: self.options.context,
       isGET: self.client.mayUseGET(for: self.method),
-      timeout: self.timeout
+      timeout: self.timeout,
+      clientIdentity: self.client.clientIdentity
     )
   }
 

@@ -29,7 +29,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   private static let consumptionStep = 16 * 1024
 
   private let call: Call
-  private let request: RequestHead
+  /// As it left the interceptors.
+  let request: RequestHead
   private var stream: (any HTTPStream)?
   /// What it calls may end the call, which does not come here: see `cancel()`.
   @exclusivity(unchecked) private var decoder: any ResponseDecoder & AnyObject

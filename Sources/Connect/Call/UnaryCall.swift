@@ -139,7 +139,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     let byteHooks = interceptor.unaryFunction()
     guard !byteHooks.isEmpty else { return }
     if let function = byteHooks.responseMetricsFunction { self.addMetricsHook(function, of: type) }
-    self.addByteStage(.hooks(consume byteHooks, of: type), interceptorCount)
+    let placement = byteHooks.placement
+    self.addByteStage(.hooks(consume byteHooks, of: type), placement, interceptorCount)
   }
 
   private func addAsyncStage(_ form: AsyncUnaryForm, of type: any Interceptor.Type, _ interceptorCount: Int) {
@@ -154,15 +155,20 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       let method = spec.info
       self.addByteStage(
         .async({ try await form.interceptUnaryBytes($0, method: method, next: UnaryByteNext($1)) }, of: type),
+        .asListed,
         interceptorCount
       )
     }
   }
 
-  private func addByteStage(_ stage: consuming UnaryByteChain.Stage, _ capacity: Int) {
+  private func addByteStage(
+    _ stage: consuming UnaryByteChain.Stage,
+    _ placement: HookPlacement,
+    _ capacity: Int
+  ) {
     let chain = self.byteChain ?? UnaryByteChain(call: self, capacity: capacity)
     self.byteChain = chain
-    chain.append(stage)
+    chain.append(stage, placement)
   }
 
   @inline(never)
@@ -227,7 +233,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
         self.decode(message, headers: collected.headers, trailers: collected.trailers)
         return
       }
-      let response = self.makeResponse(collected, head: exchange.head)
+      let response = self.makeResponse(collected, of: exchange)
       self.dropExchange()
       if let chain = self.byteChain { chain.receive(response) } else { self.receiveBytes(response) }
       return
@@ -236,7 +242,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   private func exchangeHasResults(_ exchange: Exchange, of hedge: Hedge) {
     guard let collected = hedge.outcome(of: exchange) else { return }
-    let response = self.makeResponse(collected, head: exchange.head)
+    let response = self.makeResponse(collected, of: exchange)
     guard !hedge.goesOn(after: response, to: exchange) else { return }
     self.dropExchange()
     self.note(exchange)
@@ -245,8 +251,9 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   private func makeResponse(
     _ collected: ResponseMessage<ByteBuffer>,
-    head: HTTPResponseHead?
+    of exchange: Exchange
   ) -> HTTPResponse {
+    let head = exchange.head
     var response = HTTPResponse(
       code: collected.code,
       headers: collected.headers,
@@ -254,7 +261,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       trailers: collected.trailers,
       error: collected.error,
       httpStatus: head?.status,
-      httpHeaders: head?.headers ?? Headers()
+      httpHeaders: head?.headers ?? Headers(),
+      request: exchange.request
     )
     if response.error != nil, response.error?.httpStatus == nil { response.error?.httpStatus = head?.status }
     if head?.status == 304, self.acceptsNotModified {

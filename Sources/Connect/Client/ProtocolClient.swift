@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// Makes calls to one host: the entry to the library.
 ///
 /// ```swift
@@ -11,6 +13,12 @@
 /// Cheap to keep and meant to be shared; connections are the transport's and are opened by the first call.
 public final class ProtocolClient: Sendable {
   public let config: ProtocolClientConfig
+
+  /// A number that no other client of the process has, if the transport tells servers who the client is
+  /// (``HTTPClientInterface/authenticatesClient``); else nil. Caches that several clients share keep their responses apart
+  /// by it.
+  public let clientIdentity: UInt64?
+  private static let lastIdentity = Atomic<UInt64>(0)
 
   private let httpClient: any HTTPClientInterface
   private let origin: Origin
@@ -42,6 +50,8 @@ public final class ProtocolClient: Sendable {
   public init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
     self.httpClient = httpClient
     self.config = config
+    self.clientIdentity =
+      httpClient.authenticatesClient ? Self.lastIdentity.wrappingAdd(1, ordering: .relaxed).newValue : nil
     let wire = config.networkProtocol.wire
     self.wire = wire
     let acceptedEncodings = AcceptedEncodings(config.compression.responses)

@@ -7,7 +7,8 @@
 /// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are three levels: *call hooks* see
 /// the call as a whole and nothing of its messages, *message hooks* the method's own types, *byte hooks* the encoded
 /// message and the HTTP request. On the way down, all call hooks come before all message hooks, and those before all byte
-/// hooks; on the way up the other way round.
+/// hooks; on the way up the other way round. Byte hooks of unary calls may have a ``HookPlacement`` other than that of the
+/// list, as those of a cache do.
 ///
 /// All hooks are absent by default. An interceptor can also be written with `async` functions, see
 /// ``AsyncUnaryInterceptor`` and ``AsyncStreamInterceptor``, or, on the level of bytes, ``AsyncUnaryByteInterceptor`` and

@@ -66,6 +66,8 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   // What is not checked for exclusive access is never replaced where it would go away, which may come back here, while it
   // is accessed: `take()` first, or a plain reference, which is released when the new one is in place.
   @exclusivity(unchecked) private var stages: [Stage]
+  /// How many of the stages, the last ones, stand inside of all that are placed as listed.
+  private var innerCount = 0
   private var isReleased = false
 
   private var position = Position.idle
@@ -93,8 +95,14 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     self.stages = stages
   }
 
-  /// Adds a stage inside of the others, before the first attempt.
-  func append(_ stage: consuming Stage) {
+  /// Adds a stage inside of the others, as far as its placement and theirs let it, before the first attempt.
+  func append(_ stage: consuming Stage, _ placement: HookPlacement = .asListed) {
+    if placement == .innermost || (placement == .userIndependent && self.innerCount > 0) {
+      self.innerCount += 1
+    } else if self.innerCount > 0 {
+      self.stages.insert(stage, at: self.stages.count - self.innerCount)
+      return
+    }
     self.stages.append(stage)
   }
 

@@ -37,6 +37,9 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   /// only.
   public var responseMetricsFunction: ((HTTPMetrics, Proceed<HTTPMetrics>) -> Void)?
 
+  /// Where these hooks stand among those of other interceptors. Byte hooks only.
+  public var placement = HookPlacement.asListed
+
   /// At most one of a hook and its synchronous form is set.
   @usableFromInline var requestHook: ((HTTPRequest<Message>, RequestProceed) -> Void)?
   @usableFromInline var requestUpdate: RequestUpdate?
@@ -84,6 +87,20 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   @inlinable
   @inline(__always)
   public init() {}
+
+  /// The same hooks with a ``placement``.
+  ///
+  /// ```swift
+  /// func unaryFunction() -> UnaryFunction {
+  ///   UnaryFunction(updateRequest: { request in request.headers["x-hop"] = ["1"] }).placed(.userIndependent)
+  /// }
+  /// ```
+  @inlinable
+  @inline(__always)
+  public consuming func placed(_ placement: HookPlacement) -> Self {
+    self.placement = placement
+    return self
+  }
 
   @inline(__always)
   var isEmpty: Bool {

@@ -77,6 +77,17 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     }
   }
 
+  /// Tells clients apart that servers know by something other than headers, such as a TLS client certificate; nil if there
+  /// is nothing of the kind. That of ``ProtocolClient/clientIdentity``, which a request made for other purposes than a
+  /// call lacks.
+  public var clientIdentity: UInt64? {
+    get { self.head.clientIdentity }
+    set {
+      self.makeHeadUnique()
+      self.head.clientIdentity = newValue
+    }
+  }
+
   /// How long the call may take, from its start to its end with all its attempts; nil if there is no limit.
   public var timeout: Duration? { self.head.timeout }
 
@@ -125,6 +136,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     if self.head.isGET == nil { self.head.isGET = given.isGET }
     if given.encodesDeterministically { self.head.encodesDeterministically = true }
     self.head.timeout = given.timeout
+    if self.head.clientIdentity == nil { self.head.clientIdentity = given.clientIdentity }
   }
 
   private mutating func makeHeadUnique() {
@@ -165,6 +177,7 @@ final class RequestHead: @unchecked Sendable {
   @exclusivity(unchecked) fileprivate(set) var isGET: Bool?
   @exclusivity(unchecked) fileprivate(set) var encodesDeterministically = false
   @exclusivity(unchecked) fileprivate(set) var timeout: Duration?
+  @exclusivity(unchecked) fileprivate(set) var clientIdentity: UInt64?
 
   /// What a request has of its call, and one that an interceptor has made anew is to have, too.
   struct CallPart {
@@ -172,6 +185,7 @@ final class RequestHead: @unchecked Sendable {
     var isGET: Bool?
     var encodesDeterministically: Bool
     var timeout: Duration?
+    var clientIdentity: UInt64?
   }
 
   var callPart: CallPart {
@@ -179,7 +193,8 @@ final class RequestHead: @unchecked Sendable {
       context: self.context,
       isGET: self.isGET,
       encodesDeterministically: self.encodesDeterministically,
-      timeout: self.timeout
+      timeout: self.timeout,
+      clientIdentity: self.clientIdentity
     )
   }
 
@@ -190,7 +205,8 @@ final class RequestHead: @unchecked Sendable {
     trailers: Headers,
     context: CallContext?,
     isGET: Bool?,
-    timeout: Duration? = nil
+    timeout: Duration? = nil,
+    clientIdentity: UInt64? = nil
   ) {
     self.url = url
     self.contentType = contentType
@@ -199,6 +215,7 @@ final class RequestHead: @unchecked Sendable {
     self.context = context
     self.isGET = isGET
     self.timeout = timeout
+    self.clientIdentity = clientIdentity
   }
 
   fileprivate convenience init(copying other: RequestHead) {
@@ -209,7 +226,8 @@ final class RequestHead: @unchecked Sendable {
       trailers: other.trailers,
       context: other.context,
       isGET: other.isGET,
-      timeout: other.timeout
+      timeout: other.timeout,
+      clientIdentity: other.clientIdentity
     )
     self.encodesDeterministically = other.encodesDeterministically
   }

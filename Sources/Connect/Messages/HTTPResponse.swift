@@ -42,6 +42,14 @@ public struct HTTPResponse: Sendable {
     _modify { yield &self.uniqueHead.httpHeaders }
   }
 
+  /// The request that went to the network for this response, without its message, as it left the last byte hook: with all
+  /// that interceptors have made of it, and without what the wire protocol adds. Nil for a response that did not come from
+  /// the network. A copy of a response keeps it; a response made by `init` has none.
+  public var request: HTTPRequest<Void>? {
+    get { self.head.request.map { HTTPRequest(head: $0, message: ()) } }
+    set { self.uniqueHead.request = newValue?.head }
+  }
+
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),
@@ -51,13 +59,36 @@ public struct HTTPResponse: Sendable {
     httpStatus: Int? = nil,
     httpHeaders: Headers = Headers()
   ) {
+    self.init(
+      code: code,
+      headers: headers,
+      message: message,
+      trailers: trailers,
+      error: error,
+      httpStatus: httpStatus,
+      httpHeaders: httpHeaders,
+      request: nil
+    )
+  }
+
+  init(
+    code: Code,
+    headers: Headers,
+    message: ByteBuffer,
+    trailers: Headers,
+    error: ConnectError?,
+    httpStatus: Int?,
+    httpHeaders: Headers,
+    request: RequestHead?
+  ) {
     self.head = Head(
       code: code,
       headers: headers,
       trailers: trailers,
       error: error,
       httpStatus: httpStatus,
-      httpHeaders: httpHeaders
+      httpHeaders: httpHeaders,
+      request: request
     )
     self.message = message
   }
@@ -89,6 +120,7 @@ public struct HTTPResponse: Sendable {
     @exclusivity(unchecked) var error: ConnectError?
     @exclusivity(unchecked) var httpStatus: Int?
     @exclusivity(unchecked) var httpHeaders: Headers
+    @exclusivity(unchecked) var request: RequestHead?
 
     init(
       code: Code,
@@ -96,7 +128,8 @@ public struct HTTPResponse: Sendable {
       trailers: Headers,
       error: ConnectError?,
       httpStatus: Int?,
-      httpHeaders: Headers
+      httpHeaders: Headers,
+      request: RequestHead?
     ) {
       self.code = code
       self.headers = headers
@@ -104,6 +137,7 @@ public struct HTTPResponse: Sendable {
       self.error = error
       self.httpStatus = httpStatus
       self.httpHeaders = httpHeaders
+      self.request = request
     }
 
     convenience init(copying other: Head) {
@@ -113,7 +147,8 @@ public struct HTTPResponse: Sendable {
         trailers: other.trailers,
         error: other.error,
         httpStatus: other.httpStatus,
-        httpHeaders: other.httpHeaders
+        httpHeaders: other.httpHeaders,
+        request: other.request
       )
     }
   }

@@ -5,6 +5,10 @@ public import NIOCore
 /// A transport does one thing: it carries a stream, a request and its response, with demand in both
 /// directions. It knows nothing of RPC.
 public protocol HTTPClientInterface: Sendable {
+  /// Whether the transport by itself tells servers who the client is: with a TLS client certificate, or with headers that
+  /// it adds. Such clients do not share cached responses with others. True unless the transport says otherwise.
+  var authenticatesClient: Bool { get }
+
   /// The way to `origin`. Opens nothing: the first stream does.
   ///
   /// - Parameters:
@@ -19,6 +23,10 @@ public protocol HTTPClientInterface: Sendable {
     on executor: (any CallExecutor)?,
     requiresHTTP2: Bool
   ) throws(ConnectError) -> any HTTPEndpoint
+}
+
+extension HTTPClientInterface {
+  public var authenticatesClient: Bool { true }
 }
 
 /// A transport's way to one origin, for any number of calls.

@@ -5,11 +5,10 @@ internal import NIOCore
 /// `unauthenticated`. For unary calls and streams.
 ///
 /// A call that has the header already, or ``WithoutCredentials``, passes as it is. The interceptor has to stand inside
-/// of those that change where a request goes, and outside of ``CacheReadInterceptor``.
+/// of those that change where a request goes.
 public final class CredentialsInterceptor: Interceptor {
   private let credentials: Credentials
   private let shown = ShownCredentials()
-  private let marks = CacheMarks()
   /// For a refresh.
   private var wait: CredentialsState.Wait?
   /// A stream's headers that wait for what comes behind.
@@ -83,19 +82,16 @@ public final class CredentialsInterceptor: Interceptor {
     let attempt = self.shown.begin(headerValue: given)
     do {
       guard try self.credentials.apply(to: request) else {
-        guard given != nil else { return proceed(.success(request)) }
-        self.marks.mark(of: request)?.becomePersonal(by: self.credentials.headerName)
-        return proceed(.success(self.credentials.marked(request)))
+        return proceed(.success(given == nil ? request : self.credentials.marked(request)))
       }
     } catch {
       return proceed(.failure(error))
     }
-    let show: @Sendable (CredentialsLease) -> HTTPRequest<Message> = { [shown, credentials, marks] lease in
+    let show: @Sendable (CredentialsLease) -> HTTPRequest<Message> = { [shown, credentials] lease in
       shown.show(lease, in: attempt)
       var request = credentials.marked(request)
       // It has none: such a request passes as it is.
       request.headers.add(name: header, value: lease.headerValue)
-      marks.mark(of: request)?.becomePersonal(by: credentials.headerName)
       return request
     }
     if let lease = self.credentials.take() {

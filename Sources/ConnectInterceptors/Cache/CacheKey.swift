@@ -15,12 +15,15 @@ public struct CacheKey: Sendable {
   public let headers: [Headers.Field]
   /// Whose response it is, if the caller says so; see ``CachePartition``.
   public let partition: String?
+  /// Whose response it is, if the transport says so; see ``Connect/HTTPRequest/clientIdentity``.
+  public let clientIdentity: UInt64?
   private let hash: Int
 
   init(
     _ request: HTTPRequest<ByteBuffer>,
     headers: [Headers.Field],
-    partition: String?
+    partition: String?,
+    clientIdentity: UInt64?
   ) {
     self.origin = request.url.origin
     self.path = request.url.path
@@ -29,6 +32,7 @@ public struct CacheKey: Sendable {
     self.message = request.message
     self.headers = headers
     self.partition = partition
+    self.clientIdentity = clientIdentity
     var hasher = Hasher()
     hasher.combine(self.origin)
     hasher.combine(self.path)
@@ -37,6 +41,7 @@ public struct CacheKey: Sendable {
     hasher.combine(self.message)
     hasher.combine(self.headers)
     hasher.combine(self.partition)
+    hasher.combine(self.clientIdentity)
     self.hash = hasher.finalize()
   }
 
@@ -48,6 +53,7 @@ public struct CacheKey: Sendable {
     self.message = message
     self.headers = other.headers + fields
     self.partition = other.partition
+    self.clientIdentity = other.clientIdentity
     guard !fields.isEmpty else {
       self.hash = other.hash
       return
@@ -56,6 +62,12 @@ public struct CacheKey: Sendable {
     hasher.combine(other.hash)
     hasher.combine(fields)
     self.hash = hasher.finalize()
+  }
+
+  /// Whether it tells users apart.
+  var isPersonal: Bool {
+    self.partition != nil || self.clientIdentity != nil
+      || self.headers.contains { UserHeaders.partitioned.contains($0.name) }
   }
 
   /// The key of the variant of a response that a request with some headers has.
@@ -82,7 +94,7 @@ extension CacheKey: Hashable {
   public static func == (lhs: CacheKey, rhs: CacheKey) -> Bool {
     lhs.hash == rhs.hash && lhs.path == rhs.path && lhs.message == rhs.message && lhs.headers == rhs.headers
       && lhs.partition == rhs.partition && lhs.contentType == rhs.contentType && lhs.origin == rhs.origin
-      && lhs.query == rhs.query
+      && lhs.query == rhs.query && lhs.clientIdentity == rhs.clientIdentity
   }
 
   /// The hash is made once, since keys may be long and are looked up under a lock.

@@ -6,6 +6,7 @@ struct CacheOnlyInterceptor: Interceptor {
     UnaryFunction(requestFunction: { request, proceed in
       proceed(.failure(.notInCache(path: request.url.path)))
     })
+    .placed(.userIndependent)
   }
 }
 

@@ -5,8 +5,10 @@ public import Connect
 /// Identical calls under way become one: the first goes to the network, and the others take its response. If the first
 /// is cancelled or its deadline passes, another goes in its place.
 ///
-/// Stands inside of the interceptors that say who the user is (``CredentialsInterceptor``), so that its keys tell users
-/// apart, and outside of ``CacheWriteInterceptor``.
+/// Its byte hooks are ``Connect/HookPlacement/innermost``: they stand inside of all interceptors that may say who the user
+/// is, wherever those are listed, so that its keys tell users apart. What is listed behind it and has to stand inside of
+/// it, as retries, says that it is ``Connect/HookPlacement/userIndependent``. Listed in front of
+/// ``CacheWriteInterceptor``.
 public final class CacheReadInterceptor: Interceptor {
   private let reading: CacheReading
   private var hasNoSideEffects = false
@@ -47,5 +49,6 @@ public final class CacheReadInterceptor: Interceptor {
         self.reading.receive(response, proceed)
       }
     )
+    .placed(.innermost)
   }
 }

@@ -29,13 +29,10 @@ final class CacheReading: Sendable {
   }
 
   private let cache: ResponseCache
-  private let id: UInt64
-  private let marks = CacheMarks()
   private let state = Mutex(State())
 
   init(_ cache: ResponseCache) {
     self.cache = cache
-    self.id = CacheMark.makeID()
   }
 
   deinit {
@@ -47,14 +44,15 @@ final class CacheReading: Sendable {
   func receive(_ request: HTTPRequest<ByteBuffer>, _ proceed: UnaryFunction.RequestProceed) {
     var request = request
     // An interceptor inside may have sent the request here again, with what was added to it.
-    let outside = self.marks.mark(of: request)?.outside(of: self.id)
     if let etag = self.state.withLock({ $0.addedETag.take() }), request.headers["if-none-match"] == [etag] {
       request.headers.remove(name: "if-none-match")
     }
     let control = CacheControl(request.headers)
     let policy = request.context[CachePolicy.self] ?? self.cache.configuration.policy
     // A caller that asks the server about a version of its own wants to see the answer.
-    guard policy != .networkOnly, !control.noStore, !request.headers.contains("if-none-match") else {
+    guard policy != .networkOnly, !control.noStore, !request.headers.contains("if-none-match"),
+      self.cache.mayServe(request)
+    else {
       self.leaveFlight()
       return proceed(policy == .cacheOnly ? .failure(.notInCache(path: request.url.path)) : .success(request))
     }
@@ -62,7 +60,7 @@ final class CacheReading: Sendable {
     // A leader that makes another attempt leads on.
     self.leaveFlight(unlessLeading: key)
     self.cache.entry(for: key, headers: request.headers) { [request] entry in
-      self.decide(request, key, policy, control, entry, outside, proceed)
+      self.decide(request, key, policy, control, entry, proceed)
     }
   }
 
@@ -72,7 +70,6 @@ final class CacheReading: Sendable {
     _ policy: CachePolicy,
     _ control: CacheControl,
     _ entry: CacheEntry?,
-    _ outside: CacheMark?,
     _ proceed: UnaryFunction.RequestProceed
   ) {
     if policy != .networkFirst, !control.noCache, let entry, self.isFresh(entry, maxAge: control.maxAge) {
@@ -84,7 +81,7 @@ final class CacheReading: Sendable {
       self.leaveFlight()
       return proceed(.failure(.notInCache(path: request.url.path)))
     }
-    let mark = CacheMark(self.id, self.cache, key, outside: outside)
+    let mark = CacheMark(self.cache, key)
     self.fly(request, Attempt(headers: request.headers, control: control, entry: entry, mark: mark), proceed)
   }
 
@@ -120,7 +117,7 @@ final class CacheReading: Sendable {
       return proceed(.success(outgoing))
     }
     let route = Flights.Route(key: attempt.key, removalCount: attempt.mark.removalCount)
-    let seat = Flights.Seat(route: route, id: CacheMark.makeID())
+    let seat = Flights.Seat(route: route, id: Flights.makeID())
     attempt.seat = seat
     self.state.withLock { $0.attempt = attempt }
     let maximumAge = attempt.control.maxAge
@@ -159,7 +156,9 @@ final class CacheReading: Sendable {
     guard let attempt else { return proceed(response) }
     var response = response
     if response.httpStatus == 304, response.error == nil, let entry = attempt.entry {
+      let request = response.request
       response = self.cache.renewed(entry, by: response)
+      response.request = request
       CacheStatus.revalidated.mark(&response.headers)
     }
     if let seat = attempt.seat { self.cache.flights.land(seat, self.landing(response, of: attempt)) }
@@ -167,15 +166,18 @@ final class CacheReading: Sendable {
   }
 
   private func landing(_ response: HTTPResponse, of attempt: Attempt) -> Flights.Landing {
-    guard attempt.mark.mayShare else { return .disperse }
+    guard self.cache.isMade(response, for: attempt.key) else { return .disperse }
     if let error = response.error {
       // The deadline and cancellation are this call's own, and so are other errors that no server has sent, unless the
       // server could not be reached.
       let isOfAll = error.code == .unavailable || error.code == .resourceExhausted || error.httpStatus != nil
       guard isOfAll, error.code != .canceled, error.code != .deadlineExceeded else { return .handOver }
-    } else if !self.rules(response).mayShare {
+    } else if !self.rules(response).mayShare(isPersonal: attempt.key.isPersonal) {
       return .disperse
     }
+    // The others' requests are their own.
+    var response = response
+    response.request = nil
     return .share(response, requestHeaders: attempt.headers)
   }
 

@@ -18,13 +18,17 @@ struct CacheRules {
   }
 
   /// Whether the response may be given to other calls at all, if only to those that are under way.
-  var mayShare: Bool {
-    !self.control.noStore && !self.varyingNames.contains("*")
+  ///
+  /// - Parameter isPersonal: Whether the key tells users apart. If not, a response that is private, or sets a cookie, is
+  ///   for the call alone that has asked for it.
+  func mayShare(isPersonal: Bool) -> Bool {
+    guard !self.control.noStore, !self.varyingNames.contains("*") else { return false }
+    return isPersonal || (!self.control.isPrivate && !self.response.headers.contains("set-cookie"))
   }
 
   /// - Parameter isPersonal: Whether the key tells users apart.
   func mayStore(isPersonal: Bool) -> Bool {
-    guard self.mayShare, isPersonal || !self.control.isPrivate else { return false }
+    guard self.mayShare(isPersonal: isPersonal) else { return false }
     // Of what is never fresh, only a version that the server can be asked about is of use.
     return self.lifetime > .zero || self.response.headers.contains("etag")
   }
@@ -32,6 +36,8 @@ struct CacheRules {
   func makeEntry(requestHeaders: Headers) -> CacheEntry {
     var response = self.response
     response.message = response.message.compact
+    // It would keep tokens in memory.
+    response.request = nil
     let birth = self.requestTime - self.age
     return CacheEntry(
       response: response,

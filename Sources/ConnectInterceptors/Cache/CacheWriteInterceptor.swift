@@ -3,21 +3,17 @@ internal import NIOCore
 
 /// Stores the responses of unary calls without side effects in a ``ResponseCache``.
 ///
-/// Stands inside of ``CacheReadInterceptor``, as the last interceptor that changes requests: it sees what the response
-/// depends on. What ``CredentialsInterceptor`` and ``RequestInterceptor`` change inside of it, it learns, and does not
-/// store a response that is another one for that; of other interceptors inside it knows nothing. A header that says who
-/// the user is must therefore be added outside of it. Interceptors of a method or of a call stand inside of those of the
-/// client.
+/// Its byte hooks are ``Connect/HookPlacement/innermost``, as those of ``CacheReadInterceptor`` are, behind which it has to
+/// be listed. So it sees all that tells users apart, wherever interceptors that add such headers are listed. What
+/// interceptors inside of it have changed nevertheless it finds in ``Connect/HTTPResponse/request``, and does not store
+/// the response to a request that would have another key.
 public final class CacheWriteInterceptor: Interceptor {
   private let cache: ResponseCache
-  private let id: UInt64
-  private let marks = CacheMarks()
   private var hasNoSideEffects = false
-  private var request: HTTPRequest<ByteBuffer>?
+  private var seen: (request: HTTPRequest<ByteBuffer>, mark: CacheMark)?
 
   public init(_ cache: ResponseCache) {
     self.cache = cache
-    self.id = CacheMark.makeID()
   }
 
   public func callFunction(_ method: MethodInfo) -> CallFunction {
@@ -29,30 +25,20 @@ public final class CacheWriteInterceptor: Interceptor {
     UnaryFunction(
       requestFunction: { request, proceed in
         guard self.hasNoSideEffects else { return proceed(.success(request)) }
-        let marked = self.marked(request)
-        self.request = marked
-        proceed(.success(marked))
+        var request = request
+        let mark = CacheMark(self.cache, self.cache.key(for: request))
+        request.context[CacheMark.self] = mark
+        self.seen = (request, mark)
+        proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        if let request = self.request, !CacheControl(request.headers).noStore {
-          self.cache.store(response, for: request)
+        // One that an interceptor inside has made may be for this user alone.
+        if let (request, mark) = self.seen, response.request != nil, !CacheControl(request.headers).noStore {
+          self.cache.store(response, for: request, seenAs: mark)
         }
         proceed(response)
       }
     )
-  }
-
-  private func marked(_ request: HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer> {
-    let given = self.marks.mark(of: request)
-    given?.check(request)
-    let known = given.flatMap { $0.cache === self.cache && $0.mayShare ? $0.key : nil }
-    var request = request
-    request.context[CacheMark.self] = CacheMark(
-      self.id,
-      self.cache,
-      known ?? self.cache.key(for: request),
-      outside: given?.outside(of: self.id)
-    )
-    return request
+    .placed(.innermost)
   }
 }

@@ -53,6 +53,12 @@ final class Flights: Sendable {
   }
 
   private let flights = Mutex<[Route: Flight]>([:])
+  private static let lastID = Atomic<UInt64>(0)
+
+  /// A number for an attempt of a call.
+  static func makeID() -> UInt64 {
+    self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
+  }
 
   /// - Parameters:
   ///   - maximumAge: How long ago the response may have been made; nil for however long.

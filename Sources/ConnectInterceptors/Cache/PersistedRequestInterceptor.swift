@@ -65,6 +65,7 @@ public final class PersistedRequestInterceptor: Interceptor {
         }
       }
     )
+    .placed(.userIndependent)
   }
 
   private func shorten(_ request: HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer> {
@@ -83,6 +84,16 @@ public final class PersistedRequestInterceptor: Interceptor {
     short.url.query = "\(Self.name)=\(hash)" + (request.url.query.map { "&\($0)" } ?? "")
     self.sent = (hash, whole)
     return short
+  }
+
+  /// The query that the whole request has, in whose place the hash was sent.
+  static func wholeQuery(of request: HTTPRequest<Void>) -> String? {
+    guard let query = request.url.query, let hash = request.headers.first(Self.name) else {
+      return request.url.query
+    }
+    let parameter = "\(Self.name)=\(hash)"
+    if query == parameter { return nil }
+    return query.hasPrefix(parameter + "&") ? String(query.dropFirst(parameter.count + 1)) : query
   }
 
   /// Whether a response is the one to the whole request.

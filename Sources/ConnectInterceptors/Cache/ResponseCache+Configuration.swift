@@ -17,6 +17,11 @@ extension ResponseCache {
     public var networkErrors: Set<Code>
     /// The headers of a request that its response may depend on.
     public var keyHeaders: KeyHeaders
+    /// True: the server says the same to everybody, whoever is logged in. Then one user gets what was made for another:
+    /// `authorization`, `cookie`, `proxy-authorization`, headers in ``SensitiveHeaders`` and client certificates are no part
+    /// of keys. Other headers that say who the user is have to be left out by `keyHeaders`. What a server calls private,
+    /// or what sets a cookie, is not shared even then, unless calls have a ``CachePartition``.
+    public var sharesResponsesBetweenUsers: Bool
 
     public init(
       policy: CachePolicy = .cacheFirst,
@@ -24,7 +29,8 @@ extension ResponseCache {
       maximumTimeToLive: Duration = .seconds(24 * 60 * 60),
       staleOnError: Duration = .zero,
       networkErrors: Set<Code> = [.unavailable, .deadlineExceeded, .resourceExhausted],
-      keyHeaders: KeyHeaders = .defaults
+      keyHeaders: KeyHeaders = .defaults,
+      sharesResponsesBetweenUsers: Bool = false
     ) {
       self.policy = policy
       self.timeToLive = timeToLive
@@ -32,6 +38,7 @@ extension ResponseCache {
       self.staleOnError = staleOnError
       self.networkErrors = networkErrors
       self.keyHeaders = keyHeaders
+      self.sharesResponsesBetweenUsers = sharesResponsesBetweenUsers
     }
 
     /// Cache first, fresh for 60 s and at most a day, nothing stale, all headers but those of tracing.
@@ -49,19 +56,23 @@ extension ResponseCache {
     private let choice: Choice
 
     /// All but those named, and the one that a ``ContextInterceptor`` further outside sends the request's id in, unless
-    /// that is `x-request-id`, which has to be named. Safe wherever a header that the cache knows nothing of says who the user is.
+    /// that is `x-request-id`, which has to be named. Safe wherever a header that the cache knows nothing of says who the
+    /// user is. Requests with a header that is known for that, such as `authorization`, and that is named here, pass the
+    /// cache by.
     public static func all(except names: Set<String>) -> KeyHeaders {
       KeyHeaders(choice: .allExcept(Set(names.map { $0.lowercased() }).union(Self.ofCaching)))
     }
 
-    /// Those named alone. Every header that says who the user is has to be among them.
+    /// Those named alone. Every header that says who the user is has to be among them: requests with one that is known for
+    /// that, such as `authorization`, and that is not named, pass the cache by.
     public static func only(_ names: Set<String>) -> KeyHeaders {
       KeyHeaders(choice: .only(Set(names.map { $0.lowercased() }).subtracting(Self.ofCaching)))
     }
 
     /// All but those that differ from call to call by nature: of tracing, numbers of requests and of attempts.
+    /// `baggage` counts, since it may name the user or the tenant; name it in ``all(except:)`` if it does not.
     public static let defaults = all(except: [
-      "traceparent", "tracestate", "baggage", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid",
+      "traceparent", "tracestate", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid",
       "x-b3-sampled", "x-request-id", "x-correlation-id", "user-agent",
       "grpc-previous-rpc-attempts",
     ])

@@ -5,7 +5,7 @@ public import NIOCore
 ///
 /// Made once and shared by the calls of one client, or of several. Two interceptors use it: ``CacheReadInterceptor``
 /// answers calls, ``CacheWriteInterceptor`` stores what the server answers. Either may be replaced by one of the user's
-/// own, around ``entry(for:_:)`` and ``store(_:for:)``.
+/// own, around ``entry(for:_:)`` and ``store(_:for:)``, whose hooks have to be ``Connect/HookPlacement/innermost``, too.
 ///
 /// ```swift
 /// let cache = ResponseCache()
@@ -17,8 +17,28 @@ public import NIOCore
 /// ```
 ///
 /// What servers say in `cache-control`, `age`, `etag` and `vary` counts, with each protocol; only a GET request can ask
-/// whether a response has changed (`if-none-match`). A response that is `private` is stored if the key tells users apart:
-/// by a ``CachePartition``, or by the header `authorization` or `cookie`.
+/// whether a response has changed (`if-none-match`). A response that is `private`, or sets a cookie, is stored and shared
+/// if the key tells users apart: by a ``CachePartition``, by the header `authorization` or `cookie`, or by a client
+/// certificate.
+///
+/// No user gets what was made for another, whatever the order of the interceptors:
+///
+/// - The cache's interceptors stand inside of all byte hooks but those that are ``Connect/HookPlacement/userIndependent``.
+///   So the key has whatever header any interceptor of the client, the method, or the call has added, and whoever is not
+///   let pass by an interceptor gets nothing from the cache.
+/// - A response is stored, and shared with calls under way, only if the request went to the network with the same key
+///   (``Connect/HTTPResponse/request``). A response that an interceptor inside has made is not.
+/// - A request passes the cache by if a header says who the user is (`authorization`, `cookie`, `proxy-authorization`, those
+///   in ``SensitiveHeaders``) and `keyHeaders` leaves it out of the key, or if it has trailers.
+/// - Clients whose transport authenticates them, such as with a TLS client certificate, have keys of their own.
+///
+/// Who wants users to have each other's responses says so: with a ``CachePartition``, or with
+/// ``Configuration/sharesResponsesBetweenUsers``.
+///
+/// Responses of streams are not stored. Only whole responses may be given again, so all messages of a stream, of which
+/// there is no bound, would have to be kept until its end; their times, which are often what a stream is about, would be
+/// lost; and a stream never goes as GET, so a server could not be asked whether it has changed. Who has a stream that is
+/// short and always the same gives it a unary method.
 ///
 /// Requests are compared by their bytes, which are the same each time for equal messages, also those with maps, as far as
 /// the codec knows how; else a response may not be found again, which costs a call and nothing more.
@@ -44,33 +64,73 @@ public final class ResponseCache: Sendable {
 
   // MARK: Keys
 
-  private static let credentialHeaders: Set<String> = ["authorization", "cookie"]
-
   /// What the response to a request is found by.
   public func key(for request: HTTPRequest<ByteBuffer>) -> CacheKey {
-    let partition = request.context[CachePartition.self]
+    CacheKey(
+      request,
+      headers: self.keyFields(of: request),
+      partition: request.context[CachePartition.self],
+      clientIdentity: self.clientIdentity(of: request)
+    )
+  }
+
+  private func keyFields<Message>(of request: HTTPRequest<Message>) -> [Headers.Field] {
+    let hasPartition = request.context[CachePartition.self] != nil
     let requestIDHeader = request.context[RequestIDHeader.self]
-    var fields = request.headers.filter { field in
+    let isShared = self.configuration.sharesResponsesBetweenUsers
+    let userHeaders = UserHeaders(of: request)
+    let fields = request.headers.filter { field in
       self.configuration.keyHeaders.contains(field.name) && field.name != requestIDHeader
-        && (partition == nil || !Self.credentialHeaders.contains(field.name))
+        && !(hasPartition && UserHeaders.partitioned.contains(field.name))
+        && !(isShared && userHeaders.contains(field.name))
     }
-    if fields.count > 1 {
-      // The order of different names means nothing; that of one name's values does, and sorting is not stable.
-      fields = fields.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
-        .map(\.element)
+    guard fields.count > 1 else { return fields }
+    // The order of different names means nothing; that of one name's values does, and sorting is not stable.
+    return fields.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
+      .map(\.element)
+  }
+
+  private func clientIdentity<Message>(of request: HTTPRequest<Message>) -> UInt64? {
+    self.configuration.sharesResponsesBetweenUsers ? nil : request.clientIdentity
+  }
+
+  /// Whether a request's key has all that tells users apart, as far as headers are known for that, or the user of the
+  /// cache has said that this does not matter.
+  func mayServe<Message>(_ request: HTTPRequest<Message>) -> Bool {
+    // They are no part of keys.
+    guard request.trailers.isEmpty else { return false }
+    if self.configuration.sharesResponsesBetweenUsers || request.context[CachePartition.self] != nil {
+      return true
     }
-    return CacheKey(request, headers: fields, partition: partition)
+    let userHeaders = UserHeaders(of: request)
+    return request.headers.allSatisfy {
+      self.configuration.keyHeaders.contains($0.name) || !userHeaders.contains($0.name)
+    }
+  }
+
+  /// Whether what went to the network for a response is what its key says. Interceptors inside of the cache's may have
+  /// added something that is no part of the key, such as a user's token: then the response is for one call alone.
+  func isMade(_ response: HTTPResponse, for key: CacheKey) -> Bool {
+    guard let sent = response.request else { return response.error != nil }
+    let queries = [sent.url.query, PersistedRequestInterceptor.wholeQuery(of: sent)]
+    return sent.url.origin == key.origin && sent.url.path == key.path
+      && queries.contains(key.query) && sent.contentType == key.contentType
+      && sent.context[CachePartition.self] == key.partition
+      && self.clientIdentity(of: sent) == key.clientIdentity
+      && self.mayServe(sent) && self.keyFields(of: sent) == key.headers
   }
 
   // MARK: Reading
 
-  /// Looks up the response to a request, fresh or not.
+  /// Looks up the response to a request, fresh or not. There is none to a request that says who the user is in a header
+  /// that is no part of its key, or that has trailers.
   ///
   /// - Parameter completion: Called once, at once or later, from any thread.
   public func entry(
     for request: HTTPRequest<ByteBuffer>,
     _ completion: @escaping @Sendable (CacheEntry?) -> Void
   ) {
+    guard self.mayServe(request) else { return completion(nil) }
     self.entry(for: self.key(for: request), headers: request.headers, completion)
   }
 
@@ -97,19 +157,22 @@ public final class ResponseCache: Sendable {
   /// Stores what a server has answered to a request, as far as that is allowed. A 304 renews the entry that it is about;
   /// errors are not stored.
   ///
-  /// Nor is what a request has brought that was sent before the cache was told to forget the response, or that has become
-  /// another user's since it passed the cache. That is known of requests that the cache's interceptors have seen, with
-  /// the context that they were given there.
+  /// Nor is the response to a request that says who the user is in a header that is no part of its key, or what
+  /// ``Connect/HTTPResponse/request`` says was sent with another key than that of `request`, since interceptors inside have
+  /// made it another user's. Nor is what a request has brought that was sent before the cache was told to forget the
+  /// response: that is known of requests that the cache's interceptors have seen, with the context that they were given
+  /// there.
   public func store(_ response: HTTPResponse, for request: HTTPRequest<ByteBuffer>) {
-    guard response.error == nil else { return }
     let key = self.key(for: request)
-    let mark = request.context[CacheMark.self]?.innermost(of: self)
-    guard mark?.mayShare != false else { return }
-    let source = Source(
-      headers: request.headers,
-      time: mark?.time ?? self.now,
-      removalCount: mark.flatMap { $0.key == key ? $0.removalCount : nil } ?? self.removals.count(for: key)
-    )
+    let mark = request.context[CacheMark.self].flatMap { $0.cache === self && $0.key == key ? $0 : nil }
+    self.store(response, for: request, seenAs: mark ?? CacheMark(self, key))
+  }
+
+  func store(_ response: HTTPResponse, for request: HTTPRequest<ByteBuffer>, seenAs mark: CacheMark) {
+    guard response.error == nil, self.mayServe(request) else { return }
+    let key = mark.key
+    guard response.request == nil || self.isMade(response, for: key) else { return }
+    let source = Source(headers: request.headers, time: mark.time, removalCount: mark.removalCount)
     guard response.httpStatus == 304 else {
       self.store(response, for: key, from: source)
       return
@@ -133,7 +196,7 @@ public final class ResponseCache: Sendable {
   private func store(_ response: HTTPResponse, for key: CacheKey, from source: Source) {
     // A response may have been made as early as its request was sent: RFC 9111, section 4.2.3.
     let rules = CacheRules(response, configuration: self.configuration, requestTime: source.time)
-    guard rules.mayStore(isPersonal: self.isPersonal(key)) else {
+    guard rules.mayStore(isPersonal: key.isPersonal) else {
       self.storage.remove(key)
       return
     }
@@ -164,10 +227,6 @@ public final class ResponseCache: Sendable {
     self.storage.store(entry, for: compact)
     // It may have been removed in between.
     if self.removals.count(for: key) != source.removalCount { self.storage.remove(compact) }
-  }
-
-  private func isPersonal(_ key: CacheKey) -> Bool {
-    key.partition != nil || key.headers.contains { Self.credentialHeaders.contains($0.name) }
   }
 
   /// Forgets the response to a request, for example since it is known to have changed. Calls under way neither store nor

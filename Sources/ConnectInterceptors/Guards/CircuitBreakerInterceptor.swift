@@ -27,6 +27,7 @@ public final class CircuitBreakerInterceptor: Interceptor {
         return .proceed
       }
     )
+    .placed(.userIndependent)
   }
 
   public func streamFunction() -> StreamFunction {

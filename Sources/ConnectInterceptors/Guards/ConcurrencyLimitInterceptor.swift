@@ -29,6 +29,7 @@ public final class ConcurrencyLimitInterceptor: Interceptor {
         proceed(response)
       }
     )
+    .placed(.userIndependent)
   }
 
   public func streamFunction() -> StreamFunction {

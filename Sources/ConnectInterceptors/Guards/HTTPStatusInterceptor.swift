@@ -29,6 +29,6 @@ public final class HTTPStatusInterceptor: Interceptor, Sendable {
       )
       failed.message = ByteBuffer()
       proceed(failed)
-    })
+    }).placed(.userIndependent)
   }
 }

@@ -31,6 +31,7 @@ public final class MaximumRetriesInterceptor: Interceptor {
         proceed(response)
       }
     )
+    .placed(.userIndependent)
   }
 
   public func streamFunction() -> StreamFunction {

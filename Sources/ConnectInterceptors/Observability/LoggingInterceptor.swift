@@ -99,7 +99,7 @@ public final class LoggingInterceptor: Interceptor {
   // MARK: Bytes
 
   public func unaryFunction() -> UnaryFunction {
-    UnaryFunction(requestFunction: self.logsHeaders ? self.keepHeaders : nil)
+    UnaryFunction(requestFunction: self.logsHeaders ? self.keepHeaders : nil).placed(.userIndependent)
   }
 
   public func streamFunction() -> StreamFunction {

@@ -125,6 +125,7 @@ public final class TracingInterceptor: Interceptor {
         proceed(metrics)
       }
     )
+    .placed(.userIndependent)
   }
 
   public func streamFunction() -> StreamFunction {

@@ -52,7 +52,7 @@ extension [InterceptorFactory] {
   /// 2. The call's span, its metrics, its log: they see the call as its caller does, with all attempts, and answers of
   ///    the cache.
   /// 3. The check of the HTTP status, if it is to be stricter than the protocols are.
-  /// 4. Credentials, outside of the cache, so that its keys tell users apart.
+  /// 4. Credentials, which the cache's keys tell users apart by.
   /// 5. The cache, outside of retries: only a call's last error lets a stale response stand in, and what retries add to
   ///    a request is no part of its key.
   /// 6. Retries, outside of what counts and bounds attempts: each attempt counts for the circuit breaker, an open circuit
@@ -62,9 +62,9 @@ extension [InterceptorFactory] {
   ///
   /// What has no backend when this is called is left out: metrics, log and traces are to be set up before clients are.
   ///
-  /// Interceptors of one's own that change requests go between credentials and the cache or, outside of the log, in
-  /// front. Those of a method or a call stand inside of all of these: responses to what ``CredentialsInterceptor`` and
-  /// ``RequestInterceptor`` change there are not stored, others must not add a header that tells users apart.
+  /// Interceptors of one's own may stand in front or behind, or be those of a method or a call. Where there is a cache,
+  /// their byte hooks stand outside of it, and of what follows it here, wherever they are listed, since they may tell users
+  /// apart; but for those that are ``Connect/HookPlacement/userIndependent``.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     if let options = parts.context {

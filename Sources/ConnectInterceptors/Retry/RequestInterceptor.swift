@@ -12,12 +12,11 @@ private import Synchronization
 /// retriers are asked in order, and the first answer other than `doNotRetry` decides. The client's cap on retries and
 /// the call's deadline hold for them, too, and a stream is retried only until something of its response has gone out.
 ///
-/// It has byte hooks, as ``RetryInterceptor`` has.
+/// It has byte hooks, as ``RetryInterceptor`` has. Without adapters they are ``Connect/HookPlacement/userIndependent``.
 public final class RequestInterceptor: Interceptor {
   private let adapters: [any RequestAdapter]
   private let retriers: [any RequestRetrier]
   private let holdsStreamHeaders: Bool
-  private let marks = CacheMarks()
   private var method: MethodInfo?
   private var attemptCount = 0
   private var heldHeaders: HeldHeaders?
@@ -77,6 +76,7 @@ public final class RequestInterceptor: Interceptor {
           }
         }
     )
+    .placed(self.adapters.isEmpty ? .userIndependent : .asListed)
   }
 
   public func streamFunction() -> StreamFunction {
@@ -138,14 +138,11 @@ public final class RequestInterceptor: Interceptor {
       proceed(.success(request))
       return
     }
-    self.run { [adapters, marks] in
+    self.run { [adapters] in
       do {
         var request = request
         for adapter in adapters { request = try await adapter.adapt(request, for: method) }
         adapted.value.withLock { $0 = request }
-        if let mark = marks.mark(of: request), let message = request.message {
-          mark.check(request.with(message))
-        }
         proceed(.success(request))
       } catch {
         proceed(.failure(ConnectError(error)))

@@ -55,6 +55,7 @@ public final class RetryInterceptor: Interceptor {
         return self.delayOfRetry(after: error).map { .retry(after: $0) } ?? .proceed
       }
     )
+    .placed(.userIndependent)
   }
 
   public func streamFunction() -> StreamFunction {

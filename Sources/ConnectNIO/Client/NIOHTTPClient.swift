@@ -57,6 +57,9 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     self.logger = logger ?? Logger(label: "connect.http", factory: { _ in SwiftLogNoOpLogHandler() })
   }
 
+  /// Whether there is a client certificate.
+  public var authenticatesClient: Bool { self.configuration.tls.clientCertificate != nil }
+
   deinit {
     let endpoints = self.state.withLock { $0.isShutDown ? [] : Array($0.endpoints.values) }
     for endpoint in endpoints { endpoint.closeWhenIdle() }

@@ -91,7 +91,7 @@ private struct ProbingInterceptor: AsyncUnaryInterceptor, AsyncStreamInterceptor
   }
 
   func unaryFunction() -> UnaryFunction {
-    var hooks: UnaryFunction = self.unaryHooks(.byte)
+    var hooks: UnaryFunction = self.unaryHooks(.byte).placed(.userIndependent)
     if self.recordsMetrics { hooks.responseMetricsFunction = self.metricsFunction }
     return hooks
   }

@@ -59,7 +59,7 @@ public final class ScriptedInterceptor: Interceptor {
   }
 
   public func unaryFunction() -> UnaryFunction {
-    self.level == .byte ? self.unaryHooks() : UnaryFunction()
+    self.level == .byte ? self.unaryHooks().placed(.userIndependent) : UnaryFunction()
   }
 
   public func streamFunction() -> StreamFunction {

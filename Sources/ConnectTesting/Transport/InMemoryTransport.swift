@@ -138,6 +138,8 @@ public final class InMemoryTransport: HTTPClientInterface {
 
   // MARK: HTTPClientInterface
 
+  public var authenticatesClient: Bool { false }
+
   public func endpoint(
     for origin: Origin,
     on executor: (any CallExecutor)?,

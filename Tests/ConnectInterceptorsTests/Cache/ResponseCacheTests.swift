@@ -290,5 +290,6 @@ private final class SmallResponseWriter: Interceptor {
         proceed(response)
       }
     )
+    .placed(.innermost)
   }
 }

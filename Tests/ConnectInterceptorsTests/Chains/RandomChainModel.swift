@@ -2,7 +2,8 @@ import Connect
 import ConnectInterceptors
 
 /// What the calls through a ``RandomChain`` are expected to come to, as a recursion from the outermost interceptor to the
-/// server. Each interceptor is here what its documentation says, and no more: no hooks, no order of callbacks.
+/// server. Each interceptor is here what its documentation says, and no more: no hooks, no order of callbacks. A cache
+/// stands inside of what tells users apart, whatever the order of the list.
 struct RandomChainModel {
   /// What a call, or an attempt inside of some interceptor, comes to.
   struct Outcome: Equatable {
@@ -46,6 +47,12 @@ struct RandomChainModel {
     var request: Request?
   }
 
+  /// What a call passes, one after the other.
+  private enum Step {
+    case probe(Int)
+    case link(Int)
+  }
+
   /// What an interceptor remembers of one call.
   private struct Memory {
     var attempts = 0
@@ -66,10 +73,9 @@ struct RandomChainModel {
   private var knowsThatServerLacksHashes = false
   // Of the present call:
   private var call = RandomChain.Call(isStream: false, policy: .cacheFirst)
+  private var steps: [Step] = []
   private var memories: [Memory] = []
   private var retriesLeft = 0
-  /// How often a request was changed into one that the cache knows by another key.
-  private var changeCount = 0
 
   init(_ chain: RandomChain) {
     self.chain = chain
@@ -79,6 +85,7 @@ struct RandomChainModel {
   mutating func run(_ call: RandomChain.Call) -> Outcome {
     self.call = call
     self.events = []
+    self.steps = Self.steps(of: self.chain, isStream: call.isStream)
     self.memories = Array(repeating: Memory(), count: self.chain.links.count)
     self.retriesLeft = self.chain.maximumRetries
     for level in ["call", "message"] {
@@ -108,13 +115,39 @@ struct RandomChainModel {
     }
   }
 
-  /// - Parameter index: Of the link that is next; before it stands the probe of the same number.
-  private mutating func enter(_ index: Int, _ request: Request) throws(Again) -> Outcome {
-    self.events.append("\(index) byte request")
-    let outcome =
-      index < self.chain.links.count ? try self.pass(index, request) : self.serve(request)
-    self.events.append("\(index) byte response \(outcome.name)")
-    return outcome
+  /// The links, with a probe in front of each and a last one behind them. Those that tell users apart stand outside of the
+  /// first one of a cache; for streams there is no cache.
+  private static func steps(of chain: RandomChain, isStream: Bool) -> [Step] {
+    let listed = chain.links.indices.flatMap { [Step.probe($0), .link($0)] } + [.probe(chain.links.count)]
+    let firstOfCache = listed.firstIndex { step in
+      guard case .link(let index) = step else { return false }
+      return chain.links[index] == .cacheRead || chain.links[index] == .cacheWrite
+    }
+    guard !isStream, let firstOfCache else { return listed }
+    let inside = listed[firstOfCache...]
+    let tellsUsersApart: (Step) -> Bool = { step in
+      guard case .link(let index) = step else { return false }
+      switch chain.links[index] {
+      case .credentials, .adapters, .adaptersAndRetriers: return true
+      default: return false
+      }
+    }
+    return Array(listed[..<firstOfCache]) + inside.filter(tellsUsersApart)
+      + inside.filter { !tellsUsersApart($0) }
+  }
+
+  /// - Parameter step: The number of the step that is next.
+  private mutating func enter(_ step: Int, _ request: Request) throws(Again) -> Outcome {
+    guard step < self.steps.count else { return self.serve(request) }
+    switch self.steps[step] {
+    case .link(let index):
+      return try self.pass(index, request, step + 1)
+    case .probe(let index):
+      self.events.append("\(index) byte request")
+      let outcome = try self.enter(step + 1, request)
+      self.events.append("\(index) byte response \(outcome.name)")
+      return outcome
+    }
   }
 
   private mutating func serve(_ request: Request) -> Outcome {
@@ -139,26 +172,26 @@ struct RandomChainModel {
 
   // MARK: Interceptors
 
-  private mutating func pass(_ index: Int, _ request: Request) throws(Again) -> Outcome {
+  private mutating func pass(_ index: Int, _ request: Request, _ next: Int) throws(Again) -> Outcome {
     self.memories[index].attempts += 1
     let attempts = self.memories[index].attempts
     var request = request
     switch self.chain.links[index] {
     case .context, .tracing, .metrics, .logging, .circuitBreaker(isOpen: false),
       .concurrencyLimit(isFull: false):
-      return try self.enter(index + 1, request)
+      return try self.enter(next, request)
 
     case .circuitBreaker(isOpen: true):
       return Outcome(code: .unavailable, isLast: true)
 
     case .own(let failedAttempts):
-      return attempts <= failedAttempts ? .failed(.unavailable) : try self.enter(index + 1, request)
+      return attempts <= failedAttempts ? .failed(.unavailable) : try self.enter(next, request)
 
     case .concurrencyLimit(isFull: true):
       return Outcome(code: .resourceExhausted, isLast: true)
 
     case .status(let acceptsAnswers):
-      let outcome = try self.enter(index + 1, request)
+      let outcome = try self.enter(next, request)
       return outcome.code == nil && !acceptsAnswers && !self.call.isStream ? .failed(.unknown) : outcome
 
     case .maximumRetries(let maximum):
@@ -167,13 +200,13 @@ struct RandomChainModel {
         outcome.isLast = true
         return outcome
       }
-      let outcome = try self.enter(index + 1, request)
+      let outcome = try self.enter(next, request)
       self.memories[index].lastError = outcome.code == nil ? nil : outcome
       return outcome
 
     case .retry(let maximumAttempts, let hasBudget):
       if attempts > 1 { request.previousAttempts = attempts - 1 }
-      let outcome = try self.enter(index + 1, request)
+      let outcome = try self.enter(next, request)
       if outcome.code == .unavailable, !outcome.isLast, hasBudget, attempts < maximumAttempts,
         self.takesRetry(after: outcome)
       {
@@ -186,28 +219,26 @@ struct RandomChainModel {
 
     case .adapters(fail: false):
       self.adapt(&request)
-      return try self.enter(index + 1, request)
+      return try self.enter(next, request)
 
     case .adaptersAndRetriers:
       self.adapt(&request)
-      let outcome = try self.enter(index + 1, request)
+      let outcome = try self.enter(next, request)
       if outcome.code == .aborted, attempts < 3, self.takesRetry(after: outcome) { throw Again() }
       return outcome.code == .notFound && outcome.messageCount == 0 ? .failed(.dataLoss) : outcome
 
     case .credentials:
-      return try self.passCredentials(index, request)
+      return try self.passCredentials(index, request, next)
 
     case .persistedRequest:
-      return try self.passPersistedRequest(index, request)
+      return try self.passPersistedRequest(index, request, next)
 
     case .cacheRead:
-      return try self.passCacheRead(index, request)
+      return try self.passCacheRead(index, request, next)
 
     case .cacheWrite:
-      let changeCount = self.changeCount
-      let outcome = try self.enter(index + 1, request)
-      // What became another request further inside is not the response to this one.
-      if !self.call.isStream, let text = outcome.text, self.changeCount == changeCount {
+      let outcome = try self.enter(next, request)
+      if !self.call.isStream, let text = outcome.text {
         self.cache[request.key] = text
       }
       return outcome
@@ -215,11 +246,12 @@ struct RandomChainModel {
   }
 
   private mutating func adapt(_ request: inout Request) {
-    if !request.isAdapted { self.changeCount += 1 }
     request.isAdapted = true
   }
 
-  private mutating func passCredentials(_ index: Int, _ request: Request) throws(Again) -> Outcome {
+  private mutating func passCredentials(_ index: Int, _ request: Request, _ next: Int) throws(Again)
+    -> Outcome
+  {
     var request = request
     if request.token == nil {
       if self.token == nil {
@@ -227,10 +259,9 @@ struct RandomChainModel {
         self.token = self.tokenCount
       }
       request.token = self.token
-      self.changeCount += 1
       self.memories[index].shownToken = self.token
     }
-    let outcome = try self.enter(index + 1, request)
+    let outcome = try self.enter(next, request)
     guard outcome.code == .unauthenticated, !self.memories[index].hasRetried else { return outcome }
     self.memories[index].hasRetried = true
     if self.token == self.memories[index].shownToken { self.token = nil }
@@ -238,13 +269,15 @@ struct RandomChainModel {
     return outcome
   }
 
-  private mutating func passPersistedRequest(_ index: Int, _ request: Request) throws(Again) -> Outcome {
+  private mutating func passPersistedRequest(_ index: Int, _ request: Request, _ next: Int) throws(Again)
+    -> Outcome
+  {
     guard self.chain.wire == .connect, !self.call.isStream, !request.isWhole,
       !self.knowsThatServerLacksHashes
-    else { return try self.enter(index + 1, request) }
+    else { return try self.enter(next, request) }
     var short = request
     short.isShort = true
-    let outcome = try self.enter(index + 1, short)
+    let outcome = try self.enter(next, short)
     guard outcome.isServers else { return outcome }
     self.knowsThatServerLacksHashes = true
     guard self.takesRetry(after: outcome) else { return outcome }
@@ -253,9 +286,10 @@ struct RandomChainModel {
     throw Again(request: whole)
   }
 
-  private mutating func passCacheRead(_ index: Int, _ request: Request) throws(Again) -> Outcome {
+  private mutating func passCacheRead(_ index: Int, _ request: Request, _ next: Int) throws(Again) -> Outcome
+  {
     guard !self.call.isStream, self.call.policy != .networkOnly else {
-      return try self.enter(index + 1, request)
+      return try self.enter(next, request)
     }
     let entry = self.cache[request.key]
     if let entry, self.call.policy != .networkFirst {
@@ -263,7 +297,7 @@ struct RandomChainModel {
       return .good(entry)
     }
     guard self.call.policy != .cacheOnly else { return .failed(.failedPrecondition) }
-    let outcome = try self.enter(index + 1, request)
+    let outcome = try self.enter(next, request)
     switch outcome.code {
     case nil:
       self.memories[index].given = request.key

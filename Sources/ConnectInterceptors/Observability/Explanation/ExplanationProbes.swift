@@ -95,6 +95,7 @@ struct InnerProbe: Interceptor {
       },
       responseMetricsFunction: self.note
     )
+    .placed(.userIndependent)
   }
 
   func streamFunction() -> StreamFunction {

@@ -68,6 +68,7 @@ struct TimedInterceptor: Interceptor {
       responseFunction: self.timed(hooks.responseFunction, .response),
       responseMetricsFunction: hooks.responseMetricsFunction
     )
+    .placed(hooks.placement)
   }
 
   private func timed<RequestMessage, ResponseMessage>(
