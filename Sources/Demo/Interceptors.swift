@@ -88,7 +88,7 @@ final class TokenInterceptor: Interceptor {
   }
 }
 
-/// The innermost: sees bytes, statuses, and what the attempt cost.
+/// The innermost, also inside of a cache: sees bytes, statuses, and what the attempt cost.
 final class WireLogger: Interceptor {
   private var timeline: Timeline?
 
@@ -115,6 +115,7 @@ final class WireLogger: Interceptor {
         proceed(metrics)
       }
     )
+    .placed(.userIndependent)
   }
 
   func streamFunction() -> StreamFunction {
