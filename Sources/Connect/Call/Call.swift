@@ -44,6 +44,8 @@ class Call: JobRunner, @unchecked Sendable {
   private var holdTimer: (any CallTimer)?
   /// How often an interceptor began to hold the call up.
   private var holdCount = 0
+  /// The error of the last attempt that a hook has made anew.
+  final var retryCause: ConnectError?
   private(set) var exchange: Exchange?
   private var exchangeCount = 0
   /// The last one whose outcome counts, for call hooks.
@@ -59,7 +61,7 @@ class Call: JobRunner, @unchecked Sendable {
     self.interceptors = client.makeInterceptors(for: method, options: options)
     let timeout = options.timeout ?? client.config.timeout
     self.options = consume options
-    self.deadline = timeout.map { client.executor.now + $0 }
+    self.deadline = timeout.map { client.executor.now + $0.clamped }
   }
 
   // MARK: For subclasses
@@ -339,7 +341,7 @@ class Call: JobRunner, @unchecked Sendable {
 
   // MARK: Deadline
 
-  final var timeout: Duration? { self.options.timeout ?? self.client.config.timeout }
+  final var timeout: Duration? { (self.options.timeout ?? self.client.config.timeout)?.clamped }
 
   /// What is left until the deadline; nil if there is none. May be less than zero.
   final var remainingTime: Duration? {
@@ -366,7 +368,7 @@ class Call: JobRunner, @unchecked Sendable {
       return
     }
     self.retryTimer?.cancel()
-    self.retryTimer = self.executor.schedule(after: delay) {
+    self.retryTimer = self.executor.schedule(after: delay.clamped) {
       guard !self.isOver else { return }
       self.retryTimer = nil
       work()

@@ -12,7 +12,7 @@ public struct CallDeadline: Sendable {
   }
 
   private init<Source: Clock>(in duration: Duration, opened clock: Source) where Source.Duration == Duration {
-    self.init(clock.now.advanced(by: duration), clock: clock)
+    self.init(clock.now.advanced(by: duration.clamped), clock: clock)
   }
 
   /// A deadline at an instant of a clock.
@@ -21,13 +21,12 @@ public struct CallDeadline: Sendable {
   }
 
   /// What is left until then; less than zero once it has passed.
-  public var remaining: Duration { self.measure() }
+  public var remaining: Duration { self.measure().clamped }
 
   /// The same deadline moved, so that so much is left.
   func moved(toRemaining remaining: Duration) -> CallDeadline {
-    let measure = self.measure
-    let change = remaining - measure()
-    return CallDeadline(measure: { measure() + change })
+    let change = remaining.clamped - self.remaining
+    return CallDeadline(measure: { self.remaining + change })
   }
 
   /// The one of two that comes first.

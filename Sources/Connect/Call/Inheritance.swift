@@ -86,7 +86,7 @@ extension ProtocolClient {
     if let current { options.context = options.context.merged(over: current) }
     for propagator in propagators { propagator.capture(into: &options.context) }
     if let deadline = options.context.deadline {
-      let inherited = max(deadline.remaining - max(self.config.deadlineMargin, .zero), .zero)
+      let inherited = max(deadline.remaining - max(self.config.deadlineMargin.clamped, .zero), .zero)
       let timeout = (options.timeout ?? self.config.timeout).map { min($0, inherited) } ?? inherited
       options.timeout = timeout
       options.context.deadline = deadline.moved(toRemaining: timeout)

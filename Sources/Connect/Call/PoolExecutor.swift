@@ -43,7 +43,7 @@ final class PoolExecutor: CallExecutor {
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
     TaskTimer(
       Task.detached {
-        guard (try? await Task.sleep(for: delay)) != nil else { return }
+        guard (try? await Task.sleep(for: delay.clamped)) != nil else { return }
         self.execute(work)
       }
     )

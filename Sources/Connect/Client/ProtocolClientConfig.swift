@@ -13,7 +13,7 @@ public struct ProtocolClientConfig: Sendable {
   /// Factories of further interceptors of a method's calls, inside those of the client or in their place.
   public var methodInterceptors: (@Sendable (MethodInfo) -> MethodInterceptors)?
   /// The time that a call may take, from its start to its end, unless its options say otherwise; nil for no
-  /// limit.
+  /// limit. More than 100 years count as 100 years, as in all durations that are given to the library.
   public var timeout: Duration?
   public var compression: Compression
   /// Whether calls without side effects go as HTTP GET, which caches understand.

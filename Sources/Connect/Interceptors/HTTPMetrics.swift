@@ -25,7 +25,7 @@ public struct HTTPMetrics: Sendable, Hashable {
   /// took it.
   public var queueing: Duration? {
     guard let time = self.timeToConnection else { return nil }
-    return max(time - (self.connection?.setup?.total ?? .zero), .zero)
+    return max(time.clamped - (self.connection?.setup?.total ?? .zero), .zero)
   }
 
   public init(

@@ -186,7 +186,9 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
       self.tls = tls
     }
 
-    public var total: Duration { self.nameResolution + self.connecting + (self.tls ?? .zero) }
+    public var total: Duration {
+      self.nameResolution.clamped + self.connecting.clamped + (self.tls?.clamped ?? .zero)
+    }
   }
 
   public init(version: Version, isReused: Bool, remoteAddress: String? = nil, setup: Setup? = nil) {

@@ -45,7 +45,7 @@ struct CacheControl: Sendable {
   private static func seconds(_ text: Substring) -> Duration {
     let digits = text.hasPrefix("\"") ? text.dropFirst().prefix { $0 != "\"" } : text
     guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return .zero }
-    return .seconds(Int64(digits) ?? .max)
+    return Duration.seconds(Int64(digits) ?? .max).clamped
   }
 }
 

@@ -52,12 +52,14 @@ struct CacheRules {
 
   /// How old the response was when it came.
   private var age: Duration {
-    self.response.headers.first("age").flatMap(Int64.init).map { .seconds(max(0, $0)) } ?? .zero
+    self.response.headers.first("age").flatMap(Int64.init).map { Duration.seconds(max(0, $0)).clamped }
+      ?? .zero
   }
 
   private var lifetime: Duration {
     if self.control.noCache { return .zero }
     return min(self.control.maxAge ?? self.configuration.timeToLive, self.configuration.maximumTimeToLive)
+      .clamped
   }
 
   private var staleAllowance: Duration? {

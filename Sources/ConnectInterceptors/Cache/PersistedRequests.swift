@@ -37,7 +37,7 @@ public final class PersistedRequests: Sendable {
   }
 
   func noteLack(at origin: Origin) {
-    let end = self.time.now + self.pause
+    let end = self.time.now + self.pause.clamped
     self.lacking.withLock { lacking in
       if lacking.count >= Self.maximumOrigins { lacking.removeAll() }
       lacking[origin] = end

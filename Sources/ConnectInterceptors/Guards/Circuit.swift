@@ -1,3 +1,5 @@
+internal import Connect
+
 /// The state of one circuit of a ``CircuitBreaker``: times and outcomes go in, decisions come out.
 ///
 /// Closed, it counts. Open, it refuses all calls until a time. Half-open, it lets a few through to see how they fare.
@@ -54,13 +56,13 @@ struct Circuit {
       break
     case .open(let end):
       guard now >= end else { return .refused(for: end - now) }
-      self.enter(.halfOpen(begun: 1, succeeded: 0, replacedAt: now + self.configuration.openDuration))
+      self.enter(.halfOpen(begun: 1, succeeded: 0, replacedAt: now + self.openDuration))
     case .halfOpen(let begun, let succeeded, let replacedAt):
       if begun < self.configuration.trialCalls {
         self.phase = .halfOpen(begun: begun + 1, succeeded: succeeded, replacedAt: replacedAt)
       } else {
         guard now >= replacedAt else { return .refused(for: replacedAt - now) }
-        self.enter(.halfOpen(begun: 1, succeeded: 0, replacedAt: now + self.configuration.openDuration))
+        self.enter(.halfOpen(begun: 1, succeeded: 0, replacedAt: now + self.openDuration))
       }
     }
     return self.admission()
@@ -108,8 +110,10 @@ struct Circuit {
     self.phase = .halfOpen(begun: begun - 1, succeeded: succeeded, replacedAt: replacedAt)
   }
 
+  private var openDuration: Duration { self.configuration.openDuration.clamped }
+
   private mutating func open(at now: Duration) {
-    self.enter(.open(until: now + self.configuration.openDuration))
+    self.enter(.open(until: now + self.openDuration))
   }
 
   private mutating func enter(_ phase: Phase) {

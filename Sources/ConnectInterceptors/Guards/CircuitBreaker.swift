@@ -31,7 +31,7 @@ public final class CircuitBreaker: Sendable {
     /// found on this side show nothing and do not count: of a call that was cancelled, that had no place in a queue or
     /// spent its time there, or that an interceptor further inside has failed before it was sent.
     public var failureCodes: Set<Code>
-    /// From which part of failures on a circuit opens, from 0 to 1.
+    /// From which part of failures on a circuit opens, from 0 to 1. More, or not-a-number, opens none.
     public var failureRate: Double
     /// How many calls a circuit must have seen in the window before it opens.
     public var minimumCalls: Int

@@ -49,7 +49,7 @@ public final class ConcurrencyLimitInterceptor: Interceptor {
       guard !self.limiter.isRunning(place) else { return turn(.success(())) }
       self.leave()
     }
-    switch self.limiter.enter(deadline: request.timeout.map { self.start + $0 }, turn) {
+    switch self.limiter.enter(deadline: request.timeout.map { self.start + $0.clamped }, turn) {
     case .running(let place):
       self.place = place
       turn(.success(()))

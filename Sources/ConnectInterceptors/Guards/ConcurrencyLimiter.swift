@@ -58,7 +58,7 @@ public final class ConcurrencyLimiter: Sendable {
     /// How long a call that comes now is expected to wait if all places are taken: for so many others to end as are
     /// ahead of it, and one more. Nil if nothing is known yet.
     func expectedWait(_ maximumCalls: Int) -> Duration? {
-      self.averageStay.map { $0 * (Double(self.waiting.count + 1) / Double(maximumCalls)) }
+      self.averageStay.map { $0.scaled(by: Double(self.waiting.count + 1) / Double(maximumCalls)) }
     }
 
     /// The one that waits longest.
@@ -99,7 +99,7 @@ public final class ConcurrencyLimiter: Sendable {
   ) {
     self.maximumCalls = max(1, maximumCalls)
     self.maximumWaiting = max(0, maximumWaiting)
-    self.maximumWait = maximumWait
+    self.maximumWait = maximumWait?.clamped
     self.clock = clock
     self.time = ElapsedTime(on: clock)
   }

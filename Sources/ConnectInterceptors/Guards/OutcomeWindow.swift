@@ -1,3 +1,5 @@
+internal import Connect
+
 /// How many calls failed and succeeded of late: a window that slides in ten steps.
 struct OutcomeWindow {
   private struct Slot {
@@ -16,7 +18,7 @@ struct OutcomeWindow {
   private var stepEnd: Duration
 
   init(length: Duration) {
-    self.stepLength = max(length / Self.slotCount, .nanoseconds(1))
+    self.stepLength = max(length.clamped / Self.slotCount, .nanoseconds(1))
     self.stepEnd = self.stepLength
     self.slots = Self.emptySlots(at: 0)
   }

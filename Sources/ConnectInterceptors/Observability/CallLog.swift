@@ -99,9 +99,8 @@ public final class CallLog: Sendable {
 
   /// `text`, or its beginning if it is too long.
   func cut(_ text: String) -> String {
-    guard text.utf8.count > self.options.maximumLength, text.count > self.options.maximumLength else {
-      return text
-    }
-    return text.prefix(self.options.maximumLength) + "…"
+    let maximum = max(self.options.maximumLength, 0)
+    guard text.utf8.count > maximum, text.count > maximum else { return text }
+    return text.prefix(maximum) + "…"
   }
 }

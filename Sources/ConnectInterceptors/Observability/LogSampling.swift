@@ -5,9 +5,9 @@ internal import Synchronization
 ///
 /// Counted apart for starts, messages, successes and failures of calls.
 public struct LogSampling: Sendable, Hashable {
-  /// How many lines are logged in each interval before any is left out.
+  /// How many lines are logged in each interval before any is left out. Less than zero counts as zero.
   public var first: Int
-  /// Each so manyth is logged after that; 0 for none.
+  /// Each so manyth is logged after that; 0 or less for none.
   public var thereafter: Int
   public var interval: Duration
 
@@ -34,7 +34,7 @@ struct LogSampler: Sendable {
       self.intervalStart = now
       self.count = 1
     }
-    let excess = self.count - sampling.first
+    let excess = self.count - max(sampling.first, 0)
     guard excess <= 0 || (sampling.thereafter > 0 && excess % sampling.thereafter == 0) else {
       self.suppressedCount += 1
       return nil

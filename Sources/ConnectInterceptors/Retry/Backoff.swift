@@ -1,3 +1,4 @@
+internal import Connect
 private import Glibc
 
 /// How long to wait before an attempt: exponential growth up to a cap, with full jitter.
@@ -22,10 +23,8 @@ public struct Backoff: Sendable, Hashable {
   ///
   /// - Parameter retry: 1 for the first retry.
   public func longestDelay(beforeRetry retry: Int) -> Duration {
-    guard self.base > .zero else { return .zero }
-    let growth = pow(self.multiplier, Double(max(1, retry) - 1))
-    let ceiling = self.maximum / self.base
-    return growth < ceiling ? self.base * growth : max(.zero, self.maximum)
+    let growth = pow(max(1, self.multiplier), Double(max(1, retry) - 1))
+    return max(.zero, min(self.base.scaled(by: growth), self.maximum.clamped))
   }
 
   /// How long to wait before a retry.
@@ -34,6 +33,6 @@ public struct Backoff: Sendable, Hashable {
   ///   - retry: 1 for the first retry.
   ///   - random: A number from 0 to 1, to be drawn anew for each wait.
   public func delay(beforeRetry retry: Int, random: Double = .random(in: 0...1)) -> Duration {
-    self.longestDelay(beforeRetry: retry) * min(1, max(0, random))
+    self.longestDelay(beforeRetry: retry).scaled(by: min(1, max(0, random)))
   }
 }

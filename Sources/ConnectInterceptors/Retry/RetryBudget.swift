@@ -20,11 +20,12 @@ public final class RetryBudget: AttemptBudget {
   private let units: Atomic<Int>
 
   /// - Parameters:
-  ///   - maximumTokens: From 1 to 1,000,000.
-  ///   - tokenRatio: What a success adds, in tokens; at least 0.001.
+  ///   - maximumTokens: From 1 to 1,000,000. Not-a-number counts as 1.
+  ///   - tokenRatio: What a success adds, in tokens; at least 0.001, which not-a-number counts as.
   public init(maximumTokens: Double = 10, tokenRatio: Double = 0.1) {
-    self.maximum = Int(min(max(maximumTokens, 1), 1_000_000) * Self.unitsPerToken)
-    self.gain = Int(min(max(tokenRatio, 0.001), 1_000_000) * Self.unitsPerToken)
+    // `max` gives its first argument where the second is not a number.
+    self.maximum = Int(min(max(1, maximumTokens), 1_000_000) * Self.unitsPerToken)
+    self.gain = Int(min(max(0.001, tokenRatio), 1_000_000) * Self.unitsPerToken)
     self.units = Atomic(self.maximum)
   }
 

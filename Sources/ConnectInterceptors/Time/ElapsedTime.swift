@@ -1,4 +1,7 @@
+internal import Connect
+
 /// The time on a clock, as a duration since this value was made: so it can be kept and compared whatever the clock's type.
+/// It stays within what can be computed with, whatever the clock says.
 struct ElapsedTime: Sendable {
   private let read: @Sendable () -> Duration
 
@@ -10,6 +13,6 @@ struct ElapsedTime: Sendable {
 
   private static func makeReader(_ clock: some Clock<Duration>) -> @Sendable () -> Duration {
     let start = clock.now
-    return { start.duration(to: clock.now) }
+    return { start.duration(to: clock.now).clamped }
   }
 }

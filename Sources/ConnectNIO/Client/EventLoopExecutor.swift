@@ -31,7 +31,7 @@ final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
 
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
     self.eventLoop.assertInEventLoop()
-    let time = self.eventLoop.now + TimeAmount(max(delay, .zero))
+    let time = self.eventLoop.now + TimeAmount(max(delay.clamped, .zero))
     let timer = EventLoopTimer(work, on: self)
     self.timers.insert(timer, at: time)
     self.wakeUp(at: time)

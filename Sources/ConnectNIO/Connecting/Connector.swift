@@ -37,7 +37,7 @@ struct Connector: Sendable {
     on eventLoop: any EventLoop,
     tls: NIOSSLContext?
   ) {
-    let timeout = max(TimeAmount(self.configuration.timeouts.connect), .nanoseconds(1))
+    let timeout = max(TimeAmount(self.configuration.timeouts.connect.clamped), .nanoseconds(1))
     let deadline = NIODeadline.now() + timeout
     attempt.times = ConnectionTimes()
     let boundAttempt = NIOLoopBound(attempt, eventLoop: eventLoop)

@@ -71,7 +71,7 @@ final class TLSContextProvider: Sendable {
     let outcome = self.files.withLock { files in self.update(previous, &files) }
     let waiting = self.state.withLock { state in
       state.outcome = outcome
-      state.nextCheck = .now() + TimeAmount(max(self.tls.fileCheckInterval, .zero))
+      state.nextCheck = .now() + TimeAmount(max(self.tls.fileCheckInterval.clamped, .zero))
       state.isWorking = false
       defer { state.waiting = [] }
       return state.waiting

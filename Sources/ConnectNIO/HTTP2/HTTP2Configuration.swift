@@ -5,7 +5,7 @@ public import Connect
 public struct HTTP2Configuration: Sendable, Hashable {
   /// How to notice a connection that is dead without having been closed (RFC 9113, section 6.7).
   public struct Keepalive: Sendable, Hashable {
-    /// How often to look. A ping is sent if nothing was received since the last look.
+    /// How often to look; at least 1 ms. A ping is sent if nothing was received since the last look.
     public var interval: Duration
     /// The connection is given up when nothing at all was received for this long after a ping.
     public var timeout: Duration

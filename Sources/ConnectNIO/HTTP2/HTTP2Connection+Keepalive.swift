@@ -6,7 +6,8 @@ extension HTTP2Connection {
   func scheduleKeepalive() {
     guard let keepalive = self.configuration.keepalive, self.state == .active else { return }
     self.hasReceived = false
-    self.keepaliveTask = self.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(keepalive.interval)) {
+    let interval = TimeAmount(max(keepalive.interval.clamped, .milliseconds(1)))
+    self.keepaliveTask = self.eventLoop.assumeIsolated().scheduleTask(in: interval) {
       self.keepaliveIntervalPassed(keepalive)
     }
   }
@@ -20,7 +21,8 @@ extension HTTP2Connection {
     }
     self.session.ping()
     self.scheduleFlush()
-    self.keepaliveTask = self.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(keepalive.timeout)) {
+    let timeout = TimeAmount(keepalive.timeout.clamped)
+    self.keepaliveTask = self.eventLoop.assumeIsolated().scheduleTask(in: timeout) {
       self.keepaliveTimeoutPassed(keepalive)
     }
   }
@@ -32,7 +34,7 @@ extension HTTP2Connection {
     }
     let error = ConnectError(
       code: .unavailable,
-      message: "the server did not answer a keepalive ping within \(keepalive.timeout)"
+      message: "the server did not answer a keepalive ping within \(keepalive.timeout.clamped)"
     )
     self.shutDown(error, sending: .noError)
   }

@@ -54,7 +54,7 @@ extension StreamResults {
         return true
       }
       group.addTask {
-        try? await Task.sleep(for: limit)
+        try? await Task.sleep(for: limit.clamped)
         return false
       }
       let isComplete = await group.next() ?? false
@@ -63,7 +63,7 @@ extension StreamResults {
     }
     if isComplete { return collected.value }
     throw ExpectationFailure(
-      "the stream did not end within \(limit); \(collected.value.messages.count) messages came"
+      "the stream did not end within \(limit.clamped); \(collected.value.messages.count) messages came"
     )
   }
 }

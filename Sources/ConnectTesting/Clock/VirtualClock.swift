@@ -17,11 +17,11 @@ public struct VirtualClock: Clock {
     }
 
     public func advanced(by duration: Duration) -> Instant {
-      Instant(offset: self.offset + duration)
+      Instant(offset: (self.offset.clamped + duration.clamped).clamped)
     }
 
     public func duration(to other: Instant) -> Duration {
-      other.offset - self.offset
+      other.offset.clamped - self.offset.clamped
     }
 
     public static func < (lhs: Instant, rhs: Instant) -> Bool {

@@ -1,3 +1,4 @@
+internal import Connect
 internal import Synchronization
 
 extension VirtualExecutor {
@@ -22,7 +23,7 @@ extension VirtualExecutor {
     patience: Duration = .seconds(30),
     _ operation: @escaping @Sendable () async throws -> Value
   ) async throws -> Value {
-    let end = self.now + limit
+    let end = (self.now + limit.clamped).clamped
     let hasEnded = Flag()
     let task = Task(executorPreference: self) {
       defer { hasEnded.raise() }
@@ -66,7 +67,7 @@ extension VirtualExecutor {
   }
 
   private func poll(upTo limit: Duration, _ condition: () -> Bool) async throws {
-    let end = ContinuousClock.now + limit
+    let end = ContinuousClock.now + limit.clamped
     var rounds = 0
     while true {
       self.runUntilIdle()
@@ -74,7 +75,7 @@ extension VirtualExecutor {
       try Task.checkCancellation()
       guard ContinuousClock.now < end else {
         throw VirtualTimeLimit(
-          description: "what was waited for did not happen within \(limit) of real time; "
+          description: "what was waited for did not happen within \(limit.clamped) of real time; "
             + "virtual time is \(self.now), scheduled is \(self.scheduled)"
         )
       }

@@ -20,6 +20,8 @@ internal import Synchronization
 /// work like all others, so that it is certain when nothing more happens without time. A task elsewhere is not
 /// waited for, unless by ``wait(upTo:until:)``.
 ///
+/// Time ends 100 years after the executor was made: it does not move on from there, and later work is due then.
+///
 /// All functions may be called from any thread. Those that move time or wait block the caller until the executor is
 /// idle; called on the executor itself, they cannot wait and run only the timers that are due. Two threads must not
 /// move time at once: the order of what they cause would be left to chance.
@@ -45,10 +47,10 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
   ///   - runsTasks: Whether the async interceptors of its calls run here, which makes what they do certain in order.
   ///     If not, they run in the concurrency pool, as in production.
   ///   - maximumRounds: How many timers, or rounds of work that gave more work, one function runs before it gives up
-  ///     on the executor ever being idle.
+  ///     on the executor ever being idle; at least 1.
   public init(runsTasks: Bool = true, maximumRounds: Int = 100_000) {
     self.runsTasks = runsTasks
-    self.maximumRounds = maximumRounds
+    self.maximumRounds = max(maximumRounds, 1)
     self.queue.setSpecific(key: Self.key, value: ObjectIdentifier(self))
   }
 
@@ -70,7 +72,7 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
   /// Runs `work` once a test has moved time on by `delay`. May be called from any thread.
   public func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
     self.state.withLock { state in
-      let timer = VirtualTimer(due: state.now + max(delay, .zero), work: work)
+      let timer = VirtualTimer(due: (state.now + max(delay.clamped, .zero)).clamped, work: work)
       state.timers.append(timer)
       return timer
     }
@@ -93,7 +95,7 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
   /// - Returns: As ``advance(to:)``.
   @discardableResult
   public func advance(by duration: Duration) -> Bool {
-    self.advance(to: self.now + duration)
+    self.advance(to: self.now + duration.clamped)
   }
 
   /// Moves time on to `time` since the executor was made, and runs each timer that is due at its time, and all work
@@ -103,6 +105,7 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
   ///   example since one without delay schedules itself again. Then time stands where the last one was.
   @discardableResult
   public func advance(to time: Duration) -> Bool {
+    let time = time.clamped
     var isIdle = self.runUntilIdle()
     for _ in 0..<self.maximumRounds {
       guard let timer = self.takeTimer(dueBy: max(time, self.now)) else {
@@ -128,7 +131,7 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
   /// Moves time on without running the timers that are due, as when a real executor is busy. They run when time is
   /// next advanced.
   public func passUnnoticed(_ duration: Duration) {
-    self.state.withLock { $0.now += max(duration, .zero) }
+    self.state.withLock { $0.now = ($0.now + max(duration.clamped, .zero)).clamped }
   }
 
   private func takeTimer(dueBy end: Duration) -> VirtualTimer? {

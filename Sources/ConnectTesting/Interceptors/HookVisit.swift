@@ -127,7 +127,7 @@ struct DriverTime: Sendable {
   /// Waits until `condition` holds, or until virtual time reaches the timeout, or for as long as the patience lasts if
   /// nothing is scheduled. Then what is left to do at the same time is done.
   func pass(until condition: () -> Bool) async {
-    let end = self.executor.now + self.timeout
+    let end = (self.executor.now + self.timeout.clamped).clamped
     // What came of it, the caller sees for itself.
     try? await self.executor.wait(upTo: self.patience) {
       for _ in 0..<1000 where !condition() {

@@ -50,7 +50,7 @@ public final class MockCall<Input: Sendable>: Sendable {
   @discardableResult
   public func end(within limit: Duration = .seconds(5)) async throws -> Code {
     if let code = await self.state.wait(within: limit, until: { $0.code }) { return code }
-    throw ExpectationFailure("\(self.method.path) did not end within \(limit)")
+    throw ExpectationFailure("\(self.method.path) did not end within \(limit.clamped)")
   }
 
   /// Waits until the request has so many messages.
@@ -63,7 +63,7 @@ public final class MockCall<Input: Sendable>: Sendable {
       state.requests.count >= count || state.code != nil ? state.requests : nil
     }
     if let requests, requests.count >= count { return requests }
-    let end = requests == nil ? "within \(limit)" : "and ended"
+    let end = requests == nil ? "within \(limit.clamped)" : "and ended"
     throw ExpectationFailure(
       "\(self.method.path) sent \(self.requests.count) messages \(end), expected were \(count)"
     )

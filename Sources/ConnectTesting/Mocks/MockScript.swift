@@ -63,10 +63,12 @@ public final class MockScript<Input: Sendable, Output: Sendable>: Sendable {
     while await self.calls.wait(within: limit, until: { $0.all.count > $0.taken ? true : nil }) == true {
       guard let call = self.takeCall() else { continue }
       if await call.begin(within: limit) { return call }
-      throw ExpectationFailure("a call of \(self.method.path) did not arrive within \(limit)")
+      throw ExpectationFailure("a call of \(self.method.path) did not arrive within \(limit.clamped)")
     }
     let number = Self.ordinal(self.calls.value.taken + 1)
-    throw ExpectationFailure("\(self.method.path) was not called for the \(number) time within \(limit)")
+    throw ExpectationFailure(
+      "\(self.method.path) was not called for the \(number) time within \(limit.clamped)"
+    )
   }
 
   private func takeCall() -> MockCall<Input>? {

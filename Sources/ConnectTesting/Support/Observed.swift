@@ -1,3 +1,4 @@
+internal import Connect
 internal import Synchronization
 
 /// A value that changes, and that can be waited for.
@@ -48,7 +49,7 @@ package final class Observed<Value: Sendable>: Sendable {
         return nil
       }
       group.addTask {
-        try? await Task.sleep(for: limit)
+        try? await Task.sleep(for: limit.clamped)
         return nil
       }
       let first = await group.next() ?? nil

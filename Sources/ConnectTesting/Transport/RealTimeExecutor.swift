@@ -36,7 +36,7 @@ final class RealTimeExecutor: CallExecutor {
 
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
     let source = DispatchSource.makeTimerSource(queue: self.queue)
-    let nanoseconds = Int(clamping: delay.attoseconds / 1_000_000_000)
+    let nanoseconds = Int(clamping: delay.clamped.attoseconds / 1_000_000_000)
     // The source lives until then, though nobody may keep the timer.
     source.setEventHandler {
       source.cancel()
