@@ -1,7 +1,8 @@
 public import Connect
+internal import DequeModule
 internal import Synchronization
 
-/// Explains one call: where its time went, in each interceptor and in each attempt, and what it cost.
+/// Explains calls: where the time of each went, in each interceptor and in each attempt, and what it cost.
 ///
 /// ```swift
 /// let explainer = CallExplainer()
@@ -9,183 +10,51 @@ internal import Synchronization
 /// print(explainer.explanation)
 /// ```
 ///
-/// It puts a stopwatch around each interceptor of the call; other calls are not slowed down. One explainer is for one
-/// call.
+/// It puts a stopwatch around each interceptor of the call; other calls are not slowed down. One explainer serves any
+/// number of calls, also at the same time.
 public final class CallExplainer: Sendable {
-  /// Which way a value goes through an interceptor.
-  enum Direction { case request, response }
-
-  /// One visit of a value at an interceptor, from when it comes until the interceptor proceeds.
-  struct Visit: Hashable {
-    fileprivate let number: Int
-  }
-
-  fileprivate struct OpenVisit {
-    let interceptor: Int
-    let direction: Direction
-    let start: Duration
-  }
-
-  private struct State {
-    var explanation = CallExplanation()
-    var start: Duration?
-    var openVisits: [Visit: OpenVisit] = [:]
-    var visitCount = 0
-    var encodingStart: Duration?
-    var decodingStart: Duration?
-  }
-
+  /// How many calls are remembered; beyond, those that began first are forgotten. At least 1.
+  public let maximumCalls: Int
   private let time: ElapsedTime
-  private let state = Mutex(State())
+  /// Oldest first.
+  private let calls = Mutex<Deque<ExplainedCall>>([])
 
-  /// - Parameter clock: What times are measured with.
-  public init(clock: any Clock<Duration> = ContinuousClock()) {
+  /// - Parameters:
+  ///   - maximumCalls: See ``maximumCalls``.
+  ///   - clock: What times are measured with.
+  public init(maximumCalls: Int = 100, clock: any Clock<Duration> = ContinuousClock()) {
+    self.maximumCalls = max(maximumCalls, 1)
     self.time = ElapsedTime(on: clock)
   }
 
-  /// What is known by now.
+  /// What is known by now of the call that was made last. Empty before the first one.
   public var explanation: CallExplanation {
-    let now = self.time.now
-    return self.state.withLock { state in
-      var explanation = state.explanation
-      if let start = state.start { explanation.duration = now - start }
-      return explanation
-    }
+    self.calls.withLock { $0.last }?.explanation ?? CallExplanation()
+  }
+
+  /// What is known by now of each call, in the order in which they were made.
+  public var explanations: [CallExplanation] {
+    self.calls.withLock { Array($0) }.map(\.explanation)
   }
 
   /// Puts a stopwatch around each interceptor of a call, and one around and one inside of them all.
   ///
   /// - Parameter interceptors: Those of the call, outermost first.
-  func arrange(_ interceptors: [any Interceptor]) -> [any Interceptor] {
-    self.state.withLock { state in
-      state = State()
-      state.explanation.interceptors = interceptors.map {
-        CallExplanation.InterceptorTime(name: "\(type(of: $0))")
-      }
+  fileprivate func arrange(_ interceptors: [any Interceptor]) -> [any Interceptor] {
+    let call = ExplainedCall(interceptors.map { "\(type(of: $0))" }, self.time)
+    self.calls.withLock { calls in
+      if calls.count >= self.maximumCalls { calls.removeFirst() }
+      calls.append(call)
     }
     let timed: [any Interceptor] = interceptors.enumerated().map { index, interceptor in
-      TimedInterceptor(interceptor, index, self)
+      TimedInterceptor(interceptor, index, call)
     }
-    return [OuterProbe(self)] + timed + [InnerProbe(self)]
-  }
-
-  // MARK: The call
-
-  func callDidBegin(_ method: MethodInfo, _ server: Origin) {
-    let now = self.time.now
-    self.state.withLock { state in
-      guard state.start == nil else { return }  // Another attempt.
-      state.start = now
-      state.explanation.method = SemanticConventions.methodName(inPath: method.path)
-      state.explanation.server = server.description
-    }
-  }
-
-  func callDidEnd(_ code: Code) {
-    let now = self.time.now
-    self.state.withLock { state in
-      guard let start = state.start else { return }
-      state.start = nil
-      for visit in state.openVisits.values { state.explanation.add(now - visit.start, visit) }
-      state.openVisits = [:]
-      state.explanation.code = code
-      state.explanation.duration = now - start
-    }
-  }
-
-  // MARK: Interceptors
-
-  func begin(_ interceptor: Int, _ direction: Direction) -> Visit {
-    let now = self.time.now
-    return self.state.withLock { state in
-      state.visitCount += 1
-      let visit = Visit(number: state.visitCount)
-      // Hooks may still be called when the call is over.
-      guard state.start != nil else { return visit }
-      state.openVisits[visit] = OpenVisit(interceptor: interceptor, direction: direction, start: now)
-      return visit
-    }
-  }
-
-  func end(_ visit: Visit) {
-    let now = self.time.now
-    self.state.withLock { state in
-      guard let open = state.openVisits.removeValue(forKey: visit) else { return }
-      state.explanation.add(now - open.start, open)
-    }
-  }
-
-  // MARK: Codec
-
-  func encodingDidBegin() {
-    let now = self.time.now
-    self.state.withLock { $0.encodingStart = now }
-  }
-
-  func encodingDidEnd() {
-    let now = self.time.now
-    self.state.withLock { state in
-      guard let start = state.encodingStart else { return }
-      state.encodingStart = nil
-      state.explanation.encoding += now - start
-    }
-  }
-
-  func decodingDidBegin() {
-    let now = self.time.now
-    self.state.withLock { $0.decodingStart = now }
-  }
-
-  func decodingDidEnd() {
-    let now = self.time.now
-    self.state.withLock { state in
-      guard let start = state.decodingStart else { return }
-      state.decodingStart = nil
-      state.explanation.decoding += now - start
-    }
-  }
-
-  // MARK: Attempts
-
-  func attemptDidBegin() {
-    let now = self.time.now
-    self.state.withLock { state in
-      guard let start = state.start else { return }
-      state.explanation.attempts.append(CallExplanation.Attempt(start: now - start))
-    }
-  }
-
-  func updateAttempt(_ update: (inout CallExplanation.Attempt) -> Void) {
-    self.state.withLock { state in
-      guard state.start != nil, let last = state.explanation.attempts.indices.last else { return }
-      update(&state.explanation.attempts[last])
-    }
-  }
-
-  func attemptDidCost(_ metrics: HTTPMetrics) {
-    self.state.withLock { state in
-      let attempts = state.explanation.attempts
-      // They come in the order of the attempts, though perhaps when the next has begun, or the call is over.
-      var index = attempts.firstIndex { $0.metrics == nil }
-      // Of an attempt that hedges, the last before its end are those of the exchange that has decided it.
-      if index == nil, attempts.last?.code == nil { index = attempts.indices.last }
-      guard let index else { return }
-      state.explanation.attempts[index].metrics = metrics
-    }
-  }
-}
-
-extension CallExplanation {
-  fileprivate mutating func add(_ duration: Duration, _ visit: CallExplainer.OpenVisit) {
-    switch visit.direction {
-    case .request: self.interceptors[visit.interceptor].request += duration
-    case .response: self.interceptors[visit.interceptor].response += duration
-    }
+    return [OuterProbe(call)] + timed + [InnerProbe(call)]
   }
 }
 
 extension CallOptions {
-  /// The same options for one call that is explained.
+  /// The same options, for calls that are explained.
   public func explained(by explainer: CallExplainer) -> CallOptions {
     var options = self
     let inner = self.arrangement

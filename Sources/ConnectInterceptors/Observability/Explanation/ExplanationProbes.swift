@@ -4,25 +4,25 @@ internal import NIOCore
 /// Stands around all interceptors of an explained call: sees its start and its end, and where bytes begin on the way
 /// down and end on the way up.
 struct OuterProbe: Interceptor {
-  let explainer: CallExplainer
+  let call: ExplainedCall
 
-  init(_ explainer: CallExplainer) { self.explainer = explainer }
+  init(_ call: ExplainedCall) { self.call = call }
 
   func callFunction(_ method: MethodInfo) -> CallFunction {
     CallFunction(
-      requestFunction: { request in self.explainer.callDidBegin(method, request.url.origin) },
-      outcomeFunction: { outcome in self.explainer.callDidEnd(outcome.code) }
+      requestFunction: { request in self.call.callDidBegin(method, request.url.origin) },
+      outcomeFunction: { outcome in self.call.callDidEnd(outcome.code) }
     )
   }
 
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        self.explainer.encodingDidEnd()
+        self.call.encodingDidEnd()
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        self.explainer.decodingDidBegin()
+        self.call.decodingDidBegin()
         proceed(response)
       }
     )
@@ -31,11 +31,11 @@ struct OuterProbe: Interceptor {
   func streamFunction() -> StreamFunction {
     StreamFunction(
       requestDataFunction: { bytes, proceed in
-        self.explainer.encodingDidEnd()
+        self.call.encodingDidEnd()
         proceed(bytes)
       },
       streamResultFunction: { result, proceed in
-        if case .message = result { self.explainer.decodingDidBegin() }
+        if case .message = result { self.call.decodingDidBegin() }
         proceed(result)
       }
     )
@@ -45,20 +45,20 @@ struct OuterProbe: Interceptor {
 /// Stands inside of all interceptors of an explained call: sees where messages end on the way down and begin on the way
 /// up, and each attempt.
 struct InnerProbe: Interceptor {
-  let explainer: CallExplainer
+  let call: ExplainedCall
 
-  init(_ explainer: CallExplainer) { self.explainer = explainer }
+  init(_ call: ExplainedCall) { self.call = call }
 
   func unaryMessageFunction<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
     UnaryMessageFunction(
       requestFunction: { request, proceed in
-        self.explainer.encodingDidBegin()
+        self.call.encodingDidBegin()
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        self.explainer.decodingDidEnd()
+        self.call.decodingDidEnd()
         proceed(response)
       }
     )
@@ -69,11 +69,11 @@ struct InnerProbe: Interceptor {
   ) -> StreamMessageFunction<Input, Output> {
     StreamMessageFunction(
       requestMessageFunction: { message, proceed in
-        self.explainer.encodingDidBegin()
+        self.call.encodingDidBegin()
         proceed(message)
       },
       streamResultFunction: { result, proceed in
-        if case .message = result { self.explainer.decodingDidEnd() }
+        if case .message = result { self.call.decodingDidEnd() }
         proceed(result)
       }
     )
@@ -82,12 +82,12 @@ struct InnerProbe: Interceptor {
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        self.explainer.attemptDidBegin()
-        self.explainer.updateAttempt { $0.requestMessageBytes = request.message.readableBytes }
+        self.call.attemptDidBegin()
+        self.call.updateAttempt { $0.requestMessageBytes = request.message.readableBytes }
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        self.explainer.updateAttempt {
+        self.call.updateAttempt {
           $0.code = response.code
           $0.responseMessageBytes = response.message.readableBytes
         }
@@ -101,15 +101,15 @@ struct InnerProbe: Interceptor {
   func streamFunction() -> StreamFunction {
     StreamFunction(
       requestFunction: { request, proceed in
-        self.explainer.attemptDidBegin()
+        self.call.attemptDidBegin()
         proceed(.success(request))
       },
       requestDataFunction: { bytes, proceed in
-        self.explainer.updateAttempt { $0.requestMessageBytes += bytes.readableBytes }
+        self.call.updateAttempt { $0.requestMessageBytes += bytes.readableBytes }
         proceed(bytes)
       },
       streamResultFunction: { result, proceed in
-        self.explainer.updateAttempt { attempt in
+        self.call.updateAttempt { attempt in
           switch result {
           case .headers: break
           case .message(let bytes): attempt.responseMessageBytes += bytes.readableBytes
@@ -123,7 +123,7 @@ struct InnerProbe: Interceptor {
   }
 
   private func note(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
-    self.explainer.attemptDidCost(metrics)
+    self.call.attemptDidCost(metrics)
     proceed(metrics)
   }
 }

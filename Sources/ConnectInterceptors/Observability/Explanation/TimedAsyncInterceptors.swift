@@ -7,10 +7,10 @@ internal import NIOCore
 struct TimedAsyncUnaryInterceptor: AsyncUnaryInterceptor {
   private let base: any AsyncUnaryInterceptor
   private let index: Int
-  private let explainer: CallExplainer
+  private let call: ExplainedCall
 
-  init(_ base: any AsyncUnaryInterceptor, _ index: Int, _ explainer: CallExplainer) {
-    (self.base, self.index, self.explainer) = (base, index, explainer)
+  init(_ base: any AsyncUnaryInterceptor, _ index: Int, _ call: ExplainedCall) {
+    (self.base, self.index, self.call) = (base, index, call)
   }
 
   func interceptUnary<Input: Sendable, Output: Sendable>(
@@ -18,7 +18,7 @@ struct TimedAsyncUnaryInterceptor: AsyncUnaryInterceptor {
     method: MethodSpec<Input, Output>,
     next: UnaryNext<Input, Output>
   ) async throws -> ResponseMessage<Output> {
-    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    let stopwatch = AsyncStopwatch(self.index, self.call)
     defer { stopwatch.stop() }
     return try await self.base.interceptUnary(
       request,
@@ -31,10 +31,10 @@ struct TimedAsyncUnaryInterceptor: AsyncUnaryInterceptor {
 struct TimedAsyncUnaryByteInterceptor: AsyncUnaryByteInterceptor {
   private let base: any AsyncUnaryByteInterceptor
   private let index: Int
-  private let explainer: CallExplainer
+  private let call: ExplainedCall
 
-  init(_ base: any AsyncUnaryByteInterceptor, _ index: Int, _ explainer: CallExplainer) {
-    (self.base, self.index, self.explainer) = (base, index, explainer)
+  init(_ base: any AsyncUnaryByteInterceptor, _ index: Int, _ call: ExplainedCall) {
+    (self.base, self.index, self.call) = (base, index, call)
   }
 
   func interceptUnaryBytes(
@@ -42,7 +42,7 @@ struct TimedAsyncUnaryByteInterceptor: AsyncUnaryByteInterceptor {
     method: MethodInfo,
     next: UnaryByteNext
   ) async throws -> HTTPResponse {
-    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    let stopwatch = AsyncStopwatch(self.index, self.call)
     defer { stopwatch.stop() }
     return try await self.base.interceptUnaryBytes(
       request,
@@ -55,10 +55,10 @@ struct TimedAsyncUnaryByteInterceptor: AsyncUnaryByteInterceptor {
 struct TimedAsyncStreamInterceptor: AsyncStreamInterceptor {
   private let base: any AsyncStreamInterceptor
   private let index: Int
-  private let explainer: CallExplainer
+  private let call: ExplainedCall
 
-  init(_ base: any AsyncStreamInterceptor, _ index: Int, _ explainer: CallExplainer) {
-    (self.base, self.index, self.explainer) = (base, index, explainer)
+  init(_ base: any AsyncStreamInterceptor, _ index: Int, _ call: ExplainedCall) {
+    (self.base, self.index, self.call) = (base, index, call)
   }
 
   func interceptStream<Input: Sendable, Output: Sendable>(
@@ -66,7 +66,7 @@ struct TimedAsyncStreamInterceptor: AsyncStreamInterceptor {
     method: MethodSpec<Input, Output>,
     next: StreamNext<Input, Output>
   ) async throws -> StreamResponse<Output> {
-    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    let stopwatch = AsyncStopwatch(self.index, self.call)
     defer { stopwatch.stop() }
     return try await self.base.interceptStream(
       request,
@@ -79,10 +79,10 @@ struct TimedAsyncStreamInterceptor: AsyncStreamInterceptor {
 struct TimedAsyncStreamByteInterceptor: AsyncStreamByteInterceptor {
   private let base: any AsyncStreamByteInterceptor
   private let index: Int
-  private let explainer: CallExplainer
+  private let call: ExplainedCall
 
-  init(_ base: any AsyncStreamByteInterceptor, _ index: Int, _ explainer: CallExplainer) {
-    (self.base, self.index, self.explainer) = (base, index, explainer)
+  init(_ base: any AsyncStreamByteInterceptor, _ index: Int, _ call: ExplainedCall) {
+    (self.base, self.index, self.call) = (base, index, call)
   }
 
   func interceptStreamBytes(
@@ -90,7 +90,7 @@ struct TimedAsyncStreamByteInterceptor: AsyncStreamByteInterceptor {
     method: MethodInfo,
     next: StreamNext<ByteBuffer, ByteBuffer>
   ) async throws -> StreamResponse<ByteBuffer> {
-    let stopwatch = AsyncStopwatch(self.index, self.explainer)
+    let stopwatch = AsyncStopwatch(self.index, self.call)
     defer { stopwatch.stop() }
     return try await self.base.interceptStreamBytes(
       request,

@@ -4,12 +4,12 @@ internal import Connect
 struct TimedInterceptor: Interceptor {
   private let base: any Interceptor
   private let index: Int
-  private let explainer: CallExplainer
+  private let call: ExplainedCall
 
-  init(_ base: any Interceptor, _ index: Int, _ explainer: CallExplainer) {
+  init(_ base: any Interceptor, _ index: Int, _ call: ExplainedCall) {
     self.base = base
     self.index = index
-    self.explainer = explainer
+    self.call = call
   }
 
   // MARK: Hooks
@@ -26,20 +26,20 @@ struct TimedInterceptor: Interceptor {
 
   private func timed(_ function: RequestFunction?) -> RequestFunction? {
     guard let function else { return nil }
-    let (index, explainer) = (self.index, self.explainer)
+    let (index, call) = (self.index, self.call)
     return { request in
-      let visit = explainer.begin(index, .request)
-      defer { explainer.end(visit) }
+      let visit = call.begin(index, .request)
+      defer { call.end(visit) }
       try function(&request)
     }
   }
 
   private func timed(_ function: ((inout CallOutcome) -> Void)?) -> ((inout CallOutcome) -> Void)? {
     guard let function else { return nil }
-    let (index, explainer) = (self.index, self.explainer)
+    let (index, call) = (self.index, self.call)
     return { outcome in
-      let visit = explainer.begin(index, .response)
-      defer { explainer.end(visit) }
+      let visit = call.begin(index, .response)
+      defer { call.end(visit) }
       function(&outcome)
     }
   }
@@ -84,16 +84,16 @@ struct TimedInterceptor: Interceptor {
 
   private func timed<Value, Verb>(
     _ function: ((Value, Proceed<Verb>) -> Void)?,
-    _ direction: CallExplainer.Direction
+    _ direction: ExplainedCall.Direction
   ) -> ((Value, Proceed<Verb>) -> Void)? {
     guard let function else { return nil }
-    let (index, explainer) = (self.index, self.explainer)
+    let (index, call) = (self.index, self.call)
     return { value, proceed in
-      let visit = explainer.begin(index, direction)
+      let visit = call.begin(index, direction)
       function(
         value,
         Proceed(isOver: proceed.isOver) { verb in
-          explainer.end(visit)
+          call.end(visit)
           proceed.send(verb)
         }
       )
@@ -104,16 +104,16 @@ struct TimedInterceptor: Interceptor {
 
   var asyncUnaryForm: AsyncUnaryForm? {
     switch self.base.asyncUnaryForm {
-    case .messages(let form): .messages(TimedAsyncUnaryInterceptor(form, self.index, self.explainer))
-    case .bytes(let form): .bytes(TimedAsyncUnaryByteInterceptor(form, self.index, self.explainer))
+    case .messages(let form): .messages(TimedAsyncUnaryInterceptor(form, self.index, self.call))
+    case .bytes(let form): .bytes(TimedAsyncUnaryByteInterceptor(form, self.index, self.call))
     case nil: nil
     }
   }
 
   var asyncStreamForm: AsyncStreamForm? {
     switch self.base.asyncStreamForm {
-    case .messages(let form): .messages(TimedAsyncStreamInterceptor(form, self.index, self.explainer))
-    case .bytes(let form): .bytes(TimedAsyncStreamByteInterceptor(form, self.index, self.explainer))
+    case .messages(let form): .messages(TimedAsyncStreamInterceptor(form, self.index, self.call))
+    case .bytes(let form): .bytes(TimedAsyncStreamByteInterceptor(form, self.index, self.call))
     case nil: nil
     }
   }

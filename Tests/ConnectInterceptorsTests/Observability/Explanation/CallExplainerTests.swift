@@ -127,6 +127,62 @@ final class CallExplainerTests: XCTestCase {
     XCTAssertTrue(explanation.description.contains("not over after 400.000 ms"))
   }
 
+  /// One explainer in many calls at once, with chains of different lengths: each has an explanation of its own.
+  func testManyCallsAtOnce() async throws {
+    let service = ObservedService()
+    let explainer = CallExplainer(maximumCalls: 200, clock: service.executor.clock)
+    let clients = [
+      service.client(),
+      service.client({ _ in Delay(executor: service.executor, request: .seconds(2), response: .seconds(3)) }),
+      service.client(
+        { _ in AsyncDelay(clock: service.executor.clock) },
+        { _ in Delay(executor: service.executor, request: .seconds(2), response: .seconds(3)) },
+        { _ in RetryWhenUnavailable() }
+      ),
+    ]
+    let options = CallOptions().explained(by: explainer)
+    try await service.executor.lettingTimePass {
+      await withTaskGroup(of: Void.self) { group in
+        for index in 0..<60 {
+          group.addTask {
+            let client = clients[index % 3]
+            let text = index.isMultiple(of: 4) ? "fail:not_found" : "hello"
+            if index.isMultiple(of: 5) {
+              _ = try? await client.serverStream(TestMethods.count, .init(), options: options).results
+                .collected()
+            } else {
+              _ = await client.unary(TestMethods.echo, .with { $0.payload.text = text }, options: options)
+            }
+          }
+        }
+      }
+    }
+    let explanations = explainer.explanations
+    XCTAssertEqual(explanations.count, 60)
+    XCTAssertEqual(Set(explanations.map(\.interceptors.count)), [0, 1, 3])
+    for explanation in explanations {
+      XCTAssertNotNil(explanation.code)
+      XCTAssertEqual(explanation.attempts.count, 1)
+      for time in explanation.interceptors where time.name == "Delay" && explanation.method.hasSuffix("Echo")
+      {
+        XCTAssertEqual(time.request, .seconds(2))
+        XCTAssertEqual(time.response, .seconds(3))
+      }
+    }
+  }
+
+  func testOldestCallsAreForgotten() async throws {
+    let service = ObservedService()
+    let explainer = CallExplainer(maximumCalls: 2, clock: service.executor.clock)
+    XCTAssertEqual(explainer.explanation.interceptors, [])
+    for text in ["a", "fail:aborted", "fail:not_found"] {
+      let options = CallOptions().explained(by: explainer)
+      try await service.echo(text, by: service.client(), options: options)
+    }
+    XCTAssertEqual(explainer.explanations.map(\.code), [.aborted, .notFound])
+    XCTAssertEqual(explainer.explanation.code, .notFound)
+  }
+
   func testStreams() async throws {
     let service = ObservedService()
     let explainer = CallExplainer(clock: service.executor.clock)
