@@ -1,3 +1,4 @@
+internal import Logging
 internal import Synchronization
 
 /// Makes calls to one host: the entry to the library.
@@ -30,6 +31,8 @@ public final class ProtocolClient: Sendable {
   /// Of all calls that are not unary.
   private let streamContentType: String
   private let maximumMetadataSize: Int
+  /// Whether the interceptors of a call were asked whether the configuration suits them.
+  private let hasCheckedInterceptors = Atomic(false)
   let acceptedEncodings: AcceptedEncodings
   let wire: any WireProtocol
   /// Where this client's calls live.
@@ -117,8 +120,22 @@ public final class ProtocolClient: Sendable {
   /// New interceptors for a call, outermost first.
   func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [ResolvedInterceptor] {
     let interceptors = self.config.makeInterceptors(for: method, options: options)
+    if !interceptors.isEmpty, !self.hasCheckedInterceptors.load(ordering: .relaxed) {
+      self.check(interceptors)
+    }
     guard let arrangement = options.arrangement else { return interceptors }
     return arrangement(interceptors.map(\.interceptor)).map { ResolvedInterceptor(interceptor: $0) }
+  }
+
+  /// Logs once what in the configuration does not suit the interceptors.
+  private func check(_ interceptors: [ResolvedInterceptor]) {
+    guard !self.hasCheckedInterceptors.exchange(true, ordering: .relaxed) else { return }
+    for interceptor in interceptors {
+      guard let checking = interceptor.interceptor as? any ConfigurationChecking,
+        let problem = checking.problem(in: self.config)
+      else { continue }
+      self.config.logger.warning("\(problem)")
+    }
   }
 
   /// How a unary call hedges; nil if it does not.

@@ -13,7 +13,7 @@ extension Origin {
   ///
   /// - Throws: ``ConnectError`` with `invalid_argument`, whose message has the text and what is wrong with it
   ///   (without user name and password, should there be such).
-  static func parse(host text: String) throws(ConnectError) -> (origin: Origin, pathPrefix: String) {
+  package static func parse(host text: String) throws(ConnectError) -> (origin: Origin, pathPrefix: String) {
     guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
       throw self.error(text, "has a control character")
     }

@@ -1,22 +1,33 @@
+public import Connect
+
 /// A secret that a call shows to the server, and how long it is good for.
 ///
 /// The secret appears in no description, so not in logs, test failures or dumps either.
 public struct AccessToken: Sendable {
-  /// The secret itself.
+  /// The secret itself. Empty for one that consists of ``headers`` alone.
   public let value: String
+  /// Headers that carry secrets besides the token's own header.
+  public let headers: Headers
   /// How long the token is accepted, from when it was handed over: OAuth's `expires_in`. Nil if only the server's
   /// refusal ends that.
   public let lifetime: Duration?
 
-  public init(_ value: String, expiresIn lifetime: Duration? = nil) {
+  /// - Parameter headers: Sent as they are, besides the value in the header of ``Credentials/Configuration/header``.
+  public init(_ value: String, headers: Headers = Headers(), expiresIn lifetime: Duration? = nil) {
     self.value = value
+    self.headers = headers
     self.lifetime = lifetime
+  }
+
+  /// Credentials in headers of any names, and in no other.
+  public init(headers: Headers, expiresIn lifetime: Duration? = nil) {
+    self.init("", headers: headers, expiresIn: lifetime)
   }
 }
 
 extension AccessToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   public var description: String {
-    "AccessToken(redacted" + (self.lifetime.map { ", expires in \($0))" } ?? ")")
+    "AccessToken(redacted" + (self.lifetime.map { ", expires in \($0.clamped))" } ?? ")")
   }
 
   public var debugDescription: String { self.description }

@@ -1,3 +1,5 @@
+public import Connect
+
 extension Credentials {
   public struct Configuration: Sendable {
     /// The header that carries the token.
@@ -16,6 +18,18 @@ extension Credentials {
     /// How long the headers of a stream may be held back to see whether the server refuses the token right behind them,
     /// which is the case in which the stream can be started again.
     public var streamHeaderDelay: Duration
+    /// Whether an error means that the token was refused: then it is not used any more, and the call makes one more
+    /// attempt with another. By default an error with the code `unauthenticated`.
+    public var isRefusal: @Sendable (ConnectError) -> Bool
+    /// Which methods' calls show credentials: by default all of a client. To leave out those that log in.
+    public var methods: @Sendable (MethodInfo) -> Bool
+    /// How long a refresh may take before it is suspected to wait for itself: for a call of the provider that inherits
+    /// nothing of its task, and so waits for the token like any other call.
+    ///
+    /// Calls that were made since the refresh has begun then fail with `unauthenticated`, and so do further ones until it
+    /// ends, each with what to do in its message; but not calls of methods that are known not to be the provider's, since
+    /// one of their calls has started this refresh, or has waited for an earlier one.
+    public var stallTimeout: Duration
 
     public init(
       header: String = "authorization",
@@ -24,7 +38,10 @@ extension Credentials {
       refreshTimeout: Duration = .seconds(30),
       window: RefreshWindow = .defaults,
       allowsCleartext: Bool = false,
-      streamHeaderDelay: Duration = .milliseconds(50)
+      streamHeaderDelay: Duration = .milliseconds(50),
+      isRefusal: @escaping @Sendable (ConnectError) -> Bool = { $0.code == .unauthenticated },
+      methods: @escaping @Sendable (MethodInfo) -> Bool = { _ in true },
+      stallTimeout: Duration = .seconds(10)
     ) {
       self.header = header
       self.scheme = scheme
@@ -33,9 +50,13 @@ extension Credentials {
       self.window = window
       self.allowsCleartext = allowsCleartext
       self.streamHeaderDelay = streamHeaderDelay
+      self.isRefusal = isRefusal
+      self.methods = methods
+      self.stallTimeout = stallTimeout
     }
 
-    /// `authorization: Bearer …`, 60 s ahead, 30 s for a refresh, the default window, TLS only, 50 ms.
+    /// `authorization: Bearer …`, 60 s ahead, 30 s for a refresh, the default window, TLS only, 50 ms, `unauthenticated`,
+    /// all methods, 10 s.
     public static var defaults: Configuration { Configuration() }
   }
 
@@ -46,7 +67,7 @@ extension Credentials {
   public struct RefreshWindow: Sendable, Hashable {
     /// The length of the time that counts, up to now.
     public var interval: Duration
-    /// How many refreshes may start in that time.
+    /// How many refreshes may start in that time; at least 1.
     public var maximumRefreshes: Int
 
     public init(interval: Duration = .seconds(30), maximumRefreshes: Int = 5) {

@@ -1,4 +1,5 @@
-internal import Connect
+public import Connect
+public import NIOCore
 internal import Synchronization
 
 /// Which credentials are being fetched where a call is made.
@@ -23,7 +24,11 @@ private enum RefreshedCredentials: CallContextKey {
 ///
 /// However many calls need a new token at the same time, one refresh runs, in a task of its own that no call cancels.
 /// Calls wait for it no longer than their deadline and cancellation allow. Calls that the provider makes, also with a client
-/// whose calls these credentials are for, go without them; so do those of tasks that it starts with `Task { … }`.
+/// whose calls these credentials are for, go without them; so do those of tasks that it starts with `Task { … }`. Where a
+/// call inherits nothing of the provider's task, it needs ``CredentialsRefresh/options``, or to be of a method that
+/// ``Configuration/methods`` leaves out.
+///
+/// When the user changes, say so: ``invalidate()``, and ``update(_:)`` if the new token is there already.
 public final class Credentials: Sendable {
   /// Fetches a token.
   ///
@@ -31,43 +36,80 @@ public final class Credentials: Sendable {
   /// `unauthenticated` and itself as the cause.
   public typealias Provider = @Sendable (CredentialsRefresh) async throws -> AccessToken
 
+  /// Makes the headers that show a token to the server with one request, for example a signature of it.
+  ///
+  /// The request is as it is at the interceptor; `message` is what a unary call sends, encoded but not compressed, and
+  /// nil for streams. What it throws is the call's error, as with ``Provider``. It must not block, since it may begin on the
+  /// call's executor. Its task is cancelled when the attempt ends. Calls that it makes go without these credentials.
+  public typealias Signer = @Sendable (HTTPRequest<ByteBuffer?>, AccessToken) async throws -> Headers
+
   public let configuration: Configuration
-  /// In lower case.
-  let headerName: String
+  let signer: Signer?
   private let hosts: HostList
   private let provider: Provider
   private let clock: any Clock<Duration>
   private let time: ElapsedTime
   private let state: Mutex<CredentialsState>
+  /// What watches a refresh that may wait for itself.
+  private let stallTimer = Mutex<Task<Void, Never>?>(nil)
 
   /// - Parameters:
   ///   - hosts: Where the token may go: names or addresses as in the client's `host`, without the port; `*.example.com`
   ///     for all names below; the path of a Unix domain socket. Calls to other hosts go without.
   ///   - token: One to begin with.
   ///   - clock: The time for expiry and limits.
+  ///   - signer: Makes the headers of each request from the token. Nil for the token itself, in
+  ///     ``Configuration/header`` and ``AccessToken/headers``.
   ///   - provider: Fetches a token.
   public init(
     for hosts: [String],
     token: AccessToken? = nil,
     configuration: Configuration = .defaults,
     clock: any Clock<Duration> = ContinuousClock(),
+    signer: Signer? = nil,
     provider: @escaping Provider
   ) {
-    self.headerName = configuration.header.lowercased()
     self.hosts = HostList(hosts)
     self.configuration = configuration
+    self.signer = signer
     self.provider = provider
     self.clock = clock
     self.time = ElapsedTime(on: clock)
     self.state = Mutex(CredentialsState(configuration, token: token, now: self.time.now))
   }
 
+  // MARK: Changes of the user
+
+  /// Forgets the token and whose it was, for example when a user logs out: the next call waits for a new one from the
+  /// provider.
+  ///
+  /// Calls that wait for a token are the former user's: they fail with `unauthenticated`. What a refresh under way brings
+  /// is ignored. A call that has shown the former token makes no other attempt with another.
+  public func invalidate() {
+    self.tell(self.state.withLock { $0.invalidate() })
+  }
+
+  /// Replaces the token, for example by one that a login has brought; calls that wait for one go on with it. What a
+  /// refresh under way brings is ignored.
+  ///
+  /// If it is another user's, call ``invalidate()`` first, so that no call of the former user goes on with it.
+  public func update(_ token: AccessToken) {
+    let now = self.time.now
+    self.tell(self.state.withLock { $0.update(token, now: now) })
+  }
+
   // MARK: For the interceptor
 
-  /// The request with a note that the token's header is a secret.
-  func marked<Message>(_ request: HTTPRequest<Message>) -> HTTPRequest<Message> {
+  /// Whether calls to a host, named as in a request, show the token.
+  func includes(host: String) -> Bool { self.hosts.contains(host) }
+
+  /// The hosts, for people.
+  var hostNames: String { self.hosts.description }
+
+  /// The request with a note that some of its headers are secrets.
+  func marked<Message>(_ request: HTTPRequest<Message>, _ names: [String]) -> HTTPRequest<Message> {
     var request = request
-    request.context[SensitiveHeaders.self].insert(self.headerName)
+    request.context[SensitiveHeaders.self].formUnion(names)
     return request
   }
 
@@ -98,17 +140,22 @@ public final class Credentials: Sendable {
 
   /// Calls back once with the token, or with the error of the refresh that was to bring it.
   ///
+  /// - Parameter method: The path of the call's method.
   /// - Returns: For ``leave(_:)``, if that comes later.
   func take(
+    for method: String,
     _ completion: @escaping @Sendable (Result<CredentialsLease, ConnectError>) -> Void
   ) -> CredentialsState.Wait? {
     let now = self.time.now
-    switch self.state.withLock({ $0.take(now: now, waiter: completion) }) {
+    switch self.state.withLock({ $0.take(now: now, for: method, waiter: completion) }) {
     case .use(let lease, let refresh):
       if let refresh { self.start(refresh) }
       completion(.success(lease))
     case .wait(let wait, let refresh):
       if let refresh { self.start(refresh) }
+      return wait
+    case .waitWatching(let wait, let refresh, let time):
+      self.watch(refresh, for: time)
       return wait
     case .fail(let error):
       completion(.failure(error))
@@ -134,9 +181,27 @@ public final class Credentials: Sendable {
   /// Runs `work` after a time on the clock, in a task that can be cancelled.
   func afterDelay(_ delay: Duration, _ work: @escaping @Sendable () -> Void) -> Task<Void, Never> {
     Task { [clock] in
-      do { try await clock.sleep(for: delay) } catch { return }
+      do { try await clock.sleep(for: delay.clamped) } catch { return }
       work()
     }
+  }
+
+  /// The context, so that calls which are made for these credentials do not wait for the token.
+  func context(within context: CallContext) -> CallContext {
+    var context = context
+    context[RefreshedCredentials.self].insert(ObjectIdentifier(self))
+    return context
+  }
+
+  /// The error of a call for which a user's function has thrown `error`.
+  static func failure(_ error: any Error) -> ConnectError {
+    guard error is CancellationError else { return ConnectError(error, code: .unauthenticated) }
+    // Not `canceled`: the calls that wait were not cancelled.
+    return ConnectError(
+      code: .unauthenticated,
+      message: "the refresh of the credentials was cancelled",
+      exception: error
+    )
   }
 
   // MARK: Refreshing
@@ -156,43 +221,51 @@ public final class Credentials: Sendable {
   }
 
   private func fetch(_ refresh: CredentialsState.Refresh) async -> Result<AccessToken, ConnectError> {
+    let context = self.context(within: CallContext())
+    let request = CredentialsRefresh(
+      reason: refresh.reason,
+      previous: refresh.previous,
+      options: CallOptions(context: context)
+    )
     do {
       return .success(
-        try await CallContext.$current.withValue(self.contextOfProvider) {
-          try await self.provider(CredentialsRefresh(reason: refresh.reason, previous: refresh.previous))
-        }
-      )
-    } catch is CancellationError {
-      // Not `canceled`: the calls that wait were not cancelled.
-      return .failure(
-        ConnectError(
-          code: .unauthenticated,
-          message: "the refresh of the credentials was cancelled",
-          exception: CancellationError()
-        )
+        try await CallContext.$current.withValue(context) { try await self.provider(request) }
       )
     } catch {
-      return .failure(ConnectError(error, code: .unauthenticated))
+      return .failure(Self.failure(error))
     }
-  }
-
-  /// So that the provider's own calls do not wait for the token that it is fetching.
-  private var contextOfProvider: CallContext {
-    var context = CallContext()
-    context[RefreshedCredentials.self] = [ObjectIdentifier(self)]
-    return context
   }
 
   private func finish(_ refresh: CredentialsState.Refresh, _ result: Result<AccessToken, ConnectError>) {
     let now = self.time.now
     guard let outcome = self.state.withLock({ $0.finish(refresh.id, result, now: now) }) else { return }
+    self.tell(outcome)
+  }
+
+  /// Tells those who have waited for the refresh that was under way, if any was.
+  private func tell(_ outcome: CredentialsState.Outcome) {
+    self.stallTimer.withLock { $0.take() }?.cancel()
     for waiter in outcome.waiters { waiter(outcome.result) }
+  }
+
+  private func watch(_ refresh: UInt64, for time: Duration) {
+    let timer = self.afterDelay(time) {
+      guard let outcome = self.state.withLock({ $0.stall(refresh) }) else { return }
+      for waiter in outcome.waiters { waiter(outcome.result) }
+    }
+    let earlier = self.stallTimer.withLock { stallTimer in
+      defer { stallTimer = timer }
+      return stallTimer
+    }
+    earlier?.cancel()
+    // It may have ended in between.
+    if !self.state.withLock({ $0.isRunning(refresh) }) { timer.cancel() }
   }
 
   private var timeoutError: ConnectError {
     ConnectError(
       code: .deadlineExceeded,
-      message: "the credentials were not refreshed within \(self.configuration.refreshTimeout)"
+      message: "the credentials were not refreshed within \(self.configuration.refreshTimeout.clamped)"
     )
   }
 }

@@ -1,14 +1,15 @@
 public import Connect
 internal import NIOCore
 
-/// Shows a token to the server with each call, and makes one more attempt with a new token if the server answers
-/// `unauthenticated`. For unary calls and streams.
+/// Shows a token to the server with each call, and makes one more attempt with a new token if the server refuses it.
+/// For unary calls and streams.
 ///
 /// A call that has the header already, or ``WithoutCredentials``, passes as it is. The interceptor has to stand inside
 /// of those that change where a request goes.
 public final class CredentialsInterceptor: Interceptor {
   private let credentials: Credentials
   private let shown = ShownCredentials()
+  private var method: MethodInfo?
   /// For a refresh.
   private var wait: CredentialsState.Wait?
   /// A stream's headers that wait for what comes behind.
@@ -23,13 +24,22 @@ public final class CredentialsInterceptor: Interceptor {
     self.stopWaiting()
   }
 
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
+    self.method = method
+    return CallFunction()
+  }
+
   // MARK: Unary calls
 
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
-      requestFunction: { request, proceed in self.attach(to: request, proceed) },
+      requestFunction: { request, proceed in self.attach(to: request, request.message, proceed) },
       responseFunction: { response, proceed in
-        if response.code == .unauthenticated, self.mayRetry() { proceed.retry() } else { proceed(response) }
+        if let error = response.error, self.mayRetry(after: error) {
+          proceed.retry()
+        } else {
+          proceed(response)
+        }
       }
     )
   }
@@ -38,12 +48,12 @@ public final class CredentialsInterceptor: Interceptor {
 
   public func streamFunction() -> StreamFunction {
     StreamFunction(
-      requestFunction: { request, proceed in self.attach(to: request, proceed) },
+      requestFunction: { request, proceed in self.attach(to: request, nil, proceed) },
       streamResultFunction: { result, proceed in
         switch result {
         case .headers:
           self.hold(result, proceed)
-        case .complete(.unauthenticated, _, _) where self.mayRetry():
+        case .complete(_, let error?, _) where self.mayRetry(after: error):
           let headers = self.takeHeldHeaders()
           proceed.retry()
           // Where the retry is refused, the error waits behind them; else nobody listens any more.
@@ -59,7 +69,7 @@ public final class CredentialsInterceptor: Interceptor {
   /// Holds headers back for a while: once they have gone out, a stream cannot be started again.
   private func hold(_ headers: StreamResult<ByteBuffer>, _ proceed: StreamFunction.ResultProceed) {
     let delay = self.credentials.configuration.streamHeaderDelay
-    guard self.shown.shown > 0, !self.shown.hasRetried, delay > .zero else { return proceed(headers) }
+    guard self.shown.generation > 0, !self.shown.hasRetried, delay > .zero else { return proceed(headers) }
     let held = DelayedHeaders { proceed(headers) }
     self.heldHeaders = (held, self.credentials.afterDelay(delay) { held.pass() })
   }
@@ -74,43 +84,69 @@ public final class CredentialsInterceptor: Interceptor {
 
   private func attach<Message, Response>(
     to request: HTTPRequest<Message>,
+    _ message: ByteBuffer?,
     _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   ) {
     self.stopWaiting()
-    let header = self.credentials.configuration.header
-    let given = request.headers.first(header)
-    let attempt = self.shown.begin(headerValue: given)
+    let credentials = self.credentials
+    let (attempt, shownNames) = self.shown.begin(request.headers)
+    guard shownNames.isEmpty else { return self.pass(request, shownNames, proceed) }
     do {
-      guard try self.credentials.apply(to: request) else {
-        return proceed(.success(given == nil ? request : self.credentials.marked(request)))
+      guard self.method.map(credentials.configuration.methods) ?? true, try credentials.apply(to: request)
+      else {
+        let header = credentials.configuration.header
+        return self.pass(request, request.headers.contains(header) ? [header.lowercased()] : [], proceed)
       }
     } catch {
       return proceed(.failure(error))
     }
-    let show: @Sendable (CredentialsLease) -> HTTPRequest<Message> = { [shown, credentials] lease in
-      shown.show(lease, in: attempt)
-      var request = credentials.marked(request)
-      // It has none: such a request passes as it is.
-      request.headers.add(name: header, value: lease.headerValue)
-      return request
+    let presentation = Presentation(credentials, self.shown, attempt, message)
+    if let lease = credentials.take() {
+      presentation.show(lease, with: request, proceed)
+    } else {
+      self.wait = credentials.take(for: request.url.path) { result in
+        switch result {
+        case .success(let lease): presentation.show(lease, with: request, proceed)
+        case .failure(let error): proceed(.failure(error))
+        }
+      }
     }
-    if let lease = self.credentials.take() {
-      proceed(.success(show(lease)))
-    } else if let wait = self.credentials.take({ proceed($0.map(show)) }) {
-      self.wait = wait
-    }
+  }
+
+  /// Passes a request on as it is.
+  ///
+  /// - Parameter names: Of its headers that carry credentials.
+  private func pass<Message, Response>(
+    _ request: HTTPRequest<Message>,
+    _ names: [String],
+    _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
+  ) {
+    proceed(.success(names.isEmpty ? request : self.credentials.marked(request, names)))
   }
 
   private func stopWaiting() {
     if let wait = self.wait { self.credentials.leave(wait) }
     self.wait = nil
+    self.shown.cancelSigning()
   }
 
   /// Whether the server has refused the token of this attempt, and another attempt would show another one.
-  private func mayRetry() -> Bool {
-    let generation = self.shown.shown
-    guard generation > 0, !self.shown.hasRetried, self.credentials.refuse(generation) else { return false }
+  private func mayRetry(after error: ConnectError) -> Bool {
+    let generation = self.shown.generation
+    guard generation > 0, !self.shown.hasRetried, self.credentials.configuration.isRefusal(error),
+      self.credentials.refuse(generation)
+    else { return false }
     self.shown.hasRetried = true
     return true
+  }
+}
+
+extension CredentialsInterceptor: ConfigurationChecking {
+  package func problem(in config: ProtocolClientConfig) -> String? {
+    guard let origin = try? Origin.parse(host: config.host).origin,
+      !self.credentials.includes(host: origin.host)
+    else { return nil }
+    return "the credentials for \(self.credentials.hostNames) do not go to \(origin), the client's host: "
+      + "its calls go without them"
   }
 }

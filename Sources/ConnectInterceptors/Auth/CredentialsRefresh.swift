@@ -9,13 +9,22 @@ public struct CredentialsRefresh: Sendable {
     /// The one there is will soon expire, and calls go on using it.
     case expiresSoon
     case expired
-    /// The server answered a call with `unauthenticated`.
+    /// The server refused it.
     case refused
+    /// ``Credentials/invalidate()`` was called.
+    case invalidated
   }
 
   public let reason: Reason
-  /// The token that the new one is to replace, for providers that need it.
+  /// The token that the new one is to replace, for providers that need it. Nil after ``Credentials/invalidate()``.
   public let previous: AccessToken?
+  /// Options for the provider's own calls where they inherit nothing of its task: in a detached task, in a callback, on a
+  /// queue. With these they go without the credentials that are being fetched. Other calls of the provider need no options.
+  ///
+  /// ```swift
+  /// login.getToken(request, options: refresh.options) { response in … }
+  /// ```
+  public let options: CallOptions
 }
 
 /// Set in ``Connect/CallOptions/context``, lets a call go without credentials: a login, a health check.

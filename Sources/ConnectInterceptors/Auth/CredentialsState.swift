@@ -10,7 +10,6 @@ struct CredentialsState {
   typealias Wait = UInt64
 
   struct Held {
-    let token: AccessToken
     let lease: CredentialsLease
     let expiry: Duration?
     /// From when on a new token is fetched while calls use this one.
@@ -28,130 +27,227 @@ struct CredentialsState {
     case use(CredentialsLease, starting: Refresh?)
     /// The waiter was taken and will be called.
     case wait(Wait, starting: Refresh?)
+    /// The same; and the refresh with this number is to be watched from now on, for so long.
+    case waitWatching(Wait, UInt64, for: Duration)
     case fail(ConnectError)
   }
 
+  /// Those who waited, and what they are to be told.
+  typealias Outcome = (waiters: [Waiter], result: Result<CredentialsLease, ConnectError>)
+
+  private struct Running {
+    let id: UInt64
+    let start: Duration
+    /// Of the call that has started it; nil if that did not wait.
+    let method: String?
+    var isWatched = false
+  }
+
+  private struct Waiting {
+    let method: String
+    /// Whether it may be a call of the provider that waits for itself.
+    let isSuspect: Bool
+    let waiter: Waiter
+  }
+
+  /// How many methods are known not to be the provider's.
+  private static let maximumMethods = 1024
+
   private let configuration: Credentials.Configuration
   private var held: Held?
-  private var running: Refresh?
-  private var waiters: [Wait: Waiter] = [:]
+  private var running: Running?
+  private var waiting: [Wait: Waiting] = [:]
   private var waitCount: UInt64 = 0
   /// The last token, and why it is not held any more.
-  private var lost: (token: AccessToken, reason: CredentialsRefresh.Reason)?
+  private var lost: (token: AccessToken?, reason: CredentialsRefresh.Reason)?
   /// When refreshes were started, as far as they still count.
   private var starts: Deque<Duration> = []
   private var tokenCount: UInt64 = 0
   private var refreshCount: UInt64 = 0
+  /// Tokens with a lower number are those of another user.
+  private var firstGeneration: UInt64 = 0
+  /// Methods that have waited for a refresh that went well.
+  private var ordinaryMethods: Set<String> = []
 
   init(_ configuration: Credentials.Configuration, token: AccessToken?, now: Duration) {
     self.configuration = configuration
     if let token { self.hold(token, now: now) }
   }
 
+  // MARK: Calls
+
   /// A call wants a token, and does not wait.
   mutating func take(now: Duration) -> (lease: CredentialsLease, starting: Refresh?)? {
     guard let held = self.held else { return nil }
     if let expiry = held.expiry, now >= expiry {
       self.held = nil
-      self.lost = (held.token, .expired)
+      self.lost = (held.lease.token, .expired)
       return nil
     }
     guard let refreshTime = held.refreshTime, now >= refreshTime, self.running == nil, self.hasRoom(now: now)
     else {
       return (held.lease, nil)
     }
-    return (held.lease, self.start(.expiresSoon, previous: held.token, now: now))
+    return (held.lease, self.start(.expiresSoon, previous: held.lease.token, for: nil, now: now))
   }
 
-  /// A call wants a token, and waits for it if it must.
-  mutating func take(now: Duration, waiter: @escaping Waiter) -> Answer {
+  /// A call of a method wants a token, and waits for it if it must.
+  mutating func take(now: Duration, for method: String, waiter: @escaping Waiter) -> Answer {
     if let (lease, refresh) = self.take(now: now) { return .use(lease, starting: refresh) }
-    if self.running != nil { return .wait(self.add(waiter), starting: nil) }
+    if let running = self.running { return self.join(running, now: now, for: method, waiter) }
     guard self.hasRoom(now: now) else { return .fail(self.configuration.window.error) }
-    let refresh = self.start(self.lost?.reason ?? .missing, previous: self.lost?.token, now: now)
-    return .wait(self.add(waiter), starting: refresh)
+    let refresh = self.start(self.lost?.reason ?? .missing, previous: self.lost?.token, for: method, now: now)
+    return .wait(self.add(Waiting(method: method, isSuspect: false, waiter: waiter)), starting: refresh)
   }
 
-  private mutating func add(_ waiter: @escaping Waiter) -> Wait {
+  private mutating func join(
+    _ running: Running,
+    now: Duration,
+    for method: String,
+    _ waiter: @escaping Waiter
+  ) -> Answer {
+    let isSuspect = running.method != method && !self.ordinaryMethods.contains(method)
+    let waiting = Waiting(method: method, isSuspect: isSuspect, waiter: waiter)
+    guard isSuspect else { return .wait(self.add(waiting), starting: nil) }
+    let remaining = running.start + self.configuration.stallTimeout.clamped - now
+    guard remaining > .zero else { return .fail(self.stallError) }
+    let wait = self.add(waiting)
+    guard !running.isWatched else { return .wait(wait, starting: nil) }
+    self.running?.isWatched = true
+    return .waitWatching(wait, running.id, for: remaining)
+  }
+
+  private mutating func add(_ waiting: Waiting) -> Wait {
     self.waitCount += 1
-    self.waiters[self.waitCount] = waiter
+    self.waiting[self.waitCount] = waiting
     return self.waitCount
   }
 
   /// A call does not wait any more.
   mutating func leave(_ wait: Wait) -> Waiter? {
-    self.waiters.removeValue(forKey: wait)
+    self.waiting.removeValue(forKey: wait)?.waiter
   }
 
   /// The server did not accept a token.
   ///
-  /// - Returns: Whether another attempt would show another token. Not if too many were fetched: then the token is kept,
-  ///   since one method that refuses every token must not deprive all others of theirs.
+  /// - Returns: Whether another attempt would show another token of the same user. Not if too many were fetched: then the
+  ///   token is kept, since one method that refuses every token must not deprive all others of theirs.
   mutating func refuse(_ generation: UInt64, now: Duration) -> Bool {
+    guard generation >= self.firstGeneration else { return false }
     guard let held = self.held, held.lease.generation == generation else { return true }
     guard self.running != nil || self.hasRoom(now: now) else { return false }
     self.held = nil
-    self.lost = (held.token, .refused)
+    self.lost = (held.lease.token, .refused)
     return true
   }
 
+  // MARK: Refreshes
+
+  /// Whether a refresh has not ended.
+  func isRunning(_ id: UInt64) -> Bool { self.running?.id == id }
+
   /// A refresh has ended. Those who waited for it are to be told.
-  mutating func finish(
-    _ id: UInt64,
-    _ result: Result<AccessToken, ConnectError>,
-    now: Duration
-  ) -> (waiters: [Waiter], result: Result<CredentialsLease, ConnectError>)? {
-    guard self.running?.id == id else { return nil }
+  mutating func finish(_ id: UInt64, _ result: Result<AccessToken, ConnectError>, now: Duration) -> Outcome? {
+    guard let running = self.running, running.id == id else { return nil }
     self.running = nil
-    // In the order in which they came.
-    let waiters = self.waiters.sorted { $0.key < $1.key }.map(\.value)
-    self.waiters = [:]
     switch result {
     case .success(let token):
-      return (waiters, .success(self.hold(token, now: now)))
+      if let method = running.method { self.addOrdinary(method) }
+      for waiting in self.waiting.values { self.addOrdinary(waiting.method) }
+      return (self.takeWaiters(), .success(self.hold(token, now: now)))
     case .failure(let error):
       if let expiry = self.held?.expiry {
         // Once more at half of what is left, but not at once with every call.
         self.held?.refreshTime = now + max((expiry - now) / 2, .seconds(1))
       }
-      return (waiters, .failure(error))
+      return (self.takeWaiters(), .failure(error))
     }
   }
 
-  @discardableResult
-  private mutating func hold(_ token: AccessToken, now: Duration) -> CredentialsLease {
-    self.tokenCount += 1
-    let headerValue = self.configuration.scheme.map { "\($0) \(token.value)" } ?? token.value
-    let lease = CredentialsLease(generation: self.tokenCount, headerValue: headerValue)
-    self.held = Held(
-      token: token,
-      lease: lease,
-      expiry: token.lifetime.map { now + $0 },
-      // A token that lives shorter than the margin would otherwise be fetched again with every call.
-      refreshTime: token.lifetime.map { now + $0 - min(self.configuration.refreshAhead, $0 / 2) }
-    )
-    self.lost = nil
-    return lease
+  private mutating func addOrdinary(_ method: String) {
+    if self.ordinaryMethods.count < Self.maximumMethods { self.ordinaryMethods.insert(method) }
+  }
+
+  /// A refresh takes so long that it may wait for calls that wait for it.
+  mutating func stall(_ id: UInt64) -> Outcome? {
+    guard self.isRunning(id) else { return nil }
+    return (self.takeWaiters { $0.isSuspect }, .failure(self.stallError))
+  }
+
+  /// In the order in which they came.
+  private mutating func takeWaiters(where isWanted: (Waiting) -> Bool = { _ in true }) -> [Waiter] {
+    let waiters = self.waiting.filter { isWanted($0.value) }.sorted { $0.key < $1.key }
+    for waiter in waiters { self.waiting[waiter.key] = nil }
+    return waiters.map(\.value.waiter)
   }
 
   private mutating func start(
     _ reason: CredentialsRefresh.Reason,
     previous: AccessToken?,
+    for method: String?,
     now: Duration
   ) -> Refresh {
     self.refreshCount += 1
-    let refresh = Refresh(id: self.refreshCount, reason: reason, previous: previous)
-    self.running = refresh
+    self.running = Running(id: self.refreshCount, start: now, method: method)
     self.starts.append(now)
-    return refresh
+    return Refresh(id: self.refreshCount, reason: reason, previous: previous)
   }
 
   /// Whether the window has room for another refresh.
   private mutating func hasRoom(now: Duration) -> Bool {
-    while let first = self.starts.first, now - first >= self.configuration.window.interval {
-      self.starts.removeFirst()
-    }
-    return self.starts.count < self.configuration.window.maximumRefreshes
+    let window = self.configuration.window
+    while let first = self.starts.first, now - first >= window.interval { self.starts.removeFirst() }
+    return self.starts.count < max(window.maximumRefreshes, 1)
+  }
+
+  // MARK: Changes from outside
+
+  /// The user is another one, or nobody. What is known, and what a refresh under way will bring, is the former user's.
+  ///
+  /// - Returns: Those who wait are to be told: they are calls of the former user.
+  mutating func invalidate() -> Outcome {
+    self.held = nil
+    self.lost = (nil, .invalidated)
+    self.running = nil
+    self.firstGeneration = self.tokenCount + 1
+    let error = ConnectError(
+      code: .unauthenticated,
+      message: "the credentials were invalidated while the call waited for them"
+    )
+    return (self.takeWaiters(), .failure(error))
+  }
+
+  /// There is another token. What a refresh under way will bring is of no interest any more.
+  mutating func update(_ token: AccessToken, now: Duration) -> Outcome {
+    self.running = nil
+    return (self.takeWaiters(), .success(self.hold(token, now: now)))
+  }
+
+  @discardableResult
+  private mutating func hold(_ token: AccessToken, now: Duration) -> CredentialsLease {
+    self.tokenCount += 1
+    let lease = CredentialsLease(token, generation: self.tokenCount, self.configuration)
+    let lifetime = token.lifetime?.clamped
+    self.held = Held(
+      lease: lease,
+      expiry: lifetime.map { now + $0 },
+      // A token that lives shorter than the margin would otherwise be fetched again with every call.
+      refreshTime: lifetime.map { now + $0 - min(self.configuration.refreshAhead.clamped, $0 / 2) }
+    )
+    self.lost = nil
+    return lease
+  }
+
+  // MARK: Errors
+
+  private var stallError: ConnectError {
+    ConnectError(
+      code: .unauthenticated,
+      message:
+        "the call waits for credentials that have been refreshed for \(self.configuration.stallTimeout.clamped). "
+        + "If it is the provider's own call, made in a detached task or a callback, make it with the refresh's options, "
+        + "or leave its method out of the credentials' configuration"
+    )
   }
 }
 
@@ -160,7 +256,8 @@ extension Credentials.RefreshWindow {
   fileprivate var error: ConnectError {
     ConnectError(
       code: .unauthenticated,
-      message: "no credentials: they were refreshed \(self.maximumRefreshes) times within \(self.interval), "
+      message:
+        "no credentials: they were refreshed \(self.maximumRefreshes) times within \(self.interval.clamped), "
         + "which is the limit"
     )
   }

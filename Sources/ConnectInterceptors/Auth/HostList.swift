@@ -4,6 +4,12 @@ struct HostList: Sendable {
   /// Each begins with a dot.
   private var suffixes: [String] = []
 
+  /// All of them, for people.
+  var description: String {
+    let hosts = self.names + self.suffixes.map { "*\($0)" }
+    return hosts.isEmpty ? "no host" : hosts.joined(separator: ", ")
+  }
+
   /// - Parameter hosts: Names, addresses, paths of sockets, and `*.example.com` for all names below.
   init(_ hosts: [String]) {
     for host in hosts {

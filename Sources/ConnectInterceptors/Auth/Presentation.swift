@@ -1,0 +1,62 @@
+internal import Connect
+internal import NIOCore
+
+/// How one attempt of a call shows the token that it is given, perhaps later and on any thread.
+struct Presentation: Sendable {
+  private let credentials: Credentials
+  private let shown: ShownCredentials
+  private let attempt: Int
+  /// What the request sends; nil for streams.
+  private let message: ByteBuffer?
+
+  init(
+    _ credentials: Credentials,
+    _ shown: ShownCredentials,
+    _ attempt: Int,
+    _ message: ByteBuffer?
+  ) {
+    self.credentials = credentials
+    self.shown = shown
+    self.attempt = attempt
+    self.message = message
+  }
+
+  /// Passes the request on with the headers that show the token.
+  func show<Message, Response>(
+    _ lease: CredentialsLease,
+    with request: HTTPRequest<Message>,
+    _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
+  ) {
+    guard let signer = self.credentials.signer else {
+      proceed(.success(self.adding(lease.headers, of: lease, to: request)))
+      return
+    }
+    let toSign = request.with(self.message)
+    let context = self.credentials.context(within: request.context)
+    let task = CallContext.$current.withValue(context) {
+      Task.immediate {
+        do {
+          let headers = try await signer(toSign, lease.token)
+          proceed(.success(self.adding(headers, of: lease, to: request)))
+        } catch {
+          proceed(.failure(Credentials.failure(error)))
+        }
+      }
+    }
+    self.shown.keep(task, of: self.attempt)
+  }
+
+  private func adding<Message>(
+    _ headers: Headers,
+    of lease: CredentialsLease,
+    to request: HTTPRequest<Message>
+  ) -> HTTPRequest<Message> {
+    let names = headers.map(\.name)
+    var request = self.credentials.marked(request, names)
+    // A caller that has set one of them shows credentials of its own.
+    guard !names.contains(where: { request.headers.contains($0) }) else { return request }
+    self.shown.show(headers, of: lease.generation, in: self.attempt)
+    request.headers.append(contentsOf: headers)
+    return request
+  }
+}
