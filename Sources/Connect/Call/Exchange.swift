@@ -266,7 +266,9 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
       self.resend(head)
       return
     }
-    self.decoder.fail(failure.error)
+    var error = failure.error
+    if error.code == .unavailable { error.isConnectionLost = true }
+    self.decoder.fail(error)
     self.endOnWire()
   }
 

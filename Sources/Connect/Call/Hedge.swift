@@ -57,12 +57,12 @@ final class Hedge: @unchecked Sendable {
   /// Replaces what was scheduled.
   private func scheduleNext(after delay: Duration) {
     let isInTime = self.call.remainingTime.map { delay < $0 } ?? true
-    guard self.written != nil, isInTime, self.call.hedgeCount + 1 < self.policy.maximumAttempts else {
+    guard self.written != nil, isInTime, self.call.hedgeCount + 1 < self.policy.attemptLimit else {
       self.startNoMore()
       return
     }
     self.timer?.cancel()
-    self.timer = self.call.executor.schedule(after: delay) { [call] in
+    self.timer = self.call.executor.schedule(after: delay.clamped) { [call] in
       self.timer = nil
       if !call.endIfDeadlineHasPassed() { self.startDue() }
     }

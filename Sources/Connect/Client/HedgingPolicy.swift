@@ -18,7 +18,7 @@
 public struct HedgingPolicy: Sendable {
   /// How many attempts a call makes at most, with the first one. Hedges do not count as retries
   /// (``ProtocolClientConfig/Retries/maximumRetries``); a call that an interceptor retries makes no more
-  /// hedges for that. Less than 2 means no hedging.
+  /// hedges for that. Less than 2 means no hedging; more than 5 count as 5, as in gRPC.
   public var maximumAttempts: Int
   /// The time between the starts of two attempts; zero to start all at once.
   public var delay: Duration
@@ -52,6 +52,9 @@ public struct HedgingPolicy: Sendable {
 
   /// No hedging.
   public static var disabled: HedgingPolicy { HedgingPolicy(maximumAttempts: 1, delay: .zero) }
+
+  /// ``maximumAttempts``, as far as it counts.
+  var attemptLimit: Int { min(self.maximumAttempts, 5) }
 
   /// Whether calls of `method` are hedged.
   func applies(to method: MethodInfo) -> Bool {

@@ -53,6 +53,13 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.isUnsent = newValue }
   }
 
+  /// Whether the transport has failed: there was no connection, or it was lost before the response had ended. The server
+  /// may have done what it was asked for, or not.
+  public var isConnectionLost: Bool {
+    get { self.storage.isConnectionLost }
+    set { self.unique.isConnectionLost = newValue }
+  }
+
   public init(
     code: Code,
     message: String? = nil,
@@ -84,6 +91,7 @@ public struct ConnectError: Swift.Error, Sendable {
     var metadata = Headers()
     var httpStatus: Int?
     var isUnsent = false
+    var isConnectionLost = false
 
     init(code: Code, message: String?, exception: (any Swift.Error)?) {
       self.code = code
@@ -97,6 +105,7 @@ public struct ConnectError: Swift.Error, Sendable {
       self.metadata = other.metadata
       self.httpStatus = other.httpStatus
       self.isUnsent = other.isUnsent
+      self.isConnectionLost = other.isConnectionLost
     }
   }
 }

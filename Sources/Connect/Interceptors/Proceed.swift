@@ -15,6 +15,9 @@ public struct Proceed<Verb: Sendable>: Sendable {
   /// comes of it. So it need not ask anybody what to do.
   public let isOver: Bool
 
+  /// The error of the attempt which a hook has given up last, to make another. To be read while the hook is called.
+  package var retryCause: ConnectError? { self.ticket.call?.retryCause }
+
   /// - Parameter isOver: What ``isOver`` says; hooks around other hooks pass on that of what they were given.
   public init(isOver: Bool = false, _ body: @escaping @Sendable (Verb) -> Void) {
     self.ticket = ProceedTicket(ClosureHookOwner(body))

@@ -135,6 +135,7 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
         self.window.resolve(id, with: given)
       }
     case .retry(let request, let delay):
+      if case .complete(_, let error, _) = given { self.call.retryCause = error }
       if !self.hasPassedOut, self.chain.retry(at: self.index, request, after: delay) { return }
       self.window.resolve(id, with: given)
     }

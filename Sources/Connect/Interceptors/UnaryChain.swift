@@ -293,6 +293,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     response.makeConsistent()
     guard case .retry(let delay) = decision else { return true }
     self.visit += 1
+    self.call.retryCause = given.error
     guard !self.restart(from: index, with: nil, after: delay) else { return false }
     // As with a hook that proceeds: it has said nothing about what is to pass on.
     response = given
@@ -332,6 +333,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
       response.makeConsistent()
       self.ascend(from: index - 1, response)
     case .retry(let request, let delay):
+      self.call.retryCause = (given ?? kept)?.error
       guard self.restart(from: index, with: request, after: delay) else {
         if let given = given ?? kept { self.ascend(from: index - 1, given) }
         return

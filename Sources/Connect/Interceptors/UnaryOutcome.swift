@@ -10,6 +10,7 @@ extension HTTPRequest: UnaryRequest {}
 /// What goes up through a chain: can be made from an error.
 protocol UnaryOutcome: Sendable {
   init(failure: ConnectError)
+  var error: ConnectError? { get }
   /// Makes code and error agree, whatever a hook has made of them: neither is lost.
   mutating func makeConsistent()
 }

@@ -10,7 +10,7 @@ internal import NIOCore
 ///
 /// The last error that it has seen is the call's outcome, marked so that ``RetryInterceptor`` does not try again. It
 /// sees the errors of attempts if it is inside of the interceptors that retry; in their place outside it fails the call
-/// with `resource_exhausted`.
+/// with `resource_exhausted`, and the last error as the cause.
 public final class MaximumRetriesInterceptor: Interceptor {
   private let maximum: Int
   private var attemptCount = 0
@@ -24,7 +24,8 @@ public final class MaximumRetriesInterceptor: Interceptor {
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        if let error = self.beginAttempt() { proceed(.failure(error)) } else { proceed(.success(request)) }
+        let error = self.beginAttempt(after: proceed.retryCause)
+        if let error { proceed(.failure(error)) } else { proceed(.success(request)) }
       },
       responseFunction: { response, proceed in
         self.lastError = response.error
@@ -37,7 +38,8 @@ public final class MaximumRetriesInterceptor: Interceptor {
   public func streamFunction() -> StreamFunction {
     StreamFunction(
       requestFunction: { request, proceed in
-        if let error = self.beginAttempt() { proceed(.failure(error)) } else { proceed(.success(request)) }
+        let error = self.beginAttempt(after: proceed.retryCause)
+        if let error { proceed(.failure(error)) } else { proceed(.success(request)) }
       },
       streamResultFunction: { result, proceed in
         if case .complete(_, let error, _) = result { self.lastError = error }
@@ -46,14 +48,15 @@ public final class MaximumRetriesInterceptor: Interceptor {
     )
   }
 
-  private func beginAttempt() -> ConnectError? {
+  private func beginAttempt(after cause: ConnectError?) -> ConnectError? {
     self.attemptCount += 1
     guard self.attemptCount - 1 > self.maximum else { return nil }
     let error =
       self.lastError
       ?? ConnectError(
         code: .resourceExhausted,
-        message: "the call was to be made again more often than \(self.maximum) times, which is the limit"
+        message: "the call was to be made again more often than \(self.maximum) times, which is the limit",
+        exception: cause
       )
     return error.forbiddingRetry()
   }

@@ -145,7 +145,7 @@ public final class RetryInterceptor: Interceptor {
       return delay
     case .atLeast(let delay):
       guard delay <= self.policy.longestServerDelay else { return nil }
-      return delay + self.nextBackoff()
+      return delay.clamped + self.nextBackoff()
     case nil:
       return self.nextBackoff()
     }
@@ -154,6 +154,16 @@ public final class RetryInterceptor: Interceptor {
   private func nextBackoff() -> Duration {
     self.backoffCount += 1
     return self.policy.backoff.delay(beforeRetry: self.backoffCount)
+  }
+}
+
+extension RetryInterceptor: ConfigurationChecking {
+  package func problem(in config: ProtocolClientConfig) -> String? {
+    let cap = max(config.retries.maximumRetries, 0)
+    guard self.policy.maximumAttempts > 0, self.policy.maximumAttempts - 1 > cap else { return nil }
+    return
+      "RetryPolicy.maximumAttempts is \(self.policy.maximumAttempts), but a call of this client makes no more than "
+      + "\(cap) retries: ProtocolClientConfig.Retries.maximumRetries"
   }
 }
 

@@ -18,7 +18,8 @@ public import Connect
 /// The call's deadline is kept: where the wait would pass it, the error is the call's outcome at once.
 public struct RetryPolicy: Sendable {
   /// How many attempts a call makes at most, the first one and those that other interceptors started included. The cap
-  /// of the client's configuration (`ProtocolClientConfig.Retries`) holds as well.
+  /// of the client's configuration (`ProtocolClientConfig.Retries`) holds as well; the client's log says so with its
+  /// first call where that is lower.
   public var maximumAttempts: Int
   public var backoff: Backoff
   /// The codes of errors after which another attempt may succeed.

@@ -30,11 +30,22 @@ final class MaximumRetriesInterceptorTests: XCTestCase {
   }
 
   func testOutsideItHasAnErrorOfItsOwn() async throws {
-    let server = self.server()
-    let client = server.client({ _ in MaximumRetriesInterceptor(1) }, Self.always())
-    let response = try await server.call(client)
-    XCTAssertEqual(response.code, .resourceExhausted)
-    XCTAssertEqual(server.attempts.count, 2)
+    let budget = RetryBudget(maximumTokens: 100)
+    let retrying: [InterceptorFactory] = [
+      Self.always(),
+      { _ in RetryInterceptor(policy: RetryPolicy(maximumAttempts: 10), budget: budget) },
+    ]
+    for retrying in retrying {
+      let server = self.server()
+      let client = server.client({ _ in MaximumRetriesInterceptor(1) }, retrying)
+      let response = try await server.call(client)
+      XCTAssertEqual(response.code, .resourceExhausted)
+      XCTAssertEqual((response.error?.exception as? ConnectError)?.message, "attempt 2")
+      XCTAssertEqual(server.attempts.count, 2)
+      let stream = try await server.stream(client)
+      XCTAssertEqual(stream.code, .resourceExhausted)
+      XCTAssertEqual((stream.error?.exception as? ConnectError)?.message, "attempt 4")
+    }
   }
 
   func testPerCall() async throws {

@@ -51,7 +51,9 @@ final class RetryReadmeTests: XCTestCase {
       }
       let config = ProtocolClientConfig(
         host: host,
-        interceptors: [{ _ in RequestInterceptor(adapters: [version], retriers: [conflicts]) }]
+        interceptors: [
+          { _ in RequestInterceptor(adapters: [version], retriers: [conflicts, ConnectionLostRetrier()]) }
+        ]
       )
       return config
     } _: { server, client in

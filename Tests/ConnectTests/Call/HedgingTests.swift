@@ -83,6 +83,18 @@ final class HedgingTests: XCTestCase {
     }
   }
 
+  /// As in gRPC, however many are wanted.
+  func testNeverMoreThanFiveAttempts() async {
+    for maximum in [5, 6, 5000, Int.max] {
+      let call = HedgedCall(HedgingPolicy(maximumAttempts: maximum, delay: .zero))
+      call.advance(by: .seconds(100))
+      XCTAssertEqual(call.attempts.count, 5)
+      call.attempt(5) { $0.reply("\"x\"") }
+      let response = await call.outcome()
+      XCTAssertEqual(response.message, "x")
+    }
+  }
+
   func testWithoutDelayAllStartAtOnce() async {
     let call = HedgedCall(HedgingPolicy(maximumAttempts: 3, delay: .zero))
     call.advance(by: .zero)

@@ -1,0 +1,34 @@
+public import Connect
+
+/// A ``RequestRetrier`` for calls that have lost their connection, or had none: they are made again if their method may
+/// be called twice.
+///
+/// ```swift
+/// config.interceptors = [{ _ in RequestInterceptor(retriers: [ConnectionLostRetrier()]) }]
+/// ```
+///
+/// Errors that a server has answered with are left to other retriers.
+public struct ConnectionLostRetrier: RequestRetrier {
+  /// How many attempts there may be beyond the first.
+  public var maximumRetries: Int
+  public var backoff: Backoff
+  /// Whether the calls of a method may be made twice.
+  public var methods: @Sendable (MethodInfo) -> Bool
+
+  /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
+  public init(
+    maximumRetries: Int = 2,
+    backoff: Backoff = Backoff(),
+    methods: @escaping @Sendable (MethodInfo) -> Bool = { $0.idempotencyLevel != .unknown }
+  ) {
+    self.maximumRetries = maximumRetries
+    self.backoff = backoff
+    self.methods = methods
+  }
+
+  public func retry(_ attempt: FailedAttempt) async -> RetryResult {
+    guard attempt.error.isConnectionLost, attempt.number <= self.maximumRetries, self.methods(attempt.method)
+    else { return .doNotRetry }
+    return .retryWithDelay(self.backoff.delay(beforeRetry: attempt.number))
+  }
+}
