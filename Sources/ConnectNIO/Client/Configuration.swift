@@ -51,7 +51,10 @@ extension NIOHTTPClient.Configuration {
     /// Connections to an origin that speaks HTTP/2. A second one is opened when the first has as many streams
     /// as the server allows. 4 by default.
     public var http2ConnectionsPerOrigin: Int
-    /// Calls that may wait for a connection; more fail with `resource_exhausted`. 100,000 by default.
+    /// Calls that may wait for a connection besides those for which one is being opened; more fail with
+    /// `resource_exhausted`. 100,000 by default; 0 lets none wait for others to end.
+    ///
+    /// A connection that is being opened is expected to take 100 calls, or one if the origin is known to speak HTTP/1.1.
     public var waitingCalls: Int
 
     public init(

@@ -5,9 +5,24 @@ extension ConnectionPool {
     /// Connections while the origin speaks HTTP/1.1, and while it speaks HTTP/2.
     var http1Connections: Int
     var http2Connections: Int
+    /// Calls that may wait besides those for which connections are being opened.
     var waitingCalls: Int
+    /// How many streams an HTTP/2 connection is expected to take until it has said so: what RFC 9113, section 6.5.2,
+    /// recommends as the least.
+    var expectedStreams = 100
     /// How long a connection without streams stays.
     var idleTimeout: Duration
+
+    /// How many calls may wait beside so many connections.
+    func maximumWaiting(_ version: HTTPConnectionInfo.Version?, opening: Int, open: Int) -> Int {
+      let expected: Int
+      switch version {
+      case .http1: expected = self.http1Connections - open
+      case .http2, nil: expected = opening > 0 || open < self.http2Connections ? self.expectedStreams : 0
+      }
+      let (sum, overflow) = self.waitingCalls.addingReportingOverflow(max(expected, 0))
+      return overflow ? .max : sum
+    }
   }
 
   enum Action {

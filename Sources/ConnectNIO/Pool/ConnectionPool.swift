@@ -93,11 +93,16 @@ struct ConnectionPool<Connection, Waiter> {
   /// Puts a call behind those that wait already.
   mutating func enqueue(_ waiter: Waiter) -> Enqueued {
     guard case .running = self.lifecycle else { return .shutDown }
-    guard self.waiting.count < self.limits.waitingCalls else { return .tooMany }
+    guard self.waiting.count < self.maximumWaiting else { return .tooMany }
     let ticket = self.waiting.append(waiter)
     var actions: [Action] = []
     self.openAsNeeded(&actions)
     return .waiting(ticket, actions)
+  }
+
+  /// How many calls may wait now: with those for which connections are being opened, or can be.
+  var maximumWaiting: Int {
+    self.limits.maximumWaiting(self.version, opening: self.openingCount, open: self.openCount)
   }
 
   /// The call does not wait any more.

@@ -14,7 +14,6 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
   let eventLoop: any EventLoop
   private let loopExecutor: EventLoopExecutor
   private let connector: Connector
-  private let waitingLimit: Int
   let maximumHeaderListSize: Int
   private let logger: Logger
 
@@ -35,7 +34,6 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
     self.eventLoop = executor.eventLoop
     self.loopExecutor = executor
     self.connector = connector
-    self.waitingLimit = configuration.limits.waitingCalls
     self.maximumHeaderListSize =
       switch connector.version.known(for: origin.scheme) {
       case .http1: configuration.http1.maxHeaderListSize
@@ -48,7 +46,7 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
         http1Connections: max(configuration.limits.http1ConnectionsPerOrigin, 1),
         http2Connections: max(configuration.limits.http2ConnectionsPerOrigin, 1),
         waitingCalls: max(configuration.limits.waitingCalls, 0),
-        idleTimeout: max(configuration.timeouts.idle, .zero)
+        idleTimeout: max(configuration.timeouts.idle.clamped, .zero)
       ),
       version: connector.version.known(for: origin.scheme)
     )
@@ -75,7 +73,7 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
     case .tooMany:
       let error = ConnectError(
         code: .resourceExhausted,
-        message: "\(self.waitingLimit) calls wait for a connection to \(self.origin) already: the limit"
+        message: "\(self.pool.waiting.count) calls wait for a connection to \(self.origin) already: the limit"
       )
       self.later { stream.fail(error) }
     case .shutDown:
@@ -135,7 +133,7 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
     self.eventLoop.execute {
       if self.isFinished { promise.succeed(()) } else { self.shutDownPromises.append(promise) }
       self.run(self.pool.shutDown())
-      _ = self.eventLoop.scheduleTask(in: TimeAmount(limit)) { [weak self] in
+      _ = self.eventLoop.scheduleTask(in: TimeAmount(limit.clamped)) { [weak self] in
         self?.forceShutDown()
       }
     }

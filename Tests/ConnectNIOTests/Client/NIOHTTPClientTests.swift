@@ -213,6 +213,29 @@ final class NIOHTTPClientTests: XCTestCase {
     await server.close()
   }
 
+  /// With no queue, calls run on the connections that there may be; one more fails at once.
+  func testCallsRunWithoutAQueue() async throws {
+    let server = try await RawServer { connection in
+      while let request = connection.takeRequest() {
+        if request.body != "held" { connection.respond(request.body) }
+      }
+    }
+    let limits = NIOHTTPClient.Configuration.Limits(http1ConnectionsPerOrigin: 2, waitingCalls: 0)
+    let client = try TestClient(server, .init(limits: limits))
+    let start = { client.call().start(body: .complete(ByteBuffer(string: $0))) }
+    for index in 0..<3 {
+      let text = try await start("\(index)").response().text
+      XCTAssertEqual(text, "\(index)")
+    }
+    let held = ["held", "held"].map(start)
+    for call in held { try await call.hasStarted() }
+    let failure = try await start("more").failure()
+    XCTAssertEqual(failure.error.code, .resourceExhausted)
+    for call in held { call.cancel() }
+    await client.shutdown()
+    await server.close()
+  }
+
   func testWaitingStreamKeepsWhatIsWritten() async throws {
     let server = try await RawServer { connection in
       while connection.text.hasSuffix("0\r\n\r\n") {

@@ -114,15 +114,51 @@ final class ConnectionPoolTests: XCTestCase {
   // MARK: Waiting
 
   func testQueueLimit() {
-    var harness = PoolHarness(waiting: 2, version: .http1)
+    // Two for which connections are opened, and two more.
+    var harness = PoolHarness(http1: 2, waiting: 2, version: .http1)
     let ticket = harness.wait(1)
-    harness.wait(2)
-    guard case .tooMany = harness.pool.enqueue(3) else { return XCTFail("accepted") }
+    for waiter in 2...4 { harness.wait(waiter) }
+    guard case .tooMany = harness.pool.enqueue(5) else { return XCTFail("accepted") }
     if let ticket { harness.run(harness.pool.cancel(ticket)) }
-    harness.wait(4)
+    harness.wait(6)
     harness.succeed(.http1)
     harness.succeed(.http1)
-    XCTAssertEqual(harness.started.map(\.waiter), [2, 4])
+    XCTAssertEqual(harness.started.map(\.waiter), [2, 3])
+    guard case .tooMany = harness.pool.enqueue(7) else { return XCTFail("accepted") }
+  }
+
+  /// None waits for others to end, but each connection that can be opened is, and serves.
+  func testNoneMayWait() {
+    var http1 = PoolHarness(http1: 2, waiting: 0, version: .http1)
+    http1.wait(1)
+    http1.wait(2)
+    guard case .tooMany = http1.pool.enqueue(3) else { return XCTFail("accepted") }
+    let connection = http1.succeed(.http1)
+    guard case .tooMany = http1.pool.enqueue(4) else { return XCTFail("accepted") }
+    http1.succeed(.http1)
+    XCTAssertEqual(http1.started.map(\.waiter), [1, 2])
+    guard case .tooMany = http1.pool.enqueue(5) else { return XCTFail("accepted") }
+    http1.streamCloses(on: connection)
+    XCTAssertEqual(http1.pool.leaseConnection(), connection)
+    http1.closes(connection)
+    http1.wait(6)
+
+    for version in [HTTPConnectionInfo.Version.http2, nil] {
+      var http2 = PoolHarness(http2: 1, waiting: 0, version: version)
+      for waiter in 1...100 { http2.wait(waiter) }
+      guard case .tooMany = http2.pool.enqueue(101) else { return XCTFail("accepted") }
+      http2.succeed(.http2, streams: 100)
+      XCTAssertEqual(http2.started.count, 100)
+      guard case .tooMany = http2.pool.enqueue(102) else { return XCTFail("accepted") }
+    }
+  }
+
+  func testNoLimitsAtAll() {
+    for version in [HTTPConnectionInfo.Version.http1, .http2, nil] {
+      var harness = PoolHarness(http1: .max, http2: .max, waiting: .max, version: version)
+      for waiter in 1...100 { harness.wait(waiter) }
+      XCTAssertEqual(harness.pool.maximumWaiting, .max)
+    }
   }
 
   func testCancelledCallLeavesTheConnectionIdle() {
