@@ -110,8 +110,21 @@ extension NIOHTTPClient.Configuration {
   /// go on as they are. New files that cannot be used, such as a certificate whose private key has not been
   /// replaced yet, are logged as a warning, and the previous contents stay in use.
   public struct TLS: Sendable, Hashable {
+    /// The certificates that connections trust.
+    ///
+    /// Each certificate that a file or bytes name is trusted by itself; its issuer is not needed.
+    ///
+    /// - A server that shows one of these very certificates, byte for byte, is trusted (a pinned certificate),
+    ///   whether it is self-signed or not.
+    /// - A certificate authority, which may be an intermediate one, is trusted for what it has signed. A
+    ///   certificate whose basic constraints say CA:FALSE is none.
+    ///
+    /// Dates, signatures and the host name are always checked. Where self-signed authorities are trusted, too, the
+    /// first connection to a server with a pinned certificate, or below an intermediate authority, takes a second
+    /// handshake. A certificate in OpenSSL's form `TRUSTED CERTIFICATE` is only trusted as a self-signed authority.
     public enum TrustRoots: Sendable, Hashable {
-      /// The certificate authorities that the system trusts.
+      /// The certificate authorities that the system trusts, on Linux those of `/etc/ssl/certs`, which are in
+      /// Debian's package `ca-certificates`. Without any, calls fail with `failed_precondition`.
       case systemDefault
       /// The certificates in this PEM file, and no others.
       case pemFile(String)

@@ -1,3 +1,4 @@
+internal import NIOCore
 internal import NIOSSL
 
 /// Compares a host's name with the names in a certificate (RFC 9525, section 6.3).
@@ -29,6 +30,23 @@ enum CertificateNames {
     // A wildcard stands for one label, and not directly below a top-level domain.
     if first == "*", pattern.count > 2 { return pattern.dropFirst() == host.dropFirst() }
     return pattern == host
+  }
+
+  /// The names of a certificate as text, for example `localhost, 127.0.0.1`; nil if there are none.
+  static func text(_ certificate: NIOSSLCertificate) -> String? {
+    let names = certificate._subjectAlternativeNames().compactMap { name -> String? in
+      switch name.nameType {
+      case .dnsName:
+        CertificateName.readable(String(decoding: name.contents, as: UTF8.self))
+      case .ipAddress:
+        try? SocketAddress(packedIPAddress: ByteBuffer(bytes: name.contents), port: 0).ipAddress
+      default:
+        nil
+      }
+    }
+    guard !names.isEmpty else { return nil }
+    let shown = names.prefix(10).joined(separator: ", ")
+    return names.count > 10 ? "\(shown) and \(names.count - 10) more" : shown
   }
 
   private static func labels(_ name: String) -> [String] {

@@ -61,15 +61,20 @@ extension Connector {
     return self.unavailable("cannot connect to \(self.origin) (\(reasons.joined(separator: "; ")))", error)
   }
 
-  func describe(tlsFailure error: any Error, certificate: NIOSSLCertificate?) -> ConnectError {
+  /// - Parameter verification: What knows why the server's certificate was refused, if it was.
+  func describe(tlsFailure error: any Error, _ verification: ServerVerification? = nil) -> ConnectError {
     let peer = self.origin.description
     switch error {
     case let error as NIOSSLExtraError where error == .failedToValidateHostname:
       let name = self.configuration.tls.serverName ?? self.origin.host
+      let names = verification?.certificate.flatMap { CertificateNames.text($0) }
+      let others = names.map { ", but for \($0)" } ?? "; it has no subject alternative names"
       return self.unavailable(
-        "TLS: hostname mismatch: the certificate of \(peer) is not for '\(name)'",
+        "TLS: hostname mismatch: the certificate of \(peer) is not for '\(name)'\(others)",
         error
       )
+    case is RefusedCertificateError:
+      return self.refused(verification, error)
     case NIOSSLError.unableToValidateCertificate, NIOSSLError.noCertificateToValidate:
       return self.unavailable("TLS: \(peer) has shown no certificate that can be checked", error)
     case ChannelError.eof:
@@ -77,22 +82,24 @@ extension Connector {
     case NIOSSLError.handshakeFailed(.sslError(let stack)) where stack == [.eofDuringHandshake]:
       return self.unavailable("\(peer) closed the connection during the TLS handshake", error)
     case NIOSSLError.handshakeFailed(let cause):
-      let text = String(describing: cause)
-      if text.contains("CERTIFICATE_VERIFY_FAILED") {
-        let reason = Self.whyUntrusted(certificate)
-        return self.unavailable("TLS: the certificate of \(peer) was not accepted: \(reason)", error)
+      if TLSAlert.names(in: cause).contains("CERTIFICATE_VERIFY_FAILED") {
+        return self.refused(verification, error)
       }
       if cause.isNoCommonApplicationProtocol, self.version == .http2Only {
         return self.noHTTP2("it has refused h2 in the TLS handshake (ALPN)", cause: error)
       }
-      let names = TLSAlert.names(in: cause).joined(separator: ", ")
-      let reason = TLSAlert.meaning(of: cause) ?? (names.isEmpty ? text : names)
-      return self.unavailable("the TLS handshake with \(peer) failed: \(reason)", error)
+      return self.unavailable("the TLS handshake with \(peer) failed: \(TLSAlert.text(cause))", error)
     case is NIOSSLExtraError:
       return self.unavailable("TLS with \(peer) is not possible: \(error)", error)
     default:
-      return self.unavailable("the TLS handshake with \(peer) failed: \(Self.text(error))", error)
+      let reason = error is IOError ? Self.text(error) : TLSAlert.text(error)
+      return self.unavailable("the TLS handshake with \(peer) failed: \(reason)", error)
     }
+  }
+
+  private func refused(_ verification: ServerVerification?, _ cause: any Error) -> ConnectError {
+    let reason = verification?.refusal ?? ServerVerification.unknownAuthority
+    return self.unavailable("TLS: the certificate of \(self.origin) was not accepted: \(reason)", cause)
   }
 
   private func unavailable(_ message: String, _ cause: any Error) -> ConnectError {
@@ -101,17 +108,6 @@ extension Connector {
 
   private static func isTimeout(_ error: any Error) -> Bool {
     if case ChannelError.connectTimeout = error { true } else { false }
-  }
-
-  /// BoringSSL says through NIOSSL only that verification failed. The certificate's dates tell one cause; the
-  /// usual other one is its issuer.
-  private static func whyUntrusted(_ certificate: NIOSSLCertificate?) -> String {
-    let untrusted = "no chain leads to a trusted authority (unknown CA), or it is not valid"
-    guard let certificate else { return untrusted }
-    let now = time(nil)
-    if certificate.notValidAfter < now { return "it has expired" }
-    if certificate.notValidBefore > now { return "it is not valid yet" }
-    return untrusted
   }
 
   /// The system's own words for an error number, else the error's description.

@@ -21,10 +21,10 @@ struct Connector: Sendable {
     case .http, .unix:
       self.connect(attempt, on: eventLoop, tls: nil)
     case .https:
-      self.tlsContexts.context(on: eventLoop).assumeIsolated().whenComplete { result in
+      self.tlsContexts.contexts(on: eventLoop).assumeIsolated().whenComplete { result in
         switch result {
-        case .success(let context):
-          self.connect(attempt, on: eventLoop, tls: context)
+        case .success(let contexts):
+          self.connect(attempt, on: eventLoop, tls: ServerVerification(of: self.origin, contexts))
         case .failure(let error):
           attempt.closed(ConnectError(error, code: .failedPrecondition))
         }
@@ -35,11 +35,20 @@ struct Connector: Sendable {
   private func connect(
     _ attempt: PooledConnection,
     on eventLoop: any EventLoop,
-    tls: NIOSSLContext?
+    tls: ServerVerification?
   ) {
-    let timeout = max(TimeAmount(self.configuration.timeouts.connect.clamped), .nanoseconds(1))
-    let deadline = NIODeadline.now() + timeout
     attempt.times = ConnectionTimes()
+    let timeout = TimeAmount(self.configuration.timeouts.connect.clamped)
+    self.connect(attempt, on: eventLoop, tls: tls, deadline: .now() + timeout)
+  }
+
+  private func connect(
+    _ attempt: PooledConnection,
+    on eventLoop: any EventLoop,
+    tls: ServerVerification?,
+    deadline: NIODeadline
+  ) {
+    let timeout = max(deadline - .now(), .nanoseconds(1))
     let boundAttempt = NIOLoopBound(attempt, eventLoop: eventLoop)
     let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout)
       // Called for the channel to each address that is tried, so first when one is known.
@@ -75,7 +84,7 @@ struct Connector: Sendable {
   // MARK: - TLS
 
   private func startTLS(
-    _ tls: NIOSSLContext,
+    _ verification: ServerVerification,
     on channel: any Channel,
     for attempt: PooledConnection,
     deadline: NIODeadline
@@ -83,20 +92,27 @@ struct Connector: Sendable {
     let handshake = TLSHandshakeHandler(
       timeout: Duration(deadline - .now()),
       timeoutError: { self.timedOut("the TLS handshake with") },
-      describe: { self.describe(tlsFailure: $0, certificate: $1) },
+      describe: { error, certificate in
+        verification.failed(error, certificate)
+        return self.describe(tlsFailure: error, verification)
+      },
       verify: { certificate in
-        guard self.configuration.tls.certificateVerification == .full, let name = self.serverName,
-          CertificateNames.isDoubtful(certificate, for: name)
-        else { return nil }
-        return self.describe(
-          tlsFailure: NIOSSLExtraError.failedToValidateHostname,
-          certificate: certificate
-        )
+        guard let error = self.verify(certificate, verification) else { return nil }
+        verification.failed(error, certificate)
+        return self.describe(tlsFailure: error, verification)
       },
       completion: { result in
         switch result {
-        case .failure(let error): attempt.closed(error)
+        case .failure(let error):
+          // The channel is about to be closed.
+          attempt.channel = nil
+          guard attempt.isWanted, verification.hasAnotherWay() else {
+            attempt.closed(error)
+            return
+          }
+          self.connect(attempt, on: channel.eventLoop, tls: verification, deadline: deadline)
         case .success(let negotiated):
+          verification.succeeded()
           attempt.times.didShakeHands()
           self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline)
         }
@@ -104,13 +120,25 @@ struct Connector: Sendable {
     )
     attempt.channel = channel
     do {
-      let handler = try NIOSSLClientHandler(context: tls, serverHostname: self.serverName)
+      let handler = try verification.makeHandler(serverHostname: self.serverName)
       try channel.pipeline.syncOperations.addHandler(handshake)
       try channel.pipeline.syncOperations.addHandler(handler, position: .first)
     } catch {
       channel.close(promise: nil)
-      attempt.closed(self.describe(tlsFailure: error, certificate: nil))
+      attempt.closed(self.describe(tlsFailure: error))
     }
+  }
+
+  /// Checks what NIOSSL has not.
+  private func verify(
+    _ certificate: NIOSSLCertificate,
+    _ verification: ServerVerification
+  ) -> (any Error)? {
+    guard self.configuration.tls.certificateVerification == .full else { return nil }
+    if let name = self.serverName, CertificateNames.isDoubtful(certificate, for: name) {
+      return NIOSSLExtraError.failedToValidateHostname
+    }
+    return verification.accepts(certificate) ? nil : RefusedCertificateError()
   }
 
   /// The name to ask for and to find in the certificate; nil for an IP address, which TLS compares with the

@@ -24,9 +24,14 @@ enum TLSAlert {
     }
   }
 
-  /// What to say of an error: which check has failed, or else the error's own description.
+  /// What to say of an error: which check has failed, or else the error's own name, without BoringSSL's source paths.
   static func text(_ error: any Error) -> String {
-    self.meaning(of: error) ?? String(describing: error)
+    if let meaning = self.meaning(of: error) { return meaning }
+    if case NIOSSLError.uncleanShutdown = error {
+      return "the peer closed the connection without ending TLS (close_notify)"
+    }
+    let names = self.names(in: error)
+    return names.isEmpty ? String(describing: error) : names.joined(separator: ", ")
   }
 
   /// Which check has failed, in words; nil if no word is known for it.
@@ -63,6 +68,8 @@ enum TLSAlert {
       "no common version of HTTP (ALPN)"
     case "TLSV1_ALERT_UNRECOGNIZED_NAME":
       "the server does not know the name that it was asked for (SNI)"
+    case "KEY_USAGE_BIT_INCORRECT":
+      "the key usage of the server's certificate does not allow TLS: it lacks digitalSignature"
     case "WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST":
       "the server does not speak TLS on this port"
     default:

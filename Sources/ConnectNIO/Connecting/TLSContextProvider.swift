@@ -5,25 +5,26 @@ internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// Has the TLS context of a configuration: made when it is first needed, and again when the files have changed
+/// Has the TLS contexts of a configuration: made when they are first needed, and again when the files have changed
 /// that the configuration names. All of that happens away from the event loops, since reading trust roots takes
 /// milliseconds.
 ///
 /// Connections keep the context that they were opened with.
 final class TLSContextProvider: Sendable {
-  private typealias Outcome = Result<NIOSSLContext, ConnectError>
+  private typealias Outcome = Result<TLSContexts, ConnectError>
 
   private struct State {
-    /// Nil before the first attempt to make a context.
+    /// Nil before the first attempt to make contexts.
     var outcome: Outcome?
     /// When to look at the files again.
     var nextCheck = NIODeadline.uptimeNanoseconds(0)
     var isWorking = false
-    var waiting: [EventLoopPromise<NIOSSLContext>] = []
+    var waiting: [EventLoopPromise<TLSContexts>] = []
   }
 
   private let tls: NIOHTTPClient.Configuration.TLS
   private let applicationProtocols: [String]
+  private let systemTrustRoots: SystemTrustRoots
   private let logger: Logger
   private let paths: [String]
   private let state = Mutex(State())
@@ -35,19 +36,21 @@ final class TLSContextProvider: Sendable {
   init(
     _ tls: NIOHTTPClient.Configuration.TLS,
     applicationProtocols: [String],
+    systemTrustRoots: SystemTrustRoots = SystemTrustRoots(),
     logger: Logger
   ) {
     self.tls = tls
+    self.systemTrustRoots = systemTrustRoots
     self.applicationProtocols = applicationProtocols
     self.logger = logger
     self.paths = tls.filePaths
   }
 
-  /// The context for a new connection; fails with ``ConnectError``.
+  /// The contexts for a new connection; fails with ``ConnectError``.
   ///
   /// It waits for a look at the files if that is due.
-  func context(on eventLoop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
-    let promise = eventLoop.makePromise(of: NIOSSLContext.self)
+  func contexts(on eventLoop: any EventLoop) -> EventLoopFuture<TLSContexts> {
+    let promise = eventLoop.makePromise(of: TLSContexts.self)
     let now = NIODeadline.now()
     let (current, isFirst): (Outcome?, Bool) = self.state.withLock { state in
       if !state.isWorking, let outcome = state.outcome, self.paths.isEmpty || now < state.nextCheck {
@@ -112,7 +115,14 @@ final class TLSContextProvider: Sendable {
 
   private func make(using files: TLSFiles) -> Outcome {
     do {
-      return .success(try NIOSSLContext(configuration: self.makeConfiguration(files)))
+      let roots = try self.trustRoots(files)
+      return .success(
+        try TLSContexts(
+          self.makeConfiguration(files),
+          anchors: self.tls.certificateVerification == .full ? roots?.anchors : nil,
+          allowsPartialChains: roots?.haveTrustSettings == false
+        )
+      )
     } catch {
       return .failure(
         ConnectError(
@@ -136,16 +146,6 @@ final class TLSContextProvider: Sendable {
     case .full: configuration.certificateVerification = .fullVerification
     case .none: configuration.certificateVerification = .none
     }
-    switch self.tls.trustRoots {
-    case .systemDefault:
-      configuration.trustRoots = .default
-    case .pemFile(let path):
-      configuration.trustRoots = .certificates(
-        try Self.certificates(files.bytes(of: path), "the file \(path)")
-      )
-    case .pemBytes(let bytes):
-      configuration.trustRoots = .certificates(try Self.certificates(bytes, "the trust roots"))
-    }
     switch self.tls.clientCertificate {
     case nil:
       break
@@ -163,6 +163,30 @@ final class TLSContextProvider: Sendable {
       configuration.privateKey = .privateKey(try Self.privateKey(key, "the client's private key"))
     }
     return configuration
+  }
+
+  private struct TrustRoots {
+    var anchors: TrustAnchors
+    /// Whether OpenSSL's additions say what a certificate is trusted for, which BoringSSL alone can judge.
+    var haveTrustSettings: Bool
+  }
+
+  /// What the configuration trusts; nil for the system's roots.
+  private func trustRoots(_ files: TLSFiles) throws -> TrustRoots? {
+    let (bytes, source): ([UInt8], String)
+    switch self.tls.trustRoots {
+    case .systemDefault:
+      if self.tls.certificateVerification == .full { try self.systemTrustRoots.check() }
+      return nil
+    case .pemFile(let path):
+      (bytes, source) = (try files.bytes(of: path), "the file \(path)")
+    case .pemBytes(let pem):
+      (bytes, source) = (pem, "the trust roots")
+    }
+    return TrustRoots(
+      anchors: try TrustAnchors(Self.certificates(bytes, source)),
+      haveTrustSettings: String(decoding: bytes, as: UTF8.self).contains("BEGIN TRUSTED CERTIFICATE")
+    )
   }
 
   private static func certificates(
@@ -191,7 +215,7 @@ final class TLSContextProvider: Sendable {
     if case NIOSSLError.failedToLoadPrivateKey = error {
       return "the private key is not the one of the client's certificate"
     }
-    return String(describing: error)
+    return TLSAlert.text(error)
   }
 
   private static func unusable(_ message: String) -> ConnectError {

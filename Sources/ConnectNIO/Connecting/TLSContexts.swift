@@ -1,0 +1,69 @@
+internal import Connect
+internal import NIOSSL
+internal import Synchronization
+
+/// What connections to servers are opened with: up to two TLS contexts, which verify in different ways.
+final class TLSContexts: Sendable {
+  enum Verification: Sendable {
+    /// Everything is up to BoringSSL, which wants chains that end with a self-signed authority.
+    case standard
+    /// Any trust anchor ends a chain: an intermediate authority, and also the server's own certificate. This is
+    /// what OpenSSL calls a partial chain. See ``PartialChainVerifier``.
+    case partialChain
+  }
+
+  /// Nil if the system's trust roots count, or nothing is verified.
+  let anchors: TrustAnchors?
+  private let standard: NIOSSLContext?
+  private let partialChain: NIOSSLContext?
+  /// Where the partial chain was what worked last. Others are asked with the standard verification first.
+  private let partialChainOrigins = Mutex<Set<Origin>>([])
+
+  /// - Parameters:
+  ///   - configuration: Everything but the trust anchors.
+  ///   - allowsPartialChains: Whether the anchors mean no more than what is in the certificates themselves.
+  init(_ configuration: TLSConfiguration, anchors: TrustAnchors?, allowsPartialChains: Bool) throws {
+    self.anchors = anchors
+    guard let anchors else {
+      self.standard = try NIOSSLContext(configuration: configuration)
+      self.partialChain = nil
+      return
+    }
+    func context(_ isIncluded: (TrustAnchors.Anchor) -> Bool) throws -> NIOSSLContext {
+      var configuration = configuration
+      configuration.trustRoots = .certificates(anchors.all.filter(isIncluded).map(\.certificate))
+      return try NIOSSLContext(configuration: configuration)
+    }
+    // BoringSSL believes what a trusted certificate has signed even if that is no authority's. Those are left out:
+    // the certificate of one server must not vouch for another.
+    let needsStandard = !allowsPartialChains || anchors.all.contains(where: \.isRoot)
+    self.standard =
+      needsStandard ? try context { !allowsPartialChains || $0.fields.isAuthority != false } : nil
+    self.partialChain = allowsPartialChains ? try context(\.isIntermediate) : nil
+  }
+
+  func context(_ verification: Verification) -> NIOSSLContext? {
+    switch verification {
+    case .standard: self.standard
+    case .partialChain: self.partialChain
+    }
+  }
+
+  /// The ways to verify a server, the likeliest first.
+  func verifications(of origin: Origin) -> [Verification] {
+    let first: Verification =
+      self.partialChainOrigins.withLock { $0.contains(origin) } ? .partialChain : .standard
+    let second: Verification = first == .standard ? .partialChain : .standard
+    return [first, second].filter { self.context($0) != nil }
+  }
+
+  func verified(_ origin: Origin, by verification: Verification) {
+    guard self.partialChain != nil, self.standard != nil else { return }
+    self.partialChainOrigins.withLock { origins in
+      switch verification {
+      case .standard: _ = origins.remove(origin)
+      case .partialChain: _ = origins.insert(origin)
+      }
+    }
+  }
+}

@@ -1,0 +1,66 @@
+internal import Connect
+internal import NIOSSL
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The certificates that a configuration names as trusted (RFC 5280, section 6.1.1, calls them trust anchors).
+struct TrustAnchors: Sendable {
+  struct Anchor: Sendable {
+    let certificate: NIOSSLCertificate
+    let der: [UInt8]
+    let fields: CertificateFields
+
+    init(_ certificate: NIOSSLCertificate) throws {
+      self.certificate = certificate
+      self.der = try certificate.toDERBytes()
+      guard let fields = CertificateFields(der: self.der) else { throw NIOSSLError.failedToLoadCertificate }
+      self.fields = fields
+    }
+
+    /// An authority to which chains lead without anything special. Old roots have no basic constraints.
+    var isRoot: Bool {
+      self.fields.isAuthority != false && self.fields.maySignCertificates && self.fields.isSelfIssued
+    }
+
+    /// An authority that another one has certified. BoringSSL wants the issuer's certificate, too, by default.
+    var isIntermediate: Bool {
+      self.fields.isAuthority == true && self.fields.maySignCertificates && !self.fields.isSelfIssued
+    }
+  }
+
+  let all: [Anchor]
+  private let byDER: [[UInt8]: Int]
+
+  init(_ certificates: [NIOSSLCertificate]) throws {
+    self.all = try certificates.map { try Anchor($0) }
+    self.byDER = Dictionary(
+      zip(self.all.map(\.der), self.all.indices),
+      uniquingKeysWith: { first, _ in first }
+    )
+  }
+
+  /// The anchor that is this very certificate, byte for byte.
+  func anchor(equalTo certificate: NIOSSLCertificate) -> Anchor? {
+    guard let der = try? certificate.toDERBytes() else { return nil }
+    return self.byDER[der].map { self.all[$0] }
+  }
+}
+
+extension NIOSSLCertificate {
+  enum Validity {
+    case valid, expired, notYetValid
+  }
+
+  /// By the wall clock, and with the bounds that BoringSSL has.
+  var validity: Validity {
+    let now = time(nil)
+    if self.notValidAfter <= now { return .expired }
+    return self.notValidBefore > now ? .notYetValid : .valid
+  }
+}

@@ -1,0 +1,70 @@
+import LoopbackServer
+import NIOSSL
+import XCTest
+
+@testable import ConnectNIO
+
+final class CertificateFieldsTests: XCTestCase {
+  private func der(_ certificate: TestCertificate) throws -> [UInt8] {
+    try NIOSSLCertificate(bytes: Array(certificate.pem.utf8), format: .pem).toDERBytes()
+  }
+
+  private func fields(_ extensions: [String], _ name: String = "name") async throws -> CertificateFields {
+    let der = try self.der(try await TestCertificate.make(name, extensions))
+    return try XCTUnwrap(CertificateFields(der: der))
+  }
+
+  func testExtensions() async throws {
+    let none = try await self.fields([])
+    XCTAssertNil(none.isAuthority)
+    XCTAssertTrue(none.maySignCertificates && none.mayBeServer && none.isSelfIssued)
+    XCTAssertFalse(none.hasPolicyConstraints)
+    let authority = try await self.fields([
+      "basicConstraints=critical,CA:TRUE,pathlen:3", "keyUsage=critical,keyCertSign,cRLSign",
+      "policyConstraints=critical,requireExplicitPolicy:0", "extendedKeyUsage=clientAuth",
+    ])
+    XCTAssertEqual(authority.isAuthority, true)
+    XCTAssertTrue(authority.maySignCertificates && authority.hasPolicyConstraints)
+    XCTAssertFalse(authority.mayBeServer)
+    let server = try await self.fields([
+      "basicConstraints=CA:FALSE", "keyUsage=digitalSignature", "extendedKeyUsage=clientAuth,serverAuth",
+    ])
+    XCTAssertEqual(server.isAuthority, false)
+    XCTAssertTrue(server.mayBeServer)
+    XCTAssertFalse(server.maySignCertificates)
+    let any = try await self.fields(["extendedKeyUsage=anyExtendedKeyUsage"])
+    XCTAssertTrue(any.mayBeServer)
+  }
+
+  func testNames() async throws {
+    let issuer = try await TestCertificate.make("Test  Issuer", ["basicConstraints=CA:TRUE"])
+    let der = try self.der(try await TestCertificate.make("server", issuer: issuer))
+    let fields = try XCTUnwrap(CertificateFields(der: der))
+    XCTAssertEqual(fields.subject.description, "CN=server")
+    XCTAssertEqual(fields.issuer.description, "CN=Test  Issuer")
+    XCTAssertFalse(fields.isSelfIssued)
+    let same = try await self.fields([], "test issuer")
+    XCTAssertEqual(fields.issuer, same.subject)
+    XCTAssertNotEqual(fields.issuer, fields.subject)
+  }
+
+  func testNamesAreFitForMessages() {
+    XCTAssertEqual(CertificateName.readable("a\u{1b}[2J\nb\u{202e}"), "a?[2J?b?")
+    XCTAssertEqual(CertificateName.readable(String(repeating: "x", count: 1000)).count, 100)
+  }
+
+  /// Whatever is cut off or changed, nothing traps.
+  func testBrokenBytes() async throws {
+    let der = try self.der(
+      try await TestCertificate.make("name", ["basicConstraints=CA:TRUE", "keyUsage=keyCertSign"])
+    )
+    for end in 0..<der.count { XCTAssertNil(CertificateFields(der: Array(der[..<end]))) }
+    for index in der.indices {
+      for byte in [0, 1, 0x7f, 0x80, 0x84, 0xff] as [UInt8] {
+        var changed = der
+        changed[index] = byte
+        _ = CertificateFields(der: changed)?.subject.description
+      }
+    }
+  }
+}

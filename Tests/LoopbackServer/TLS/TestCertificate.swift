@@ -1,0 +1,88 @@
+/// One certificate and its key, with the extensions, dates and issuer that a test wants.
+public struct TestCertificate: Sendable {
+  public enum Validity: Sendable {
+    case current, past, future
+
+    fileprivate var dates: (start: String, end: String) {
+      switch self {
+      case .current: ("20200101000000Z", "20990101000000Z")
+      case .past: ("20200101000000Z", "20200201000000Z")
+      case .future: ("20980101000000Z", "20990101000000Z")
+      }
+    }
+  }
+
+  public let pem: String
+  public let keyPEM: String
+
+  /// Makes a certificate for `localhost` and 127.0.0.1.
+  ///
+  /// - Parameters:
+  ///   - name: The common name of its subject.
+  ///   - extensions: In OpenSSL's form, for example `keyUsage=digitalSignature`.
+  ///   - issuer: What signs it; by default its own key.
+  ///   - key: The certificate whose key it gets; by default it gets a new one.
+  public static func make(
+    _ name: String,
+    _ extensions: [String] = [],
+    validity: Validity = .current,
+    issuer: TestCertificate? = nil,
+    key: TestCertificate? = nil
+  ) async throws -> TestCertificate {
+    try await OpenSSL.run { openssl in
+      let extensions = ["subjectAltName=DNS:localhost,IP:127.0.0.1"] + extensions
+      try openssl.write(
+        """
+        [ca]
+        default_ca=c
+        [c]
+        database=index
+        new_certs_dir=.
+        default_md=sha256
+        policy=p
+        rand_serial=yes
+        x509_extensions=x
+        [p]
+        commonName=supplied
+        [x]
+        \(extensions.joined(separator: "\n"))
+
+        """,
+        to: "configuration"
+      )
+      try openssl.write("", to: "index")
+      if let key {
+        try openssl.write(key.keyPEM, to: "key")
+      } else {
+        let arguments = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-out", "key"]
+        try await openssl(["genpkey"] + arguments)
+      }
+      try await openssl(["req", "-new", "-key", "key", "-subj", "/CN=\(name)", "-out", "request"])
+      if let issuer {
+        try openssl.write(issuer.pem, to: "issuer")
+        try openssl.write(issuer.keyPEM, to: "issuer-key")
+      }
+      let signer =
+        issuer == nil ? ["-selfsign", "-keyfile", "key"] : ["-cert", "issuer", "-keyfile", "issuer-key"]
+      let (start, end) = validity.dates
+      try await openssl(
+        ["ca", "-batch", "-config", "configuration", "-in", "request", "-out", "certificate", "-notext"]
+          + ["-startdate", start, "-enddate", end] + signer
+      )
+      return TestCertificate(pem: try openssl.read("certificate"), keyPEM: try openssl.read("key"))
+    }
+  }
+}
+
+extension TestCertificates {
+  /// The same with another certificate for the server, which it shows with `issuers`.
+  public func serving(_ certificate: TestCertificate, issuers: [TestCertificate] = []) -> TestCertificates {
+    TestCertificates(
+      authorityPEM: self.authorityPEM,
+      serverCertificatePEM: ([certificate] + issuers).map(\.pem).joined(),
+      serverKeyPEM: certificate.keyPEM,
+      clientCertificatePEM: self.clientCertificatePEM,
+      clientKeyPEM: self.clientKeyPEM
+    )
+  }
+}
