@@ -59,10 +59,13 @@ struct Configuration: Decodable {
     try read(.messageOptions, into: &self.messageOptions)
   }
 
-  /// - Throws: ``PluginError`` that names the file.
+  /// - Throws: ``PluginError`` that names the file, and the line and column if it is not JSON.
   init(contentsOf url: URL) throws {
     do {
-      self = try JSONDecoder().decode(Configuration.self, from: Data(contentsOf: url))
+      let data = try Data(contentsOf: url)
+      // JSONDecoder does not say where.
+      if let problem = JSONProblem(in: data) { throw PluginError("is not JSON: \(problem)") }
+      self = try JSONDecoder().decode(Configuration.self, from: data)
     } catch {
       throw PluginError("\(url.path): \(error)")
     }

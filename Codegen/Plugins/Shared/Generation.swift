@@ -1,5 +1,4 @@
 import Foundation
-import PackagePlugin
 
 /// One run of protoc for one target: messages, stubs and mocks together.
 struct Generation {
@@ -20,6 +19,13 @@ struct Generation {
     self.protoRoots = configuration.protoRoots.map { folder.resolving($0) }
     var found: [String: URL] = [:]
     for root in self.protoRoots {
+      var isFolder: ObjCBool = false
+      guard FileManager.default.fileExists(atPath: root.path, isDirectory: &isFolder), isFolder.boolValue
+      else {
+        throw PluginError(
+          "\(configurationFile.path): there is no folder '\(root.path)', which protoRoots names"
+        )
+      }
       for file in try Self.protoFiles(below: root) where found[file] == nil {
         found[file] = root.appending(path: file)
       }
