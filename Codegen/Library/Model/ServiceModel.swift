@@ -10,6 +10,8 @@ package struct ServiceModel {
   let mockName: String
   /// Of the type in the client that holds the methods' specifications.
   let specsName: String
+  /// Of the type in the client that holds the options which mocks need, too.
+  let optionsName: String
   /// What stands before the names of the module `Connect`, and before those of `ConnectTesting`.
   let runtime: String
   let testing: String
@@ -32,9 +34,10 @@ package struct ServiceModel {
     self.interfaceName = "\(name)ClientInterface"
     self.clientName = "\(name)Client"
     self.mockName = "\(name)ClientMock"
-    // Within the client this hides a message of the same name.
+    // Within the client these hide messages of the same names.
     var types = NameScope(taken: typeNames)
     self.specsName = types.claim("Methods")
+    self.optionsName = types.claim("StubOptions")
     self.runtime = "Connect".modulePrefix(visibleTypes)
     self.testing = "ConnectTesting".modulePrefix(visibleTypes)
     self.isDeprecated = service.options.deprecated || service.file.options.deprecated
@@ -43,7 +46,7 @@ package struct ServiceModel {
     let names = Self.methodNames(
       service.methods.map(\.name),
       options,
-      taken: [self.specsName, self.clientName]
+      taken: [self.specsName, self.optionsName, self.clientName]
     )
     var mockNames = NameScope(taken: ["client"])
     self.methods = zip(service.methods, names).map { method, name in

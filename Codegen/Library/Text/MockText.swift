@@ -13,6 +13,7 @@ struct MockText {
     printer.printDeprecation(service.isDeprecated)
     let head = "\(self.modifier)final class \(service.mockName): \(service.interfaceName)"
     printer.printBlock(head) { printer in
+      self.writeOptions(to: &printer)
       for method in service.methods {
         printer.print("/// Scripts and records the calls of `\(method.protoName)`.")
         printer.print("\(self.modifier)let \(method.mockName): \(service.testing)\(method.mockType)")
@@ -30,6 +31,19 @@ struct MockText {
         }
       }
     }
+  }
+
+  /// Refers to what the client says of its options, which is an error where the mock's differ.
+  private func writeOptions(to printer: inout CodePrinter) {
+    let names = self.options.shared.map {
+      "  \(self.service.clientName).\(self.service.optionsName).\($0.name)"
+    }
+    printer.print(
+      "// An error here names an option that the client was generated with, and this mock was not."
+    )
+    printer.print("private typealias \(self.service.optionsName) = (")
+    printer.print(names.joined(separator: ",\n"))
+    printer.print(")", "")
   }
 
   private func writeInitializer(to printer: inout CodePrinter) {

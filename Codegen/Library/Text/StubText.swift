@@ -85,6 +85,8 @@ struct StubText {
     printer.printDeprecation(service.isDeprecated)
     printer.printBlock("\(self.modifier)struct \(service.clientName): \(service.interfaceName)") { printer in
       self.writeSpecifications(to: &printer)
+      printer.print()
+      self.writeOptions(to: &printer)
       printer.print("", "private let client: \(self.runtime)ProtocolClient", "")
       printer.printBlock("\(self.modifier)init(client: \(self.runtime)ProtocolClient)") {
         $0.print("self.client = client")
@@ -107,6 +109,22 @@ struct StubText {
       for method in self.service.methods {
         printer.printDeprecation(method.isDeprecated)
         printer.print("\(self.modifier)static let \(method.name) = \(self.service.specification(of: method))")
+      }
+    }
+  }
+
+  /// Types that a mock refers to: those of values that the client was not generated with are unavailable, so that the
+  /// compiler names the option that differs.
+  private func writeOptions(to printer: inout CodePrinter) {
+    printer.print("/// The options that mocks need as well.")
+    printer.printBlock("\(self.modifier)enum \(self.service.optionsName)") { printer in
+      for option in self.options.shared {
+        printer.print("\(self.modifier)typealias \(option.name) = Swift.Void")
+        for value in option.otherValues {
+          let message = "generate the mock with \(option.key)=\(option.value), as the client was"
+          printer.print("@available(*, unavailable, message: \"\(message)\")")
+          printer.print("\(self.modifier)typealias \(option.name(of: value)) = Swift.Void")
+        }
       }
     }
   }

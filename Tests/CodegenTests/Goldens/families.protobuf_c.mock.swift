@@ -12,6 +12,14 @@ import ConnectTesting
 
 /// Answers the calls of `golden_family.v1.Families` as scripted, and records them.
 final class GoldenFamily__V1__FamiliesClientMock: GoldenFamily__V1__FamiliesClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    GoldenFamily__V1__FamiliesClient.StubOptions.GenerateAsyncMethods_true,
+    GoldenFamily__V1__FamiliesClient.StubOptions.GenerateCallbackMethods_false,
+    GoldenFamily__V1__FamiliesClient.StubOptions.KeepMethodCasing_false,
+    GoldenFamily__V1__FamiliesClient.StubOptions.MessageFamily_ProtobufC
+  )
+
   /// Scripts and records the calls of `Nested`.
   let mockNested: ConnectTesting.UnaryMock<ConnectProtobufC.CMessage<GoldenFamily__V1__SnakeCase>, ConnectProtobufC.CMessage<GoldenFamily__V1__SnakeCase__Nested>>
   /// Scripts and records the calls of `Imported`.

@@ -11,6 +11,14 @@ internal import SwiftProtobuf
 
 /// Answers the calls of `golden.small.v1.Small` as scripted, and records them.
 final class Golden_Small_V1_SmallClientMock: Golden_Small_V1_SmallClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Golden_Small_V1_SmallClient.StubOptions.GenerateAsyncMethods_true,
+    Golden_Small_V1_SmallClient.StubOptions.GenerateCallbackMethods_false,
+    Golden_Small_V1_SmallClient.StubOptions.KeepMethodCasing_false,
+    Golden_Small_V1_SmallClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `HTTPGet_it`.
   let mockHttpgetIt: ConnectTesting.UnaryMock<SwiftProtobuf.Google_Protobuf_Empty, Golden_V1_Answer>
   private let client: Golden_Small_V1_SmallClient

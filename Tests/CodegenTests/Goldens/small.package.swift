@@ -31,6 +31,22 @@ package struct Golden_Small_V1_SmallClient: Golden_Small_V1_SmallClientInterface
     )
   }
 
+  /// The options that mocks need as well.
+  package enum StubOptions {
+    package typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    package typealias GenerateAsyncMethods_false = Swift.Void
+    package typealias GenerateCallbackMethods_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=false, as the client was")
+    package typealias GenerateCallbackMethods_true = Swift.Void
+    package typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    package typealias KeepMethodCasing_true = Swift.Void
+    package typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    package typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect.ProtocolClient
 
   package init(client: Connect.ProtocolClient) {

@@ -10,6 +10,14 @@ import ConnectTesting
 
 /// Answers the calls of `golden.v1.Streams` as scripted, and records them.
 public final class Golden_V1_StreamsClientMock: Golden_V1_StreamsClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Golden_V1_StreamsClient.StubOptions.GenerateAsyncMethods_true,
+    Golden_V1_StreamsClient.StubOptions.GenerateCallbackMethods_true,
+    Golden_V1_StreamsClient.StubOptions.KeepMethodCasing_false,
+    Golden_V1_StreamsClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `AskOnce`.
   public let mockAskOnce: ConnectTesting.UnaryMock<Golden_V1_Question, Golden_V1_Answer>
   /// Scripts and records the calls of `AskForMany`.

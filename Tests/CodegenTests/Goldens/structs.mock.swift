@@ -12,6 +12,14 @@ import ConnectTesting
 
 /// Answers the calls of `golden.structs.v1.Shelves` as scripted, and records them.
 final class Golden__Structs__V1__ShelvesClientMock: Golden__Structs__V1__ShelvesClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Golden__Structs__V1__ShelvesClient.StubOptions.GenerateAsyncMethods_true,
+    Golden__Structs__V1__ShelvesClient.StubOptions.GenerateCallbackMethods_false,
+    Golden__Structs__V1__ShelvesClient.StubOptions.KeepMethodCasing_false,
+    Golden__Structs__V1__ShelvesClient.StubOptions.MessageFamily_ProtobufC
+  )
+
   /// Scripts and records the calls of `Get`.
   let mockGet: ConnectTesting.UnaryMock<ConnectProtobufC.CMessage<CGolden.Golden__Structs__V1__Shelf__Book>, ConnectProtobufC.CMessage<CGolden.Golden__Structs__V1__Shelf>>
   private let client: Golden__Structs__V1__ShelvesClient

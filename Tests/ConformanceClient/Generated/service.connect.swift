@@ -105,6 +105,22 @@ public struct Connectrpc_Conformance_V1_ConformanceServiceClient: Connectrpc_Con
     )
   }
 
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=false, as the client was")
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect.ProtocolClient
 
   public init(client: Connect.ProtocolClient) {

@@ -13,6 +13,14 @@ internal import ProtobufCStubs
 
 /// Answers the calls of `connect.test.v1.TestService` as scripted, and records them.
 final class Connect__Test__V1__TestServiceClientMock: Connect__Test__V1__TestServiceClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Connect__Test__V1__TestServiceClient.StubOptions.GenerateAsyncMethods_true,
+    Connect__Test__V1__TestServiceClient.StubOptions.GenerateCallbackMethods_false,
+    Connect__Test__V1__TestServiceClient.StubOptions.KeepMethodCasing_false,
+    Connect__Test__V1__TestServiceClient.StubOptions.MessageFamily_ProtobufC
+  )
+
   /// Scripts and records the calls of `Echo`.
   let mockEcho: ConnectTesting.UnaryMock<ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__EchoRequest>, ConnectProtobufC.CMessage<ProtobufCExamples.Connect__Test__V1__EchoResponse>>
   /// Scripts and records the calls of `Count`.

@@ -10,6 +10,14 @@ public import ConnectTesting
 
 /// Answers the calls of `connect.test.v1.TestService` as scripted, and records them.
 public final class Connect_Test_V1_TestServiceClientMock: Connect_Test_V1_TestServiceClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Connect_Test_V1_TestServiceClient.StubOptions.GenerateAsyncMethods_true,
+    Connect_Test_V1_TestServiceClient.StubOptions.GenerateCallbackMethods_true,
+    Connect_Test_V1_TestServiceClient.StubOptions.KeepMethodCasing_false,
+    Connect_Test_V1_TestServiceClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Echo`.
   public let mockEcho: ConnectTesting.UnaryMock<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoResponse>
   /// Scripts and records the calls of `Count`.

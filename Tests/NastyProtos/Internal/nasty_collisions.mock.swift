@@ -10,6 +10,14 @@ import ConnectTesting
 
 /// Answers the calls of `nasty.v1.Collisions` as scripted, and records them.
 final class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_V1_CollisionsClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_V1_CollisionsClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_V1_CollisionsClient.StubOptions.KeepMethodCasing_true,
+    Nasty_V1_CollisionsClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `GetFoo`.
   let mockGetFoo: ConnectTesting::UnaryMock<Nasty_V1_In, Nasty_V1_Out>
   /// Scripts and records the calls of `getFoo`.

@@ -141,6 +141,22 @@ struct Nasty_Deprecated_V1_PartlyOldClient: Nasty_Deprecated_V1_PartlyOldClientI
     )
   }
 
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   init(client: Connect::ProtocolClient) {
@@ -259,6 +275,22 @@ struct Nasty_Deprecated_V1_AllOldClient: Nasty_Deprecated_V1_AllOldClientInterfa
       path: "/nasty.deprecated.v1.AllOld/ServerStream",
       streamType: .serverStream
     )
+  }
+
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
   }
 
   private let client: Connect::ProtocolClient

@@ -57,6 +57,22 @@ struct Nasty_DeprecatedFile_V1_OldFileClient: Nasty_DeprecatedFile_V1_OldFileCli
     )
   }
 
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   init(client: Connect::ProtocolClient) {
@@ -88,6 +104,22 @@ protocol Nasty_DeprecatedFile_V1_OldAndEmptyClientInterface: Swift.Sendable {}
 struct Nasty_DeprecatedFile_V1_OldAndEmptyClient: Nasty_DeprecatedFile_V1_OldAndEmptyClientInterface {
   /// The methods of `nasty.deprecated_file.v1.OldAndEmpty`.
   enum Methods {}
+
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
 
   private let client: Connect::ProtocolClient
 

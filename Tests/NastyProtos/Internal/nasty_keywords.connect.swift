@@ -1167,6 +1167,22 @@ struct Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V1_ClassOf1st
     )
   }
 
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   init(client: Connect::ProtocolClient) {
@@ -2017,6 +2033,22 @@ struct Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch_V1_ClassOf1
       path: "/nasty.switch.v1.class_of_1st._2nd.self_words/var",
       streamType: .unary
     )
+  }
+
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
   }
 
   private let client: Connect::ProtocolClient
@@ -2910,6 +2942,22 @@ struct Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch_V1_ClassOf1
       path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Yield",
       streamType: .unary
     )
+  }
+
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
   }
 
   private let client: Connect::ProtocolClient

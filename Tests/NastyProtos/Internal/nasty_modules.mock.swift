@@ -10,6 +10,14 @@ import ConnectTesting
 
 /// Answers the calls of `Modules` as scripted, and records them.
 final class ModulesClientMock: ModulesClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    ModulesClient.StubOptions.GenerateAsyncMethods_true,
+    ModulesClient.StubOptions.GenerateCallbackMethods_true,
+    ModulesClient.StubOptions.KeepMethodCasing_true,
+    ModulesClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Connect`.
   let mockConnect_: ConnectTesting::UnaryMock<ModulesMessage, ModulesMessage>
   /// Scripts and records the calls of `connect`.

@@ -13,6 +13,22 @@ struct Nasty_NoMethods_V1_NoMethodsClient: Nasty_NoMethods_V1_NoMethodsClientInt
   /// The methods of `nasty.no_methods.v1.NoMethods`.
   enum Methods {}
 
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   init(client: Connect::ProtocolClient) {

@@ -10,6 +10,14 @@ import ConnectTesting
 
 /// Answers the calls of `nasty.proto2.v1.Two` as scripted, and records them.
 final class NPTwoTwoClientMock: NPTwoTwoClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    NPTwoTwoClient.StubOptions.GenerateAsyncMethods_true,
+    NPTwoTwoClient.StubOptions.GenerateCallbackMethods_true,
+    NPTwoTwoClient.StubOptions.KeepMethodCasing_true,
+    NPTwoTwoClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Get`.
   let mockGet: ConnectTesting::UnaryMock<NPTwoRequired, NPTwoRequired.Tail>
   /// Scripts and records the calls of `Watch`.

@@ -417,6 +417,22 @@ struct ShadowsClient: ShadowsClientInterface {
     )
   }
 
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   init(client: Connect::ProtocolClient) {
@@ -625,6 +641,22 @@ struct Foo__Client: Foo__ClientInterface {
     )
   }
 
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   init(client: Connect::ProtocolClient) {
@@ -647,6 +679,22 @@ struct Foo___Client: Foo___ClientInterface {
   /// The methods of `Foo_`.
   enum Methods_ {}
 
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   init(client: Connect::ProtocolClient) {
@@ -659,6 +707,22 @@ protocol Bar_ClientInterface: Swift.Sendable {}
 struct Bar_Client: Bar_ClientInterface {
   /// The methods of `Bar`.
   enum Methods_ {}
+
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
 
   private let client: Connect::ProtocolClient
 
@@ -673,6 +737,22 @@ struct BarClientClient: BarClientClientInterface {
   /// The methods of `BarClient`.
   enum Methods_ {}
 
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   init(client: Connect::ProtocolClient) {
@@ -686,6 +766,22 @@ struct BarClientInterfaceClient: BarClientInterfaceClientInterface {
   /// The methods of `BarClientInterface`.
   enum Methods_ {}
 
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   init(client: Connect::ProtocolClient) {
@@ -698,6 +794,22 @@ protocol Connect_ClientInterface: Swift.Sendable {}
 struct Connect_Client: Connect_ClientInterface {
   /// The methods of `Connect_`.
   enum Methods_ {}
+
+  /// The options that mocks need as well.
+  enum StubOptions {
+    typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    typealias GenerateAsyncMethods_false = Swift.Void
+    typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    typealias GenerateCallbackMethods_false = Swift.Void
+    typealias KeepMethodCasing_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=true, as the client was")
+    typealias KeepMethodCasing_false = Swift.Void
+    typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    typealias MessageFamily_ProtobufC = Swift.Void
+  }
 
   private let client: Connect::ProtocolClient
 

@@ -11,6 +11,14 @@ import SwiftProtobuf
 
 /// Answers the calls of `nasty.well_known.v1.WellKnown` as scripted, and records them.
 final class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_WellKnown_V1_WellKnownClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_WellKnown_V1_WellKnownClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_WellKnown_V1_WellKnownClient.StubOptions.KeepMethodCasing_true,
+    Nasty_WellKnown_V1_WellKnownClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Any`.
   let mockAny: ConnectTesting::UnaryMock<SwiftProtobuf.Google_Protobuf_Any, SwiftProtobuf.Google_Protobuf_Any>
   /// Scripts and records the calls of `Api`.

@@ -250,6 +250,22 @@ public struct Nasty_Comments_V1_CommentsClient: Nasty_Comments_V1_CommentsClient
     )
   }
 
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   public init(client: Connect::ProtocolClient) {

@@ -10,6 +10,14 @@ public import ConnectTesting
 
 /// Answers the calls of `nasty.comments.v1.Comments` as scripted, and records them.
 public final class Nasty_Comments_V1_CommentsClientMock: Nasty_Comments_V1_CommentsClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_Comments_V1_CommentsClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_Comments_V1_CommentsClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_Comments_V1_CommentsClient.StubOptions.KeepMethodCasing_false,
+    Nasty_Comments_V1_CommentsClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Above`.
   public let mockAbove: ConnectTesting::UnaryMock<Nasty_Comments_V1_Note, Nasty_Comments_V1_Note>
   /// Scripts and records the calls of `Behind`.

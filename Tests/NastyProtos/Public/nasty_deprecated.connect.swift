@@ -141,6 +141,22 @@ public struct Nasty_Deprecated_V1_PartlyOldClient: Nasty_Deprecated_V1_PartlyOld
     )
   }
 
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   public init(client: Connect::ProtocolClient) {
@@ -259,6 +275,22 @@ public struct Nasty_Deprecated_V1_AllOldClient: Nasty_Deprecated_V1_AllOldClient
       path: "/nasty.deprecated.v1.AllOld/ServerStream",
       streamType: .serverStream
     )
+  }
+
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
   }
 
   private let client: Connect::ProtocolClient

@@ -10,6 +10,14 @@ public import ConnectTesting
 
 /// Answers the calls of `nasty.deprecated.v1.PartlyOld` as scripted, and records them.
 public final class Nasty_Deprecated_V1_PartlyOldClientMock: Nasty_Deprecated_V1_PartlyOldClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_Deprecated_V1_PartlyOldClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_Deprecated_V1_PartlyOldClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_Deprecated_V1_PartlyOldClient.StubOptions.KeepMethodCasing_false,
+    Nasty_Deprecated_V1_PartlyOldClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Unary`.
   public let mockUnary: ConnectTesting::UnaryMock<Nasty_Deprecated_V1_Old, Nasty_Deprecated_V1_Old>
   /// Scripts and records the calls of `ServerStream`.
@@ -98,6 +106,14 @@ public final class Nasty_Deprecated_V1_PartlyOldClientMock: Nasty_Deprecated_V1_
 /// Answers the calls of `nasty.deprecated.v1.AllOld` as scripted, and records them.
 @available(*, deprecated)
 public final class Nasty_Deprecated_V1_AllOldClientMock: Nasty_Deprecated_V1_AllOldClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_Deprecated_V1_AllOldClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_Deprecated_V1_AllOldClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_Deprecated_V1_AllOldClient.StubOptions.KeepMethodCasing_false,
+    Nasty_Deprecated_V1_AllOldClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Unary`.
   public let mockUnary: ConnectTesting::UnaryMock<Nasty_Deprecated_V1_Old, Nasty_Deprecated_V1_Old>
   /// Scripts and records the calls of `ServerStream`.

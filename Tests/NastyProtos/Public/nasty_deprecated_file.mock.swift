@@ -11,6 +11,14 @@ public import ConnectTesting
 /// Answers the calls of `nasty.deprecated_file.v1.OldFile` as scripted, and records them.
 @available(*, deprecated)
 public final class Nasty_DeprecatedFile_V1_OldFileClientMock: Nasty_DeprecatedFile_V1_OldFileClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_DeprecatedFile_V1_OldFileClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_DeprecatedFile_V1_OldFileClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_DeprecatedFile_V1_OldFileClient.StubOptions.KeepMethodCasing_false,
+    Nasty_DeprecatedFile_V1_OldFileClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Unary`.
   public let mockUnary: ConnectTesting::UnaryMock<Nasty_Deprecated_V1_Old, Nasty_Deprecated_V1_Old>
   /// Scripts and records the calls of `ClientStream`.
@@ -44,6 +52,14 @@ public final class Nasty_DeprecatedFile_V1_OldFileClientMock: Nasty_DeprecatedFi
 /// Answers the calls of `nasty.deprecated_file.v1.OldAndEmpty` as scripted, and records them.
 @available(*, deprecated)
 public final class Nasty_DeprecatedFile_V1_OldAndEmptyClientMock: Nasty_DeprecatedFile_V1_OldAndEmptyClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_DeprecatedFile_V1_OldAndEmptyClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_DeprecatedFile_V1_OldAndEmptyClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_DeprecatedFile_V1_OldAndEmptyClient.StubOptions.KeepMethodCasing_false,
+    Nasty_DeprecatedFile_V1_OldAndEmptyClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   private let client: Nasty_DeprecatedFile_V1_OldAndEmptyClient
 
   public init(_ service: ConnectTesting::MockService = ConnectTesting::MockService()) {

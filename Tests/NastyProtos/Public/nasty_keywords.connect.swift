@@ -1167,6 +1167,22 @@ public struct Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V1_Cla
     )
   }
 
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   public init(client: Connect::ProtocolClient) {
@@ -2017,6 +2033,22 @@ public struct Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch_V1_C
       path: "/nasty.switch.v1.class_of_1st._2nd.self_words/var",
       streamType: .unary
     )
+  }
+
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
   }
 
   private let client: Connect::ProtocolClient
@@ -2910,6 +2942,22 @@ public struct Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch_V1_C
       path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Yield",
       streamType: .unary
     )
+  }
+
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
   }
 
   private let client: Connect::ProtocolClient

@@ -11,6 +11,14 @@ public import NastyTypes
 
 /// Answers the calls of `nasty.switch.v1.class_of_1st._2nd.protocol` as scripted, and records them.
 public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_Switch_V1_ClassOf1st_2nd_protocolClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_Switch_V1_ClassOf1st_2nd_protocolClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_Switch_V1_ClassOf1st_2nd_protocolClient.StubOptions.KeepMethodCasing_false,
+    Nasty_Switch_V1_ClassOf1st_2nd_protocolClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Associatedtype`.
   public let mockAssociatedtype: ConnectTesting::UnaryMock<Nasty_Switch_V1_ClassOf1st_2nd_self, Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage>
   /// Scripts and records the calls of `Class`.
@@ -653,6 +661,14 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Swit
 
 /// Answers the calls of `nasty.switch.v1.class_of_1st._2nd.self_words` as scripted, and records them.
 public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient.StubOptions.KeepMethodCasing_false,
+    Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `associatedtype`.
   public let mockAssociatedtype: ConnectTesting::UnaryMock<Nasty_Switch_V1_ClassOf1st_2nd_Word, Nasty_Switch_V1_ClassOf1st_2nd_Word>
   /// Scripts and records the calls of `class`.
@@ -864,6 +880,14 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Sw
 
 /// Answers the calls of `nasty.switch.v1.class_of_1st._2nd.Contextual` as scripted, and records them.
 public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient.StubOptions.KeepMethodCasing_false,
+    Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Actor`.
   public let mockActor: ConnectTesting::UnaryMock<Nasty_Switch_V1_ClassOf1st_2nd_self, Nasty_Switch_V1_ClassOf1st_2nd_self>
   /// Scripts and records the calls of `Async`.

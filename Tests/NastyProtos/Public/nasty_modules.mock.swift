@@ -10,6 +10,14 @@ public import ConnectTesting
 
 /// Answers the calls of `Modules` as scripted, and records them.
 public final class ModulesClientMock: ModulesClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    ModulesClient.StubOptions.GenerateAsyncMethods_true,
+    ModulesClient.StubOptions.GenerateCallbackMethods_true,
+    ModulesClient.StubOptions.KeepMethodCasing_false,
+    ModulesClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Connect`.
   public let mockConnect_: ConnectTesting::UnaryMock<ModulesMessage, ModulesMessage>
   /// Scripts and records the calls of `connect`.

@@ -9,6 +9,14 @@ public import ConnectTesting
 
 /// Answers the calls of `nasty.no_methods.v1.NoMethods` as scripted, and records them.
 public final class Nasty_NoMethods_V1_NoMethodsClientMock: Nasty_NoMethods_V1_NoMethodsClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Nasty_NoMethods_V1_NoMethodsClient.StubOptions.GenerateAsyncMethods_true,
+    Nasty_NoMethods_V1_NoMethodsClient.StubOptions.GenerateCallbackMethods_true,
+    Nasty_NoMethods_V1_NoMethodsClient.StubOptions.KeepMethodCasing_false,
+    Nasty_NoMethods_V1_NoMethodsClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   private let client: Nasty_NoMethods_V1_NoMethodsClient
 
   public init(_ service: ConnectTesting::MockService = ConnectTesting::MockService()) {

@@ -417,6 +417,22 @@ public struct ShadowsClient: ShadowsClientInterface {
     )
   }
 
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   public init(client: Connect::ProtocolClient) {
@@ -625,6 +641,22 @@ public struct Foo__Client: Foo__ClientInterface {
     )
   }
 
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   public init(client: Connect::ProtocolClient) {
@@ -647,6 +679,22 @@ public struct Foo___Client: Foo___ClientInterface {
   /// The methods of `Foo_`.
   public enum Methods_ {}
 
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   public init(client: Connect::ProtocolClient) {
@@ -659,6 +707,22 @@ public protocol Bar_ClientInterface: Swift.Sendable {}
 public struct Bar_Client: Bar_ClientInterface {
   /// The methods of `Bar`.
   public enum Methods_ {}
+
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
 
   private let client: Connect::ProtocolClient
 
@@ -673,6 +737,22 @@ public struct BarClientClient: BarClientClientInterface {
   /// The methods of `BarClient`.
   public enum Methods_ {}
 
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   public init(client: Connect::ProtocolClient) {
@@ -686,6 +766,22 @@ public struct BarClientInterfaceClient: BarClientInterfaceClientInterface {
   /// The methods of `BarClientInterface`.
   public enum Methods_ {}
 
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
+
   private let client: Connect::ProtocolClient
 
   public init(client: Connect::ProtocolClient) {
@@ -698,6 +794,22 @@ public protocol Connect_ClientInterface: Swift.Sendable {}
 public struct Connect_Client: Connect_ClientInterface {
   /// The methods of `Connect_`.
   public enum Methods_ {}
+
+  /// The options that mocks need as well.
+  public enum StubOptions {
+    public typealias GenerateAsyncMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateAsyncMethods=true, as the client was")
+    public typealias GenerateAsyncMethods_false = Swift.Void
+    public typealias GenerateCallbackMethods_true = Swift.Void
+    @available(*, unavailable, message: "generate the mock with GenerateCallbackMethods=true, as the client was")
+    public typealias GenerateCallbackMethods_false = Swift.Void
+    public typealias KeepMethodCasing_false = Swift.Void
+    @available(*, unavailable, message: "generate the mock with KeepMethodCasing=false, as the client was")
+    public typealias KeepMethodCasing_true = Swift.Void
+    public typealias MessageFamily_SwiftProtobuf = Swift.Void
+    @available(*, unavailable, message: "generate the mock with MessageFamily=SwiftProtobuf, as the client was")
+    public typealias MessageFamily_ProtobufC = Swift.Void
+  }
 
   private let client: Connect::ProtocolClient
 

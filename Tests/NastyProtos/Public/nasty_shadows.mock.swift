@@ -11,6 +11,14 @@ public import NastyTypes
 
 /// Answers the calls of `Shadows` as scripted, and records them.
 public final class ShadowsClientMock: ShadowsClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    ShadowsClient.StubOptions.GenerateAsyncMethods_true,
+    ShadowsClient.StubOptions.GenerateCallbackMethods_true,
+    ShadowsClient.StubOptions.KeepMethodCasing_false,
+    ShadowsClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Connect`.
   public let mockConnect: ConnectTesting::UnaryMock<Connect, ConnectTesting>
   /// Scripts and records the calls of `CallOptions`.
@@ -245,6 +253,14 @@ public final class ShadowsClientMock: ShadowsClientInterface {
 
 /// Answers the calls of `Foo` as scripted, and records them.
 public final class Foo__ClientMock: Foo__ClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Foo__Client.StubOptions.GenerateAsyncMethods_true,
+    Foo__Client.StubOptions.GenerateCallbackMethods_true,
+    Foo__Client.StubOptions.KeepMethodCasing_false,
+    Foo__Client.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   /// Scripts and records the calls of `Get`.
   public let mockGet: ConnectTesting::UnaryMock<FooClient, Foo_ClientInterface>
   private let client: Foo__Client
@@ -266,6 +282,14 @@ public final class Foo__ClientMock: Foo__ClientInterface {
 
 /// Answers the calls of `Foo_` as scripted, and records them.
 public final class Foo___ClientMock: Foo___ClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Foo___Client.StubOptions.GenerateAsyncMethods_true,
+    Foo___Client.StubOptions.GenerateCallbackMethods_true,
+    Foo___Client.StubOptions.KeepMethodCasing_false,
+    Foo___Client.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   private let client: Foo___Client
 
   public init(_ service: ConnectTesting::MockService = ConnectTesting::MockService()) {
@@ -275,6 +299,14 @@ public final class Foo___ClientMock: Foo___ClientInterface {
 
 /// Answers the calls of `Bar` as scripted, and records them.
 public final class Bar_ClientMock: Bar_ClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Bar_Client.StubOptions.GenerateAsyncMethods_true,
+    Bar_Client.StubOptions.GenerateCallbackMethods_true,
+    Bar_Client.StubOptions.KeepMethodCasing_false,
+    Bar_Client.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   private let client: Bar_Client
 
   public init(_ service: ConnectTesting::MockService = ConnectTesting::MockService()) {
@@ -284,6 +316,14 @@ public final class Bar_ClientMock: Bar_ClientInterface {
 
 /// Answers the calls of `BarClient` as scripted, and records them.
 public final class BarClientClientMock: BarClientClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    BarClientClient.StubOptions.GenerateAsyncMethods_true,
+    BarClientClient.StubOptions.GenerateCallbackMethods_true,
+    BarClientClient.StubOptions.KeepMethodCasing_false,
+    BarClientClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   private let client: BarClientClient
 
   public init(_ service: ConnectTesting::MockService = ConnectTesting::MockService()) {
@@ -293,6 +333,14 @@ public final class BarClientClientMock: BarClientClientInterface {
 
 /// Answers the calls of `BarClientInterface` as scripted, and records them.
 public final class BarClientInterfaceClientMock: BarClientInterfaceClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    BarClientInterfaceClient.StubOptions.GenerateAsyncMethods_true,
+    BarClientInterfaceClient.StubOptions.GenerateCallbackMethods_true,
+    BarClientInterfaceClient.StubOptions.KeepMethodCasing_false,
+    BarClientInterfaceClient.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   private let client: BarClientInterfaceClient
 
   public init(_ service: ConnectTesting::MockService = ConnectTesting::MockService()) {
@@ -302,6 +350,14 @@ public final class BarClientInterfaceClientMock: BarClientInterfaceClientInterfa
 
 /// Answers the calls of `Connect_` as scripted, and records them.
 public final class Connect_ClientMock: Connect_ClientInterface {
+  // An error here names an option that the client was generated with, and this mock was not.
+  private typealias StubOptions = (
+    Connect_Client.StubOptions.GenerateAsyncMethods_true,
+    Connect_Client.StubOptions.GenerateCallbackMethods_true,
+    Connect_Client.StubOptions.KeepMethodCasing_false,
+    Connect_Client.StubOptions.MessageFamily_SwiftProtobuf
+  )
+
   private let client: Connect_Client
 
   public init(_ service: ConnectTesting::MockService = ConnectTesting::MockService()) {
