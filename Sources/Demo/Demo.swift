@@ -118,7 +118,7 @@ struct Demo {
     _ call: (Scenarios) async throws -> Void
   ) async {
     let how = [wire.rawValue, coding.rawValue, version.rawValue].map { " · \($0)" }.joined()
-    print("\n\(Style.bold(title))\(Style.dim(how))")
+    print("\n\(Style.bold(title))\(Style.dim(how))\(Style.build)")
     guard let client = self.client(wire, version, coding) else { return }
     await self.show { try await call(Scenarios(client: client, timeline: $0)) }
   }
@@ -139,9 +139,8 @@ struct Demo {
 
   /// Makes calls with the recommended interceptors, and says where the time of one of them went.
   private mutating func showProduction() async {
-    print(
-      "\n\(Style.bold("The recommended interceptors, on a bad day"))\(Style.dim(" · Connect · proto · HTTP/2"))"
-    )
+    let how = Style.dim(" · Connect · proto · HTTP/2") + Style.build
+    print("\n\(Style.bold("The recommended interceptors, on a bad day"))\(how)")
     guard let httpClient = self.httpClients[.http2] else { return }
     let server = self.server
     var production: Production?
@@ -150,7 +149,7 @@ struct Demo {
       try await client.run()
       production = client
     }
-    print("\n\(Style.bold("Where the time of one more such call went"))")
+    print("\n\(Style.bold("Where the time of one more such call went"))\(Style.build)")
     do {
       guard let lines = try await production?.explain().description.split(separator: "\n") else { return }
       for line in lines { print("  \(line)") }
@@ -162,9 +161,8 @@ struct Demo {
 
   /// Calls one method through one client with each family of messages.
   private mutating func showFamilies() async {
-    print(
-      "\n\(Style.bold("One client, four families of messages"))\(Style.dim(" · Connect · json · HTTP/2"))"
-    )
+    let how = Style.dim(" · Connect · json · HTTP/2") + Style.build
+    print("\n\(Style.bold("One client, four families of messages"))\(how)")
     guard let client = self.client(.connect, .http2, .json) else { return }
     let families: [(String, (Families) async throws -> Void)] = [
       ("SwiftProtobuf", { try await $0.swiftProtobuf() }),
@@ -180,7 +178,7 @@ struct Demo {
 
   /// Makes each kind of call in each protocol and encoding over each version of HTTP.
   private mutating func showMatrix() async {
-    print("\n\(Style.bold("Three protocols side by side"))")
+    print("\n\(Style.bold("Three protocols side by side"))\(Style.build)")
     print("  \("".padded(to: 26))unary       server stream  client stream  bidirectional  error with detail")
     for wire in Wire.allCases {
       for (version, coding) in wire.versions.flatMap({ version in Coding.allCases.map { (version, $0) } }) {

@@ -11,6 +11,15 @@ enum Style {
   static func bad(_ text: String) -> String { self.wrap(text, "31") }
   static func stage(_ text: String) -> String { self.wrap(text, "36") }
 
+  /// Stands beside times: what a debug build takes says little of what calls cost.
+  static var build: String {
+    #if DEBUG
+    self.dim(" · debug build")
+    #else
+    ""
+    #endif
+  }
+
   private static func wrap(_ text: String, _ code: String) -> String {
     self.isColoured ? "\u{1b}[\(code)m\(text)\u{1b}[0m" : text
   }
