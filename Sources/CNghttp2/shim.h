@@ -1,6 +1,10 @@
 #ifndef CONNECT_CNGHTTP2_SHIM_H
 #define CONNECT_CNGHTTP2_SHIM_H
 
+#if !__has_include(<nghttp2/nghttp2.h>)
+#error "libnghttp2 is missing; on Debian: apt-get install libnghttp2-dev"
+#else
+
 #include <nghttp2/nghttp2.h>
 
 // Accepts fields whose values begin or end with a space, which servers of gRPC send: percent-encoding leaves spaces
@@ -13,4 +17,5 @@ static inline void connect_nghttp2_option_allow_spaces_around_values(nghttp2_opt
 #endif
 }
 
+#endif
 #endif

@@ -55,4 +55,34 @@ final class SetupScriptTests: XCTestCase {
       XCTAssertTrue(result.error.contains(package), result.error)
     }
   }
+
+  /// The compiler names the package of a library that is missing: where its header cannot be found, an error says it,
+  /// behind all other output. SwiftPM's own hint comes in front.
+  func testCompilerNamesTheMissingLibrary() throws {
+    var sources = URL(filePath: #filePath)
+    for _ in 0..<3 { sources.deleteLastPathComponent() }
+    sources.append(path: "Sources")
+    let packages = [
+      "CBrotli": "libbrotli-dev", "CNghttp2": "libnghttp2-dev", "CProtobufC": "libprotobuf-c-dev",
+      "CSnappy": "libsnappy-dev", "CZlib": "zlib1g-dev", "CZstd": "libzstd-dev",
+    ]
+    for (module, package) in packages {
+      let process = Process()
+      let errors = Pipe()
+      process.executableURL = URL(filePath: "/usr/bin/env")
+      process.arguments = [
+        "clang", "-fsyntax-only", "-nostdinc", "-x", "c", sources.appending(path: "\(module)/shim.h").path,
+      ]
+      process.standardError = errors
+      try process.run()
+      let text = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+      process.waitUntilExit()
+      XCTAssertNotEqual(process.terminationStatus, 0, module)
+      XCTAssertTrue(
+        text.contains("is missing; on Debian: apt-get install \(package)\""),
+        "\(module): \(text)"
+      )
+      XCTAssertTrue(text.contains("1 error generated"), "\(module): \(text)")
+    }
+  }
 }
