@@ -1,5 +1,6 @@
 #include "allocations.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -15,6 +16,11 @@ static _Thread_local uint64_t thread_count;
 
 uint64_t allocations_count(void) { return atomic_load_explicit(&count, memory_order_relaxed); }
 uint64_t allocations_count_of_thread(void) { return thread_count; }
+
+uint64_t allocations_bytes(void) {
+  struct mallinfo2 counts = mallinfo2();
+  return counts.uordblks + counts.hblkhd;
+}
 
 // Sanitizers put functions of their own there.
 #if defined(__has_feature)

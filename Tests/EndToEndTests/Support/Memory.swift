@@ -1,3 +1,4 @@
+internal import CAllocations
 internal import Foundation
 internal import Glibc
 internal import LoopbackServer
@@ -12,6 +13,23 @@ enum Memory {
       throw LoopbackServerError("/proc/self/statm has another format: \(text)")
     }
     return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+  }
+
+  /// How often ``growth(of:_:)`` runs its body.
+  static let rounds = 6
+
+  /// How many bytes each repetition leaves behind. Caches that fill show in the first round, memory that is kept for a
+  /// while in one of the later ones; a leak shows in each of them, so this is their median.
+  static func growth(of count: Int, _ body: (_ count: Int) async throws -> Void) async throws -> Double {
+    try await body(count)
+    var growths: [Int] = []
+    for _ in 1..<self.rounds {
+      let before = allocations_bytes()
+      try await body(count)
+      growths.append(Int(allocations_bytes()) - Int(before))
+    }
+    print("\(count) repetitions leave \(growths) bytes behind")
+    return Double(growths.sorted()[growths.count / 2]) / Double(count)
   }
 
   /// `bytes` for people.
