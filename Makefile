@@ -12,31 +12,25 @@ swift_files = $(filter-out %.pb.swift %.connect.swift %.mock.swift,$(wildcard \
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-# Without the option --product, and without a kept build plan: after `swift build --product` or `swift run`,
-# a kept plan holds all products of all dependencies, such as swift-protobuf's C++ protoc.
+# Builds with .ci/build, without the option --product: see there.
 
 .PHONY: demo
 demo: ## Run the demo against a server inside it
 	@.ci/setup build
 	@echo "Building the demo (the first build takes some minutes)"
-	@swift build -q --disable-build-manifest-caching
+	@.ci/build
 	@"$$(swift build --show-bin-path)/Demo"
 
 .PHONY: test
-test: setup venv lint check-generated ## Check everything: style, generated code, tests
-	@echo "Building the tests (the first build takes some minutes)"
-	@swift build -q --build-tests --disable-build-manifest-caching
-	@echo "Running the demo"
-	@"$$(swift build --show-bin-path)/Demo" >/dev/null
-	@$(MAKE) --no-print-directory sanitize
-	@swift test --skip-build --disable-xctest
-	@swift test --skip-build --disable-swift-testing
+test: ## Check everything: style, generated code, tests
+	@.ci/test
 
 # The tests that run under address sanitizer: the C session byte by byte, compression, and damaged inputs for all
 # decoders.
 structs = GuardedDecodingTests|RequiredCheckTests|CMessage(Misuse)?Tests|DynamicMessageTests
 sanitized = HTTP2(Session|Exchange|Reset|Lifecycle|FlowControl|Output)Tests|FuzzTests|CompressionPoolTests|GRPCStatusTests|$(structs)
-asan = --sanitize=address --scratch-path .build-asan
+# With lld: gold, the default on Linux, warns of each function of the sanitizer, "Cannot export local symbol".
+asan = --sanitize=address --scratch-path .build-asan -Xswiftc -use-ld=lld
 # Functions take more stack with the sanitizer.
 unsanitized = testDeepestMessageFitsASmallStack
 # How many damaged inputs the decoders get.
@@ -45,7 +39,7 @@ rounds ?= 2000
 .PHONY: sanitize
 sanitize: ## Run the tests of C code and of decoders under address sanitizer
 	@echo "Building the tests with address sanitizer (the first build takes some minutes)"
-	@swift build -q --build-tests $(asan) --disable-build-manifest-caching
+	@.ci/build --build-tests $(asan)
 	@ASAN_OPTIONS=detect_leaks=0 CONNECT_FUZZ_ROUNDS=$(rounds) \
 		swift test --skip-build $(asan) --disable-swift-testing --filter '$(sanitized)' --skip '$(unsanitized)'
 
