@@ -128,7 +128,8 @@ final class TLSContextProvider: Sendable {
         ConnectError(
           code: .failedPrecondition,
           message: "the client's TLS configuration cannot be used: \(Self.describe(error))",
-          exception: error
+          // An error of our own is all in the message.
+          exception: error is ConnectError ? nil : error
         )
       )
     }
