@@ -289,7 +289,7 @@ final class BadResponseTests: XCTestCase {
       (.grpcWeb, "application/grpc-web+proto", [0x80, 0, 0, 0, UInt8(block.count)] + block, [:]),
     ]
     for (networkProtocol, contentType, end, trailers) in endings {
-      let isGRPC = networkProtocol.description == NetworkProtocol.grpc.description
+      let isGRPC = networkProtocol == .grpc
       for version in Version.allCases where version == .http2 || !isGRPC {
         try await EmbeddedServer.run(version, configure: { $1.networkProtocol = networkProtocol }) {
           embedded in

@@ -18,7 +18,7 @@ final class HalfCloseTests: XCTestCase {
       "\(self.networkProtocol), \(self.version.rawValue), \(self.isSuccess ? "success" : "failure")"
     }
 
-    var isGRPC: Bool { self.networkProtocol.description == NetworkProtocol.grpc.description }
+    var isGRPC: Bool { self.networkProtocol == .grpc }
 
     static let all: [Setting] = [NetworkProtocol.connect, .grpc, .grpcWeb].flatMap { networkProtocol in
       Version.allCases.flatMap { version in

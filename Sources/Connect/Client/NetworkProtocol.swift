@@ -13,6 +13,12 @@ public struct NetworkProtocol: Sendable {
   public static let grpcWebText = NetworkProtocol(wire: GRPCWebProtocol(isText: true))
 }
 
+extension NetworkProtocol: Hashable {
+  public static func == (left: Self, right: Self) -> Bool { left.wire.name == right.wire.name }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(self.wire.name) }
+}
+
 extension NetworkProtocol: CustomStringConvertible {
   public var description: String { self.wire.name }
 }

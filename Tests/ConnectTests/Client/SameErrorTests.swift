@@ -150,7 +150,7 @@ final class SameErrorTests: XCTestCase {
 
   func testUnary() async throws {
     for networkProtocol in Self.all {
-      let isConnect = networkProtocol.description == NetworkProtocol.connect.description
+      let isConnect = networkProtocol == .connect
       let script = isConnect ? Self.unaryConnect : Self.script(networkProtocol, messages: 0)
       let response = await self.client(networkProtocol, script).unary(.unary, "hello")
       let outcome = Outcome(code: response.code, error: response.error, trailers: response.trailers)
