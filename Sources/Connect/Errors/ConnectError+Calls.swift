@@ -87,7 +87,7 @@ extension ConnectError {
   static func unansweredNotModified(_ response: HTTPResponse) -> ConnectError {
     ConnectError(
       code: .unknown,
-      message: "HTTP status 304, and no interceptor had a response to give in its place",
+      message: "\(HTTPStatus.describe(304)), and no interceptor had a response to give in its place",
       metadata: response.headers,
       httpStatus: 304
     )

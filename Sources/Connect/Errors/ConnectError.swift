@@ -10,9 +10,10 @@ public struct ConnectError: Swift.Error, Sendable {
   /// Whether this is a copy of the other, and neither was changed since.
   func isIdentical(to other: ConnectError) -> Bool { self.storage === other.storage }
 
+  /// What to do about the error. Never ``Code/ok``, which no error has: it becomes ``Code/unknown`` where it is given or set.
   public var code: Code {
     get { self.storage.code }
-    set { self.unique.code = newValue }
+    set { self.unique.code = newValue.ofError }
   }
 
   /// An explanation for people; may be absent when the server sent none.
@@ -60,6 +61,7 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.isConnectionLost = newValue }
   }
 
+  /// - Parameter code: ``Code/ok``, which no error has, becomes ``Code/unknown``.
   public init(
     code: Code,
     message: String? = nil,
@@ -68,7 +70,7 @@ public struct ConnectError: Swift.Error, Sendable {
     metadata: Headers = Headers(),
     httpStatus: Int? = nil
   ) {
-    self.storage = Storage(code: code, message: message, exception: exception)
+    self.storage = Storage(code: code.ofError, message: message, exception: exception)
     self.storage.details = details
     self.storage.metadata = metadata
     self.storage.httpStatus = httpStatus
@@ -110,15 +112,6 @@ public struct ConnectError: Swift.Error, Sendable {
   }
 }
 
-extension ConnectError: CustomStringConvertible {
-  public var description: String {
-    var text = self.code.name
-    if let message = self.message, !message.isEmpty { text += ": \(message)" }
-    if let exception = self.exception { text += " (\(exception))" }
-    return text
-  }
-}
-
 extension ConnectError {
   /// `error` itself if it is one of ours; `canceled` for a `CancellationError`; else `code` with the error as
   /// the cause.
@@ -132,4 +125,9 @@ extension ConnectError {
       self.init(code: code, message: String(describing: error), exception: error)
     }
   }
+}
+
+extension Code {
+  /// The code as an error's: the one that says nothing instead of ``ok``.
+  fileprivate var ofError: Code { self == .ok ? .unknown : self }
 }

@@ -3,7 +3,7 @@ enum ResponseRules {
   /// The error of a response of which the HTTP status is all that counts.
   static func statusError(_ status: Int) -> ConnectError {
     // A status that is no error but not 200 either maps to unknown like all others.
-    ConnectError(code: Code(httpStatus: status), message: "HTTP status \(status)")
+    ConnectError(code: Code(httpStatus: status), message: HTTPStatus.describe(status))
   }
 
   /// The error of a response with an error status that broke off before its body was complete.

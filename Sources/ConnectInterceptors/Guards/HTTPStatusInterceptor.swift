@@ -20,10 +20,9 @@ public final class HTTPStatusInterceptor: Interceptor, Sendable {
         return
       }
       var failed = response
-      let code = Code(httpStatus: status)
       failed.error = ConnectError(
-        code: code == .ok ? .unknown : code,
-        message: "HTTP status \(status)",
+        code: Code(httpStatus: status),
+        message: HTTPStatus.describe(status),
         metadata: response.headers,
         httpStatus: status
       )

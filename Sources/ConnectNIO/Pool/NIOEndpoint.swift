@@ -113,7 +113,7 @@ final class NIOEndpoint: HTTPEndpoint, @unchecked Sendable {
     if self.attempts.removeValue(forKey: connection.id) != nil {
       self.logger.debug(
         "could not connect",
-        metadata: ["origin": "\(self.origin)", "error": "\(error)"]
+        metadata: ["origin": "\(self.origin)", "error": "\(String(reflecting: error))"]
       )
     }
     self.run(self.pool.connectionClosed(connection.id, error: error))

@@ -20,6 +20,7 @@ extension ConnectError {
   var summary: String {
     var lines = [self.description]
     if let status = self.httpStatus { lines.append("HTTP status: \(status)") }
+    if self.message?.isEmpty == false, let exception = self.exception { lines.append("cause: \(exception)") }
     if !self.details.isEmpty { lines.append("details: \(self.details.map(\.type).joined(separator: ", "))") }
     lines += self.metadata.map { "\($0.name): \($0.value)" }
     return lines.joined(separator: "\n  ")

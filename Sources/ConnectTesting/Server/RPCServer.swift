@@ -97,7 +97,6 @@ package struct RPCServer: Sendable {
   /// that call's response are left out.
   private static func failure(_ error: any Error) -> ConnectError {
     var failure = ConnectError(error, code: .internalError)
-    if failure.code == .ok { failure.code = .unknown }
     failure.metadata = Headers(failure.metadata.filter { !Self.isProtocolField($0.name) })
     return failure
   }

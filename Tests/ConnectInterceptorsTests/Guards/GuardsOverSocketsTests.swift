@@ -104,7 +104,7 @@ final class GuardsOverSocketsTests: XCTestCase {
       let options = CallOptions(headers: ["if-none-match": ["\"1\""]])
       let response = await client.unary(Self.get, .text("x"), options: options)
       XCTAssertEqual(response.code, .unknown, "\(setting)")
-      XCTAssertEqual(response.error?.message, "HTTP status 304", "\(setting)")
+      XCTAssertEqual(response.error?.message, "HTTP status 304 Not Modified", "\(setting)")
     }
   }
 }

@@ -20,7 +20,7 @@ final class HTTPStatusInterceptorTests: XCTestCase {
       let given = HTTPResponse(headers: ["x": ["1"]], message: ByteBuffer(string: "x"), httpStatus: status)
       let response = try await self.verb(given)
       XCTAssertEqual(response?.error?.code, code)
-      XCTAssertEqual(response?.error?.message, "HTTP status \(status)")
+      XCTAssertEqual(response?.error?.message, HTTPStatus.describe(status))
       XCTAssertEqual(response?.error?.httpStatus, status)
       XCTAssertEqual(response?.error?.metadata, ["x": ["1"]])
       XCTAssertEqual(response?.message.readableBytes, 0)

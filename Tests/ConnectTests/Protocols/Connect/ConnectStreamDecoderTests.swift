@@ -294,7 +294,7 @@ final class ConnectStreamDecoderTests: XCTestCase {
       return results.error
     }
     XCTAssertEqual(run(502, "text/html", "<html>")?.code, .unavailable)
-    XCTAssertEqual(run(502, "text/html", "<html>")?.message, "HTTP status 502")
+    XCTAssertEqual(run(502, "text/html", "<html>")?.message, "HTTP status 502 Bad Gateway")
     XCTAssertEqual(run(404, "application/connect+proto", "")?.code, .unimplemented)
     XCTAssertEqual(run(415, "", "")?.code, .unknown)
     let error = run(403, "application/json; charset=utf-8", #"{"code":"aborted","message":"oops"}"#)

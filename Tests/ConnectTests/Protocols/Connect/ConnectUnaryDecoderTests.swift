@@ -23,7 +23,11 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     let results = self.run(script, line: line)
     XCTAssertEqual(results.messages, [], line: line)
     XCTAssertEqual(results.error?.httpStatus, status, line: line)
-    return results.error ?? ConnectError(code: .ok)
+    guard let error = results.error else {
+      XCTFail("no error", line: line)
+      return ConnectError(code: .unknown)
+    }
+    return error
   }
 
   // MARK: Success
@@ -230,7 +234,7 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     }
     XCTAssertEqual(self.runError(401, #"{"message":"oops"}"#).code, .unauthenticated)
     XCTAssertEqual(self.runError(401, #"{"message":"oops"}"#).message, "oops")
-    XCTAssertEqual(self.runError(401, "{}").message, "HTTP status 401")
+    XCTAssertEqual(self.runError(401, "{}").message, "HTTP status 401 Unauthorized")
     XCTAssertNil(self.runError(401, #"{"code":"aborted"}"#).message)
     for message in ["null", "5", "[]", "{}"] {
       let error = self.runError(401, #"{"code":"aborted","message":\#(message)}"#)
@@ -245,7 +249,7 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     ] {
       let error = self.runError(404, body)
       XCTAssertEqual(error.code, .unimplemented, body)
-      XCTAssertEqual(error.message, "HTTP status 404", body)
+      XCTAssertEqual(error.message, "HTTP status 404 Not Found", body)
     }
     let script = ResponseScript(
       status: 404,
@@ -265,7 +269,7 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     for (status, code) in table {
       let error = self.runError(status, "<html>", type: "text/html")
       XCTAssertEqual(error.code, code, "\(status)")
-      XCTAssertEqual(error.message, "HTTP status \(status)")
+      XCTAssertEqual(error.message, HTTPStatus.describe(status))
       XCTAssertEqual(self.runError(status, "").code, code)
     }
   }

@@ -268,7 +268,7 @@ final class GRPCResponseDecoderTests: XCTestCase {
       let headers: Headers = ["content-type": ["text/html"]]
       let results = self.run(Array("<html>".utf8), [:], status: status, headers: headers)
       XCTAssertEqual(results.code, code, "\(status)")
-      XCTAssertEqual(results.error?.message, "HTTP status \(status)")
+      XCTAssertEqual(results.error?.message, HTTPStatus.describe(status))
       XCTAssertEqual(results.error?.httpStatus, status)
     }
   }
