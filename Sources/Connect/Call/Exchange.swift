@@ -50,6 +50,8 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
   /// ... and what followed. The first message whatever its size, since most calls have no other.
   private var sent = ReplayLog<ByteBuffer>(maximumBytes: writeHighWaterMark, keepsFirst: true)
   private var hasFinishedRequest = false
+  /// For errors.
+  private var sentMethod = HTTPStreamRequest.Method.post
   private var unwrittenBytes = 0
   /// Bytes of the response that were given to us and that the transport may not yet replace by others.
   private var unconsumedBytes = 0
@@ -107,6 +109,7 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
     self.sentHead = head
+    self.sentMethod = head.method
     if !self.hasStarted { self.call.countExchange() }
     self.hasStarted = true
     self.remoteAddress = nil
@@ -156,10 +159,23 @@ final class Exchange: HTTPStreamHandler, @unchecked Sendable {
 
   /// The next result; nil if more has to arrive, which this lets happen.
   func next() -> StreamResult<ByteBuffer>? {
-    let result = self.decoder.next()
-    if case .complete(_, .some, _) = result, self.call.endIfDeadlineHasPassed() { return nil }
+    var result = self.decoder.next()
+    if case .complete(let code, let error?, let trailers) = result {
+      if self.call.endIfDeadlineHasPassed() { return nil }
+      result = .complete(code: code, error: self.naming(error), trailers: trailers)
+    }
     self.settleConsumption(isEmpty: result == nil)
     return result
+  }
+
+  /// Gives an error that the transport or the decoder has found the name of the request.
+  private func naming(_ error: ConnectError) -> ConnectError {
+    error.naming(
+      self.request.url,
+      method: self.sentMethod,
+      answeredWith: self.head,
+      over: self.call.client.wire
+    )
   }
 
   /// The next result's message, if that is a message and is there; nil says nothing. A shorter way than ``next()``.

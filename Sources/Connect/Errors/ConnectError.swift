@@ -61,6 +61,12 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.isConnectionLost = newValue }
   }
 
+  /// What the error is about, as long as the message does not say to which request it belongs.
+  package var unnamed: Unnamed? {
+    get { self.storage.unnamed }
+    set { self.unique.unnamed = newValue }
+  }
+
   /// - Parameter code: ``Code/ok``, which no error has, becomes ``Code/unknown``.
   public init(
     code: Code,
@@ -94,6 +100,7 @@ public struct ConnectError: Swift.Error, Sendable {
     var httpStatus: Int?
     var isUnsent = false
     var isConnectionLost = false
+    var unnamed: Unnamed?
 
     init(code: Code, message: String?, exception: (any Swift.Error)?) {
       self.code = code
@@ -108,6 +115,7 @@ public struct ConnectError: Swift.Error, Sendable {
       self.httpStatus = other.httpStatus
       self.isUnsent = other.isUnsent
       self.isConnectionLost = other.isConnectionLost
+      self.unnamed = other.unnamed
     }
   }
 }

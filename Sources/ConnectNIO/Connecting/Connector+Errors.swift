@@ -13,10 +13,10 @@ internal import Darwin
 
 /// What went wrong while connecting, in words that name the origin and the step.
 extension Connector {
-  func timedOut(_ step: String) -> ConnectError {
-    ConnectError(
-      code: .unavailable,
-      message: "\(step) \(self.origin) timed out after \(self.configuration.timeouts.connect)"
+  func timedOut(_ step: String, advice: String = "") -> ConnectError {
+    .ofConnection(
+      .unavailable,
+      "\(step) \(self.origin) timed out after \(self.configuration.timeouts.connect)\(advice)"
     )
   }
 
@@ -25,10 +25,10 @@ extension Connector {
     let need =
       self.configuration.version == .http2Only
       ? "the only version that the client's configuration allows" : "which gRPC needs"
-    return ConnectError(
-      code: .unavailable,
-      message: "\(self.origin) does not speak HTTP/2, \(need): \(reason)",
-      exception: cause
+    return .ofConnection(
+      .unavailable,
+      "\(self.origin) does not speak HTTP/2, \(need): \(reason); \(Advice.leaveHTTP2)",
+      cause
     )
   }
 
@@ -78,9 +78,15 @@ extension Connector {
     case NIOSSLError.unableToValidateCertificate, NIOSSLError.noCertificateToValidate:
       return self.unavailable("TLS: \(peer) has shown no certificate that can be checked", error)
     case ChannelError.eof:
-      return self.unavailable("\(peer) closed the connection during the TLS handshake", error)
+      return self.unavailable(
+        "\(peer) closed the connection during the TLS handshake; \(Advice.noTLS)",
+        error
+      )
     case NIOSSLError.handshakeFailed(.sslError(let stack)) where stack == [.eofDuringHandshake]:
-      return self.unavailable("\(peer) closed the connection during the TLS handshake", error)
+      return self.unavailable(
+        "\(peer) closed the connection during the TLS handshake; \(Advice.noTLS)",
+        error
+      )
     case NIOSSLError.handshakeFailed(let cause):
       if TLSAlert.names(in: cause).contains("CERTIFICATE_VERIFY_FAILED") {
         return self.refused(verification, error)
@@ -103,7 +109,7 @@ extension Connector {
   }
 
   private func unavailable(_ message: String, _ cause: any Error) -> ConnectError {
-    ConnectError(code: .unavailable, message: message, exception: cause)
+    .ofConnection(.unavailable, message, cause)
   }
 
   private static func isTimeout(_ error: any Error) -> Bool {

@@ -212,6 +212,7 @@ struct Connector: Sendable {
       channel: channel,
       scheme: self.origin.scheme == .https ? "https" : "http",
       authority: self.origin.authority,
+      peer: self.origin.description,
       configuration: self.configuration.http2,
       delegate: attempt,
       logger: self.logger
@@ -221,7 +222,8 @@ struct Connector: Sendable {
     try channel.pipeline.syncOperations.addHandler(connection)
     // The connection can serve once the server has sent its settings.
     attempt.timer = channel.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak attempt] in
-      attempt?.connection?.close(failing: self.timedOut("waiting for the HTTP/2 settings of"))
+      let advice = Advice.http2Refused(by: self.origin.description)
+      attempt?.connection?.close(failing: self.timedOut("waiting for the HTTP/2 settings of", advice: advice))
     }
   }
 }

@@ -71,7 +71,7 @@ enum TLSAlert {
     case "KEY_USAGE_BIT_INCORRECT":
       "the key usage of the server's certificate does not allow TLS: it lacks digitalSignature"
     case "WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST":
-      "the server does not speak TLS on this port"
+      "the server does not speak TLS on this port; if that is meant, begin the host with http://"
     default:
       nil
     }

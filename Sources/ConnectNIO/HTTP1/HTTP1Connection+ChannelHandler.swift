@@ -77,7 +77,11 @@ extension HTTP1Connection {
     case is HTTPParserError, is NIOHTTPDecoderError:
       self.end(failing: .invalidHTTP1(self.peer, String(describing: error), error))
     default:
-      var failure = self.lost(stream, TLSAlert.text(error))
+      var failure = self.lost(
+        stream,
+        TLSAlert.text(error),
+        isExplained: !TLSAlert.names(in: error).isEmpty
+      )
       failure.exception = error
       self.end(failing: failure)
     }

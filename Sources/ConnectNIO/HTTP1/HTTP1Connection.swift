@@ -198,11 +198,15 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     if case .busy(let stream) = self.state, case .awaitingHead = stream.response { true } else { false }
   }
 
-  /// Whether `count` bytes that have come from the peer are for the decoder. If they are no part of a response
+  /// Whether `bytes` that have come from the peer are for the decoder. If they are no part of a response
   /// that is due, the connection is given up.
-  func acceptsBytes(_ count: Int) -> Bool {
+  func accepts(_ bytes: ByteBuffer) -> Bool {
     switch self.state {
     case .busy(let stream):
+      if case .awaitingHead = stream.response, let error = self.foreignAnswer(bytes) {
+        self.end(failing: error)
+        return false
+      }
       guard stream.isFlushed else {
         self.end(failing: .invalidHTTP1(self.peer, "it answered before the request was sent"))
         return false
@@ -212,13 +216,26 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
         stream.allowsReuse = false
         return false
       }
-      if let missing = stream.missingLength, count > missing { stream.allowsReuse = false }
+      if let missing = stream.missingLength, bytes.readableBytes > missing { stream.allowsReuse = false }
       return true
     case .new, .idle:
       self.end(failing: .invalidHTTP1(self.peer, "it answered without a request"))
       return false
     case .closing, .closed:
       return false
+    }
+  }
+
+  /// The error of an answer in another protocol; nil for `bytes` that may be of a response of HTTP/1.1.
+  private func foreignAnswer(_ bytes: ByteBuffer) -> ConnectError? {
+    // What the others begin with is a control character, which no head has.
+    guard let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self), first < 0x20 else {
+      return nil
+    }
+    return switch PeerProtocol(bytes) {
+    case .http2: .answeredInHTTP2(self.peer)
+    case .tls: .answeredInTLS(self.peer)
+    case .http1, nil: nil
     }
   }
 
@@ -337,15 +354,19 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     self.context?.close(promise: nil)
   }
 
-  func lost(_ stream: HTTP1Stream, _ reason: String) -> ConnectError {
+  /// - Parameter isExplained: Whether `reason` is all that there is to say.
+  func lost(_ stream: HTTP1Stream, _ reason: String, isExplained: Bool = false) -> ConnectError {
     let moment: String
     switch stream.response {
     case .awaitingHead: moment = stream.isFlushed ? "before the response" : "before the request was sent"
     case .receivingBody, .complete: moment = "in the middle of the response"
     }
-    return ConnectError(
-      code: .unavailable,
-      message: "the connection to \(self.peer) was lost \(moment): \(reason)"
-    )
+    let message = "the connection to \(self.peer) was lost \(moment): \(reason)"
+    // Later on, the server has shown that it speaks HTTP/1.1.
+    guard case .awaitingHead = stream.response, stream.isFlushed, self.streamsServed == 1, !isExplained
+    else {
+      return ConnectError(code: .unavailable, message: message)
+    }
+    return .ofConnection(.unavailable, "\(message)\(Advice.http1Refused(by: self.peer))")
   }
 }

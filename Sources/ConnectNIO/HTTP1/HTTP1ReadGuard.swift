@@ -21,7 +21,7 @@ final class HTTP1ReadGuard: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var bytes = self.unwrapInboundIn(data)
-    while bytes.readableBytes > 0, self.connection.acceptsBytes(bytes.readableBytes) {
+    while bytes.readableBytes > 0, self.connection.accepts(bytes) {
       let isHead = self.connection.awaitsHead
       let count = isHead ? self.advanceBehindHead(in: bytes) : self.advance(over: bytes)
       guard let piece = bytes.readSlice(length: count) else { return }

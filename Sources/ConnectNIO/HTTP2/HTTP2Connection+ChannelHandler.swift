@@ -31,8 +31,8 @@ extension HTTP2Connection: ChannelDuplexHandler {
     guard self.state == .active else { return }
     self.isReading = true
     let bytes = self.unwrapInboundIn(data)
-    if self.servedStreams == nil, !self.hasReceived, bytes.readableBytesView.starts(with: "HTTP/".utf8) {
-      self.shutDown(.answeredInHTTP1, sending: nil)
+    if self.servedStreams == nil, let error = self.foreignAnswer(continuedBy: bytes) {
+      self.shutDown(error, sending: nil)
       return
     }
     self.hasReceived = true

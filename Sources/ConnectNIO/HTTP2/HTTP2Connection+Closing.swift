@@ -37,7 +37,9 @@ extension HTTP2Connection {
     self.blockedWriters = []
     let delegate = self.delegate
     self.delegate = nil
-    if let error { self.logger.debug("HTTP/2 connection failed", metadata: ["error": "\(error)"]) }
+    if let error {
+      self.logger.debug("HTTP/2 connection failed", metadata: ["error": "\(String(reflecting: error))"])
+    }
 
     let streams = self.session.liveStreams
     // A handler that starts a new stream when it hears of its end must not be given this connection again.
@@ -65,6 +67,7 @@ extension HTTP2Connection {
 
   /// Why the channel has become inactive.
   var lostConnectionError: ConnectError? {
+    if let error = self.unknownAnswerError { return error }
     if let error = self.channelError {
       if self.servedStreams == nil, case NIOSSLError.uncleanShutdown = error {
         return ConnectError(
@@ -75,6 +78,9 @@ extension HTTP2Connection {
             """,
           exception: error
         )
+      }
+      if self.servedStreams == nil, TLSAlert.names(in: error).isEmpty {
+        return .closedBeforeSettings(self.peer, failure: error)
       }
       return ConnectError(
         code: .unavailable,
@@ -91,10 +97,7 @@ extension HTTP2Connection {
       )
     }
     if self.servedStreams == nil {
-      return ConnectError(
-        code: .unavailable,
-        message: "the server closed the connection before it had sent its HTTP/2 settings"
-      )
+      return .closedBeforeSettings(self.peer)
     }
     guard self.session.liveCount > 0 else { return nil }
     return ConnectError(
@@ -120,6 +123,7 @@ extension HTTP2Connection {
 
   /// Why the session cannot go on.
   var brokenSessionError: ConnectError {
+    if let error = self.unknownAnswerError { return error }
     if let sent = self.session.sentGoAway, sent.errorCode != .noError {
       return ConnectError(code: .internalError, message: "the server broke the HTTP/2 protocol: \(sent)")
     }
@@ -135,12 +139,28 @@ extension HTTP2Connection {
   }
 }
 
-extension ConnectError {
-  /// The first thing that the server sent is a response of HTTP/1.
-  static var answeredInHTTP1: ConnectError {
-    ConnectError(
-      code: .unavailable,
-      message: "the server does not speak HTTP/2 on this port: it has answered in HTTP/1"
-    )
+// MARK: - Servers that do not speak HTTP/2
+
+extension HTTP2Connection {
+  /// Takes note of what the peer sends before its settings.
+  ///
+  /// - Returns: The error, if that shows that the peer speaks another protocol.
+  func foreignAnswer(continuedBy bytes: ByteBuffer) -> ConnectError? {
+    let room = max(0, ResponseText.maximumBytes - self.firstBytes.readableBytes)
+    self.firstBytes.writeBytes(bytes.readableBytesView.prefix(room))
+    return switch PeerProtocol(self.firstBytes) {
+    case .http1: .answeredInHTTP1(self.peer, self.firstBytes)
+    case .tls: .answeredInTLS(self.peer)
+    case .http2, nil: nil
+    }
+  }
+
+  /// The error of a session that is over without settings of the peer, if what came instead was no HTTP/2. A frame
+  /// begins with its length, and the first one is short.
+  private var unknownAnswerError: ConnectError? {
+    guard self.servedStreams == nil, let first = self.firstBytes.readableBytesView.first, first != 0 else {
+      return nil
+    }
+    return .answeredInUnknown(self.peer, self.firstBytes)
   }
 }

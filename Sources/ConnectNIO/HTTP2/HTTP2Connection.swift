@@ -36,6 +36,8 @@ final class HTTP2Connection: StreamConnection {
   let eventLoop: any EventLoop
   let channel: any Channel
   let logger: Logger
+  /// The origin, for errors.
+  let peer: String
 
   /// Held until the connection is closed.
   var delegate: (any StreamConnectionDelegate)?
@@ -55,6 +57,8 @@ final class HTTP2Connection: StreamConnection {
 
   /// The number last reported with `canServe`.
   var servedStreams: Int?
+  /// What the peer has sent before its settings, or the beginning of that.
+  var firstBytes = ByteBuffer()
   /// No more streams: the pool has said so, or it was told so.
   var isDraining = false
   /// What to end the connection with in the next flush.
@@ -76,10 +80,12 @@ final class HTTP2Connection: StreamConnection {
   ///   - channel: The channel that the handler is going to be added to.
   ///   - scheme: The value of `:scheme`, `http` or `https`.
   ///   - authority: The value of `:authority`.
+  ///   - peer: What errors call the peer; scheme and authority if that is nil.
   init(
     channel: any Channel,
     scheme: String,
     authority: String,
+    peer: String? = nil,
     configuration: HTTP2Configuration = .defaults,
     delegate: (any StreamConnectionDelegate)?,
     logger: Logger
@@ -89,6 +95,7 @@ final class HTTP2Connection: StreamConnection {
     self.configuration = configuration
     self.delegate = delegate
     self.logger = logger
+    self.peer = peer ?? "\(scheme)://\(authority)"
     self.session = HTTP2Session(configuration: configuration, scheme: scheme, authority: authority)
   }
 
@@ -284,6 +291,7 @@ extension HTTP2Connection {
     let count = self.session.maxConcurrentStreams
     guard count != self.servedStreams, !self.isDraining, self.state == .active else { return }
     self.servedStreams = count
+    self.firstBytes = ByteBuffer()
     self.delegate?.connection(self, canServe: count)
   }
 

@@ -60,12 +60,16 @@ extension HTTPStreamFailure {
     } else {
       message = "the response breaks HTTP/2: \(errorCode)"
     }
+    var error = ConnectError(
+      code: Code(http2ErrorCode: errorCode.rawValue),
+      message: message,
+      httpStatus: stream.response == .head ? nil : stream.status
+    )
+    if stream.isResetByPeer, stream.response == .head, [.internalError, .protocolError].contains(errorCode) {
+      error.unnamed = .reset
+    }
     self.init(
-      error: ConnectError(
-        code: Code(http2ErrorCode: errorCode.rawValue),
-        message: message,
-        httpStatus: stream.response == .head ? nil : stream.status
-      ),
+      error: error,
       isUnprocessed: isRefused && stream.response == .head
     )
   }

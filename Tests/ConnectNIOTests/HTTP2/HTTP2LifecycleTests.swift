@@ -168,6 +168,23 @@ final class HTTP2LifecycleTests: XCTestCase {
     XCTAssertFalse(peer.channel.isActive)
   }
 
+  func testAnswerInHTTP1InPieces() throws {
+    let answer = "HTTP/1.0 505 HTTP Version Not Supported\r\n\r\n"
+    for split in 1..<5 {
+      let peer = try HTTP2TestPeer(settings: nil)
+      let handler = RecordingHandler()
+      _ = peer.startUnary(handler)
+      _ = try peer.sent()
+      try peer.send(Array(answer.utf8.prefix(split)))
+      XCTAssertTrue(peer.channel.isActive, "\(split)")
+      try peer.send(Array(answer.utf8.dropFirst(split)))
+      XCTAssertEqual(handler.failure?.error.code, .unavailable, "\(split)")
+      let message = handler.failure?.error.message ?? ""
+      XCTAssertTrue(message.contains("does not speak HTTP/2"), message)
+      XCTAssertTrue(message.contains("it has answered 'HTTP/1.0 505"), "\(split): \(message)")
+    }
+  }
+
   func testGarbageAfterTheHandshake() throws {
     let peer = try HTTP2TestPeer()
     let handler = RecordingHandler()

@@ -18,6 +18,8 @@ final class PythonServer: Sendable {
     case grpc = "grpc_server.py"
     /// Envoy, which translates gRPC-Web and Connect for a server of grpcio behind it. Ports `http` and `grpc`.
     case envoy = "envoy_proxy.py"
+    /// A web server that knows nothing of RPC and HTTP/2. Port `http`.
+    case web = "plain_http_server.py"
   }
 
   fileprivate struct Announcement: Sendable {

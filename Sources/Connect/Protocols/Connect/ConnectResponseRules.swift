@@ -11,12 +11,13 @@ enum ConnectResponseRules {
     streamType: StreamType
   ) -> ConnectError? {
     guard let received = headers.first(lowercased: "content-type") else {
-      return ConnectError(code: .unknown, message: "response has no content-type, expected '\(expected)'")
+      return ResponseRules.contentTypeError(code: .unknown, nil, expected: expected)
     }
     if MediaType.matches(received, expected) { return nil }
-    return ConnectError(
+    return ResponseRules.contentTypeError(
       code: self.isConnect(MediaType.essence(received), streamType: streamType) ? .internalError : .unknown,
-      message: "response has content-type '\(received)', expected '\(expected)'"
+      received,
+      expected: expected
     )
   }
 
@@ -29,10 +30,9 @@ enum ConnectResponseRules {
     body: ByteBuffer,
     acceptedEncodings: AcceptedEncodings
   ) -> ConnectError {
-    let fallback = ResponseRules.statusError(head.status)
     guard let contentType = head.headers.first(lowercased: "content-type"),
       MediaType.matches(contentType, "application/json")
-    else { return fallback }
+    else { return ResponseRules.statusError(head, body: body) }
     let encoding: ResponseEncoding
     do throws(ConnectError) {
       encoding = try acceptedEncodings.encoding(of: head.headers, header: "content-encoding")
@@ -42,10 +42,13 @@ enum ConnectResponseRules {
     // One that does not decompress is one that does not parse: the status says what there is to say.
     guard let text = try? encoding.decompress(body, maximumSize: ConnectErrorJSON.maximumSize),
       let json = ConnectErrorJSON.parse(text)
-    else { return fallback }
-    var error = json.error(fallback: fallback.code)
-    if json.code == nil, error.message == nil { error.message = fallback.message }
-    return error
+    else { return ResponseRules.statusError(head, body: body) }
+    guard json.code != nil || json.message != nil else {
+      var error = ResponseRules.statusError(head, body: body)
+      error.details = json.details
+      return error
+    }
+    return json.error(fallback: Code(httpStatus: head.status))
   }
 
   private static func isConnect(_ type: String, streamType: StreamType) -> Bool {

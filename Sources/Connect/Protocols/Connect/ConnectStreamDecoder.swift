@@ -82,7 +82,7 @@ struct ConnectStreamDecoder: ResponseDecoder {
     if head.status == 200 {
       self.envelopes.receive(bytes)
     } else if !self.errorBody.append(bytes) {
-      self.fail(with: ResponseRules.statusError(head.status))
+      self.fail(with: ResponseRules.statusError(head, body: self.errorBody.bytes))
     }
   }
 
@@ -211,7 +211,7 @@ struct ConnectStreamDecoder: ResponseDecoder {
         )
       )
     case .failed(let error):
-      return self.complete(ResponseRules.brokenOff(error, status: head.status))
+      return self.complete(ResponseRules.brokenOff(error, head))
     }
   }
 }

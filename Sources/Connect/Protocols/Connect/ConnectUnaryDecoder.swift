@@ -82,7 +82,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     self.fail(
       with: head.status == 200
         ? self.sizeError("at least \(self.body.bytes.readableBytes + bytes.readableBytes)")
-        : ResponseRules.statusError(head.status)
+        : ResponseRules.statusError(head, body: self.body.bytes)
     )
   }
 
@@ -114,7 +114,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   mutating func fail(_ error: ConnectError) {
     guard self.outcome == nil else { return }
     if let head = self.head, head.status != 200 {
-      self.fail(with: ResponseRules.brokenOff(error, status: head.status))
+      self.fail(with: ResponseRules.brokenOff(error, head))
     } else {
       self.fail(with: error)
     }

@@ -25,6 +25,8 @@ struct GRPCResponseDecoder: ResponseDecoder {
   private var hasBody = false
   private var envelopes: EnvelopeDecoder
   private var bodyTrailers: Headers?
+  /// The beginning of the body of a response with another status than 200.
+  private var errorText: ByteBuffer?
 
   private var input = Input.open
   private var output = Output.open
@@ -90,7 +92,11 @@ struct GRPCResponseDecoder: ResponseDecoder {
     guard case .open = self.output, case .open = self.input, let head = self.head else { return }
     guard bytes.readableBytes > 0 else { return }
     self.hasBody = true
-    if head.status == 200 { self.envelopes.receive(bytes) }
+    if head.status == 200 {
+      self.envelopes.receive(bytes)
+    } else if self.errorText == nil {
+      self.errorText = ByteBuffer(bytes: bytes.readableBytesView.prefix(ResponseText.maximumBytes))
+    }
   }
 
   mutating func receiveEnd(trailers: Headers) {
@@ -160,7 +166,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
     let status = GRPCStatus(isTrailersOnly ? head.headers : trailers)
     guard head.status == 200 else {
       return self.complete(
-        status?.error ?? ResponseRules.statusError(head.status),
+        status?.error ?? ResponseRules.statusError(head, body: self.errorText ?? ByteBuffer()),
         trailers: isTrailersOnly ? Headers() : trailers
       )
     }
@@ -181,7 +187,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
   /// The response broke off; trailers that came in the body before say how the call ended.
   private mutating func completeFailed(_ error: ConnectError) -> StreamResult<ByteBuffer> {
     if let head = self.head, head.status != 200 {
-      return self.complete(ResponseRules.brokenOff(error, status: head.status))
+      return self.complete(ResponseRules.brokenOff(error, head))
     }
     return self.bodyTrailers == nil ? self.complete(error) : self.completeEnded(httpTrailers: Headers())
   }

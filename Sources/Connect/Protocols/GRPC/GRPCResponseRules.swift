@@ -6,14 +6,15 @@ enum GRPCResponseRules {
   /// alone means `+proto`.
   static func contentTypeError(of headers: Headers, base: String, expected: String) -> ConnectError? {
     guard let received = headers.first(lowercased: "content-type") else {
-      return ConnectError(code: .unknown, message: "response has no content-type, expected '\(expected)'")
+      return ResponseRules.contentTypeError(code: .unknown, nil, expected: expected)
     }
     if received == expected || (received == base && expected.dropFirst(base.count) == "+proto") { return nil }
     let essence = MediaType.essence(received)
     if self.full(essence, base: base) == self.full(MediaType.essence(expected), base: base) { return nil }
-    return ConnectError(
+    return ResponseRules.contentTypeError(
       code: essence == base || essence.hasPrefix("\(base)+") ? .internalError : .unknown,
-      message: "response has content-type '\(received)', expected '\(expected)'"
+      received,
+      expected: expected
     )
   }
 

@@ -1,0 +1,124 @@
+extension ConnectError {
+  /// What an error is about whose message does not name the request, since whoever found the error does not know it.
+  /// The exchange does: see ``naming(_:method:answeredWith:over:)``.
+  package enum Unnamed: Sendable {
+    /// A connection to a server that speaks something else, or that cannot be had at all. The message has the host.
+    case connection
+    /// An HTTP/2 stream that the server reset before it had answered.
+    case reset
+    /// A response that is none of the protocol's. `text` is the beginning of its body, as far as that is text.
+    case response(text: String)
+  }
+
+  /// The same error with a message that says to which request it belongs, what the response says of itself, and what to do
+  /// about the mistakes that are likely when a server is spoken to for the first time.
+  ///
+  /// Queries are left out: they may hold a message, or a secret.
+  ///
+  /// - Parameters:
+  ///   - method: The HTTP method.
+  ///   - head: The response's head, if one has arrived.
+  func naming(
+    _ request: RequestURL,
+    method: HTTPStreamRequest.Method,
+    answeredWith head: HTTPResponseHead?,
+    over wire: any WireProtocol
+  ) -> ConnectError {
+    guard let unnamed = self.unnamed, let message = self.message else { return self }
+    var facts = ["\(method.rawValue) \(RequestURL(origin: request.origin, path: request.path))"]
+    var advice: String?
+    switch unnamed {
+    case .connection:
+      facts = ["\(method.rawValue) \(request.path)"]
+    case .reset:
+      if !wire.requiresHTTP2 {
+        advice =
+          "servers that speak only gRPC do this to other protocols; for these, set networkProtocol to .grpc"
+      }
+    case .response(let text):
+      // With 304, a caller that has the response is answered in order, and pays for no text.
+      guard let head, head.status != 304 else { return self }
+      facts += FirstContact.facts(of: head, text: text)
+      advice = FirstContact.advice(for: head, text: text, from: request.origin, over: wire)
+    }
+    var error = self
+    error.unnamed = nil
+    error.message = "\(message)\(advice.map { "; \($0)" } ?? "") (\(facts.joined(separator: ", ")))"
+    return error
+  }
+}
+
+/// What can be said of a response that is no answer of the protocol that was spoken.
+private enum FirstContact {
+  /// What the response says of itself that helps to find out where it comes from.
+  static func facts(of head: HTTPResponseHead, text: String) -> [String] {
+    var facts: [String] = []
+    func add(_ name: String, _ value: Substring?) {
+      if let value { facts.append("\(name) '\(ResponseText.line(value))'") }
+    }
+    let headers = head.headers
+    // Where the content-type is what is wrong, the message has it.
+    if head.status != 200 {
+      let contentType = headers.first(lowercased: "content-type")
+      if contentType == nil { facts.append("no content-type") }
+      add("content-type", contentType?[...])
+    }
+    add("location", headers.first(lowercased: "location")?.prefix { $0 != "?" })
+    add("accept-post", headers.first(lowercased: "accept-post")?[...])
+    add("grpc-message", headers.first(lowercased: "grpc-message").map { PercentEncoding.decode($0)[...] })
+    if !text.isEmpty { facts.append("it says: '\(text)'") }
+    return facts
+  }
+
+  static func advice(
+    for head: HTTPResponseHead,
+    text: String,
+    from origin: Origin,
+    over wire: any WireProtocol
+  ) -> String? {
+    let type = head.headers.first(lowercased: "content-type").map(MediaType.essence) ?? ""
+    if let spoken = self.networkProtocol(of: type), spoken.wire.name != wire.name {
+      return "the server has answered in another protocol: set networkProtocol to \(self.name(of: spoken))"
+    }
+    switch head.status {
+    case 200:
+      return type == "text/html" ? "that is a web page: check the host and its base path" : nil
+    case 301, 302, 303, 307, 308:
+      return "redirects are not followed: change the host to where the service is"
+    case 400:
+      guard origin.scheme == .http, ResponseText.asksForTLS(text) else { return nil }
+      return "the server expects TLS on this port: begin the host with https://"
+    case 404, 405, 501:
+      return "no RPC has this path there: check the host, its base path, and the names of package and service"
+    case 415:
+      return
+        "the server does not take requests of this protocol, or of this codec: check networkProtocol and codec"
+    case 426, 505:
+      return "the server wants another version of HTTP: see NIOHTTPClient.Configuration.version"
+    default:
+      return nil
+    }
+  }
+
+  /// The protocol that has such responses, by their content-type without parameters.
+  private static func networkProtocol(of type: String) -> NetworkProtocol? {
+    // The longest first: each is a prefix of the one before.
+    if type.hasPrefix(GRPCWebProtocol.textContentType) { return .grpcWebText }
+    if type.hasPrefix(GRPCWebProtocol.contentType) { return .grpcWeb }
+    if type == GRPCProtocol.contentType || type.hasPrefix("\(GRPCProtocol.contentType)+") { return .grpc }
+    if type == "application/proto" || type.hasPrefix(ConnectProtocol.streamContentTypePrefix) {
+      return .connect
+    }
+    return nil
+  }
+
+  /// As users write it.
+  private static func name(of networkProtocol: NetworkProtocol) -> String {
+    switch networkProtocol {
+    case .connect: ".connect"
+    case .grpc: ".grpc"
+    case .grpcWeb: ".grpcWeb"
+    default: ".grpcWebText"
+    }
+  }
+}
