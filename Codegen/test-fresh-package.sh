@@ -4,7 +4,8 @@
 #      linked;
 #   2. generates at build time with the build-tool plugin, and into the tree with the command plugin, also for structs of
 #      protoc-c;
-#   3. builds and runs tests that call the generated code, without protoc of C++ having been compiled;
+#   3. builds and runs tests that call the generated code, and a program with `swift run`, after which the next build
+#      plans nothing that the one before did not need: protoc of C++ must not have been compiled;
 #   4. takes protoc away: the plugins have to say what is missing.
 # The folder is removed at the end; FRESH_PACKAGE names one to keep and to build in again.
 set -euo pipefail
@@ -28,13 +29,13 @@ manifest() {
   local generating=""
   if [[ "$1" == generating ]]; then
     generating='
-    .target(name: "Greeter", dependencies: [connect, protobuf], exclude: ["connect-codegen.json", "Protos"],
+    .target(name: "Greeter", dependencies: [connect], exclude: ["connect-codegen.json", "Protos"],
       plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),
     .target(name: "GreeterStructs", dependencies: [connectProtobufC], publicHeadersPath: "."),
     .target(name: "CGreeter", dependencies: ["GreeterStructs", connect, connectProtobufC],
       exclude: ["connect-codegen.json"],
       plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),
-    .target(name: "Committed", dependencies: [connect, protobuf], exclude: ["connect-codegen.json"]),
+    .target(name: "Committed", dependencies: [connect], exclude: ["connect-codegen.json"]),
     .testTarget(name: "GreeterTests", dependencies: ["CGreeter", "Greeter", "GreeterStructs", "Committed", connect, connectProtobufC, connectTesting],
       exclude: ["connect-codegen.json"],
       plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),'
@@ -46,14 +47,12 @@ import PackageDescription
 let connect: Target.Dependency = .product(name: "Connect", package: "connect-swift-linux")
 let connectProtobufC: Target.Dependency = .product(name: "ConnectProtobufC", package: "connect-swift-linux")
 let connectTesting: Target.Dependency = .product(name: "ConnectTesting", package: "connect-swift-linux")
-let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 
 let package = Package(
   name: "fresh",
   platforms: [.macOS(.v15)],
   dependencies: [
     .package(name: "connect-swift-linux", path: "$repo"),
-    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
   ],
   targets: [
     .executableTarget(name: "Plain", dependencies: [connect]),$generating
@@ -96,6 +95,9 @@ step "Building, generating with the build-tool plugin"
 swift build -q --build-tests
 step "Running the tests"
 swift test -q --skip-build --disable-swift-testing
+step "Building after a program was run"
+swift run -q Plain
+swift build -q
 if [[ -n "$(find "$build/" -path '*/protoc*.build/*' -name '*.cc.o' -print -quit)" ]]; then
   fail "protoc of C++ was compiled"
 fi
