@@ -20,8 +20,8 @@ final class ReadmeTests: XCTestCase {
     XCTAssertEqual(try response.get(), "hello")
   }
 
-  func testTokenInterceptorRetries() async throws {
-    let transport = ScriptedTransport { stream in stream.reply(.unavailable, status: 503) }
+  func testTokenInterceptorRetriesWhatTheServerRefused() async throws {
+    let transport = ScriptedTransport { stream in stream.reply(.unauthenticated, status: 401) }
     let client = ProtocolClient.scripted(transport, interceptors: [{ TokenInterceptor(config: $0) }])
     let executor = transport.virtualExecutor
 
@@ -32,8 +32,18 @@ final class ReadmeTests: XCTestCase {
     }
 
     let code = await response.code
-    XCTAssertEqual(code, .unavailable)
+    XCTAssertEqual(code, .unauthenticated)
     XCTAssertEqual(transport.streams.count, 4, "the first attempt and three retries")
+  }
+
+  func testTokenInterceptorDoesNotRepeatWhatMayHaveBeenProcessed() async throws {
+    for code in [Code.unavailable, .aborted, .unknown] {
+      let transport = ScriptedTransport { stream in stream.reply(code, status: 503) }
+      let client = ProtocolClient.scripted(transport, interceptors: [{ TokenInterceptor(config: $0) }])
+      let response = await client.unary(.unary, "hello")
+      XCTAssertEqual(response.code, code)
+      XCTAssertEqual(transport.streams.count, 1, "\(code)")
+    }
   }
 
   func testTenantInterceptor() async throws {
@@ -46,13 +56,23 @@ final class ReadmeTests: XCTestCase {
     var options = CallOptions()
     options.context[Tenant.self] = "acme"
     let ended = Events()
-    client.unary(.unary, "hello", options: options) { ended.add($0.message?.text ?? "\($0.code)") }
+    client.unary(.read, "hello", options: options) { ended.add($0.message?.text ?? "\($0.code)") }
     transport.virtualExecutor.runUntilIdle()
     transport.virtualExecutor.advance(by: .milliseconds(50))
 
     XCTAssertEqual(ended.all, ["done"])
     XCTAssertEqual(transport.streams.map { $0.request.headers["x-tenant"] }, [["acme"], ["acme"]])
     XCTAssertEqual(transport.streams.map { $0.request.headers["x-get"] }, [["false"], ["false"]])
+  }
+
+  func testTenantInterceptorDoesNotRepeatAMethodWithSideEffects() async throws {
+    let transport = ScriptedTransport { stream in stream.reply(.aborted) }
+    let client = ProtocolClient.scripted(transport, interceptors: [{ _ in TenantInterceptor() }])
+    var options = CallOptions()
+    options.context[Tenant.self] = "acme"
+    let response = await client.unary(.unary, "hello", options: options)
+    XCTAssertEqual(response.code, .aborted)
+    XCTAssertEqual(transport.streams.count, 1)
   }
 
   func testStopwatch() async throws {
@@ -105,7 +125,9 @@ extension ScriptedTransport {
   }
 }
 
-private enum Tenant: CallContextKey { static let defaultValue: String? = nil }
+private enum Tenant: CallContextKey {
+  static let defaultValue: String? = nil
+}
 
 private final class TenantInterceptor: Interceptor {
   func callFunction(_ method: MethodInfo) -> CallFunction {
@@ -120,11 +142,18 @@ private final class TenantInterceptor: Interceptor {
     )
   }
 
+  func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    UnaryMessageFunction(updateResponse: { response in
+      // Only a method that says so may be processed twice.
+      guard response.code == .aborted, method.idempotencyLevel != .unknown else { return .proceed }
+      return .retry(after: .milliseconds(50))
+    })
+  }
+
   func unaryFunction() -> UnaryFunction {
-    UnaryFunction(
-      updateRequest: { request in request.headers["x-get"] = ["\(request.isGET)"] },
-      updateResponse: { response in response.code == .aborted ? .retry(after: .milliseconds(50)) : .proceed }
-    )
+    UnaryFunction(updateRequest: { request in request.headers["x-get"] = ["\(request.isGET)"] })
   }
 }
 
@@ -141,7 +170,8 @@ private final class TokenInterceptor: Interceptor {
         }
       },
       responseFunction: { response, proceed in
-        if response.code == .unavailable {
+        // The server refused the call and did not process it: a retry is safe, whatever the method does.
+        if response.code == .unauthenticated {
           proceed.retry(after: .milliseconds(100))
         } else {
           proceed(response)

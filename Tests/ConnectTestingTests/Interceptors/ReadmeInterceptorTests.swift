@@ -26,7 +26,8 @@ final class TokenInterceptor: Interceptor {
         }
       },
       responseFunction: { response, proceed in
-        if response.code == .unavailable {
+        // The server refused the call and did not process it: a retry is safe, whatever the method does.
+        if response.code == .unauthenticated {
           proceed.retry(after: .milliseconds(100))
         } else {
           proceed(response)
@@ -51,11 +52,18 @@ final class TokenInterceptorTests: XCTestCase {
     XCTAssertEqual(outcome.error?.code, .unauthenticated)
   }
 
-  func testRetriesWhenTheServerIsUnavailable() async throws {
+  func testRetriesWhatTheServerRefused() async throws {
+    let driver = InterceptorDriver { TokenInterceptor(config: $0) { "t0k3n" } }
+    let refused = HTTPResponse(error: ConnectError(code: .unauthenticated))
+    let outcome = try await driver.unary.response(refused).outcome
+    XCTAssertEqual(outcome.retryDelay, .milliseconds(100))
+  }
+
+  func testDoesNotRepeatWhatTheServerMayHaveProcessed() async throws {
     let driver = InterceptorDriver { TokenInterceptor(config: $0) { "t0k3n" } }
     let unavailable = HTTPResponse(error: ConnectError(code: .unavailable))
     let outcome = try await driver.unary.response(unavailable).outcome
-    XCTAssertEqual(outcome.retryDelay, .milliseconds(100))
+    XCTAssertEqual(outcome.response?.code, .unavailable)
   }
 }
 
