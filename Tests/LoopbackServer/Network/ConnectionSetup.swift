@@ -89,8 +89,10 @@ struct ConnectionSetup: Sendable {
     streamConfiguration.targetWindowSize = settings.windowSize
     streamConfiguration.outboundBufferSizeHighWatermark = 65536
     streamConfiguration.outboundBufferSizeLowWatermark = 32768
-    streamConfiguration.streamResetFrameRateLimit.maximumCount = .max
-    streamConfiguration.streamErrorRateLimit.maximumCount = .max
+    // Not so with windows that are over at once. A count of Int.max is no way out: the engine allocates as many entries,
+    // in bytes that overflow to next to nothing, and writes behind them.
+    streamConfiguration.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
+    streamConfiguration.streamErrorRateLimit.windowLength = .nanoseconds(1)
     _ = try channel.pipeline.syncOperations.configureHTTP2Pipeline(
       mode: .server,
       connectionConfiguration: connectionConfiguration,
