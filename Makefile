@@ -43,13 +43,22 @@ sanitize: ## Run the tests of C code and of decoders under address sanitizer
 	@ASAN_OPTIONS=detect_leaks=0 CONNECT_FUZZ_ROUNDS=$(rounds) \
 		swift test --skip-build $(asan) --disable-swift-testing --filter '$(sanitized)' --skip '$(unsanitized)'
 
+tsan = --sanitize=thread --scratch-path .build-tsan
+
+.PHONY: test-threads
+test-threads: setup venv ## Run all tests under thread sanitizer (many minutes)
+	@echo "Building the tests with thread sanitizer (the first build takes many minutes)"
+	@.ci/build --build-tests $(tsan)
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/ThreadSanitizer/suppressions.txt history_size=4 $$TSAN_OPTIONS" \
+		swift test --skip-build $(tsan)
+
 .PHONY: fuzz
 fuzz: setup ## Feed a million damaged inputs to the decoders, under address sanitizer
 	@$(MAKE) --no-print-directory sanitize sanitized=FuzzTests rounds=1000000
 
 .PHONY: properties
 properties: setup ## Compare ten thousand random messages with SwiftProtobuf's, and chains of interceptors with a model
-	@swift build -q --build-tests --disable-build-manifest-caching
+	@.ci/build --build-tests
 	@CONNECT_PROPERTY_ROUNDS=10000 swift test --skip-build --disable-swift-testing --filter 'InteroperationTests|RandomChainTests'
 
 # The benchmarks: which rows, how often, for how long; where to save results, what to compare with.
@@ -124,4 +133,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-asan .build-generators .build-release .venv
+	@rm -rf .build .build-asan .build-tsan .build-generators .build-release .venv

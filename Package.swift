@@ -347,10 +347,17 @@ let package = Package(
     ),
     // Counts what the tests allocate. The benchmarks use it, too.
     .target(name: "CAllocations", path: "Tests/CAllocations"),
+    // Shows thread sanitizer what mutexes do, in all tests, as these are one program.
+    .target(
+      name: "CThreadSanitizer",
+      path: "Tests/ThreadSanitizer",
+      exclude: ["README.md", "suppressions.txt"]
+    ),
     .testTarget(
       name: "EndToEndTests",
       dependencies: [
         "CAllocations",
+        "CThreadSanitizer",
         "Connect",
         "ConnectNIO",
         "LoopbackServer",
