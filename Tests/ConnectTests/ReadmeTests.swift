@@ -75,6 +75,34 @@ final class ReadmeTests: XCTestCase {
     XCTAssertEqual(transport.streams.count, 1)
   }
 
+  func testRecoveringInterceptor() async {
+    for (level, expected) in [
+      (IdempotencyLevel.noSideEffects, ["headers", "done", "end ok"]),
+      (.unknown, ["headers", "end unavailable"]),
+    ] {
+      let transport = ScriptedTransport.replying([
+        { stream in
+          stream.respondStream()
+          stream.endStream(.unavailable)
+        },
+        { stream in
+          stream.respondStream()
+          stream.sendMessage("\"done\"")
+          stream.endStream()
+        },
+      ])
+      let client = ProtocolClient.scripted(transport, interceptors: [{ _ in RecoveringInterceptor() }])
+      let watch = TextMethod(
+        codablePath: "/test.Text/Watch",
+        streamType: .serverStream,
+        idempotencyLevel: level
+      )
+      var results: [String] = []
+      for await result in client.serverStream(watch, "x").results { results.append(result.short) }
+      XCTAssertEqual(results, expected)
+    }
+  }
+
   func testStopwatch() async throws {
     let transport = ScriptedTransport { stream in stream.reply(stream.sentMessage) }
     let client = ProtocolClient.scripted(transport, interceptors: [{ _ in Stopwatch() }])
@@ -183,6 +211,19 @@ private final class TokenInterceptor: Interceptor {
 
 private func fetchToken(for host: String, _ completion: @escaping @Sendable (String) -> Void) {
   Task.detached { completion("token for \(host)") }
+}
+
+private struct RecoveringInterceptor: AsyncStreamInterceptor {
+  func interceptStream<Input, Output>(
+    _ request: StreamRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: StreamNext<Input, Output>
+  ) async throws -> StreamResponse<Output> {
+    try await next(request).recoverErrors { error in
+      // Headers are held back until here, so a stream that has shown no message can be retried.
+      error.code == .unavailable && method.idempotencyLevel != .unknown ? try await next(request) : nil
+    }
+  }
 }
 
 private struct Stopwatch: AsyncUnaryInterceptor {
