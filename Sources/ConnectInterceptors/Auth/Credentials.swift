@@ -207,6 +207,9 @@ public final class Credentials: Sendable {
   // MARK: Refreshing
 
   /// Detached, since whoever happens to start it may be cancelled.
+  /// Whether a refresh is under way.
+  package var isRefreshing: Bool { self.state.withLock { $0.isRefreshing } }
+
   private func start(_ refresh: CredentialsState.Refresh) {
     Task.detached {
       let fetch = Task { self.finish(refresh, await self.fetch(refresh)) }

@@ -143,6 +143,9 @@ struct CredentialsState {
 
   // MARK: Refreshes
 
+  /// Whether there is a refresh that has not ended.
+  var isRefreshing: Bool { self.running != nil }
+
   /// Whether a refresh has not ended.
   func isRunning(_ id: UInt64) -> Bool { self.running?.id == id }
 

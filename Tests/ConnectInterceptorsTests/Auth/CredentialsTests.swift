@@ -217,7 +217,7 @@ final class CredentialsTests: XCTestCase {
     try await scene.executor.wait { provider.count == 1 }
     XCTAssertEqual(provider.reasons, [.expiresSoon])
     provider.open()
-    try await scene.executor.wait { scene.executor.scheduled.isEmpty }
+    try await scene.executor.wait { !scene.credentials.isRefreshing }
     _ = try await scene.echo().get()
     XCTAssertEqual(scene.seen.value, Array(repeating: "Bearer old", count: 4) + ["Bearer token 1"])
   }
@@ -240,14 +240,14 @@ final class CredentialsTests: XCTestCase {
     _ = try await scene.echo().get()
     scene.executor.advance(by: .seconds(60))
     _ = try await scene.echo().get()
-    try await scene.executor.wait { provider.count == 2 && scene.executor.scheduled.isEmpty }
+    try await scene.executor.wait { provider.count == 2 && !scene.credentials.isRefreshing }
     // Half of the 40 seconds that are left pass until the next.
     scene.executor.advance(by: .seconds(19))
     _ = try await scene.echo().get()
     XCTAssertEqual(provider.count, 2)
     scene.executor.advance(by: .seconds(1))
     _ = try await scene.echo().get()
-    try await scene.executor.wait { provider.count == 3 && scene.executor.scheduled.isEmpty }
+    try await scene.executor.wait { provider.count == 3 && !scene.credentials.isRefreshing }
     _ = try await scene.echo().get()
     XCTAssertEqual(scene.seen.value.last, "Bearer token 3")
   }
