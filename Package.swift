@@ -231,6 +231,7 @@ let package = Package(
     .executableTarget(
       name: "ConnectConformanceClient",
       dependencies: [
+        "CThreadSanitizer",
         "Connect",
         "ConnectNIO",
         "ConformanceMessages",
@@ -311,6 +312,7 @@ let package = Package(
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       swiftSettings: swiftSettings
@@ -347,7 +349,7 @@ let package = Package(
     ),
     // Counts what the tests allocate. The benchmarks use it, too.
     .target(name: "CAllocations", path: "Tests/CAllocations"),
-    // Shows thread sanitizer what mutexes do, in all tests, as these are one program.
+    // Shows thread sanitizer what mutexes and continuations do, in all tests, as these are one program.
     .target(
       name: "CThreadSanitizer",
       path: "Tests/ThreadSanitizer",

@@ -5,10 +5,9 @@
 
 #define _GNU_SOURCE  // RTLD_NEXT
 
-#include "mutexes.h"
+#include "thread_sanitizer.h"
 
-#if defined(__has_feature) && defined(__linux__)
-#if __has_feature(thread_sanitizer)
+#ifdef CONNECT_SHOWS_HAND_OVERS
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -23,9 +22,6 @@
 typedef SWIFT void (*lock_function)(uint32_t thread, SELF void *mutex);
 typedef SWIFT void (*unlock_function)(SELF void *mutex);
 
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
-
 SWIFT void connect_lock_slow(uint32_t thread, SELF void *mutex) __asm__(LOCK_SLOW);
 SWIFT void connect_unlock_slow(SELF void *mutex) __asm__(UNLOCK_SLOW);
 
@@ -39,5 +35,4 @@ SWIFT void connect_unlock_slow(SELF void *mutex) {
   ((unlock_function)dlsym(RTLD_NEXT, UNLOCK_SLOW))(mutex);
 }
 
-#endif
 #endif

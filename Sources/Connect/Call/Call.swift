@@ -1,5 +1,6 @@
 internal import Logging
 internal import NIOCore
+internal import Synchronization
 
 /// One call, from its start to its end: it owns the deadline, cancellation, attempts, and the rule that a call
 /// completes exactly once. ``UnaryCall`` and ``StreamCall`` add what flows.
@@ -29,6 +30,8 @@ class Call: JobRunner, @unchecked Sendable {
   private let deadline: Duration?
 
   private(set) var isOver = false
+  /// The same, for other threads.
+  let hasEnded = Atomic(false)
   /// Whether interceptors have been resolved, and hear of the end.
   private var hasBegun = false
   /// Whether hooks are being told of the end, which they must not start again.
@@ -40,6 +43,8 @@ class Call: JobRunner, @unchecked Sendable {
   private var hasRetriedTransparently = false
   private var deadlineTimer: (any CallTimer)?
   private var retryTimer: (any CallTimer)?
+  /// One that nobody holds and that refers to nothing, for the next visit of a hook. Read and written at once.
+  @exclusivity(unchecked) final var spareTicket: ProceedTicket?
   /// Will look whether an interceptor still holds the call up.
   private var holdTimer: (any CallTimer)?
   /// How often an interceptor began to hold the call up.
@@ -241,12 +246,17 @@ class Call: JobRunner, @unchecked Sendable {
     if self.holdTimer == nil { self.watchHolder(patience) }
   }
 
+  /// Not one that has headers alone: most of these wait for what the server sends behind them.
+  private var blockingHolder: HookHolder? {
+    self.holder.flatMap { $0.held == .headers ? nil : $0 }
+  }
+
   private func watchHolder(_ patience: Duration) {
     let count = self.holdCount
     self.holdTimer = self.executor.schedule(after: patience) { [weak self] in
       guard let self, !self.isOver else { return }
       self.holdTimer = nil
-      guard let holder = self.holder else { return }
+      guard let holder = self.blockingHolder else { return }
       guard count == self.holdCount else {
         self.watchHolder(patience)
         return
@@ -300,7 +310,7 @@ class Call: JobRunner, @unchecked Sendable {
 
   private func deadlineDidPass() {
     let timeout = self.timeout ?? .zero
-    let holder = self.holder.map { "; \($0) and has not passed it on" } ?? ""
+    let holder = self.blockingHolder.map { "; \($0) and has not passed it on" } ?? ""
     self.terminate(
       with: ConnectError(
         code: .deadlineExceeded,
@@ -322,6 +332,7 @@ class Call: JobRunner, @unchecked Sendable {
   final func markOver() -> Bool {
     guard !self.isOver else { return false }
     self.isOver = true
+    self.hasEnded.store(true, ordering: .relaxed)
     self.deadlineTimer?.cancel()
     self.deadlineTimer = nil
     self.retryTimer?.cancel()

@@ -13,8 +13,8 @@ final class ExchangeMeter: HookOwner, @unchecked Sendable {
 
   private let call: Call
   /// Those that are still to be called, outermost first. A hook may keep its `proceed`, and thereby this meter, so none is
-  /// kept here longer than that.
-  private var hooks: [Hook]
+  /// kept here longer than that. Hooks go away only while no access is in progress.
+  @exclusivity(unchecked) private var hooks: [Hook]
   private let startTime: Duration
   /// Whether somebody looks that closely.
   private let readsEncodings: Bool
@@ -84,13 +84,20 @@ final class ExchangeMeter: HookOwner, @unchecked Sendable {
         passed
       } waits: {
         self.waiting = index
-        self.hooks.removeSubrange(index...)
+        self.drop(from: index)
       }
       guard let passed else { return }
       metrics = passed
     }
-    self.hooks = []
+    self.drop(from: 0)
   }
+
+  private func drop(from index: Int) {
+    let hooks = self.hooks
+    self.hooks = Array(hooks[..<index])
+  }
+
+  override var waitsForHooks: Bool { false }
 
   override func goOn(_ index: Int, with metrics: UnsafeRawPointer) {
     guard index == self.waiting else { return }

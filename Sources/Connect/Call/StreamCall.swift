@@ -73,9 +73,10 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     let end = outcome
     let outerRunner = self.outerRunner
     let outgoing = self.outgoing
+    let taskExecutor = self.client.taskExecutor
     self.executor.execute {
-      byteChain?.terminate(with: error)
-      messageChain?.terminate(with: error)
+      byteChain?.terminate(with: error, on: taskExecutor)
+      messageChain?.terminate(with: error, on: taskExecutor)
       var outcome = end
       callHooks.pass(&outcome)
       byteChain?.release()
@@ -235,6 +236,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     StreamChain(
       call: self,
       parts: parts,
+      isEncoded: false,
       surroundings: StreamChain.Surroundings(
         down: { [unowned self] in self.encode($0) },
         downHasRoom: { [unowned self] in self.bytesHaveRoom },
@@ -257,6 +259,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     StreamChain(
       call: self,
       parts: parts,
+      isEncoded: true,
       surroundings: StreamChain.Surroundings(
         down: { [unowned self] in self.transmit($0) },
         downHasRoom: { [unowned self] in self.exchangeHasRoomNow },
@@ -486,8 +489,8 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     if self.isAtCallHook || self.messageChain?.holdsHead == true || self.byteChain?.holdsHead == true {
       error.isUnsent = true
     }
-    self.byteChain?.terminate(with: error)
-    self.messageChain?.terminate(with: error)
+    self.byteChain?.terminate(with: error, on: self.client.taskExecutor)
+    self.messageChain?.terminate(with: error, on: self.client.taskExecutor)
     if self.hasWaitingHooks {
       _ = self.passUp(self.outcome(.failed(error)))
     }

@@ -58,9 +58,10 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     self.addExchanges(to: &outcome)
     let end = outcome
     let detachedRunner = self.detachedRunner
+    let taskExecutor = self.client.taskExecutor
     self.executor.execute {
-      byteChain?.terminate(with: error)
-      messageChain?.terminate(with: error)
+      byteChain?.terminate(with: error, on: taskExecutor)
+      messageChain?.terminate(with: error, on: taskExecutor)
       var outcome = end
       callHooks.pass(&outcome)
       byteChain?.release()
@@ -383,8 +384,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     {
       error.isUnsent = true
     }
-    self.byteChain?.terminate(with: error)
-    self.messageChain?.terminate(with: error)
+    self.byteChain?.terminate(with: error, on: self.client.taskExecutor)
+    self.messageChain?.terminate(with: error, on: self.client.taskExecutor)
     let response = ResponseMessage<Output>(error: error)
     if self.hasWaitingHooks {
       _ = self.passUp(self.outcome(of: response))

@@ -273,7 +273,7 @@ extension AsyncStreamStage {
       }
     }
     run.hasCalledNext = true
-    run.restartCount()
+    if !self.chain.isEncoded { run.restartCount() }
     let attempt = NextAttempt(runner: Mailbox<Void>(executor: run.call.executor))
     run.next = attempt
     self.chain.reopenInside(of: self.index)

@@ -1,6 +1,7 @@
 /// A value that is made and used on a call's executor only, for closures that have to be `Sendable` on their way there.
 ///
-/// `@unchecked Sendable` for that reason: it is made on the executor, and ``Call/hop(_:)`` runs the closure there.
+/// `@unchecked Sendable` for that reason: it is made on the executor, which debug builds check where users make it, and
+/// ``Call/hop(_:)`` and ``Proceed/task(_:)`` run the closure there.
 struct Confined<Value>: @unchecked Sendable {
   let value: Value
 

@@ -3,6 +3,7 @@ struct HookHolder: CustomStringConvertible {
   enum Held {
     case request
     case requestMessage
+    case headers
     case response
   }
 
@@ -14,6 +15,7 @@ struct HookHolder: CustomStringConvertible {
       switch self.held {
       case .request: "the request"
       case .requestMessage: "a request message"
+      case .headers: "the response's headers"
       case .response: "the response"
       }
     return "\(self.interceptor) has \(what)"

@@ -11,9 +11,6 @@ class HookOwner: @unchecked Sendable {
   @exclusivity(unchecked) private var slot: UnsafeMutableRawPointer?
   @exclusivity(unchecked) private var isSlotFull = false
 
-  /// One that nobody holds, for the next visit.
-  @exclusivity(unchecked) private var spareTicket: ProceedTicket?
-
   /// Calls a hook.
   ///
   /// - Parameters:
@@ -51,22 +48,22 @@ class HookOwner: @unchecked Sendable {
         waits()
         return nil
       }
-      self.keep(ticket)
+      self.keep(ticket, for: call)
       return did(memory.moveElement(from: 0))
     }
   }
 
   private final func takeTicket(_ visit: Int, _ call: Call) -> ProceedTicket {
-    guard let ticket = self.spareTicket.take() else { return ProceedTicket(self, visit: visit, of: call) }
+    guard let ticket = call.spareTicket.take() else { return ProceedTicket(self, visit: visit, of: call) }
     ticket.renew(self, visit: visit, of: call)
     return ticket
   }
 
   /// Keeps a used ticket for the next visit, if no copy of its `proceed` is left.
-  private final func keep(_ ticket: consuming ProceedTicket) {
+  private final func keep(_ ticket: consuming ProceedTicket, for call: Call) {
     guard isKnownUniquelyReferenced(&ticket) else { return }
     ticket.clear()
-    self.spareTicket = ticket
+    call.spareTicket = ticket
   }
 
   /// Nothing that the hook does in the present visit counts any more.
@@ -92,6 +89,9 @@ class HookOwner: @unchecked Sendable {
   ///
   /// - Parameter verb: What it does, of the type that the visit was begun with. To be copied.
   func goOn(_ visit: Int, with verb: UnsafeRawPointer) {}
+
+  /// Whether the call waits for its hooks, so that one which lets go of `proceed` ends it.
+  var waitsForHooks: Bool { true }
 
   /// The last `proceed` of a visit is gone, and was not called. Called on the executor, maybe after the visit is over.
   func hookWasDropped(_ visit: Int) {}

@@ -33,6 +33,19 @@ struct HookWindow<Element> {
     self.slots.contains { if case .waiting = $0.state { true } else { false } }
   }
 
+  /// The first value, if the hook has not yet proceeded with it.
+  var firstWaiting: Element? {
+    if case .waiting(let element)? = self.slots.first?.state { element } else { nil }
+  }
+
+  /// Lets values in front of the one with this number go on as they are, with which the hook has not yet proceeded.
+  mutating func passAll(before id: Int) {
+    guard let index = self.index(of: id) else { return }
+    for index in 0..<index {
+      if case .waiting(let element) = self.slots[index].state { self.slots[index].state = .ready(element) }
+    }
+  }
+
   /// The value with this number, if the hook has not yet proceeded with it.
   func waiting(_ id: Int) -> Element? {
     guard let index = self.index(of: id), case .waiting(let element) = self.slots[index].state else {

@@ -16,9 +16,25 @@ public struct Proceed<Verb: Sendable>: Sendable {
   public let isOver: Bool
 
   /// The error of the attempt which a hook has given up last, to make another. To be read while the hook is called.
-  package var retryCause: ConnectError? { self.ticket.call?.retryCause }
+  package var retryCause: ConnectError? { self.ticket.hookedCall?.retryCause }
 
-  /// - Parameter isOver: What ``isOver`` says; hooks around other hooks pass on that of what they were given.
+  /// For hooks around other hooks: what an inner hook is given in place of `proceed`.
+  public init<Outer>(around proceed: Proceed<Outer>, _ body: @escaping @Sendable (Verb) -> Void) {
+    self.ticket = ProceedTicket(ClosureHookOwner(body), around: proceed.ticket)
+    self.isOver = proceed.isOver
+  }
+
+  /// For a hook that is told of its call's end.
+  static func over(on executor: any TaskExecutor) -> Self {
+    Proceed(isOver: true, ProceedTicket(ClosureHookOwner<Verb> { _ in }, taskExecutor: executor))
+  }
+
+  private init(isOver: Bool, _ ticket: ProceedTicket) {
+    self.ticket = ticket
+    self.isOver = isOver
+  }
+
+  /// - Parameter isOver: What ``isOver`` says.
   public init(isOver: Bool = false, _ body: @escaping @Sendable (Verb) -> Void) {
     self.ticket = ProceedTicket(ClosureHookOwner(body))
     self.isOver = isOver
@@ -56,12 +72,17 @@ extension Proceed {
   /// }
   /// ```
   ///
-  /// What runs there must not block. Other hooks of the call may run while it waits. A `body` that ends without having
+  /// To be called in the hook, or in such a task. What runs there must not block, nor what it awaits, which runs there too
+  /// unless it has an executor of its own. Other hooks of the call may run while it waits. A `body` that ends without having
   /// proceeded has let go of `proceed`: the call fails with `internal`. When the call ends the task goes on.
   ///
   /// - Returns: The task, to cancel it with.
   @discardableResult
   public func task(_ body: @escaping () async -> Void) -> Task<Void, Never> {
+    assert(
+      self.ticket.hookedCall?.isOnExecutor ?? true,
+      "proceed.task was called outside of the call's executor"
+    )
     let body = Confined(body)
     return Task(executorPreference: self.ticket.taskExecutor) { await body.value() }
   }

@@ -5,22 +5,27 @@ internal import Synchronization
 /// When the last copy is released and the hook has not proceeded, the owner is told: nobody is left who could go on.
 ///
 /// `@unchecked Sendable`: `owner`, `visit` and `call` change only while nobody else holds the ticket, which
-/// ``HookOwner`` checks before it uses one again.
+/// ``HookOwner`` checks before it uses one again. So access to them cannot overlap either.
 final class ProceedTicket: @unchecked Sendable {
-  private(set) var owner: HookOwner?
-  private(set) var visit = HookOwner.noVisit
+  @exclusivity(unchecked) private(set) var owner: HookOwner?
+  @exclusivity(unchecked) private(set) var visit = HookOwner.noVisit
   /// Nil for a `proceed` that was made from a closure.
-  private(set) var call: Call?
+  @exclusivity(unchecked) private(set) var call: Call?
   /// Whether one of the copies was called, from any thread.
   private let isUsed = Atomic(false)
 
   /// Set with a `proceed` that was made from a closure.
   private let closureTaskExecutor: (any TaskExecutor)?
+  /// That of the `proceed` around which this one was made from a closure.
+  private let inner: ProceedTicket?
 
   /// For a `proceed` that is made from a closure.
-  init(_ owner: HookOwner, taskExecutor: (any TaskExecutor)? = nil) {
+  ///
+  /// - Parameter inner: What it is made around.
+  init(_ owner: HookOwner, taskExecutor: (any TaskExecutor)? = nil, around inner: ProceedTicket? = nil) {
     self.owner = owner
     self.closureTaskExecutor = taskExecutor
+    self.inner = inner
   }
 
   init(_ owner: HookOwner, visit: Int, of call: Call) {
@@ -28,16 +33,23 @@ final class ProceedTicket: @unchecked Sendable {
     self.visit = visit
     self.call = call
     self.closureTaskExecutor = nil
+    self.inner = nil
   }
 
+  /// The call whose hook it is.
+  var hookedCall: Call? { self.call ?? self.inner?.hookedCall }
+
   /// Where tasks run that belong to the hook.
-  var taskExecutor: (any TaskExecutor)? { self.call?.client.taskExecutor ?? self.closureTaskExecutor }
+  var taskExecutor: (any TaskExecutor)? { self.hookedCall?.client.taskExecutor ?? self.closureTaskExecutor }
 
   deinit {
-    guard !self.isUsed.load(ordering: .relaxed), let call = self.call, let owner = self.owner else { return }
+    guard !self.isUsed.load(ordering: .relaxed), let call = self.call, let owner = self.owner,
+      owner.waitsForHooks, !call.hasEnded.load(ordering: .relaxed)
+    else { return }
     let visit = self.visit
-    // Later, since this may be anywhere: for example where the hook's own captures are released.
-    call.hop { owner.hookWasDropped(visit) }
+    // This may be anywhere, also under a lock of the event loop that the executor would take: where it drops a task that
+    // was cancelled, and with it what the task has captured.
+    Task.detached { call.hop { owner.hookWasDropped(visit) } }
   }
 
   /// Makes a ticket that nobody else holds one for another visit.
@@ -54,6 +66,7 @@ final class ProceedTicket: @unchecked Sendable {
     self.call = nil
   }
 
+  @inline(__always)
   func send<Verb: Sendable>(_ verb: consuming Verb) {
     self.isUsed.store(true, ordering: .relaxed)
     if self.call?.isOnExecutor ?? true {
@@ -63,6 +76,7 @@ final class ProceedTicket: @unchecked Sendable {
     }
   }
 
+  @inline(never)
   private func hop<Verb: Sendable>(_ verb: Verb) {
     self.call?.hop { self.owner?.hook(self.visit, did: verb) }
   }

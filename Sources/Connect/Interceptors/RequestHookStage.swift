@@ -64,6 +64,7 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
         let id = self.takeID()
         self.window.appendWaiting(part, as: id)
         self.call(function, with: message, Proceed(ProceedTicket(self, visit: id, of: self.call)))
+        if self.window.waiting(id) != nil { self.call.hookWaits() }
         return nil
       }
     case .end:

@@ -113,7 +113,13 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
 
   /// The interceptor, if it has something that it has not passed on.
   var holder: HookHolder? {
-    self.window.hasWaiting ? HookHolder(interceptor: self.interceptor, held: .response) : nil
+    guard self.window.hasWaiting else { return nil }
+    return HookHolder(interceptor: self.interceptor, held: self.hasHeadersAlone ? .headers : .response)
+  }
+
+  private var hasHeadersAlone: Bool {
+    guard self.window.count == 1, case .headers? = self.window.firstWaiting else { return false }
+    return true
   }
 
   override func goOn(_ id: Int, with verb: UnsafeRawPointer) {
@@ -137,6 +143,8 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     case .retry(let request, let delay):
       if case .complete(_, let error, _) = given { self.call.retryCause = error }
       if !self.hasPassedOut, self.chain.retry(at: self.index, request, after: delay) { return }
+      // A hook that asks for a retry keeps nothing of this attempt back.
+      self.window.passAll(before: id)
       self.window.resolve(id, with: given)
     }
     self.chain.pump()
@@ -172,13 +180,13 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
   }
 
   /// Tells the hook of an end that it cannot change, unless it has seen one.
-  func observe(_ error: ConnectError) {
+  func observe(_ error: ConnectError, on executor: any TaskExecutor) {
     guard !self.isClosed else { return }
     self.isClosed = true
     self.window.removeAll()
     guard let function = self.hooks.streamResultFunction else { return }
     self.inheritance.bind(nil, of: self.interceptor) {
-      function(.failed(error), Proceed(isOver: true) { _ in })
+      function(.failed(error), .over(on: executor))
     }
   }
 

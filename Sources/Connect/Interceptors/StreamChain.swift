@@ -85,6 +85,8 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
 
   /// Not retained, since the call owns the chain; see ``UnaryChain``.
   unowned let call: Call
+  /// Whether messages are bytes. Then they are counted once, since a retry here does not encode them again.
+  let isEncoded: Bool
   private var surroundings: Surroundings?
   private var hooks: [Hooks?]
   private var stages: [Stage] = []
@@ -106,9 +108,11 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
   init(
     call: Call,
     parts: [Part],
+    isEncoded: Bool,
     surroundings: Surroundings
   ) {
     self.call = call
+    self.isEncoded = isEncoded
     self.surroundings = surroundings
     self.log = ReplayLog(maximumBytes: 0)
     self.hooks = parts.map { if case .hooks(let hooks) = $0.form { hooks } else { nil } }
@@ -329,7 +333,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
     let restarted = head
     self.reset(restarting: stage)
     self.surroundings?.abandon()
-    self.log.restart()
+    if !self.isEncoded { self.log.restart() }
     self.isWaitingToRetry = true
     let epoch = self.epoch
     self.call.afterDelay(delay) {
@@ -398,7 +402,9 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
   }
 
   /// Tells the stages that wait for results that `error` ends the call. They cannot change that.
-  func terminate(with error: ConnectError) {
+  ///
+  /// - Parameter executor: Where hooks may run tasks; that of the call, which may be gone.
+  func terminate(with error: ConnectError, on executor: any TaskExecutor) {
     self.epoch += 1
     self.answer = nil
     self.replay.removeAll()
@@ -406,7 +412,7 @@ final class StreamChain<RequestMessage: Sendable, ResponseMessage: Sendable>: @u
     for stage in self.stages.reversed() {
       switch stage {
       case .hooks(let request, let result):
-        if request.hasPassedHead { result.observe(error) }
+        if request.hasPassedHead { result.observe(error, on: executor) }
       case .async(let stage):
         stage.end(with: error)
       }

@@ -67,7 +67,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   // is accessed: `take()` first, or a plain reference, which is released when the new one is in place.
   @exclusivity(unchecked) private var stages: [Stage]
   /// How many of the stages, the last ones, stand inside of all that are placed as listed.
-  private var innerCount = 0
+  @exclusivity(unchecked) private var innerCount = 0
   private var isReleased = false
 
   private var position = Position.idle
@@ -402,7 +402,9 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   }
 
   /// Tells the stages that wait for a response that `error` ends the call. They cannot change that.
-  func terminate(with error: ConnectError) {
+  ///
+  /// - Parameter executor: Where hooks may run tasks; that of the call, which may be gone.
+  func terminate(with error: ConnectError, on executor: any TaskExecutor) {
     let reached: Int
     switch self.position {
     case .idle, .waitingToRetry: reached = -1
@@ -421,7 +423,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
         _ = self.inheritance.bind(nil, of: self.stages[index].interceptor) { update(&response) }
       } else if let function = self.stages[index].responseFunction {
         self.inheritance.bind(nil, of: self.stages[index].interceptor) {
-          function(Response(failure: error), Proceed(isOver: true) { _ in })
+          function(Response(failure: error), .over(on: executor))
         }
       }
     }

@@ -130,7 +130,10 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
 
   /// The same, from what ``RequestHead/callPart`` was before.
   mutating func complete(from given: RequestHead.CallPart) {
-    guard self.head.context == nil || self.head.isGET == nil else { return }
+    guard
+      self.head.context == nil || self.head.isGET == nil
+        || (self.head.clientIdentity == nil && given.clientIdentity != nil)
+    else { return }
     self.makeHeadUnique()
     if self.head.context == nil { self.head.context = given.context }
     if self.head.isGET == nil { self.head.isGET = given.isGET }

@@ -51,7 +51,7 @@ public final class Credentials: Sendable {
   private let time: ElapsedTime
   private let state: Mutex<CredentialsState>
   /// What watches a refresh that may wait for itself.
-  private let stallTimer = Mutex<Task<Void, Never>?>(nil)
+  private let stallTimer = StallTimer()
 
   /// - Parameters:
   ///   - hosts: Where the token may go: names or addresses as in the client's `host`, without the port; `*.example.com`
@@ -117,10 +117,18 @@ public final class Credentials: Sendable {
   ///
   /// - Throws: ``ConnectError`` with `unauthenticated` if it should and the connection is not secure, as gRPC does.
   func apply<Message>(to request: HTTPRequest<Message>) throws(ConnectError) -> Bool {
-    guard self.hosts.contains(request.url.host), !request.headers.contains(self.configuration.header),
+    guard !request.headers.contains(self.configuration.header),
       !request.context[WithoutCredentials.self],
       !request.context[RefreshedCredentials.self].contains(ObjectIdentifier(self))
     else { return false }
+    return try self.mayGo(to: request)
+  }
+
+  /// Whether the token may go where a request goes.
+  ///
+  /// - Throws: ``ConnectError`` with `unauthenticated` if only the lack of TLS forbids it.
+  func mayGo<Message>(to request: HTTPRequest<Message>) throws(ConnectError) -> Bool {
+    guard self.hosts.contains(request.url.host) else { return false }
     guard request.url.origin.scheme != .http || self.configuration.allowsCleartext else {
       throw ConnectError(
         code: .unauthenticated,
@@ -131,23 +139,30 @@ public final class Credentials: Sendable {
   }
 
   /// The token, if there is one that is good.
-  func take() -> CredentialsLease? {
+  ///
+  /// - Parameter shown: The number of the token that the call has shown first; 0 for none. After a change of the user
+  ///   the call gets no other.
+  func take(shown: UInt64) -> CredentialsLease? {
     let now = self.time.now
-    guard let (lease, refresh) = self.state.withLock({ $0.take(now: now) }) else { return nil }
+    guard let (lease, refresh) = self.state.withLock({ $0.take(now: now, shown: shown) }) else { return nil }
     if let refresh { self.start(refresh) }
     return lease
   }
 
   /// Calls back once with the token, or with the error of the refresh that was to bring it.
   ///
-  /// - Parameter method: The path of the call's method.
+  /// - Parameters:
+  ///   - method: The path of the call's method.
+  ///   - shown: The number of the token that the call has shown first; 0 for none. After a change of the user the call
+  ///     fails.
   /// - Returns: For ``leave(_:)``, if that comes later.
   func take(
     for method: String,
+    shown: UInt64,
     _ completion: @escaping @Sendable (Result<CredentialsLease, ConnectError>) -> Void
   ) -> CredentialsState.Wait? {
     let now = self.time.now
-    switch self.state.withLock({ $0.take(now: now, for: method, waiter: completion) }) {
+    switch self.state.withLock({ $0.take(now: now, for: method, shown: shown, waiter: completion) }) {
     case .use(let lease, let refresh):
       if let refresh { self.start(refresh) }
       completion(.success(lease))
@@ -206,10 +221,10 @@ public final class Credentials: Sendable {
 
   // MARK: Refreshing
 
-  /// Detached, since whoever happens to start it may be cancelled.
   /// Whether a refresh is under way.
   package var isRefreshing: Bool { self.state.withLock { $0.isRefreshing } }
 
+  /// Detached, since whoever happens to start it may be cancelled.
   private func start(_ refresh: CredentialsState.Refresh) {
     Task.detached {
       let fetch = Task { self.finish(refresh, await self.fetch(refresh)) }
@@ -247,7 +262,7 @@ public final class Credentials: Sendable {
 
   /// Tells those who have waited for the refresh that was under way, if any was.
   private func tell(_ outcome: CredentialsState.Outcome) {
-    self.stallTimer.withLock { $0.take() }?.cancel()
+    self.stallTimer.cancel(upTo: outcome.refresh)
     for waiter in outcome.waiters { waiter(outcome.result) }
   }
 
@@ -256,13 +271,9 @@ public final class Credentials: Sendable {
       guard let outcome = self.state.withLock({ $0.stall(refresh) }) else { return }
       for waiter in outcome.waiters { waiter(outcome.result) }
     }
-    let earlier = self.stallTimer.withLock { stallTimer in
-      defer { stallTimer = timer }
-      return stallTimer
-    }
-    earlier?.cancel()
+    self.stallTimer.set(timer, for: refresh)
     // It may have ended in between.
-    if !self.state.withLock({ $0.isRunning(refresh) }) { timer.cancel() }
+    if !self.state.withLock({ $0.isRunning(refresh) }) { self.stallTimer.cancel(upTo: refresh) }
   }
 
   private var timeoutError: ConnectError {

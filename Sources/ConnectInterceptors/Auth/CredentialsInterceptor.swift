@@ -89,8 +89,8 @@ public final class CredentialsInterceptor: Interceptor {
   ) {
     self.stopWaiting()
     let credentials = self.credentials
-    let (attempt, shownNames) = self.shown.begin(request.headers)
-    guard shownNames.isEmpty else { return self.pass(request, shownNames, proceed) }
+    let (attempt, shownHeaders) = self.shown.begin(request.headers)
+    guard shownHeaders.isEmpty else { return self.passAgain(request, attempt, shownHeaders, proceed) }
     do {
       guard self.method.map(credentials.configuration.methods) ?? true, try credentials.apply(to: request)
       else {
@@ -101,16 +101,41 @@ public final class CredentialsInterceptor: Interceptor {
       return proceed(.failure(error))
     }
     let presentation = Presentation(credentials, self.shown, attempt, message)
-    if let lease = credentials.take() {
+    let firstGeneration = self.shown.firstGeneration
+    if let lease = credentials.take(shown: firstGeneration) {
       presentation.show(lease, with: request, proceed)
     } else {
-      self.wait = credentials.take(for: request.url.path) { result in
+      self.wait = credentials.take(for: request.url.path, shown: firstGeneration) { result in
         switch result {
         case .success(let lease): presentation.show(lease, with: request, proceed)
         case .failure(let error): proceed(.failure(error))
         }
       }
     }
+  }
+
+  /// Passes a request on that has come back with the token in it; without the token if it goes elsewhere now.
+  ///
+  /// - Parameter headers: Those that show the token.
+  private func passAgain<Message, Response>(
+    _ request: HTTPRequest<Message>,
+    _ attempt: Int,
+    _ headers: Headers,
+    _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
+  ) {
+    do {
+      if try self.credentials.mayGo(to: request) { return self.pass(request, headers.map(\.name), proceed) }
+    } catch {
+      self.shown.hide(in: attempt)
+      return proceed(.failure(error))
+    }
+    self.shown.hide(in: attempt)
+    var request = request
+    let others = request.headers.filter { field in
+      !headers.contains { $0.name == field.name && $0.value == field.value }
+    }
+    request.headers = Headers(others)
+    self.pass(request, [], proceed)
   }
 
   /// Passes a request on as it is.

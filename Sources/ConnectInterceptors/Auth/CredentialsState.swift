@@ -32,8 +32,8 @@ struct CredentialsState {
     case fail(ConnectError)
   }
 
-  /// Those who waited, and what they are to be told.
-  typealias Outcome = (waiters: [Waiter], result: Result<CredentialsLease, ConnectError>)
+  /// Those who waited, and what they are to be told; and the number of the last refresh that this is about.
+  typealias Outcome = (waiters: [Waiter], result: Result<CredentialsLease, ConnectError>, refresh: UInt64)
 
   private struct Running {
     let id: UInt64
@@ -77,8 +77,10 @@ struct CredentialsState {
   // MARK: Calls
 
   /// A call wants a token, and does not wait.
-  mutating func take(now: Duration) -> (lease: CredentialsLease, starting: Refresh?)? {
-    guard let held = self.held else { return nil }
+  ///
+  /// - Parameter shown: The number of the token that it has shown first; 0 for none.
+  mutating func take(now: Duration, shown: UInt64) -> (lease: CredentialsLease, starting: Refresh?)? {
+    guard !self.isFormer(shown), let held = self.held else { return nil }
     if let expiry = held.expiry, now >= expiry {
       self.held = nil
       self.lost = (held.lease.token, .expired)
@@ -92,12 +94,23 @@ struct CredentialsState {
   }
 
   /// A call of a method wants a token, and waits for it if it must.
-  mutating func take(now: Duration, for method: String, waiter: @escaping Waiter) -> Answer {
-    if let (lease, refresh) = self.take(now: now) { return .use(lease, starting: refresh) }
+  mutating func take(
+    now: Duration,
+    for method: String,
+    shown: UInt64,
+    waiter: @escaping Waiter
+  ) -> Answer {
+    guard !self.isFormer(shown) else { return .fail(self.formerUserError) }
+    if let (lease, refresh) = self.take(now: now, shown: shown) { return .use(lease, starting: refresh) }
     if let running = self.running { return self.join(running, now: now, for: method, waiter) }
     guard self.hasRoom(now: now) else { return .fail(self.configuration.window.error) }
     let refresh = self.start(self.lost?.reason ?? .missing, previous: self.lost?.token, for: method, now: now)
     return .wait(self.add(Waiting(method: method, isSuspect: false, waiter: waiter)), starting: refresh)
+  }
+
+  /// Whether a token, or rather the call that has shown it, is a former user's.
+  private func isFormer(_ generation: UInt64) -> Bool {
+    generation > 0 && generation < self.firstGeneration
   }
 
   private mutating func join(
@@ -133,7 +146,7 @@ struct CredentialsState {
   /// - Returns: Whether another attempt would show another token of the same user. Not if too many were fetched: then the
   ///   token is kept, since one method that refuses every token must not deprive all others of theirs.
   mutating func refuse(_ generation: UInt64, now: Duration) -> Bool {
-    guard generation >= self.firstGeneration else { return false }
+    guard !self.isFormer(generation) else { return false }
     guard let held = self.held, held.lease.generation == generation else { return true }
     guard self.running != nil || self.hasRoom(now: now) else { return false }
     self.held = nil
@@ -157,13 +170,13 @@ struct CredentialsState {
     case .success(let token):
       if let method = running.method { self.addOrdinary(method) }
       for waiting in self.waiting.values { self.addOrdinary(waiting.method) }
-      return (self.takeWaiters(), .success(self.hold(token, now: now)))
+      return (self.takeWaiters(), .success(self.hold(token, now: now)), id)
     case .failure(let error):
       if let expiry = self.held?.expiry {
         // Once more at half of what is left, but not at once with every call.
         self.held?.refreshTime = now + max((expiry - now) / 2, .seconds(1))
       }
-      return (self.takeWaiters(), .failure(error))
+      return (self.takeWaiters(), .failure(error), id)
     }
   }
 
@@ -174,7 +187,7 @@ struct CredentialsState {
   /// A refresh takes so long that it may wait for calls that wait for it.
   mutating func stall(_ id: UInt64) -> Outcome? {
     guard self.isRunning(id) else { return nil }
-    return (self.takeWaiters { $0.isSuspect }, .failure(self.stallError))
+    return (self.takeWaiters { $0.isSuspect }, .failure(self.stallError), id)
   }
 
   /// In the order in which they came.
@@ -217,13 +230,13 @@ struct CredentialsState {
       code: .unauthenticated,
       message: "the credentials were invalidated while the call waited for them"
     )
-    return (self.takeWaiters(), .failure(error))
+    return (self.takeWaiters(), .failure(error), self.refreshCount)
   }
 
   /// There is another token. What a refresh under way will bring is of no interest any more.
   mutating func update(_ token: AccessToken, now: Duration) -> Outcome {
     self.running = nil
-    return (self.takeWaiters(), .success(self.hold(token, now: now)))
+    return (self.takeWaiters(), .success(self.hold(token, now: now)), self.refreshCount)
   }
 
   @discardableResult
@@ -242,6 +255,15 @@ struct CredentialsState {
   }
 
   // MARK: Errors
+
+  private var formerUserError: ConnectError {
+    ConnectError(
+      code: .unauthenticated,
+      message:
+        "the credentials were changed to another user's since the call's first attempt, so there is no other: "
+        + "if it is to be the new user's, make a new call"
+    )
+  }
 
   private var stallError: ConnectError {
     ConnectError(

@@ -6,8 +6,12 @@ internal import Synchronization
 final class ShownCredentials: Sendable {
   private struct State {
     var attempt = 0
+    /// Of the token that the present attempt shows; 0 for none.
     var generation: UInt64 = 0
-    var headers = Headers()
+    /// Of the token that the call has shown first; 0 for none.
+    var firstGeneration: UInt64 = 0
+    /// What the last attempt that showed a token has added. Kept, since its request may come back at any time.
+    var last: (generation: UInt64, headers: Headers) = (0, Headers())
     var hasRetried = false
     var signing: Task<Void, Never>?
   }
@@ -16,6 +20,9 @@ final class ShownCredentials: Sendable {
 
   /// The number of the token; 0 for none.
   var generation: UInt64 { self.state.withLock { $0.generation } }
+
+  /// The number of the token that the call has shown first, in whichever attempt; 0 for none. It says whose call it is.
+  var firstGeneration: UInt64 { self.state.withLock { $0.firstGeneration } }
 
   /// Whether an attempt was made anew with another token.
   var hasRetried: Bool {
@@ -26,20 +33,27 @@ final class ShownCredentials: Sendable {
   /// An attempt begins.
   ///
   /// - Parameter headers: Those of its request.
-  /// - Returns: Its number, and the names of the headers that show the token already: an interceptor inside may send the
+  /// - Returns: Its number, and those of the headers that show the token already: an interceptor inside may send the
   ///   request again that has them.
-  func begin(_ headers: Headers) -> (attempt: Int, shownNames: [String]) {
+  func begin(_ headers: Headers) -> (attempt: Int, shown: Headers) {
     self.state.withLock { state in
       state.attempt += 1
+      let last = state.last
       let isShown =
-        state.generation > 0
-        && state.headers.allSatisfy { field in
+        !last.headers.isEmpty
+        && last.headers.allSatisfy { field in
           headers.contains { $0.name == field.name && $0.value == field.value }
         }
-      if isShown { return (state.attempt, state.headers.map(\.name)) }
+      state.generation = isShown ? last.generation : 0
+      return (state.attempt, isShown ? last.headers : Headers())
+    }
+  }
+
+  /// The headers that show the token were taken out of the request of an attempt.
+  func hide(in attempt: Int) {
+    self.state.withLock { state in
+      guard state.attempt == attempt else { return }
       state.generation = 0
-      state.headers = Headers()
-      return (state.attempt, [])
     }
   }
 
@@ -49,7 +63,8 @@ final class ShownCredentials: Sendable {
     self.state.withLock { state in
       guard state.attempt == attempt else { return }
       state.generation = generation
-      state.headers = headers
+      state.last = (generation, headers)
+      if state.firstGeneration == 0 { state.firstGeneration = generation }
     }
   }
 

@@ -172,6 +172,12 @@ final class CacheReading: Sendable {
       // server could not be reached.
       let isOfAll = error.code == .unavailable || error.code == .resourceExhausted || error.httpStatus != nil
       guard isOfAll, error.code != .canceled, error.code != .deadlineExceeded else { return .handOver }
+      // Nor may those be shared that are about the caller, if the key does not say by which token.
+      let isAboutCaller = error.code == .unauthenticated || error.code == .permissionDenied
+      guard
+        !isAboutCaller || attempt.key.headers.contains(where: { UserHeaders.partitioned.contains($0.name) }),
+        self.rules(response).mayShare(isPersonal: attempt.key.isPersonal)
+      else { return .disperse }
     } else if !self.rules(response).mayShare(isPersonal: attempt.key.isPersonal) {
       return .disperse
     }

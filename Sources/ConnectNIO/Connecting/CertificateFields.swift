@@ -2,6 +2,8 @@
 struct CertificateFields: Sendable {
   private(set) var subject: CertificateName
   private(set) var issuer: CertificateName
+  /// 1 to 3. Only the certificates of version 3 have extensions.
+  private(set) var version = 1
   /// Of the basic constraints: whether it is a certificate authority's; nil without basic constraints.
   private(set) var isAuthority: Bool?
   /// Whether the key usage, if there is one, allows to sign certificates (keyCertSign).
@@ -13,14 +15,22 @@ struct CertificateFields: Sendable {
   /// Whether subject and issuer are the same, as in self-signed certificates.
   var isSelfIssued: Bool { self.subject == self.issuer }
 
+  /// Whether it is a certificate authority's. Without basic constraints it is not (RFC 5280, section 4.2.1.9), but
+  /// for old roots: version 1 has no extensions.
+  var isOfAuthority: Bool { self.isAuthority ?? (self.version == 1 && self.isSelfIssued) }
+
   /// Nil if the bytes are not those of a certificate.
   init?(der: [UInt8]) {
     var outer = DERReader(der[...])
     guard var certificate = outer.enter(DERReader.sequence),
       var fields = certificate.enter(DERReader.sequence)
     else { return nil }
-    // The version.
-    if fields.nextTag == DERReader.context(0) { _ = fields.next() }
+    if fields.nextTag == DERReader.context(0) {
+      guard var explicit = fields.enter(DERReader.context(0)), let version = explicit.next(DERReader.integer),
+        version.count == 1, let number = version.first
+      else { return nil }
+      self.version = Int(number) + 1
+    }
     guard fields.next(DERReader.integer) != nil,
       fields.next(DERReader.sequence) != nil,
       let issuer = fields.enter(DERReader.sequence).flatMap({ CertificateName($0) }),

@@ -131,10 +131,11 @@ struct Connector: Sendable {
 
   /// Checks what NIOSSL has not.
   private func verify(
-    _ certificate: NIOSSLCertificate,
+    _ certificate: NIOSSLCertificate?,
     _ verification: ServerVerification
   ) -> (any Error)? {
     guard self.configuration.tls.certificateVerification == .full else { return nil }
+    guard let certificate else { return NIOSSLError.noCertificateToValidate }
     if let name = self.serverName, CertificateNames.isDoubtful(certificate, for: name) {
       return NIOSSLExtraError.failedToValidateHostname
     }

@@ -122,11 +122,14 @@ extension ServerVerification {
     if let problem = self.dates(issuer.certificate) {
       return "the trust root '\(name)' that has issued it \(problem)"
     }
-    if issuer.fields.isAuthority == false {
+    if !issuer.fields.isOfAuthority {
       return "its issuer '\(name)' is a trust root, but no certificate authority (basic constraints)"
     }
     if !issuer.fields.maySignCertificates {
       return "its issuer '\(name)' is a trust root, but may not sign certificates (key usage)"
+    }
+    if !issuer.fields.mayBeServer {
+      return "its issuer '\(name)' is a trust root, but its extended key usage does not include TLS servers"
     }
     return """
       its issuer has the name of a trust root, '\(name)', but that has not signed it, or it is not valid for a server \

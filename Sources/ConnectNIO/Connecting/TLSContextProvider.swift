@@ -53,7 +53,7 @@ final class TLSContextProvider: Sendable {
     let promise = eventLoop.makePromise(of: TLSContexts.self)
     let now = NIODeadline.now()
     let (current, isFirst): (Outcome?, Bool) = self.state.withLock { state in
-      if !state.isWorking, let outcome = state.outcome, self.paths.isEmpty || now < state.nextCheck {
+      if !state.isWorking, let outcome = state.outcome, now < state.nextCheck || self.isFinal(outcome) {
         return (outcome, false)
       }
       state.waiting.append(promise)
@@ -66,6 +66,11 @@ final class TLSContextProvider: Sendable {
       NIOThreadPool.singleton.submit { _ in self.work() }
     }
     return promise.futureResult
+  }
+
+  /// Whether nothing can change it: contexts that are not made of files. What has failed may work later.
+  private func isFinal(_ outcome: Outcome) -> Bool {
+    if case .success = outcome { self.paths.isEmpty } else { false }
   }
 
   /// Looks at the files and makes a context if that is needed.
@@ -83,32 +88,31 @@ final class TLSContextProvider: Sendable {
   }
 
   private func update(_ previous: Outcome?, _ files: inout TLSFiles?) -> Outcome {
-    if let previous, let old = files {
-      guard old.mayHaveChanged else { return previous }
+    guard let previous, case .success = previous, let old = files else {
+      // Also what has failed, whether or not because of the files: there may have been too many open ones.
       let new = TLSFiles(paths: self.paths)
       files = new
-      guard !new.hasSameContents(as: old) else { return previous }
-      return self.replace(previous, using: new)
+      return self.make(using: new)
     }
+    guard old.mayHaveChanged else { return previous }
     let new = TLSFiles(paths: self.paths)
     files = new
-    return self.make(using: new)
+    guard !new.hasSameContents(as: old) else { return previous }
+    return self.replace(previous, using: new)
   }
 
-  /// A context made of changed files; the previous one if they cannot be used.
+  /// A context made of changed files; the previous one, which works, if they cannot be used.
   private func replace(_ previous: Outcome, using files: TLSFiles) -> Outcome {
     let outcome = self.make(using: files)
-    switch (outcome, previous) {
-    case (.success, _):
+    switch outcome {
+    case .success:
       self.logger.debug("the TLS files have changed: new connections use the new ones")
-    case (.failure(let error), .success):
+    case .failure(let error):
       self.logger.warning(
         "the TLS files have changed and cannot be used: the previous ones stay in use",
         metadata: ["error": "\(error)"]
       )
       return previous
-    case (.failure, .failure):
-      break
     }
     return outcome
   }

@@ -35,10 +35,9 @@ final class TLSContexts: Sendable {
       return try NIOSSLContext(configuration: configuration)
     }
     // BoringSSL believes what a trusted certificate has signed even if that is no authority's. Those are left out:
-    // the certificate of one server must not vouch for another.
+    // the certificate of one server must not vouch for another. If none is left, that means that none is trusted.
     let needsStandard = !allowsPartialChains || anchors.all.contains(where: \.isRoot)
-    self.standard =
-      needsStandard ? try context { !allowsPartialChains || $0.fields.isAuthority != false } : nil
+    self.standard = needsStandard ? try context(\.isAuthority) : nil
     self.partialChain = allowsPartialChains ? try context(\.isIntermediate) : nil
   }
 

@@ -61,9 +61,10 @@ struct TLSFiles {
     }
   }
 
-  /// Whether the files may have changed since they were read.
+  /// Whether the files may have changed since they were read, or can be read now when they could not be.
   var mayHaveChanged: Bool {
     guard self.isSettled else { return true }
+    for case .failure in self.contents.values { return true }
     return self.contents.keys.contains { Identity(path: $0) != self.identities[$0] }
   }
 

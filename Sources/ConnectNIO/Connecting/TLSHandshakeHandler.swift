@@ -10,20 +10,21 @@ final class TLSHandshakeHandler: ChannelInboundHandler, RemovableChannelHandler 
   private let timeout: Duration
   private let describeTimeout: () -> ConnectError
   private let describe: (any Error, NIOSSLCertificate?) -> ConnectError
-  private let verify: (NIOSSLCertificate) -> ConnectError?
+  private let verify: (NIOSSLCertificate?) -> ConnectError?
   private var completion: ((Result<String?, ConnectError>) -> Void)?
   private var timer: Scheduled<Void>?
 
   /// - Parameters:
   ///   - timeoutError: What to fail with after `timeout`.
   ///   - describe: Turns an error, with the server's certificate as far as it is known, into ours.
-  ///   - verify: Looks at the certificate of a server that NIOSSL has accepted; an error refuses it.
+  ///   - verify: Looks at the certificate of a server that NIOSSL has accepted, nil if there is none; an error
+  ///     refuses the server.
   ///   - completion: Gets the protocol that was negotiated by ALPN, if one was.
   init(
     timeout: Duration,
     timeoutError: @escaping () -> ConnectError,
     describe: @escaping (any Error, NIOSSLCertificate?) -> ConnectError,
-    verify: @escaping (NIOSSLCertificate) -> ConnectError?,
+    verify: @escaping (NIOSSLCertificate?) -> ConnectError?,
     completion: @escaping (Result<String?, ConnectError>) -> Void
   ) {
     self.timeout = timeout
@@ -50,7 +51,7 @@ final class TLSHandshakeHandler: ChannelInboundHandler, RemovableChannelHandler 
       context.fireUserInboundEventTriggered(event)
       return
     }
-    if let certificate = self.certificate(context), let error = self.verify(certificate) {
+    if let error = self.verify(self.certificate(context)) {
       self.fail(error, context: context)
       return
     }

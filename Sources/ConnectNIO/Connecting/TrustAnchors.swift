@@ -23,15 +23,16 @@ struct TrustAnchors: Sendable {
       self.fields = fields
     }
 
-    /// An authority to which chains lead without anything special. Old roots have no basic constraints.
-    var isRoot: Bool {
-      self.fields.isAuthority != false && self.fields.maySignCertificates && self.fields.isSelfIssued
+    /// Whether the servers whose certificates it has signed are to be trusted.
+    var isAuthority: Bool {
+      self.fields.isOfAuthority && self.fields.maySignCertificates && self.fields.mayBeServer
     }
 
+    /// An authority to which chains lead without anything special.
+    var isRoot: Bool { self.isAuthority && self.fields.isSelfIssued }
+
     /// An authority that another one has certified. BoringSSL wants the issuer's certificate, too, by default.
-    var isIntermediate: Bool {
-      self.fields.isAuthority == true && self.fields.maySignCertificates && !self.fields.isSelfIssued
-    }
+    var isIntermediate: Bool { self.isAuthority && !self.fields.isSelfIssued }
   }
 
   let all: [Anchor]

@@ -1,10 +1,11 @@
 import Connect
-import ConnectInterceptors
 import ConnectTesting
 import LoopbackServer
 import NIOCore
 import SwiftProtobuf
 import XCTest
+
+@testable import ConnectInterceptors
 
 /// What belongs to one attempt of a call, and what to a call that is over.
 final class CredentialsAttemptTests: XCTestCase {
@@ -102,24 +103,86 @@ final class CredentialsAttemptTests: XCTestCase {
     XCTAssertEqual(scene.seen.value, ["Bearer token 1", "Bearer token 1", "Bearer token 2"])
     XCTAssertEqual(provider.count, 2)
   }
+
+  private func client(of scene: TokenScene, sendingAgainTo origin: Origin, times: Int = 1) -> ProtocolClient {
+    let credentials = scene.credentials
+    return ProtocolClient(
+      httpClient: scene.transport,
+      config: ProtocolClientConfig(
+        host: "https://api.test",
+        interceptors: [
+          { _ in CredentialsInterceptor(credentials) },
+          { _ in SentAgain(to: origin, times: times) },
+        ]
+      )
+    )
+  }
+
+  /// An interceptor inside sends the request with the token in it elsewhere, where the token is not for.
+  func testRequestThatComesBackForAnotherHost() async throws {
+    let provider = TokenProvider()
+    let scene = TokenScene(provider)
+    scene.accepted.update { $0 = [] }
+    let elsewhere = Origin(scheme: .https, host: "elsewhere.test", port: 443)
+    let response = await self.client(of: scene, sendingAgainTo: elsewhere, times: 2)
+      .unary(TestMethods.echo, .init(), options: CallOptions(headers: ["x-other": ["1"]]))
+    XCTAssertEqual(response.code, .unauthenticated)
+    XCTAssertEqual(scene.seen.value, ["Bearer token 1", nil, nil])
+    // And that host has refused no token.
+    scene.accepted.update { $0 = nil }
+    _ = try await scene.echo().get()
+    XCTAssertEqual(scene.seen.value.last, "Bearer token 1")
+    XCTAssertEqual(provider.count, 1)
+  }
+
+  func testRequestThatComesBackWithoutTLS() async throws {
+    let provider = TokenProvider()
+    let scene = TokenScene(provider)
+    scene.accepted.update { $0 = [] }
+    let cleartext = Origin(scheme: .http, host: "api.test", port: 80)
+    let error = await self.client(of: scene, sendingAgainTo: cleartext).unary(TestMethods.echo, .init()).error
+    XCTAssertEqual(error?.code, .unauthenticated)
+    XCTAssertEqual(error?.message?.contains("without TLS"), true, "\(error as Any)")
+    XCTAssertEqual(scene.seen.value, ["Bearer token 1"])
+  }
+
+  /// A token that adds no headers is shown by no request that comes back.
+  func testNoHeadersShowNothing() {
+    let shown = ShownCredentials()
+    let first = shown.begin(["x-other": ["1"]])
+    XCTAssertTrue(first.shown.isEmpty)
+    shown.show([:], of: 1, in: first.attempt)
+    XCTAssertEqual(shown.generation, 1)
+    let second = shown.begin(["x-other": ["1"]])
+    XCTAssertTrue(second.shown.isEmpty)
+    XCTAssertEqual(shown.generation, 0)
+    XCTAssertEqual(shown.firstGeneration, 1)
+  }
 }
 
-/// Makes another attempt with the very request of the first, if that has failed.
+/// Makes other attempts with the very request of the first, perhaps to another server, if that has failed.
 private final class SentAgain: Interceptor {
+  private let origin: Origin?
   private var request: HTTPRequest<ByteBuffer>?
-  private var hasRetried = false
+  private var remaining: Int
+
+  init(to origin: Origin? = nil, times: Int = 1) {
+    self.origin = origin
+    self.remaining = times
+  }
 
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        self.request = request
+        if self.request == nil { self.request = request }
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        guard response.error != nil, !self.hasRetried, let request = self.request else {
+        guard response.error != nil, self.remaining > 0, var request = self.request else {
           return proceed(response)
         }
-        self.hasRetried = true
+        self.remaining -= 1
+        if let origin = self.origin { request.url.origin = origin }
         proceed.retry(request)
       }
     )

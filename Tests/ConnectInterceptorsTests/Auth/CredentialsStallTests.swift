@@ -1,9 +1,10 @@
 import Connect
-import ConnectInterceptors
 import ConnectTesting
 import LoopbackServer
 import SwiftProtobuf
 import XCTest
+
+@testable import ConnectInterceptors
 
 /// Providers that call through the client whose calls wait for them, in tasks that inherit nothing.
 final class CredentialsStallTests: XCTestCase {
@@ -122,5 +123,37 @@ final class CredentialsStallTests: XCTestCase {
     provider.open()
     let codes = await calls.wait(for: 2).map(\.code)
     XCTAssertEqual(codes, [.ok, .ok])
+  }
+
+  /// What comes late from an earlier refresh leaves the timer of a later one alone.
+  func testTimerOfTheNewestRefresh() {
+    func makeTask() -> Task<Void, Never> { Task { _ = try? await Task.sleep(for: .seconds(600)) } }
+    let timer = StallTimer()
+    let second = makeTask()
+    timer.set(second, for: 2)
+    timer.cancel(upTo: 1)
+    let first = makeTask()
+    timer.set(first, for: 1)
+    XCTAssertTrue(first.isCancelled)
+    XCTAssertFalse(second.isCancelled)
+    let third = makeTask()
+    timer.set(third, for: 3)
+    XCTAssertTrue(second.isCancelled)
+    XCTAssertFalse(third.isCancelled)
+    timer.cancel(upTo: 3)
+    XCTAssertTrue(third.isCancelled)
+  }
+
+  func testOutcomesSayOfWhichRefreshTheyAre() {
+    var state = CredentialsState(.defaults, token: nil, now: .zero)
+    let firstAnswer = state.take(now: .zero, for: "/a", shown: 0, waiter: { _ in })
+    guard case .wait(_, .some(let first)) = firstAnswer else { return XCTFail("no refresh") }
+    let invalidation = state.invalidate().refresh
+    XCTAssertEqual(invalidation, first.id)
+    let secondAnswer = state.take(now: .zero, for: "/a", shown: 0, waiter: { _ in })
+    guard case .wait(_, .some(let second)) = secondAnswer else { return XCTFail("no refresh") }
+    let end = state.finish(second.id, .success(AccessToken("b")), now: .zero)?.refresh
+    XCTAssertEqual(end, second.id)
+    XCTAssertGreaterThan(second.id, first.id)
   }
 }

@@ -87,6 +87,24 @@ final class CacheSharingTests: XCTestCase {
     }
   }
 
+  /// An error about one caller's token is not for others that wait with tokens of their own.
+  func testErrorsAboutACallerAreNotShared() async throws {
+    for (code, requests) in [(Code.unauthenticated, 2), (.permissionDenied, 2), (.notFound, 1)] {
+      let scene = CacheScene()
+      scene.failure.update { $0 = ConnectError(code: code) }
+      scene.isOpen.update { $0 = false }
+      let calls = scene.start(
+        1,
+        options: .cached(nil, headers: ["authorization": ["old"]], partition: "team")
+      )
+      calls.start(scene.client, "k", .cached(nil, headers: ["authorization": ["new"]], partition: "team"))
+      scene.executor.runUntilIdle()
+      scene.isOpen.update { $0 = true }
+      _ = await calls.wait()
+      XCTAssertEqual(scene.requestCount, requests, "\(code)")
+    }
+  }
+
   func testOurCredentialsInsideOfTheCacheShareNoFlight() async throws {
     let executor = VirtualExecutor()
     let transport = InMemoryTransport(executor: executor)

@@ -16,7 +16,9 @@ final class CertificateFieldsTests: XCTestCase {
 
   func testExtensions() async throws {
     let none = try await self.fields([])
+    XCTAssertEqual(none.version, 3)
     XCTAssertNil(none.isAuthority)
+    XCTAssertFalse(none.isOfAuthority)
     XCTAssertTrue(none.maySignCertificates && none.mayBeServer && none.isSelfIssued)
     XCTAssertFalse(none.hasPolicyConstraints)
     let authority = try await self.fields([
@@ -24,16 +26,46 @@ final class CertificateFieldsTests: XCTestCase {
       "policyConstraints=critical,requireExplicitPolicy:0", "extendedKeyUsage=clientAuth",
     ])
     XCTAssertEqual(authority.isAuthority, true)
+    XCTAssertTrue(authority.isOfAuthority)
     XCTAssertTrue(authority.maySignCertificates && authority.hasPolicyConstraints)
     XCTAssertFalse(authority.mayBeServer)
     let server = try await self.fields([
       "basicConstraints=CA:FALSE", "keyUsage=digitalSignature", "extendedKeyUsage=clientAuth,serverAuth",
     ])
     XCTAssertEqual(server.isAuthority, false)
+    XCTAssertFalse(server.isOfAuthority)
     XCTAssertTrue(server.mayBeServer)
     XCTAssertFalse(server.maySignCertificates)
     let any = try await self.fields(["extendedKeyUsage=anyExtendedKeyUsage"])
     XCTAssertTrue(any.mayBeServer)
+  }
+
+  /// Only old roots are authorities without saying so.
+  func testVersions() async throws {
+    let root = try await TestCertificate.make("root", version1: true)
+    let rootFields = try XCTUnwrap(CertificateFields(der: try self.der(root)))
+    guard rootFields.version == 1 else { throw XCTSkip("this OpenSSL makes no certificates of version 1") }
+    XCTAssertNil(rootFields.isAuthority)
+    XCTAssertTrue(rootFields.isOfAuthority)
+    let other = try await TestCertificate.make("other", issuer: root, version1: true)
+    let otherFields = try XCTUnwrap(CertificateFields(der: try self.der(other)))
+    XCTAssertEqual(otherFields.version, 1)
+    XCTAssertFalse(otherFields.isOfAuthority)
+  }
+
+  func testLengths() {
+    for bytes in [
+      [0x04, 0x80, 1], [0x04, 0x84, 0, 0, 0, 1, 1], [0x04, 0x84, 0xff, 0xff, 0xff, 0xff, 1],
+      [0x04, 0x83, 0xff, 0xff, 0xff, 1], [0x04, 0x82, 0],
+    ] as [[UInt8]] {
+      var reader = DERReader(bytes[...])
+      XCTAssertNil(reader.next()?.content, "\(bytes)")
+    }
+    let bytes: [UInt8] = [0x04, 0x83, 0, 0, 1, 7, 0x04, 0x01, 8]
+    var reader = DERReader(bytes[...])
+    XCTAssertEqual(reader.next(DERReader.octetString), [7])
+    XCTAssertEqual(reader.next(DERReader.octetString), [8])
+    XCTAssertNil(reader.nextTag)
   }
 
   func testNames() async throws {

@@ -46,6 +46,45 @@ final class SystemTrustRootsTests: XCTestCase {
     }
   }
 
+  /// What has failed is tried again, but not more often than files are looked at.
+  func testTrustedRootsThatAppearLater() async throws {
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    func message(_ provider: TLSContextProvider) async -> String {
+      do {
+        _ = try await provider.contexts(on: eventLoop).get()
+        return ""
+      } catch {
+        return (error as? ConnectError)?.message ?? "\(error)"
+      }
+    }
+    try await withTemporaryFolder { root in
+      let providers = [Duration.zero, .seconds(3600)].map { interval in
+        TLSContextProvider(
+          .init(fileCheckInterval: interval),
+          applicationProtocols: [],
+          systemTrustRoots: SystemTrustRoots(root: root),
+          logger: Logger(label: "test")
+        )
+      }
+      for provider in providers {
+        let text = await message(provider)
+        #if os(Linux)
+        XCTAssertTrue(text.contains("no trusted roots"), text)
+        #endif
+      }
+      let folder = "\(root)/etc/ssl/certs"
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      try "x".write(toFile: "\(folder)/ca-certificates.crt", atomically: true, encoding: .utf8)
+      // The contexts themselves are made of this system's own roots, which may be missing.
+      let text = await message(providers[0])
+      XCTAssertFalse(text.contains("no trusted roots"), text)
+      #if os(Linux)
+      let late = await message(providers[1])
+      XCTAssertTrue(late.contains("no trusted roots"), late)
+      #endif
+    }
+  }
+
   func testSystemWithTrustedRoots() throws {
     for path in ["ssl/certs/ca-certificates.crt", "pki/tls/certs/ca-bundle.crt", "ssl/certs/002c0b4f.0"] {
       let root = NSTemporaryDirectory() + UUID().uuidString

@@ -189,6 +189,8 @@ final class TrustAnchorTests: XCTestCase {
   func testServerCertificateIsNoAuthority() async throws {
     for extensions in [
       ["basicConstraints=CA:FALSE"], ["basicConstraints=CA:FALSE", "keyUsage=digitalSignature"],
+      // Without basic constraints it is none either.
+      [], ["keyUsage=digitalSignature"], ["keyUsage=digitalSignature,keyCertSign"],
     ] {
       let certificate = try await TestCertificate.make("pinned", extensions)
       let forged = try await TestCertificate.make("forged", extensions, issuer: certificate)
@@ -204,7 +206,126 @@ final class TrustAnchorTests: XCTestCase {
     }
   }
 
+  /// Neither can the key of a server whose certificate is trusted beside the authority that has issued it.
+  func testIssuedServerCertificateIsNoAuthority() async throws {
+    let root = try await TestCertificate.make("root", Self.authority)
+    for extensions in [[], ["basicConstraints=CA:FALSE"], ["keyUsage=digitalSignature,keyCertSign"]] {
+      let certificate = try await TestCertificate.make("pinned", extensions, issuer: root)
+      let forged = try await TestCertificate.make("forged", issuer: certificate)
+      for issuers in [[], [certificate], [certificate, root]] {
+        try await self.withServer(forged, issuers: issuers) { server in
+          for roots in [[root, certificate], [certificate, root], [certificate]] {
+            let tls = Configuration.TLS(trustRoots: self.roots(roots))
+            try await self.assertRefused(server, tls, ["not accepted"])
+          }
+        }
+      }
+      try await self.withServer(certificate) { server in
+        for roots in [[root, certificate], [certificate]] {
+          let error = try await self.failure(server, .init(trustRoots: self.roots(roots)))
+          XCTAssertNil(error, "\(extensions)")
+        }
+      }
+    }
+  }
+
+  /// A pinned server may show its issuer, too, even if that is trusted but no authority.
+  func testPinnedServerBelowACertificateThatIsNoAuthority() async throws {
+    let issuer = try await TestCertificate.make("issuer")
+    let pinned = try await TestCertificate.make("pinned", issuer: issuer)
+    try await self.withServer(pinned, issuers: [issuer]) { server in
+      let error = try await self.failure(server, .init(trustRoots: self.roots([issuer, pinned])))
+      XCTAssertNil(error)
+      try await self.assertRefused(
+        server,
+        .init(trustRoots: self.roots([issuer])),
+        ["'CN=issuer'", "no certificate authority"]
+      )
+    }
+  }
+
+  /// OpenSSL's form of a certificate does not make authorities of the others.
+  func testTrustedCertificateBlock() async throws {
+    func trusted(_ certificate: TestCertificate) -> String {
+      certificate.pem.replacingOccurrences(of: " CERTIFICATE-", with: " TRUSTED CERTIFICATE-")
+    }
+    let authority = try await TestCertificate.make("authority", Self.authority)
+    let signed = try await TestCertificate.make("signed", issuer: authority)
+    for extensions in [[], ["basicConstraints=CA:FALSE"]] {
+      let pinned = try await TestCertificate.make("pinned", extensions)
+      let forged = try await TestCertificate.make("forged", issuer: pinned)
+      let both = Configuration.TLS(trustRoots: .pemBytes(Array((trusted(authority) + pinned.pem).utf8)))
+      // Nothing that could be trusted is left: no server is, and the system's roots do not step in.
+      let none = Configuration.TLS(trustRoots: .pemBytes(Array(trusted(pinned).utf8)))
+      for issuers in [[], [pinned]] {
+        try await self.withServer(forged, issuers: issuers) { server in
+          try await self.assertRefused(server, both, ["not accepted"])
+          try await self.assertRefused(server, none, ["not accepted"])
+        }
+      }
+      try await self.withServer(signed) { server in
+        let error = try await self.failure(server, both)
+        XCTAssertNil(error)
+        try await self.assertRefused(server, none, ["not accepted"])
+      }
+    }
+  }
+
   // MARK: Authorities
+
+  /// An authority whose extended key usage leaves out servers does not vouch for any.
+  func testAuthorityThatIsNotForServers() async throws {
+    let root = try await TestCertificate.make("root", Self.authority)
+    let usage = ["extendedKeyUsage=clientAuth"]
+    let intermediate = try await TestCertificate.make("clients", Self.authority + usage, issuer: root)
+    let selfSigned = try await TestCertificate.make("clients", Self.authority + usage)
+    let cases = [
+      (intermediate, [intermediate]), (intermediate, [root, intermediate]), (selfSigned, [selfSigned]),
+    ]
+    for (issuer, roots) in cases {
+      let leaf = try await TestCertificate.make("server", issuer: issuer)
+      for issuers in [[], [issuer]] {
+        try await self.withServer(leaf, issuers: issuers) { server in
+          let tls = Configuration.TLS(trustRoots: self.roots(roots))
+          try await self.assertRefused(server, tls, ["'CN=clients'", "extended key usage"])
+        }
+      }
+    }
+    let good = try await TestCertificate.make(
+      "servers",
+      Self.authority + ["extendedKeyUsage=serverAuth"],
+      issuer: root
+    )
+    try await self.withServer(try await TestCertificate.make("server", issuer: good)) { server in
+      let error = try await self.failure(server, .init(trustRoots: self.roots([good])))
+      XCTAssertNil(error)
+    }
+  }
+
+  /// Roots from before there were extensions count, but nothing else that has none.
+  func testAuthoritiesOfVersion1() async throws {
+    let old = try await TestCertificate.make("old", version1: true)
+    let lines = old.pem.split(separator: "\n").filter { !$0.hasPrefix("-") }
+    let der = try XCTUnwrap(Data(base64Encoded: lines.joined()))
+    guard der.range(of: Data([0xa0, 0x03, 0x02, 0x01])) == nil else {
+      throw XCTSkip("this OpenSSL makes no certificates of version 1")
+    }
+    try await self.withServer(try await TestCertificate.make("server", issuer: old)) { server in
+      let error = try await self.failure(server, .init(trustRoots: self.roots([old])))
+      XCTAssertNil(error)
+    }
+    let root = try await TestCertificate.make("root", Self.authority)
+    let issued = try await TestCertificate.make("issued", issuer: root, version1: true)
+    let forged = try await TestCertificate.make("forged", issuer: issued)
+    for issuers in [[], [issued]] {
+      try await self.withServer(forged, issuers: issuers) { server in
+        for roots in [[issued], [root, issued]] {
+          let tls = Configuration.TLS(trustRoots: self.roots(roots))
+          try await self.assertRefused(server, tls, ["'CN=issued'", "no certificate authority"])
+        }
+      }
+    }
+  }
 
   func testIntermediateThatIsATrustRoot() async throws {
     let mutual = try await TestCertificates.make()

@@ -25,6 +25,37 @@ final class HTTPRequestTests: XCTestCase {
     }
   }
 
+  /// A request that a hook makes anew keeps the client's identity, also if it has a context and says whether it is GET.
+  func testWhoTheClientIs() async {
+    let seen = Box<[UInt64?]>([])
+    let client = ProtocolClient.scripted(
+      .echo(),
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          interceptor.unaryBytes.requestFunction = { request, proceed in
+            var other = HTTPRequest(
+              url: request.url,
+              contentType: request.contentType,
+              message: request.message,
+              context: request.context
+            )
+            other.isGET = request.isGET
+            proceed(.success(other))
+          }
+        },
+        TestInterceptor.make { interceptor in
+          interceptor.unaryBytes.requestFunction = { request, proceed in
+            seen.value = [request.clientIdentity]
+            proceed(.success(request))
+          }
+        },
+      ]
+    )
+    _ = await client.unary(.unary, "x")
+    XCTAssertNotNil(client.clientIdentity)
+    XCTAssertEqual(seen.value, [client.clientIdentity])
+  }
+
   /// A request that a hook makes anew keeps what belongs to the call.
   func testWhatBelongsToTheCall() async throws {
     let seen = Observed<[String]>([])

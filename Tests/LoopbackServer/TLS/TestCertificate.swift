@@ -22,12 +22,14 @@ public struct TestCertificate: Sendable {
   ///   - extensions: In OpenSSL's form, for example `keyUsage=digitalSignature`.
   ///   - issuer: What signs it; by default its own key.
   ///   - key: The certificate whose key it gets; by default it gets a new one.
+  ///   - version1: Whether to make a certificate of version 1, without any extensions. OpenSSL before 3.4 does.
   public static func make(
     _ name: String,
     _ extensions: [String] = [],
     validity: Validity = .current,
     issuer: TestCertificate? = nil,
-    key: TestCertificate? = nil
+    key: TestCertificate? = nil,
+    version1: Bool = false
   ) async throws -> TestCertificate {
     try await OpenSSL.run { openssl in
       let extensions = ["subjectAltName=DNS:localhost,IP:127.0.0.1"] + extensions
@@ -41,7 +43,7 @@ public struct TestCertificate: Sendable {
         default_md=sha256
         policy=p
         rand_serial=yes
-        x509_extensions=x
+        \(version1 ? "" : "x509_extensions=x")
         [p]
         commonName=supplied
         [x]

@@ -92,7 +92,7 @@ struct TimedInterceptor: Interceptor {
       let visit = call.begin(index, direction)
       function(
         value,
-        Proceed(isOver: proceed.isOver) { verb in
+        Proceed(around: proceed) { verb in
           call.end(visit)
           proceed.send(verb)
         }
