@@ -30,7 +30,7 @@ class HookOwner: @unchecked Sendable {
     waits: () -> Void
   ) -> Result? {
     withUnsafeTemporaryAllocation(of: Verb.self, capacity: 1) { memory in
-      let ticket = self.takeTicket(visit, call)
+      var ticket = self.takeTicket(visit, call)
       // A visit around this one, which is abandoned now, may have a full slot.
       let wasSlotFull = self.isSlotFull
       self.visiting = visit
@@ -48,7 +48,11 @@ class HookOwner: @unchecked Sendable {
         waits()
         return nil
       }
-      self.keep(ticket, for: call)
+      // Kept for the next visit, if no copy of its `proceed` is left.
+      if isKnownUniquelyReferenced(&ticket) {
+        ticket.clear()
+        call.spareTicket = ticket
+      }
       return did(memory.moveElement(from: 0))
     }
   }
@@ -57,13 +61,6 @@ class HookOwner: @unchecked Sendable {
     guard let ticket = call.spareTicket.take() else { return ProceedTicket(self, visit: visit, of: call) }
     ticket.renew(self, visit: visit, of: call)
     return ticket
-  }
-
-  /// Keeps a used ticket for the next visit, if no copy of its `proceed` is left.
-  private final func keep(_ ticket: consuming ProceedTicket, for call: Call) {
-    guard isKnownUniquelyReferenced(&ticket) else { return }
-    ticket.clear()
-    call.spareTicket = ticket
   }
 
   /// Nothing that the hook does in the present visit counts any more.

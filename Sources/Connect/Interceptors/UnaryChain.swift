@@ -42,10 +42,6 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     }
   }
 
-  /// How many functions of this chain may stand on each other's stack. What goes on beyond that goes on later, so that
-  /// the stack is bounded, however many hooks proceed and retry at once.
-  private static var maximumDepth: Int { 16 }
-
   private enum Position {
     case idle
     case requestHook(Int)
@@ -127,7 +123,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   }
 
   private func descend(from first: Int, _ request: Request) {
-    guard self.depth < Self.maximumDepth else {
+    guard self.depth < maximumDepth else {
       self.goOnLater(at: .requestHook(first)) { self.descend(from: first, request) }
       return
     }
@@ -252,7 +248,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   }
 
   private func ascend(from last: Int, _ response: Response) {
-    guard self.depth < Self.maximumDepth else {
+    guard self.depth < maximumDepth else {
       self.goOnLater(at: .responseHook(last + 1)) { self.ascend(from: last, response) }
       return
     }
@@ -562,3 +558,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     }
   }
 }
+
+/// How many functions of a chain may stand on each other's stack. What goes on beyond that goes on later, so that the stack
+/// is bounded, however many hooks proceed and retry at once. Outside of the chain, which is generic.
+private let maximumDepth = 16
