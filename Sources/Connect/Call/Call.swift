@@ -49,7 +49,7 @@ class Call: JobRunner, @unchecked Sendable {
   private var holdTimer: (any CallTimer)?
   /// How often an interceptor began to hold the call up.
   private var holdCount = 0
-  /// The error of the last attempt that a hook has made anew.
+  /// The error of the last attempt that a hook has retried.
   final var retryCause: ConnectError?
   private(set) var exchange: Exchange?
   private var exchangeCount = 0

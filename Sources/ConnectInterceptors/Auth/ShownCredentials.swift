@@ -24,7 +24,7 @@ final class ShownCredentials: Sendable {
   /// The number of the token that the call has shown first, in whichever attempt; 0 for none. It says whose call it is.
   var firstGeneration: UInt64 { self.state.withLock { $0.firstGeneration } }
 
-  /// Whether an attempt was made anew with another token.
+  /// Whether the call was retried with another token.
   var hasRetried: Bool {
     get { self.state.withLock { $0.hasRetried } }
     set { self.state.withLock { $0.hasRetried = newValue } }

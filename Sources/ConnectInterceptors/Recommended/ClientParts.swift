@@ -62,7 +62,7 @@ extension [InterceptorFactory] {
   ///
   /// What has no backend when this is called is left out: metrics, log and traces are to be set up before clients are.
   ///
-  /// Interceptors of one's own may stand in front or behind, or be those of a method or a call. Where there is a cache,
+  /// Your own interceptors may stand in front or behind, or belong to a method or a call. Where there is a cache,
   /// their byte hooks stand outside of it, and of what follows it here, wherever they are listed, since they may tell users
   /// apart; but for those that are ``Connect/HookPlacement/userIndependent``.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {

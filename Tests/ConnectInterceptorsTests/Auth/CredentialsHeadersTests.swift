@@ -87,7 +87,7 @@ final class CredentialsHeadersTests: XCTestCase {
     XCTAssertEqual(scene.values("x-secret"), [["s"], ["other"]])
   }
 
-  /// Each attempt is signed anew, with the bytes that a unary call sends.
+  /// Each attempt has its own signature, over the bytes that a unary call sends.
   func testSigner() async throws {
     let scene = Scene()
     let credentials = Credentials(

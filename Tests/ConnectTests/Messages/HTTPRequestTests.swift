@@ -25,7 +25,7 @@ final class HTTPRequestTests: XCTestCase {
     }
   }
 
-  /// A request that a hook makes anew keeps the client's identity, also if it has a context and says whether it is GET.
+  /// A newly created request inherits the client's identity, also if it has a context and says whether it is GET.
   func testWhoTheClientIs() async {
     let seen = Box<[UInt64?]>([])
     let client = ProtocolClient.scripted(
