@@ -1,6 +1,7 @@
 internal import Connect
 internal import LoopbackServer
 internal import NIOCore
+internal import NIOPosix
 internal import SwiftProtobuf
 import XCTest
 
@@ -46,6 +47,24 @@ final class InterceptorTests: XCTestCase {
           XCTAssertEqual(request.headers["x-seen-by"].sorted(), ["A", "B", "C", "D"], version.rawValue)
         }
         XCTAssertEqual(embedded.server.journal.snapshot.acceptedConnections, 1, version.rawValue)
+      }
+    }
+  }
+
+  /// Cancelling what the event loop has scheduled releases the `proceed` in it while the loop's lock is held.
+  func testAProceedThatIsReleasedByTheEventLoop() async throws {
+    let letGo: InterceptorFactory = { _ in
+      HookInterceptor { _, proceed in
+        guard let loop = MultiThreadedEventLoopGroup.currentEventLoop else { return }
+        let scheduled = loop.scheduleTask(in: .hours(1)) { proceed(.failure(ConnectError(code: .aborted))) }
+        loop.execute { scheduled.cancel() }
+      }
+    }
+    try await EmbeddedServer.run(.http2, interceptors: [letGo]) { embedded in
+      for _ in 0..<20 {
+        let response = await embedded.client.unary(TestMethods.echo, .init())
+        XCTAssertEqual(response.error?.code, .internalError)
+        XCTAssertEqual(response.error?.message?.contains("let go of proceed"), true, "\(response)")
       }
     }
   }
@@ -316,4 +335,11 @@ private final class Silent: Interceptor {
   func streamFunction() -> StreamFunction {
     StreamFunction(requestFunction: { _, proceed in self.stream = proceed })
   }
+}
+
+/// An interceptor with one hook.
+private struct HookInterceptor: Interceptor {
+  let hook: @Sendable (HTTPRequest<ByteBuffer>, UnaryFunction.RequestProceed) -> Void
+
+  func unaryFunction() -> UnaryFunction { UnaryFunction(requestFunction: self.hook) }
 }

@@ -43,7 +43,7 @@ class Call: JobRunner, @unchecked Sendable {
   private var hasRetriedTransparently = false
   private var deadlineTimer: (any CallTimer)?
   private var retryTimer: (any CallTimer)?
-  /// One that nobody holds and that refers to nothing, for the next visit of a hook. Read and written at once.
+  /// One that nobody holds, for the next visit of a hook. Read and written at once, never for longer.
   @exclusivity(unchecked) final var spareTicket: ProceedTicket?
   /// Will look whether an interceptor still holds the call up.
   private var holdTimer: (any CallTimer)?
@@ -179,7 +179,7 @@ class Call: JobRunner, @unchecked Sendable {
 
   private func passDown(_ head: consuming RequestHead) {
     // The one reference to the head: what hooks change, they change in place.
-    var request = HTTPRequest(head: head, message: ())
+    var request = HTTPRequest(head: head)
     for index in self.interceptors.indices {
       if let function = self.interceptors[index].function.requestFunction {
         self.isAtCallHook = true
@@ -275,6 +275,11 @@ class Call: JobRunner, @unchecked Sendable {
   /// Ends the call, since a hook has let go of what it would have had to proceed with.
   final func abandon(by holder: HookHolder) {
     self.terminate(with: .abandoned(self.method, by: holder))
+  }
+
+  /// A ticket for a visit of a hook.
+  final func takeTicket() -> ProceedTicket {
+    self.spareTicket.take() ?? ProceedTicket()
   }
 
   // MARK: Metrics

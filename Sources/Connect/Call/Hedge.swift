@@ -88,7 +88,7 @@ final class Hedge: @unchecked Sendable {
   // MARK: Ends of attempts
 
   /// What has become of an attempt, once that is known.
-  func outcome(of exchange: Exchange) -> ResponseMessage<ByteBuffer>? {
+  func outcome(of exchange: Exchange) -> SingleMessage<ByteBuffer>? {
     guard let index = self.attempts.firstIndex(where: { $0.exchange === exchange }) else { return nil }
     while let result = exchange.next() {
       if let outcome = self.attempts[index].collector.receive(result) { return outcome }

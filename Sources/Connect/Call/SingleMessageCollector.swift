@@ -1,3 +1,10 @@
+/// What a stream of results comes to that may have one message.
+struct SingleMessage<Message: Sendable> {
+  let result: Result<Message, ConnectError>
+  let headers: Headers
+  let trailers: Headers
+}
+
 /// Makes one response of a stream of results: exactly one message, or an error.
 ///
 /// <https://connectrpc.com/docs/protocol#unary-response>: no message at all, or several, is `unimplemented`.
@@ -11,7 +18,7 @@ struct SingleMessageCollector<Message: Sendable> {
   }
 
   /// The response, once `result` decides it.
-  mutating func receive(_ result: StreamResult<Message>) -> ResponseMessage<Message>? {
+  mutating func receive(_ result: StreamResult<Message>) -> SingleMessage<Message>? {
     switch result {
     case .headers(let headers):
       self.headers = headers
@@ -22,30 +29,20 @@ struct SingleMessageCollector<Message: Sendable> {
       }
       self.message = message
       return nil
-    case .complete(let code, let error?, let trailers):
-      return ResponseMessage(
-        code: code,
-        headers: self.headers,
-        result: .failure(error),
-        trailers: trailers
-      )
+    case .complete(_, let error?, let trailers):
+      return SingleMessage(result: .failure(error), headers: self.headers, trailers: trailers)
     case .complete(_, nil, let trailers):
       guard let message = self.message else {
         return self.failure(.wrongMessageCount("no message", self.method), trailers: trailers)
       }
-      return ResponseMessage(message: message, headers: self.headers, trailers: trailers)
+      return SingleMessage(result: .success(message), headers: self.headers, trailers: trailers)
     }
   }
 
-  private func failure(_ error: ConnectError, trailers: Headers = Headers()) -> ResponseMessage<Message> {
+  private func failure(_ error: ConnectError, trailers: Headers = Headers()) -> SingleMessage<Message> {
     var error = error
     error.metadata = self.headers
     error.metadata.append(contentsOf: trailers)
-    return ResponseMessage(
-      code: error.code,
-      headers: self.headers,
-      result: .failure(error),
-      trailers: trailers
-    )
+    return SingleMessage(result: .failure(error), headers: self.headers, trailers: trailers)
   }
 }

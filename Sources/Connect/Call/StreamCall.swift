@@ -196,7 +196,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     if !self.messageParts.isEmpty { self.messageChain = self.makeMessageChain(self.messageParts) }
     self.messageParts = []
     self.byteParts = []
-    let head = HTTPRequest(head: head, message: ())
+    let head = HTTPRequest(head: head)
     // What hooks do goes on when they have returned, and nothing that was bound around them is bound any more.
     self.isPumping = true
     if let chain = self.messageChain { chain.start(head) } else { self.encode(.head(head)) }

@@ -133,50 +133,58 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   }
 
   override func addHooks(of interceptor: any Interceptor, _ interceptorCount: Int) {
-    let type = type(of: interceptor)
-    if let form = interceptor.asyncUnaryForm { self.addAsyncStage(form, of: type, interceptorCount) }
-    let messageHooks = interceptor.unaryMessageFunction(self.spec)
-    if !messageHooks.isEmpty { self.addMessageStage(.hooks(messageHooks, of: type), interceptorCount) }
+    if let form = interceptor.asyncUnaryForm {
+      self.addAsyncStage(form, of: type(of: interceptor), interceptorCount)
+    }
+    self.addMessageHooks(interceptor.unaryMessageFunction(self.spec), of: interceptor, interceptorCount)
     let byteHooks = interceptor.unaryFunction()
     guard !byteHooks.isEmpty else { return }
+    let type = type(of: interceptor)
     if let function = byteHooks.responseMetricsFunction { self.addMetricsHook(function, of: type) }
-    let placement = byteHooks.placement
-    self.addByteStage(.hooks(consume byteHooks, of: type), placement, interceptorCount)
+    self.makeByteChain(interceptorCount).append(byteHooks, of: type)
+  }
+
+  @inline(__always)
+  private func addMessageHooks(
+    _ hooks: consuming UnaryMessageFunction<Input, Output>,
+    of interceptor: any Interceptor,
+    _ interceptorCount: Int
+  ) {
+    guard !hooks.isEmpty else { return }
+    self.makeMessageChain(interceptorCount).append(hooks, of: type(of: interceptor))
   }
 
   private func addAsyncStage(_ form: AsyncUnaryForm, of type: any Interceptor.Type, _ interceptorCount: Int) {
     let spec = self.spec
     switch form {
     case .messages(let form):
-      self.addMessageStage(
-        .async({ try await form.interceptUnary($0, method: spec, next: UnaryNext($1)) }, of: type),
-        interceptorCount
+      self.makeMessageChain(interceptorCount).append(
+        { try await form.interceptUnary($0, method: spec, next: UnaryNext($1)) },
+        of: type
       )
     case .bytes(let form):
       let method = spec.info
-      self.addByteStage(
-        .async({ try await form.interceptUnaryBytes($0, method: method, next: UnaryByteNext($1)) }, of: type),
-        .asListed,
-        interceptorCount
+      self.makeByteChain(interceptorCount).append(
+        { try await form.interceptUnaryBytes($0, method: method, next: UnaryByteNext($1)) },
+        of: type
       )
     }
   }
 
-  private func addByteStage(
-    _ stage: consuming UnaryByteChain.Stage,
-    _ placement: HookPlacement,
-    _ capacity: Int
-  ) {
-    let chain = self.byteChain ?? UnaryByteChain(call: self, capacity: capacity)
+  /// The chain, which is made for the first interceptor that has something for it.
+  @inline(__always)
+  private func makeByteChain(_ capacity: Int) -> UnaryByteChain {
+    if let chain = self.byteChain { return chain }
+    let chain = UnaryByteChain(call: self, capacity: capacity)
     self.byteChain = chain
-    chain.append(stage, placement)
+    return chain
   }
 
-  @inline(never)
-  private func addMessageStage(_ stage: UnaryMessageChain<Input, Output>.Stage, _ capacity: Int) {
-    let chain = self.messageChain ?? UnaryMessageChain(call: self, capacity: capacity)
+  private func makeMessageChain(_ capacity: Int) -> UnaryMessageChain<Input, Output> {
+    if let chain = self.messageChain { return chain }
+    let chain = UnaryMessageChain(call: self, capacity: capacity)
     self.messageChain = chain
-    chain.append(stage)
+    return chain
   }
 
   /// Encodes the message and sends the request on.
@@ -250,17 +258,20 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     if let chain = self.byteChain { chain.receive(response) } else { self.receiveBytes(response) }
   }
 
-  private func makeResponse(
-    _ collected: ResponseMessage<ByteBuffer>,
-    of exchange: Exchange
-  ) -> HTTPResponse {
+  private func makeResponse(_ collected: SingleMessage<ByteBuffer>, of exchange: Exchange) -> HTTPResponse {
     let head = exchange.head
+    var message = ByteBuffer()
+    var error: ConnectError?
+    switch collected.result {
+    case .success(let received): message = received
+    case .failure(let failure): error = failure
+    }
     var response = HTTPResponse(
-      code: collected.code,
+      code: error?.code ?? .ok,
       headers: collected.headers,
-      message: collected.message ?? ByteBuffer(),
+      message: message,
       trailers: collected.trailers,
-      error: collected.error,
+      error: error,
       httpStatus: head?.status,
       httpHeaders: head?.headers ?? Headers(),
       request: exchange.request
@@ -313,9 +324,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   /// Out of line, so that only calls that fail look up the types of an error's response.
   @inline(never)
   private func pass(_ error: ConnectError, headers: Headers = Headers(), trailers: Headers) {
-    self.pass(
-      ResponseMessage(code: error.code, headers: headers, result: .failure(error), trailers: trailers)
-    )
+    self.pass(ResponseMessage(error: error, headers: headers, trailers: trailers))
   }
 
   @inline(__always)
@@ -349,7 +358,9 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   @inline(never)
   private func complete(with response: ResponseMessage<Output>, changedTo outcome: CallOutcome) {
-    self.complete(with: response.with(outcome))
+    var response = response
+    response.take(outcome)
+    self.complete(with: response)
   }
 
   override func finish(with error: ConnectError) {
@@ -424,16 +435,4 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 private enum UnaryCallWakeup: Sendable {
   case run(Job)
   case finish
-}
-
-extension ResponseMessage {
-  /// The response with what hooks have made of the call's outcome.
-  fileprivate func with(_ outcome: CallOutcome) -> ResponseMessage {
-    ResponseMessage(
-      code: outcome.code,
-      headers: outcome.headers,
-      result: outcome.error.map { .failure($0) } ?? self.result,
-      trailers: outcome.trailers
-    )
-  }
 }

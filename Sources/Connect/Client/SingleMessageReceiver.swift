@@ -12,9 +12,9 @@ final class SingleMessageReceiver<Output: Sendable>: @unchecked Sendable {
   }
 
   func receive(_ result: StreamResult<Output>) {
-    guard let completion = self.completion, let response = self.collector.receive(result) else { return }
+    guard let completion = self.completion, let collected = self.collector.receive(result) else { return }
     self.completion = nil
-    completion(response)
+    completion(ResponseMessage(collected))
     self.call?.cancel()
   }
 }

@@ -30,13 +30,13 @@ class HookOwner: @unchecked Sendable {
     waits: () -> Void
   ) -> Result? {
     withUnsafeTemporaryAllocation(of: Verb.self, capacity: 1) { memory in
-      var ticket = self.takeTicket(visit, call)
+      var proceed = Proceed<Verb>(self, visit: visit, of: call, call.takeTicket())
       // A visit around this one, which is abandoned now, may have a full slot.
       let wasSlotFull = self.isSlotFull
       self.visiting = visit
       self.slot = UnsafeMutableRawPointer(memory.baseAddress)
       self.isSlotFull = false
-      hook(Proceed(ticket))
+      hook(proceed)
       let isSlotFull = self.isSlotFull
       self.isSlotFull = wasSlotFull
       guard self.visiting == visit else {
@@ -45,22 +45,13 @@ class HookOwner: @unchecked Sendable {
       }
       self.visiting = Self.noVisit
       guard isSlotFull else {
+        if self.waitsForHooks { proceed.arm() }
         waits()
         return nil
       }
-      // Kept for the next visit, if no copy of its `proceed` is left.
-      if isKnownUniquelyReferenced(&ticket) {
-        ticket.clear()
-        call.spareTicket = ticket
-      }
+      if let ticket = proceed.takeTicket() { call.spareTicket = ticket }
       return did(memory.moveElement(from: 0))
     }
-  }
-
-  private final func takeTicket(_ visit: Int, _ call: Call) -> ProceedTicket {
-    guard let ticket = call.spareTicket.take() else { return ProceedTicket(self, visit: visit, of: call) }
-    ticket.renew(self, visit: visit, of: call)
-    return ticket
   }
 
   /// Nothing that the hook does in the present visit counts any more.
@@ -92,15 +83,33 @@ class HookOwner: @unchecked Sendable {
 
   /// The last `proceed` of a visit is gone, and was not called. Called on the executor, maybe after the visit is over.
   func hookWasDropped(_ visit: Int) {}
+
+  /// The call of the `proceed` around which one was made from a closure.
+  var wrappedCall: Call? { nil }
+
+  /// Where tasks of a `proceed` run that was made from a closure; nil for the concurrency pool.
+  var taskExecutor: (any TaskExecutor)? { nil }
 }
 
 /// Gives what a hook does to a closure.
 final class ClosureHookOwner<Verb: Sendable>: HookOwner, @unchecked Sendable {
   private let body: @Sendable (Verb) -> Void
+  private let call: Call?
+  private let executor: (any TaskExecutor)?
 
-  init(_ body: @escaping @Sendable (Verb) -> Void) {
+  init(
+    wrapping call: Call? = nil,
+    on executor: (any TaskExecutor)? = nil,
+    _ body: @escaping @Sendable (Verb) -> Void
+  ) {
     self.body = body
+    self.call = call
+    self.executor = executor
   }
+
+  override var wrappedCall: Call? { self.call }
+
+  override var taskExecutor: (any TaskExecutor)? { self.executor }
 
   override func goOn(_ visit: Int, with verb: UnsafeRawPointer) {
     self.body(verb.assumingMemoryBound(to: Verb.self).pointee)

@@ -10,51 +10,98 @@
 /// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
-  private let ticket: ProceedTicket
+  private let owner: HookOwner
+  private let visit: Int
+  /// Nil if it was made from a closure. Kept alive, since the call has to live until somebody goes on with it.
+  private let call: Call?
+  /// Nil if it was made from a closure.
+  private var ticket: ProceedTicket?
   /// Whether the hook is only told how the call has ended, by its deadline or its cancellation: whatever it says, nothing
   /// comes of it. So it need not ask anybody what to do.
   public let isOver: Bool
 
-  /// The error of the attempt which a hook has given up last, to make another. To be read while the hook is called.
-  package var retryCause: ConnectError? { self.ticket.hookedCall?.retryCause }
-
-  /// For hooks around other hooks: what an inner hook is given in place of `proceed`.
-  public init<Outer>(around proceed: Proceed<Outer>, _ body: @escaping @Sendable (Verb) -> Void) {
-    self.ticket = ProceedTicket(ClosureHookOwner(body), around: proceed.ticket)
-    self.isOver = proceed.isOver
-  }
-
-  /// For a hook that is told of its call's end.
-  static func over(on executor: any TaskExecutor) -> Self {
-    Proceed(isOver: true, ProceedTicket(ClosureHookOwner<Verb> { _ in }, taskExecutor: executor))
-  }
-
-  private init(isOver: Bool, _ ticket: ProceedTicket) {
-    self.ticket = ticket
+  private init(from owner: ClosureHookOwner<Verb>, isOver: Bool) {
+    self.owner = owner
+    self.visit = 0
+    self.call = nil
     self.isOver = isOver
   }
 
   /// - Parameter isOver: What ``isOver`` says.
   public init(isOver: Bool = false, _ body: @escaping @Sendable (Verb) -> Void) {
-    self.ticket = ProceedTicket(ClosureHookOwner(body))
-    self.isOver = isOver
+    self.init(from: ClosureHookOwner(body), isOver: isOver)
+  }
+
+  /// For hooks around other hooks: what an inner hook is given in place of `proceed`.
+  public init<Outer>(around proceed: Proceed<Outer>, _ body: @escaping @Sendable (Verb) -> Void) {
+    self.init(
+      from: ClosureHookOwner(wrapping: proceed.hookedCall, on: proceed.taskExecutor, body),
+      isOver: proceed.isOver
+    )
   }
 
   /// - Parameter executor: Where ``task(_:)`` runs.
   package init(on executor: any TaskExecutor, _ body: @escaping @Sendable (Verb) -> Void) {
-    self.ticket = ProceedTicket(ClosureHookOwner(body), taskExecutor: executor)
-    self.isOver = false
+    self.init(from: ClosureHookOwner(on: executor, body), isOver: false)
   }
 
-  /// For a visit of a hook.
-  init(_ ticket: ProceedTicket) {
+  /// For a hook that is told of its call's end.
+  static func over(on executor: any TaskExecutor) -> Self {
+    Proceed(from: ClosureHookOwner(on: executor) { _ in }, isOver: true)
+  }
+
+  /// For a visit of a hook, by its number.
+  init(_ owner: HookOwner, visit: Int, of call: Call, _ ticket: ProceedTicket) {
+    self.owner = owner
+    self.visit = visit
+    self.call = call
     self.ticket = ticket
     self.isOver = false
   }
 
+  /// For a visit whose value is kept from the start, so that the hook may proceed at any time.
+  static func armed(_ owner: HookOwner, visit: Int, of call: Call) -> Self {
+    let proceed = Proceed(owner, visit: visit, of: call, ProceedTicket())
+    proceed.arm()
+    return proceed
+  }
+
+  /// The hook has not proceeded yet: from now on, releasing the last copy uncalled ends the call.
+  func arm() {
+    if let call = self.call { self.ticket?.arm(self.owner, visit: self.visit, of: call) }
+  }
+
+  /// The ticket for another visit, if there is no other copy of this `proceed`. It must not be armed.
+  @inline(__always)
+  mutating func takeTicket() -> ProceedTicket? {
+    guard isKnownUniquelyReferenced(&self.ticket), let ticket = self.ticket.take() else { return nil }
+    ticket.renew()
+    return ticket
+  }
+
+  private var hookedCall: Call? { self.call ?? self.owner.wrappedCall }
+
+  private var taskExecutor: (any TaskExecutor)? {
+    self.hookedCall?.client.taskExecutor ?? self.owner.taskExecutor
+  }
+
+  /// The error of the attempt which a hook has given up last, to make another. To be read while the hook is called.
+  package var retryCause: ConnectError? { self.hookedCall?.retryCause }
+
   /// Goes on as `verb` says, for hooks around other hooks, which pass on what those proceeded with.
   public func send(_ verb: consuming Verb) {
-    self.ticket.send(verb)
+    self.ticket?.use()
+    if self.call?.isOnExecutor ?? true {
+      self.owner.hook(self.visit, did: verb)
+    } else {
+      self.hop(verb)
+    }
+  }
+
+  private func hop(_ verb: Verb) {
+    let owner = self.owner
+    let visit = self.visit
+    self.call?.hop { owner.hook(visit, did: verb) }
   }
 }
 
@@ -80,11 +127,11 @@ extension Proceed {
   @discardableResult
   public func task(_ body: @escaping () async -> Void) -> Task<Void, Never> {
     assert(
-      self.ticket.hookedCall?.isOnExecutor ?? true,
+      self.hookedCall?.isOnExecutor ?? true,
       "proceed.task was called outside of the call's executor"
     )
     let body = Confined(body)
-    return Task(executorPreference: self.ticket.taskExecutor) { await body.value() }
+    return Task(executorPreference: self.taskExecutor) { await body.value() }
   }
 }
 

@@ -63,7 +63,7 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
         if mayPass { return self.pass(message, function).map { .message($0) } }
         let id = self.takeID()
         self.window.appendWaiting(part, as: id)
-        self.call(function, with: message, Proceed(ProceedTicket(self, visit: id, of: self.call)))
+        self.call(function, with: message, .armed(self, visit: id, of: self.call))
         if self.window.waiting(id) != nil { self.call.hookWaits() }
         return nil
       }
@@ -81,7 +81,7 @@ final class RequestHookStage<RequestMessage: Sendable, ResponseMessage: Sendable
     _ id: Int
   ) {
     self.isHeadWaiting = true
-    let proceed = Hooks.RequestProceed(ProceedTicket(self, visit: id, of: self.call))
+    let proceed = Hooks.RequestProceed.armed(self, visit: id, of: self.call)
     self.inheritance.bind(request.head.context, of: self.interceptor) { function(request, proceed) }
     if self.isHeadWaiting { self.call.hookWaits() }
   }

@@ -57,7 +57,7 @@ final class ResultHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     if case .complete = result { self.isClosed = true }
     let id = self.takeID()
     self.window.appendWaiting(result, as: id)
-    self.call(function, with: result, Proceed(ProceedTicket(self, visit: id, of: self.call)))
+    self.call(function, with: result, .armed(self, visit: id, of: self.call))
     if mayPass, let passed = self.takeReady() { return passed }
     if self.window.hasWaiting { self.call.hookWaits() }
     return nil

@@ -5,41 +5,21 @@
 /// the number of the present visit counts; that is how late and repeated ones are told apart.
 ///
 /// Confined to the call's executor, which makes it `Sendable`.
-class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unchecked Sendable {
+class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner, @unchecked Sendable {
+  typealias Request = HTTPRequest<Message>
+  typealias Hooks = UnaryHooks<Message, Response>
   typealias RequestFunction = (Request, Proceed<RequestVerb<Request, Response>>) -> Void
   typealias ResponseFunction = (Response, Proceed<ResponseVerb<Request, Response>>) -> Void
-  typealias RequestUpdate = (inout Request) throws -> Void
-  typealias ResponseUpdate = (inout Response) -> ResponseDecision
   typealias Next = @Sendable (Request) async throws -> Response
   typealias AsyncBody = @Sendable (Request, @escaping Next) async throws -> Response
 
-  struct Stage {
-    fileprivate var requestFunction: RequestFunction?
-    fileprivate var requestUpdate: RequestUpdate?
-    fileprivate var responseFunction: ResponseFunction?
-    fileprivate var responseUpdate: ResponseUpdate?
+  /// An interceptor's part in this level.
+  private struct Stage {
+    var hooks = Hooks()
     /// Set for the async form, which has no hooks.
-    fileprivate var asyncBody: AsyncBody?
+    var asyncBody: AsyncBody?
     /// For messages.
-    fileprivate let interceptor: any Interceptor.Type
-
-    static func hooks<Message>(
-      _ hooks: consuming UnaryHooks<Message, Response>,
-      of interceptor: any Interceptor.Type
-    ) -> Stage
-    where Request == HTTPRequest<Message> {
-      Stage(
-        requestFunction: hooks.requestHook,
-        requestUpdate: hooks.requestUpdate,
-        responseFunction: hooks.responseHook,
-        responseUpdate: hooks.responseUpdate,
-        interceptor: interceptor
-      )
-    }
-
-    static func async(_ body: @escaping AsyncBody, of interceptor: any Interceptor.Type) -> Stage {
-      Stage(asyncBody: body, interceptor: interceptor)
-    }
+    let interceptor: any Interceptor.Type
   }
 
   private enum Position {
@@ -91,15 +71,27 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     self.stages = stages
   }
 
-  /// Adds a stage inside of the others, as far as its placement and theirs let it, before the first attempt.
-  func append(_ stage: consuming Stage, _ placement: HookPlacement = .asListed) {
-    if placement == .innermost || (placement == .userIndependent && self.innerCount > 0) {
-      self.innerCount += 1
-    } else if self.innerCount > 0 {
+  /// Adds hooks inside of the others, as far as their placement and that of the others let them, before the first attempt.
+  func append(_ hooks: consuming Hooks, of interceptor: any Interceptor.Type) {
+    let placement = hooks.placement
+    let stage = Stage(hooks: hooks, interceptor: interceptor)
+    switch placement {
+    case .innermost: self.innerCount += 1
+    case .userIndependent where self.innerCount > 0: self.innerCount += 1
+    case .asListed where self.innerCount > 0:
       self.stages.insert(stage, at: self.stages.count - self.innerCount)
       return
+    case .asListed, .userIndependent: break
     }
     self.stages.append(stage)
+  }
+
+  /// Adds the async form of an interceptor, which is placed as listed.
+  func append(_ body: @escaping AsyncBody, of interceptor: any Interceptor.Type) {
+    self.stages.insert(
+      Stage(asyncBody: body, interceptor: interceptor),
+      at: self.stages.count - self.innerCount
+    )
   }
 
   // MARK: Around the chain
@@ -131,11 +123,11 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     defer { self.depth -= 1 }
     var request = request
     for index in first..<max(first, self.stages.count) {
-      if let update = self.stages[index].requestUpdate {
+      if let update = self.stages[index].hooks.requestUpdate {
         guard self.call(update, at: index, with: &request) else { return }
         continue
       }
-      if let function = self.stages[index].requestFunction {
+      if let function = self.stages[index].hooks.requestHook {
         self.call(function, at: index, with: request)
         return
       }
@@ -177,7 +169,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   }
 
   /// - Returns: Whether the request goes on.
-  private func call(_ update: RequestUpdate, at index: Int, with request: inout Request) -> Bool {
+  private func call(_ update: Hooks.RequestUpdate, at index: Int, with request: inout Request) -> Bool {
     self.visit += 1
     let visit = self.visit
     self.position = .requestHook(index)
@@ -206,10 +198,11 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
         given: self.givenHead.take()
       )
     case .responseHook where visit == self.visit:
+      guard let given = self.givenResponse.take() else { return }
       self.responseHook(
         visit,
         did: verb.assumingMemoryBound(to: ResponseVerb<Request, Response>.self).pointee,
-        given: nil
+        given: given
       )
     default:
       self.call.logIgnored("\(self.level) hook")
@@ -257,11 +250,11 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     var response = response
     for index in stride(from: last, through: 0, by: -1) {
       self.unansweredCount = min(self.unansweredCount, index)
-      if let update = self.stages[index].responseUpdate {
+      if let update = self.stages[index].hooks.responseUpdate {
         guard self.call(update, at: index, with: &response) else { return }
         continue
       }
-      if let function = self.stages[index].responseFunction {
+      if let function = self.stages[index].hooks.responseHook {
         self.call(function, at: index, with: response)
         return
       }
@@ -279,7 +272,7 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
   }
 
   /// - Returns: Whether the response goes on.
-  private func call(_ update: ResponseUpdate, at index: Int, with response: inout Response) -> Bool {
+  private func call(_ update: Hooks.ResponseUpdate, at index: Int, with response: inout Response) -> Bool {
     self.visit += 1
     let visit = self.visit
     self.position = .responseHook(index)
@@ -312,26 +305,25 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     }
   }
 
-  /// - Parameter given: What the hook was given; nil if that is kept here.
+  /// - Parameter given: What the hook was given.
   private func responseHook(
     _ visit: Int,
     did verb: consuming ResponseVerb<Request, Response>,
-    given: Response?
+    given: Response
   ) {
     guard visit == self.visit, case .responseHook(let index) = self.position else {
       self.call.logIgnored("\(self.level) response hook")
       return
     }
     self.visit += 1
-    let kept = self.givenResponse.take()
     switch consume verb {
     case .proceed(var response):
       response.makeConsistent()
       self.ascend(from: index - 1, response)
     case .retry(let request, let delay):
-      self.call.retryCause = (given ?? kept)?.error
+      self.call.retryCause = given.error
       guard self.restart(from: index, with: request, after: delay) else {
-        if let given = given ?? kept { self.ascend(from: index - 1, given) }
+        self.ascend(from: index - 1, given)
         return
       }
     }
@@ -414,10 +406,10 @@ class UnaryChain<Request: UnaryRequest, Response: UnaryOutcome>: HookOwner, @unc
     for index in stride(from: last, through: 0, by: -1) {
       if self.stages[index].asyncBody != nil {
         self.runs.removeValue(forKey: index)?.end(with: Response(failure: error))
-      } else if let update = self.stages[index].responseUpdate {
+      } else if let update = self.stages[index].hooks.responseUpdate {
         var response = Response(failure: error)
         _ = self.inheritance.bind(nil, of: self.stages[index].interceptor) { update(&response) }
-      } else if let function = self.stages[index].responseFunction {
+      } else if let function = self.stages[index].hooks.responseHook {
         self.inheritance.bind(nil, of: self.stages[index].interceptor) {
           function(Response(failure: error), .over(on: executor))
         }

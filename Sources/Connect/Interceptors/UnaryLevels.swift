@@ -1,10 +1,8 @@
 internal import NIOCore
 
 /// The message hooks of a unary call.
-final class UnaryMessageChain<Input: Sendable, Output: Sendable>: UnaryChain<
-  HTTPRequest<Input>, ResponseMessage<Output>
->,
-@unchecked Sendable
+final class UnaryMessageChain<Input: Sendable, Output: Sendable>: UnaryChain<Input, ResponseMessage<Output>>,
+  @unchecked Sendable
 {
   private unowned let owner: UnaryCall<Input, Output>
 
@@ -19,7 +17,7 @@ final class UnaryMessageChain<Input: Sendable, Output: Sendable>: UnaryChain<
 }
 
 /// The byte hooks of a unary call.
-final class UnaryByteChain: UnaryChain<HTTPRequest<ByteBuffer>, HTTPResponse>, @unchecked Sendable {
+final class UnaryByteChain: UnaryChain<ByteBuffer, HTTPResponse>, @unchecked Sendable {
   private unowned let owner: Call
 
   init(call: Call, capacity: Int) {

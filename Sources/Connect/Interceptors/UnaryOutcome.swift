@@ -1,12 +1,3 @@
-/// What goes down through a chain of a unary call.
-protocol UnaryRequest: Sendable {
-  var head: RequestHead { get }
-  /// Gives the request what it has of the call, where it was made without.
-  mutating func complete(from given: RequestHead?)
-}
-
-extension HTTPRequest: UnaryRequest {}
-
 /// What goes up through a chain: can be made from an error.
 protocol UnaryOutcome: Sendable {
   init(failure: ConnectError)
@@ -29,12 +20,4 @@ extension HTTPResponse: UnaryOutcome {
 
 extension ResponseMessage: UnaryOutcome {
   init(failure: ConnectError) { self.init(error: failure) }
-
-  mutating func makeConsistent() {
-    if case .failure(let error) = self.result {
-      self.code = error.code
-    } else if self.code != .ok {
-      self.result = .failure(ConnectError(code: self.code, metadata: self.trailers))
-    }
-  }
 }

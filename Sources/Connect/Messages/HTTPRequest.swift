@@ -4,13 +4,22 @@
 /// the start of a stream, whose messages follow one by one. The headers are the user's; what the wire
 /// protocol adds (timeout, encodings, protocol version) comes below the interceptors.
 ///
-/// A copy costs no more than a reference and the message; what a copy changes is its own.
+/// A copy costs no more than two references; what a copy changes is its own.
 ///
 /// swift-http-types has a type of the same name, which is another one. A file that imports both modules writes
 /// `Connect.HTTPRequest`.
 public struct HTTPRequest<Message: Sendable>: Sendable {
   private(set) var head: RequestHead
-  public var message: Message
+  private var box: MessageBox<Message>
+
+  public var message: Message {
+    get { self.box.message }
+    _modify {
+      if !isKnownUniquelyReferenced(&self.box) { self.box = MessageBox(self.box.message) }
+      yield &self.box.message
+    }
+    set { self.box = MessageBox(newValue) }
+  }
 
   public var url: RequestURL {
     get { self.head.url }
@@ -113,8 +122,12 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   }
 
   init(head: RequestHead, message: Message) {
+    self.init(head: head, box: MessageBox(message))
+  }
+
+  fileprivate init(head: RequestHead, box: MessageBox<Message>) {
     self.head = head
-    self.message = message
+    self.box = box
   }
 
   /// The same request around another message.
@@ -164,6 +177,12 @@ extension HTTPRequest where Message == Void {
       context: context
     )
   }
+
+  init(head: RequestHead) {
+    self.init(head: head, box: Self.emptyBox)
+  }
+
+  private static let emptyBox = MessageBox(())
 }
 
 /// What all of a request is but its message. Shared by copies of a request until one of them changes it.

@@ -46,7 +46,7 @@ public struct HTTPResponse: Sendable {
   /// that interceptors have made of it, and without what the wire protocol adds. Nil for a response that did not come from
   /// the network. A copy of a response keeps it; a response made by `init` has none.
   public var request: HTTPRequest<Void>? {
-    get { self.head.request.map { HTTPRequest(head: $0, message: ()) } }
+    get { self.head.request.map { HTTPRequest(head: $0) } }
     set { self.uniqueHead.request = newValue?.head }
   }
 

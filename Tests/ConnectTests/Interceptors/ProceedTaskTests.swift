@@ -67,6 +67,47 @@ final class ProceedTaskTests: XCTestCase {
     )
   }
 
+  /// Also a hook that is told of its call's end, and one that another hook wraps, run their tasks on the call's executor.
+  func testTasksOfHooksThatAreToldOfTheEndOrWrapped() async {
+    let transport = ScriptedTransport.silent()
+    let places = Box<[String]>([])
+    let note: @Sendable (String) -> Void = {
+      places.value = places.value + ["\($0) \(transport.executor.isCurrent)"]
+    }
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestInterceptor.make { interceptor in
+          let wrapped: (HTTPRequest<ByteBuffer>, UnaryFunction.RequestProceed) -> Void = { request, proceed in
+            proceed.task {
+              await Task.yield()
+              note("wrapped")
+              proceed(.success(request))
+            }
+          }
+          interceptor.unaryBytes.requestFunction = { request, proceed in
+            wrapped(request, Proceed(around: proceed) { proceed.send($0) })
+          }
+          interceptor.unaryBytes.responseFunction = { response, proceed in
+            proceed.task {
+              await Task.yield()
+              note("end \(proceed.isOver)")
+              proceed(response)
+            }
+          }
+        }
+      ],
+      timeout: .seconds(1)
+    )
+    let outcome = client.outcome(of: "x").outcome
+    while transport.streams.isEmpty { await Task.yield() }
+    transport.virtualExecutor.advance(by: .seconds(1))
+    let response = await outcome.wait()
+    XCTAssertEqual(response.code, .deadlineExceeded)
+    while places.value.count < 2 { await Task.yield() }
+    XCTAssertEqual(places.value, ["wrapped true", "end true true"])
+  }
+
   func testDriversRunTasksInVirtualTime() async throws {
     let executor = VirtualExecutor()
     let driver = InterceptorDriver(executor: executor) { _ in

@@ -327,15 +327,14 @@ final class StreamChainTests: XCTestCase {
   }
 
   func testWaitingRequestMessagesPushBackOnSend() async {
-    let seen = Box(0)
+    let held = Box<[Proceed<StreamDataVerb<Text>>]>([])
     let transport = ScriptedTransport.silent()
     let client = ProtocolClient.scripted(
       transport,
       interceptors: [
         TestInterceptor.make { interceptor in
           interceptor.streamMessages.requestMessageFunction = { _, proceed in
-            // Kept in a task that ends with the test.
-            _ = seen.increment()
+            held.value += [proceed]
           }
         }
       ]
@@ -344,9 +343,11 @@ final class StreamChainTests: XCTestCase {
     let accepted = Box(0)
     for _ in 0..<10 { handle.send("x") { if $0 == nil { _ = accepted.increment() } } }
     transport.virtualExecutor.runUntilIdle()
-    XCTAssertEqual(seen.value, 4)
+    XCTAssertEqual(held.value.count, 4)
     XCTAssertEqual(accepted.value, 4)
     handle.cancel()
+    transport.virtualExecutor.runUntilIdle()
+    held.value = []
   }
 
   func testAnUnwritableStreamPushesBackOnSend() async {

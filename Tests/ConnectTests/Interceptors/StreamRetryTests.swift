@@ -41,6 +41,52 @@ final class StreamRetryTests: XCTestCase {
     }
   }
 
+  /// A hook that asks for a retry cannot know that it is refused: what it holds of the attempt goes on in front of the end.
+  func testARefusedRetryPassesHeldHeadersAndTheError() async {
+    let transport = ScriptedTransport { stream in
+      stream.onFinish = { stream in
+        stream.respondStream()
+        stream.endStream(.unavailable)
+      }
+    }
+    let client = ProtocolClient.scripted(transport, interceptors: [Self.retrying(holdingHeaders: true)]) {
+      $0.retries.maximumRetries = 1
+    }
+    let results = await client.results()
+    XCTAssertEqual(results, ["headers", "end unavailable"])
+    XCTAssertEqual(transport.streams.count, 2)
+  }
+
+  /// A retry of byte hooks does not encode again, so it must not make messages count anew against what may be kept.
+  func testMessagesThatByteHooksSendAgainCountOnce() async {
+    let transport = ScriptedTransport { stream in
+      // After each second message that is new.
+      stream.onWrite = { stream, _ in
+        if stream.sentMessages.count % 2 == 0 { stream.fail(ConnectError(code: .unavailable)) }
+      }
+    }
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [Self.retrying(bytes: true, after: .seconds(1))]
+    ) {
+      $0.retries = .init(maximumRetries: 100, maximumReplayBytes: 10)
+    }
+    let ended = Signal<Code>()
+    let handle = client.bidirectionalStream(.bidirectional) { result in
+      if case .complete(let code, _, _) = result { ended.fire(code) }
+    }
+    // Each of these takes three bytes: after the fourth there are more than ten.
+    for message in ["a", "b", "c", "d"] {
+      handle.send(Text(message))
+      transport.virtualExecutor.runUntilIdle()
+      transport.virtualExecutor.advance(by: .seconds(1))
+    }
+    transport.virtualExecutor.advance(by: .seconds(200))
+    let code = await ended.wait()
+    XCTAssertEqual(code, .unavailable)
+    XCTAssertLessThan(transport.streams.count, 100)
+  }
+
   func testMessagesAreSentAgainFromBothLevels() async {
     for (bytes, encodes) in [(false, 6), (true, 2)] {
       let probe = InterceptorProbe()
