@@ -13,9 +13,8 @@ enum FieldKind: UInt8 {
 
   @inline(__always)
   init(_ type: ProtobufCType) {
-    // Another number cannot come from protoc-c; as a message it finds no descriptor and is refused.
-    let isKnown = type.rawValue < Self.message.rawValue
-    self = isKnown ? unsafeBitCast(UInt8(truncatingIfNeeded: type.rawValue), to: FieldKind.self) : .message
+    // protoc-c writes no other number. A message without a descriptor, as which it counts here, is refused.
+    self = UInt8(exactly: type.rawValue).flatMap(FieldKind.init(rawValue:)) ?? .message
   }
 
   /// The bytes that a value takes in a struct or an array.
