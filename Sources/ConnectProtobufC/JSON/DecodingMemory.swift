@@ -39,12 +39,12 @@ struct GrowingArray {
 
 /// The arena of a message while it is read.
 struct DecodingMemory {
-  let arena: UnsafeMutablePointer<Arena>
+  let arena: Arena
 
   func allocate(_ size: Int) throws(ConnectError) -> UnsafeMutableRawPointer {
-    guard let memory = self.arena.pointee.allocate(size) else {
+    guard let memory = self.arena.allocate(size) else {
       throw .undecodable(
-        "JSON: takes more than \(self.arena.pointee.limit) bytes of memory",
+        "JSON: takes more than \(self.arena.limit) bytes of memory",
         .resourceExhausted
       )
     }

@@ -101,9 +101,9 @@ extension JSONDecoding {
     // In an arena of its own, as it goes into the message as bytes; with what is left of the memory, so that those in one
     // another have no more than one.
     let content = MessageHandle(inner.descriptor, graph: self.types)
-    content.storage.arena.pointee.limit =
-      content.storage.arena.pointee.used
-      + max(0, self.memory.arena.pointee.limit - self.memory.arena.pointee.used)
+    content.storage.arena.limit =
+      content.storage.arena.used
+      + max(0, self.memory.arena.limit - self.memory.arena.used)
     var decoding = JSONDecoding(
       reader: self.reader,
       memory: DecodingMemory(arena: content.storage.arena),

@@ -21,7 +21,7 @@ struct JSONDecoding {
   ) throws(ConnectError) -> MessageHandle {
     let limit = limits.memory(forBytes: text.count)
     let capacity = min(Arena.rounded(schema.descriptor.pointee.sizeof_message) + text.count, limit)
-    let arena = Arena.make(capacity: min(capacity, 1024 * 1024), limit: limit)
+    let arena = Arena(capacity: min(capacity, 1024 * 1024), limit: limit)
     // Checked: depth and strings are, as they are read.
     let storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
     var decoding = JSONDecoding(
@@ -37,7 +37,7 @@ struct JSONDecoding {
     let message = try decoding.memory.newMessage(schema)
     try decoding.message(message, schema, depth: 0)
     try decoding.reader.expectEnd()
-    arena.pointee.limit = .max
+    arena.limit = .max
     return MessageHandle(storage: storage, pointer: message)
   }
 

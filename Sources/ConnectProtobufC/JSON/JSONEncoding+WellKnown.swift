@@ -84,7 +84,7 @@ extension JSONEncoding {
       isPartial: true
     )
     let outerMemory = self.memoryOfAny
-    self.memoryOfAny = memory - content.storage.arena.pointee.used
+    self.memoryOfAny = memory - content.storage.arena.used
     defer { self.memoryOfAny = outerMemory }
     self.out.raw("{\"@type\":")
     self.out.string(url)

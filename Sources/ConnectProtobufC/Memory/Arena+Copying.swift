@@ -1,10 +1,7 @@
 internal import CProtobufC
 
-extension UnsafeMutablePointer<Arena> {
-  func take(_ size: Int) -> UnsafeMutableRawPointer {
-    self.pointee.take(size)
-  }
-
+/// What an arena holds: messages, strings and bytes.
+extension Arena {
   /// An initialised message.
   func newMessage(_ descriptor: MessageDescriptorPointer) -> UnsafeMutableRawPointer {
     let message = self.take(descriptor.pointee.sizeof_message)

@@ -1,56 +1,63 @@
 /// The memory of one message with all that it holds: given out piece by piece, given back all at once.
 ///
-/// It counts what it gives out. Past its limit it gives nothing more, which ends a decode.
+/// It counts what it gives out. Past its limit, ``allocate(_:)`` gives nothing more, which ends a decode.
+///
+/// Invariant: `head` stands at the start of the arena's first chunk, and both it and every piece are valid until
+/// ``destroy()``. Only the owner of the arena calls that, in its `deinit`; whoever uses a piece keeps the owner. Pieces are
+/// taken by one thread at a time.
 struct Arena {
+  private struct Head {
+    var cursor: UnsafeMutableRawPointer
+    var end: UnsafeMutableRawPointer
+    /// The chunks after the first, each of which begins with the pointer to the one before it.
+    var lastChunk: UnsafeMutableRawPointer?
+    var chunkCount = 1
+    var nextChunkSize: Int
+    var used = 0
+    var limit: Int
+  }
+
   /// What every piece is aligned to; no field of a protoc-c struct needs more.
   static let alignment = 8
   private static let largestChunk = 1024 * 1024
 
-  private var cursor: UnsafeMutableRawPointer
-  private var end: UnsafeMutableRawPointer
-  /// The chunks after the first, each of which begins with the pointer to the one before it.
-  private var lastChunk: UnsafeMutableRawPointer?
-  private(set) var chunkCount = 1
-  private var nextChunkSize: Int
-  /// How many bytes were given out.
-  private(set) var used = 0
-  /// How many bytes may be given out.
-  var limit: Int
+  private let head: UnsafeMutablePointer<Head>
 
-  /// An arena in the head of its own first chunk.
-  ///
   /// - Parameter capacity: How many bytes the first chunk has room for. 0 makes every piece an allocation of its own,
   ///   so that an address sanitizer sees each.
-  static func make(capacity: Int, limit: Int = .max) -> UnsafeMutablePointer<Arena> {
-    let head = Self.rounded(MemoryLayout<Arena>.size)
-    let chunk = UnsafeMutableRawPointer.allocate(byteCount: head + capacity, alignment: Self.alignment)
-    let arena = chunk.bindMemory(to: Arena.self, capacity: 1)
-    arena.initialize(
-      to: Arena(
-        cursor: chunk + head,
-        end: chunk + head + capacity,
+  init(capacity: Int, limit: Int = .max) {
+    let headSize = Self.rounded(MemoryLayout<Head>.size)
+    let chunk = UnsafeMutableRawPointer.allocate(byteCount: headSize + capacity, alignment: Self.alignment)
+    self.head = chunk.bindMemory(to: Head.self, capacity: 1)
+    self.head.initialize(
+      to: Head(
+        cursor: chunk + headSize,
+        end: chunk + headSize + capacity,
         nextChunkSize: capacity == 0 ? 0 : max(1024, capacity),
         limit: limit
       )
     )
-    return arena
   }
 
-  static func destroy(_ arena: UnsafeMutablePointer<Arena>) {
-    var chunk = arena.pointee.lastChunk
+  /// Gives all memory back.
+  func destroy() {
+    var chunk = self.head.pointee.lastChunk
     while let current = chunk {
       chunk = current.load(as: UnsafeMutableRawPointer?.self)
       current.deallocate()
     }
-    UnsafeMutableRawPointer(arena).deallocate()
+    UnsafeMutableRawPointer(self.head).deallocate()
   }
 
-  private init(cursor: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer, nextChunkSize: Int, limit: Int)
-  {
-    self.cursor = cursor
-    self.end = end
-    self.nextChunkSize = nextChunkSize
-    self.limit = limit
+  var chunkCount: Int { self.head.pointee.chunkCount }
+
+  /// How many bytes were given out.
+  var used: Int { self.head.pointee.used }
+
+  /// How many bytes may be given out.
+  var limit: Int {
+    get { self.head.pointee.limit }
+    nonmutating set { self.head.pointee.limit = newValue }
   }
 
   static func rounded(_ size: Int) -> Int {
@@ -59,33 +66,37 @@ struct Arena {
 
   /// `size` bytes, not set to anything; nil past the limit.
   @inline(__always)
-  mutating func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
-    guard size >= 0, size <= self.limit - self.used else { return nil }
+  func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
+    guard size >= 0, size <= self.head.pointee.limit - self.head.pointee.used else { return nil }
     return self.take(size)
   }
 
   /// `size` bytes whatever the limit: for what this process writes, not what a peer sent.
   @inline(__always)
-  mutating func take(_ size: Int) -> UnsafeMutableRawPointer {
+  func take(_ size: Int) -> UnsafeMutableRawPointer {
     let rounded = max(Self.alignment, Self.rounded(size))
-    self.used += rounded
-    if self.end - self.cursor < rounded { return self.allocateInNewChunk(rounded) }
-    defer { self.cursor += rounded }
-    return self.cursor
+    self.head.pointee.used += rounded
+    let cursor = self.head.pointee.cursor
+    if self.head.pointee.end - cursor < rounded { return self.allocateInNewChunk(rounded) }
+    self.head.pointee.cursor = cursor + rounded
+    return cursor
   }
 
-  private mutating func allocateInNewChunk(_ size: Int) -> UnsafeMutableRawPointer {
+  private func allocateInNewChunk(_ size: Int) -> UnsafeMutableRawPointer {
+    let head = self.head
     let link = Self.rounded(MemoryLayout<UnsafeMutableRawPointer?>.size)
-    let room = max(size, self.nextChunkSize)
+    let room = max(size, head.pointee.nextChunkSize)
     let chunk = UnsafeMutableRawPointer.allocate(byteCount: link + room, alignment: Self.alignment)
-    chunk.storeBytes(of: self.lastChunk, as: UnsafeMutableRawPointer?.self)
-    self.lastChunk = chunk
-    self.chunkCount += 1
+    chunk.storeBytes(of: head.pointee.lastChunk, as: UnsafeMutableRawPointer?.self)
+    head.pointee.lastChunk = chunk
+    head.pointee.chunkCount += 1
     // A large piece gets a chunk that it fills; what is left of the current one stays in use.
-    if room > size || self.end == self.cursor {
-      self.cursor = chunk + link + size
-      self.end = chunk + link + room
-      if self.nextChunkSize > 0 { self.nextChunkSize = min(2 * self.nextChunkSize, Self.largestChunk) }
+    if room > size || head.pointee.end == head.pointee.cursor {
+      head.pointee.cursor = chunk + link + size
+      head.pointee.end = chunk + link + room
+      if head.pointee.nextChunkSize > 0 {
+        head.pointee.nextChunkSize = min(2 * head.pointee.nextChunkSize, Self.largestChunk)
+      }
     }
     return chunk + link
   }

@@ -6,7 +6,7 @@ internal import CProtobufC
 /// (``MessageHandle/makeUnique()``), and otherwise only read.
 @usableFromInline
 final class MessageStorage: @unchecked Sendable {
-  let arena: UnsafeMutablePointer<Arena>
+  let arena: Arena
   /// What has to live as long: the descriptors that were made at run time.
   let graph: SchemaGraph?
   /// The memory is somebody else's, so that nothing in it may be changed.
@@ -16,7 +16,7 @@ final class MessageStorage: @unchecked Sendable {
   var isChecked: Bool
 
   init(
-    arena: UnsafeMutablePointer<Arena>,
+    arena: Arena,
     graph: SchemaGraph?,
     isBorrowed: Bool = false,
     isChecked: Bool
@@ -28,7 +28,7 @@ final class MessageStorage: @unchecked Sendable {
   }
 
   deinit {
-    Arena.destroy(self.arena)
+    self.arena.destroy()
   }
 }
 
@@ -53,14 +53,14 @@ struct MessageHandle: Sendable {
   /// An empty message.
   init(_ descriptor: MessageDescriptorPointer, graph: SchemaGraph?) {
     let size = Arena.rounded(descriptor.pointee.sizeof_message)
-    let arena = Arena.make(capacity: size + Self.smallCapacity)
+    let arena = Arena(capacity: size + Self.smallCapacity)
     self.storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
     self.pointer = arena.newMessage(descriptor)
   }
 
   /// A message of somebody else's, which has to stay and not to change while this handle or a copy of it exists.
   init(borrowing message: UnsafeRawPointer, graph: SchemaGraph?) {
-    let arena = Arena.make(capacity: 0)
+    let arena = Arena(capacity: 0)
     self.storage = MessageStorage(arena: arena, graph: graph, isBorrowed: true, isChecked: false)
     // Never written through: a write finds the storage borrowed and copies.
     self.pointer = UnsafeMutableRawPointer(mutating: message)
@@ -68,7 +68,7 @@ struct MessageHandle: Sendable {
 
   /// A copy of all that `message` holds, which was checked.
   init(copying message: UnsafeRawPointer, graph: SchemaGraph?, isChecked: Bool) {
-    let arena = Arena.make(capacity: 1024)
+    let arena = Arena(capacity: 1024)
     self.storage = MessageStorage(arena: arena, graph: graph, isChecked: isChecked)
     self.pointer = arena.copy(message)
   }

@@ -131,7 +131,7 @@ enum FieldWriter {
     _ count: Int,
     _ field: FieldSchema,
     _ message: UnsafeMutableRawPointer,
-    _ arena: UnsafeMutablePointer<Arena>
+    _ arena: Arena
   ) -> UnsafeMutableRawPointer {
     let array = arena.take(count * field.valueSize)
     message.storeBytes(of: count, toByteOffset: field.quantifierOffset, as: Int.self)

@@ -4,10 +4,10 @@ internal import SwiftProtobuf
 /// Where descriptors live that are made at run time.
 final class DescriptorMemory: @unchecked Sendable {
   // Safe to share: it is only written to while the pool is built.
-  let arena = Arena.make(capacity: 16 * 1024)
+  let arena = Arena(capacity: 16 * 1024)
 
   deinit {
-    Arena.destroy(self.arena)
+    self.arena.destroy()
   }
 
   func array<T>(of values: [T]) -> UnsafeMutablePointer<T>? {

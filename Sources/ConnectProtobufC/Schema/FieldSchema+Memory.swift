@@ -56,7 +56,7 @@ extension FieldSchema {
   func storeString(
     _ bytes: UnsafeRawBufferPointer,
     at place: UnsafeMutableRawPointer,
-    _ arena: UnsafeMutablePointer<Arena>
+    _ arena: Arena
   ) {
     if self.isStringAsBytes {
       place.storeBytes(of: arena.newBytes(bytes), as: ProtobufCBinaryData.self)

@@ -22,14 +22,14 @@ enum BinaryCoding {
   ) throws(ConnectError) -> MessageHandle {
     let limit = limits.memory(forBytes: bytes.count)
     let expected = min(self.expectedMemory(bytes.count, table), limit, Self.largestFirstChunk)
-    let arena = Arena.make(capacity: isolatesPieces ? 0 : expected, limit: limit)
+    let arena = Arena(capacity: isolatesPieces ? 0 : expected, limit: limit)
     let storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
     let decoding = WireDecoding(arena: arena, maximumDepth: limits.maximumDepth, isPartial: isPartial)
     let message = try decoding.message(bytes, table)
     if !isPartial, let name = RequiredCheck.missingField(message, table) {
       throw .undecodable("\(name): required, but not set")
     }
-    arena.pointee.limit = .max
+    arena.limit = .max
     return MessageHandle(storage: storage, pointer: message)
   }
 

@@ -8,7 +8,7 @@ internal import Connect
 struct WireDecoding {
   private typealias Field = WireTable.Field
 
-  let arena: UnsafeMutablePointer<Arena>
+  let arena: Arena
   let maximumDepth: Int
   let isPartial: Bool
 
@@ -318,7 +318,7 @@ struct WireDecoding {
     _ size: Int,
     _ table: UnsafePointer<WireTable>
   ) throws(ConnectError) -> UnsafeMutableRawPointer {
-    guard let memory = self.arena.pointee.allocate(size) else { throw self.tooMuchMemory(table) }
+    guard let memory = self.arena.allocate(size) else { throw self.tooMuchMemory(table) }
     return memory
   }
 
@@ -371,7 +371,7 @@ struct WireDecoding {
   @inline(never)
   private func tooMuchMemory(_ table: UnsafePointer<WireTable>) -> ConnectError {
     .undecodable(
-      "\(table.pointee.descriptor.fullName): takes more than \(self.arena.pointee.limit) bytes of memory",
+      "\(table.pointee.descriptor.fullName): takes more than \(self.arena.limit) bytes of memory",
       .resourceExhausted
     )
   }
