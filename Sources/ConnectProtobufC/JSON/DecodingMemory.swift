@@ -2,7 +2,10 @@ internal import CProtobufC
 internal import Connect
 internal import NIOCore
 
-/// An array in the arena while it grows.
+/// The values of a repeated field while they are read.
+///
+/// Invariant: `memory` has room for `capacity` values of the field, of which the first `count` are written. It stays in
+/// the arena that gave it.
 struct GrowingArray {
   private let field: FieldSchema
   private var memory: UnsafeMutableRawPointer?
@@ -14,15 +17,17 @@ struct GrowingArray {
   }
 
   /// The place after the last value.
-  mutating func next(_ memory: DecodingMemory) throws(ConnectError) -> UnsafeMutableRawPointer {
+  mutating func next(in memory: DecodingMemory) throws(ConnectError) -> FieldPlace {
     let size = self.field.valueSize
-    if let memory = self.memory, self.count < self.capacity { return memory + self.count * size }
+    if let memory = self.memory, self.count < self.capacity {
+      return FieldPlace(self.field, memory + self.count * size)
+    }
     let capacity = max(4, 2 * self.capacity)
     let new = try memory.allocate(capacity * size)
     if let old = self.memory { new.copyMemory(from: old, byteCount: self.count * size) }
     self.memory = new
     self.capacity = capacity
-    return new + self.count * size
+    return FieldPlace(self.field, new + self.count * size)
   }
 
   /// Counts the value that was written at the place after the last.
@@ -30,10 +35,9 @@ struct GrowingArray {
     self.count += 1
   }
 
-  func store(in message: UnsafeMutableRawPointer) {
+  func store(in message: MessagePointer) {
     guard self.count > 0 else { return }
-    message.storeBytes(of: self.count, toByteOffset: self.field.quantifierOffset, as: Int.self)
-    message.storeBytes(of: self.memory, toByteOffset: self.field.offset, as: UnsafeMutableRawPointer?.self)
+    message.setArray(self.memory, count: self.count, of: self.field)
   }
 }
 
@@ -45,32 +49,42 @@ struct DecodingMemory {
     guard let memory = self.arena.allocate(size) else {
       throw .undecodable(
         "JSON: takes more than \(self.arena.limit) bytes of memory",
-        .resourceExhausted
+        code: .resourceExhausted
       )
     }
     return memory
   }
 
-  func newMessage(_ schema: MessageSchema) throws(ConnectError) -> UnsafeMutableRawPointer {
-    let message = try self.allocate(schema.descriptor.pointee.sizeof_message)
-    schema.descriptor.initialize(message)
-    return message
+  func newMessage(of schema: MessageSchema) throws(ConnectError) -> MessagePointer {
+    let message = try self.allocate(schema.table.size)
+    message.copyMemory(from: schema.table.emptyMessage, byteCount: schema.table.size)
+    return MessagePointer(message)
   }
 
-  func storeBytes(_ bytes: UnsafeRawBufferPointer, at place: UnsafeMutableRawPointer) throws(ConnectError) {
-    var value = ProtobufCBinaryData()
-    if bytes.count > 0 {
-      let copy = try self.allocate(bytes.count)
-      copy.store(bytes)
-      value = ProtobufCBinaryData(len: bytes.count, data: copy.assumingMemoryBound(to: UInt8.self))
+  /// Stores a copy of `bytes` in the form of the place's field.
+  ///
+  /// - Parameter bytes: Valid UTF-8 for a string; without NUL if C strings hold the field.
+  func store(_ bytes: UnsafeRawBufferPointer, in place: FieldPlace) throws(ConnectError) {
+    if place.field.storedKind == .bytes {
+      var value = ProtobufCBinaryData()
+      if bytes.count > 0 {
+        let copy = try self.allocate(bytes.count)
+        copy.store(bytes)
+        value = ProtobufCBinaryData(len: bytes.count, data: copy.assumingMemoryBound(to: UInt8.self))
+      }
+      place.store(value)
+      return
     }
-    place.storeBytes(of: value, as: ProtobufCBinaryData.self)
+    let copy = try self.allocate(bytes.count + 1)
+    copy.store(bytes)
+    copy.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
+    place.store(copy)
   }
 
-  func storeBytes(_ bytes: ByteBuffer, at place: UnsafeMutableRawPointer) throws(ConnectError) {
+  func store(_ bytes: ByteBuffer, in place: FieldPlace) throws(ConnectError) {
     let error = bytes.withUnsafeReadableBytes { bytes -> ConnectError? in
       do throws(ConnectError) {
-        try self.storeBytes(bytes, at: place)
+        try self.store(bytes, in: place)
         return nil
       } catch {
         return error
@@ -79,19 +93,8 @@ struct DecodingMemory {
     if let error { throw error }
   }
 
-  /// - Parameter bytes: Valid UTF-8, without NUL if the field is a C string.
-  func storeString(
-    _ bytes: UnsafeRawBufferPointer,
-    _ field: FieldSchema,
-    at place: UnsafeMutableRawPointer
-  ) throws(ConnectError) {
-    if field.isStringAsBytes {
-      try self.storeBytes(bytes, at: place)
-      return
-    }
-    let copy = try self.allocate(bytes.count + 1)
-    copy.store(bytes)
-    copy.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
-    place.storeBytes(of: copy, as: UnsafeMutableRawPointer?.self)
+  /// - Parameter text: Without NUL if C strings hold the field.
+  func store(_ text: String, in place: FieldPlace) throws(ConnectError) {
+    try self.store(ByteBuffer(string: text), in: place)
   }
 }

@@ -6,61 +6,58 @@ extension JSONDecoding {
   /// Reads one value.
   ///
   /// - Returns: False if it is an enum's name that is not known, and unknown fields are ignored.
-  mutating func value(
-    at place: UnsafeMutableRawPointer,
-    _ field: FieldSchema,
-    _ schema: MessageSchema,
+  mutating func readValue(
+    into place: FieldPlace,
+    of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) -> Bool {
+    let field = place.field
     switch field.kind {
     case .bool:
       let isTrue = self.reader.takeWord("true")
       guard isTrue || self.reader.takeWord("false") else {
-        throw self.failure(schema, field, "true or false expected")
+        throw self.failure("true or false expected", of: field, in: schema)
       }
-      place.storeBytes(of: isTrue ? 1 : 0, as: Int32.self)
+      place.store(isTrue ? 1 : 0 as Int32)
     case .int32, .sint32, .sfixed32, .int64, .sint64, .sfixed64, .uint32, .fixed32, .uint64, .fixed64:
       let fits = try self.withNumberText { text throws(ConnectError) in
-        Self.storeInteger(text, field.kind, at: place)
+        Self.storeInteger(text, in: place)
       }
-      guard fits else { throw self.failure(schema, field, "an integer of its range expected") }
+      guard fits else { throw self.failure("an integer of its range expected", of: field, in: schema) }
     case .float:
-      place.storeBytes(of: try self.floatingPoint(field, schema, as: Float.self), as: Float.self)
+      place.store(try self.floatingPoint(Float.self, of: field, in: schema))
     case .double:
-      place.storeBytes(of: try self.floatingPoint(field, schema, as: Double.self), as: Double.self)
+      place.store(try self.floatingPoint(Double.self, of: field, in: schema))
     case .string:
-      try self.text(at: place, field, schema)
+      try self.readString(into: place, of: schema)
     case .bytes:
       let bytes = try self.reader.withString { text throws(ConnectError) in Base64.decode(text) }
-      guard let bytes else { throw self.failure(schema, field, "base64 expected") }
-      try self.memory.storeBytes(bytes, at: place)
+      guard let bytes else { throw self.failure("base64 expected", of: field, in: schema) }
+      try self.memory.store(bytes, in: place)
     case .enumeration:
-      return try self.enumeration(at: place, field, schema)
+      return try self.readEnumeration(into: place, of: schema)
     case .message:
-      guard let inner = field.message else { throw self.failure(schema, field, "of an unknown type") }
+      guard let inner = field.message else { throw self.failure("of an unknown type", of: field, in: schema) }
       if self.reader.peek() == UInt8(ascii: "n"), inner.wellKnown != .value {
-        throw self.failure(schema, field, "null in a list or a map")
+        throw self.failure("null in a list or a map", of: field, in: schema)
       }
-      let message = try self.memory.newMessage(inner)
-      try self.message(message, inner, depth: depth + 1)
-      place.storeBytes(of: message, as: UnsafeMutableRawPointer?.self)
+      let message = try self.memory.newMessage(of: inner)
+      try self.readMessage(into: message, of: inner, depth: depth + 1)
+      place.store(message)
     }
     return true
   }
 
   /// A string.
-  mutating func text(
-    at place: UnsafeMutableRawPointer,
-    _ field: FieldSchema,
-    _ schema: MessageSchema
-  ) throws(ConnectError) {
+  mutating func readString(into place: FieldPlace, of schema: MessageSchema) throws(ConnectError) {
+    let field = place.field
     let memory = self.memory
     let fits = try self.reader.withString { text throws(ConnectError) in
       guard field.isStringAsBytes || !text.contains(0) else { return false }
-      try memory.storeString(text, field, at: place)
+      try memory.store(text, in: place)
       return true
     }
-    guard fits else { throw self.failure(schema, field, "has a NUL, which a C string cannot hold") }
+    guard fits else { throw self.failure("has a NUL, which a C string cannot hold", of: field, in: schema) }
   }
 
   // MARK: Numbers
@@ -73,17 +70,14 @@ extension JSONDecoding {
     return try body(try self.reader.number())
   }
 
-  static func storeInteger(
-    _ text: UnsafeRawBufferPointer,
-    _ kind: FieldKind,
-    at place: UnsafeMutableRawPointer
-  ) -> Bool {
+  /// Whether `text` is an integer of the field's range.
+  static func storeInteger(_ text: UnsafeRawBufferPointer, in place: FieldPlace) -> Bool {
     func store<I: FixedWidthInteger & BitwiseCopyable>(_ value: I?) -> Bool {
       guard let value else { return false }
-      place.storeBytes(of: value, as: I.self)
+      place.store(value)
       return true
     }
-    return switch kind {
+    return switch place.field.kind {
     case .int32, .sint32, .sfixed32: store(JSONNumber.integer(text, as: Int32.self))
     case .int64, .sint64, .sfixed64: store(JSONNumber.integer(text, as: Int64.self))
     case .uint32, .fixed32: store(JSONNumber.integer(text, as: UInt32.self))
@@ -93,9 +87,9 @@ extension JSONDecoding {
   }
 
   private mutating func floatingPoint<F: BinaryFloatingPoint & LosslessStringConvertible>(
-    _ field: FieldSchema,
-    _ schema: MessageSchema,
-    as type: F.Type
+    _ type: F.Type,
+    of field: FieldSchema,
+    in schema: MessageSchema
   ) throws(ConnectError) -> F {
     let value = try self.withNumberText { text throws(ConnectError) -> F? in
       if let value = JSONNumber.floatingPoint(text, as: F.self) { return value }
@@ -104,32 +98,32 @@ extension JSONDecoding {
       if text.elementsEqual("-Infinity".utf8) { return -.infinity }
       return nil
     }
-    guard let value else { throw self.failure(schema, field, "a number of its range expected") }
+    guard let value else { throw self.failure("a number of its range expected", of: field, in: schema) }
     return value
   }
 
-  private mutating func enumeration(
-    at place: UnsafeMutableRawPointer,
-    _ field: FieldSchema,
-    _ schema: MessageSchema
+  private mutating func readEnumeration(
+    into place: FieldPlace,
+    of schema: MessageSchema
   ) throws(ConnectError) -> Bool {
+    let field = place.field
     if field.enumeration?.isNullValue == true, self.reader.takeWord("null") {
-      place.storeBytes(of: 0, as: Int32.self)
+      place.store(0 as Int32)
       return true
     }
     if self.reader.peek() == UInt8(ascii: "\"") {
       let name = try self.reader.string()
       guard let number = field.enumeration?.numbers[name] else {
         if self.ignoresUnknownFields { return false }
-        throw self.failure(schema, field, "the enum has no '\(name)'")
+        throw self.failure("the enum has no '\(name)'", of: field, in: schema)
       }
-      place.storeBytes(of: number, as: Int32.self)
+      place.store(number)
       return true
     }
     guard let number = JSONNumber.integer(try self.reader.number(), as: Int32.self) else {
-      throw self.failure(schema, field, "an enum's name or number expected")
+      throw self.failure("an enum's name or number expected", of: field, in: schema)
     }
-    place.storeBytes(of: number, as: Int32.self)
+    place.store(number)
     return true
   }
 }

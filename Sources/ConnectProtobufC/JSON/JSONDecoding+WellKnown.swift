@@ -1,46 +1,43 @@
-internal import CProtobufC
 internal import Connect
-internal import NIOCore
 
 extension JSONDecoding {
   /// - Parameter schema: Has the fields of `type`, which ``MessageSchema`` made sure of.
-  mutating func wellKnown(
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema,
+  mutating func readWellKnown(
     _ type: WellKnownType,
+    into message: MessagePointer,
+    of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
     switch type {
     case .any:
-      try self.any(message, schema, depth: depth)
+      try self.readAny(into: message, of: schema, depth: depth)
     case .timestamp:
       let time = try self.reader.withString { text throws(ConnectError) in ProtobufTime(timestamp: text) }
       guard let time else { throw self.reader.failure("\(schema.name): an RFC 3339 time expected") }
-      time.store(in: message, schema)
+      time.store(in: message, of: schema)
     case .duration:
       let time = try self.reader.withString { text throws(ConnectError) in ProtobufTime(duration: text) }
       guard let time else { throw self.reader.failure("\(schema.name): seconds with an 's' expected") }
-      time.store(in: message, schema)
+      time.store(in: message, of: schema)
     case .fieldMask:
-      try self.fieldMask(message, schema)
+      try self.readFieldMask(into: message, of: schema)
     case .structure:
-      try self.map(schema.fields[0], message, schema, depth: depth)
+      try self.readMap(schema.fields[0], into: message, of: schema, depth: depth)
     case .listValue:
-      try self.list(schema.fields[0], message, schema, depth: depth)
+      try self.readList(schema.fields[0], into: message, of: schema, depth: depth)
     case .value:
-      try self.value(message, schema, depth: depth)
+      try self.readDynamicValue(into: message, of: schema, depth: depth)
     case .doubleValue, .floatValue, .int64Value, .uint64Value, .int32Value, .uint32Value, .boolValue,
       .stringValue,
       .bytesValue:
-      let field = schema.fields[0]
-      _ = try self.value(at: message + field.offset, field, schema, depth: depth)
+      _ = try self.readValue(into: message.place(of: schema.fields[0]), of: schema, depth: depth)
     }
   }
 
   /// `google.protobuf.Value`: any JSON value.
-  private mutating func value(
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema,
+  private mutating func readDynamicValue(
+    into message: MessagePointer,
+    of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
     let number: UInt32
@@ -53,29 +50,27 @@ extension JSONDecoding {
     default: number = 2
     }
     guard let field = schema.field(number: number) else { return }
-    field.select(in: message)
+    message.select(field)
     if number == 1 {
       guard self.reader.takeWord("null") else { throw self.reader.failure("a value expected") }
-      (message + field.offset).storeBytes(of: 0, as: Int32.self)
+      message.place(of: field).store(0 as Int32)
     } else {
-      _ = try self.value(at: message + field.offset, field, schema, depth: depth)
+      _ = try self.readValue(into: message.place(of: field), of: schema, depth: depth)
     }
   }
 
-  private mutating func fieldMask(
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema
+  private mutating func readFieldMask(
+    into message: MessagePointer,
+    of schema: MessageSchema
   ) throws(ConnectError) {
     let text = try self.reader.string()
     if text.isEmpty { return }
-    let field = schema.fields[0]
-    var array = GrowingArray(field)
+    var array = GrowingArray(schema.fields[0])
     for name in text.split(separator: ",", omittingEmptySubsequences: false) {
       guard let path = FieldMaskPath.snakeCase(String(name)), !path.isEmpty, !path.utf8.contains(0) else {
         throw self.reader.failure("\(schema.name): '\(name)' is no path")
       }
-      let place = try array.next(self.memory)
-      try self.memory.storeString(path, field, at: place)
+      try self.memory.store(path, in: try array.next(in: self.memory))
       array.keep()
     }
     array.store(in: message)
@@ -83,14 +78,14 @@ extension JSONDecoding {
 
   // MARK: Any
 
-  private mutating func any(
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema,
+  private mutating func readAny(
+    into message: MessagePointer,
+    of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
     // The type may be anywhere in the object: it is read ahead.
     var ahead = self.reader
-    guard let url = try Self.typeURL(&ahead) else {
+    guard let url = try Self.typeURL(in: &ahead) else {
       try self.reader.expect("{")
       guard self.reader.take("}") else { throw self.reader.failure("\(schema.name): '@type' expected") }
       return
@@ -112,25 +107,25 @@ extension JSONDecoding {
       limits: self.limits
     )
     if inner.wellKnown != nil {
-      try decoding.wellKnownInAny(content.pointer, inner, depth: depth + 1)
+      try decoding.readWellKnownInAny(into: content.message, of: inner, depth: depth + 1)
     } else {
-      guard depth + 1 < self.limits.maximumDepth else { throw self.tooDeep(schema) }
-      try decoding.fields(content.pointer, inner, depth: depth + 1, isInAny: true)
+      guard depth + 1 < self.limits.maximumDepth else { throw self.tooDeep(in: schema) }
+      try decoding.readFields(into: content.message, of: inner, depth: depth + 1, isInAny: true)
     }
     self.reader = decoding.reader
     // It would be written as zero or empty.
-    if let name = RequiredCheck.missingField(content.pointer, inner.table) {
+    if let name = RequiredCheck.missingField(in: content.message, of: inner.table) {
       throw self.reader.failure("\(name): required, but not set")
     }
-    let bytes = try BinaryCoding.encode(content, inner.table)
-    try self.memory.storeString(url, schema.fields[0], at: message + schema.fields[0].offset)
-    try self.memory.storeBytes(bytes, at: message + schema.fields[1].offset)
+    let bytes = try BinaryCoding.encode(content, of: inner.table)
+    try self.memory.store(url, in: message.place(of: schema.fields[0]))
+    try self.memory.store(bytes, in: message.place(of: schema.fields[1]))
   }
 
   /// A message whose JSON may not be an object, in the member `value`.
-  private mutating func wellKnownInAny(
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema,
+  private mutating func readWellKnownInAny(
+    into message: MessagePointer,
+    of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
     try self.reader.expect("{")
@@ -140,7 +135,7 @@ extension JSONDecoding {
       try self.reader.expect(":")
       if name == "value", !hasValue {
         hasValue = true
-        try self.message(message, schema, depth: depth)
+        try self.readMessage(into: message, of: schema, depth: depth)
       } else if name == "@type" || self.ignoresUnknownFields {
         try self.reader.skipValue()
       } else {
@@ -152,7 +147,7 @@ extension JSONDecoding {
   }
 
   /// The member `@type` of an object.
-  private static func typeURL(_ reader: inout JSONReader) throws(ConnectError) -> String? {
+  private static func typeURL(in reader: inout JSONReader) throws(ConnectError) -> String? {
     try reader.expect("{")
     if reader.take("}") { return nil }
     repeat {
@@ -162,23 +157,5 @@ extension JSONDecoding {
       try reader.skipValue()
     } while reader.take(",")
     return nil
-  }
-}
-
-extension DecodingMemory {
-  /// - Parameter text: Without NUL if the field is a C string.
-  func storeString(_ text: String, _ field: FieldSchema, at place: UnsafeMutableRawPointer)
-    throws(ConnectError)
-  {
-    if field.isStringAsBytes {
-      try self.storeBytes(ByteBuffer(string: text), at: place)
-      return
-    }
-    let copy = try self.allocate(text.utf8.count + 1)
-    for (index, byte) in text.utf8.enumerated() {
-      copy.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
-    }
-    copy.storeBytes(of: 0, toByteOffset: text.utf8.count, as: UInt8.self)
-    place.storeBytes(of: copy, as: UnsafeMutableRawPointer?.self)
   }
 }

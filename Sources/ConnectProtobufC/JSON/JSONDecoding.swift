@@ -14,66 +14,65 @@ struct JSONDecoding {
   /// The message in `text`.
   static func decode(
     _ text: UnsafeRawBufferPointer,
-    _ schema: MessageSchema,
+    of schema: MessageSchema,
     graph: SchemaGraph,
     ignoresUnknownFields: Bool,
     limits: DecodingLimits
   ) throws(ConnectError) -> MessageHandle {
     let limit = limits.memory(forBytes: text.count)
-    let capacity = min(Arena.rounded(schema.descriptor.pointee.sizeof_message) + text.count, limit)
+    let capacity = min(Arena.rounded(schema.table.size) + text.count, limit)
     let arena = Arena(capacity: min(capacity, 1024 * 1024), limit: limit)
     // Checked: depth and strings are, as they are read.
     let storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
     var decoding = JSONDecoding(
-      reader: try JSONReader(
-        UnsafeBufferPointer(start: text.baseAddress?.assumingMemoryBound(to: UInt8.self), count: text.count),
-        maximumDepth: limits.maximumDepth
-      ),
+      reader: try JSONReader(text, maximumDepth: limits.maximumDepth),
       memory: DecodingMemory(arena: arena),
       types: graph.typesOfAny ?? graph,
       ignoresUnknownFields: ignoresUnknownFields,
       limits: limits
     )
-    let message = try decoding.memory.newMessage(schema)
-    try decoding.message(message, schema, depth: 0)
+    let message = try decoding.memory.newMessage(of: schema)
+    try decoding.readMessage(into: message, of: schema, depth: 0)
     try decoding.reader.expectEnd()
     arena.limit = .max
-    return MessageHandle(storage: storage, pointer: message)
+    return MessageHandle(storage: storage, pointer: message.address)
   }
 
-  func failure(_ schema: MessageSchema, _ field: FieldSchema, _ message: String) -> ConnectError {
-    self.reader.failure("\(schema.name).\(field.name): \(message)")
+  func failure(_ problem: String, of field: FieldSchema, in schema: MessageSchema) -> ConnectError {
+    self.reader.failure("\(schema.name).\(field.name): \(problem)")
   }
 
-  func tooDeep(_ schema: MessageSchema) -> ConnectError {
+  func tooDeep(in schema: MessageSchema) -> ConnectError {
     .undecodable(
       "JSON: \(schema.name): more than \(self.limits.maximumDepth) nested messages",
-      .resourceExhausted
+      code: .resourceExhausted
     )
   }
 
   // MARK: Messages
 
   /// Reads a value into an empty message.
-  mutating func message(
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema,
+  mutating func readMessage(
+    into message: MessagePointer,
+    of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
     guard depth < self.limits.maximumDepth else {
-      throw self.tooDeep(schema)
+      throw self.tooDeep(in: schema)
     }
     if let type = schema.wellKnown {
-      try self.wellKnown(message, schema, type, depth: depth)
+      try self.readWellKnown(type, into: message, of: schema, depth: depth)
     } else {
-      try self.fields(message, schema, depth: depth)
+      try self.readFields(into: message, of: schema, depth: depth)
     }
   }
 
+  /// Reads the members of an object.
+  ///
   /// - Parameter isInAny: Passes over the member `@type`.
-  mutating func fields(
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema,
+  mutating func readFields(
+    into message: MessagePointer,
+    of schema: MessageSchema,
     depth: Int,
     isInAny: Bool = false
   ) throws(ConnectError) {
@@ -82,8 +81,8 @@ struct JSONDecoding {
     var seen = FieldSet()
     var next = 0
     repeat {
-      let field = try self.reader.withString { name throws(ConnectError) -> (FieldSchema, Int)? in
-        if let found = Self.find(name, schema, from: next) { return found }
+      let found = try self.reader.withString { name throws(ConnectError) -> Int? in
+        if let found = Self.indexOfField(name, in: schema, from: next) { return found }
         if isInAny, name.elementsEqual("@type".utf8) { return nil }
         guard self.ignoresUnknownFields else {
           let name = String(decoding: name, as: UTF8.self)
@@ -92,51 +91,51 @@ struct JSONDecoding {
         return nil
       }
       try self.reader.expect(":")
-      guard let (field, index) = field else {
+      guard let index = found else {
         try self.reader.skipValue()
         continue
       }
-      guard seen.insert(index) else { throw self.failure(schema, field, "is there twice") }
+      let field = schema.fields[index]
+      guard seen.insert(index) else { throw self.failure("is there twice", of: field, in: schema) }
       next = index + 1
-      try self.field(field, message, schema, depth: depth)
+      try self.readField(field, into: message, of: schema, depth: depth)
     } while self.reader.take(",")
     try self.reader.expect("}")
   }
 
-  /// The field of a name, and its index; members mostly come in the order of the fields.
-  private static func find(
+  /// The index of the field of a name; members mostly come in the order of the fields.
+  private static func indexOfField(
     _ name: UnsafeRawBufferPointer,
-    _ schema: MessageSchema,
+    in schema: MessageSchema,
     from next: Int
-  ) -> (FieldSchema, Int)? {
-    let fields = schema.fields
-    for index in next..<max(next, min(next + 4, fields.count)) {
-      let candidate = fields[index].jsonNameBytes
+  ) -> Int? {
+    let names = schema.jsonNames
+    for index in next..<max(next, min(next + 4, names.count)) {
+      let candidate = names[index].bytes
       guard candidate.count == name.count else { continue }
-      if candidate.withUnsafeBytes({ $0.elementsEqual(name) }) { return (fields[index], index) }
+      if candidate.withUnsafeBytes({ $0.elementsEqual(name) }) { return index }
     }
-    return schema.index(jsonName: String(decoding: name, as: UTF8.self)).map { (fields[$0], $0) }
+    return schema.index(jsonName: String(decoding: name, as: UTF8.self))
   }
 
-  private mutating func field(
+  private mutating func readField(
     _ field: FieldSchema,
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema,
+    into message: MessagePointer,
+    of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
-    let takesNull = field.cardinality != .repeated && Self.takesNull(field)
-    if !takesNull, self.reader.takeWord("null") { return }
+    if field.isRepeated || !Self.takesNull(field), self.reader.takeWord("null") { return }
     if field.isMap {
-      try self.map(field, message, schema, depth: depth)
-    } else if field.cardinality == .repeated {
-      try self.list(field, message, schema, depth: depth)
+      try self.readMap(field, into: message, of: schema, depth: depth)
+    } else if field.isRepeated {
+      try self.readList(field, into: message, of: schema, depth: depth)
     } else {
-      if field.isOneofMember, message.load(fromByteOffset: field.quantifierOffset, as: UInt32.self) != 0 {
-        throw self.failure(schema, field, "another field of its oneof is there as well")
+      if field.isOneofMember, message.oneofCase(of: field) != 0 {
+        throw self.failure("another field of its oneof is there as well", of: field, in: schema)
       }
-      field.select(in: message)
-      guard try self.value(at: message + field.offset, field, schema, depth: depth) else {
-        field.clear(in: message)
+      message.select(field)
+      guard try self.readValue(into: message.place(of: field), of: schema, depth: depth) else {
+        message.clear(field)
         return
       }
     }
@@ -149,46 +148,45 @@ struct JSONDecoding {
 
   // MARK: Repeated fields
 
-  mutating func list(
+  mutating func readList(
     _ field: FieldSchema,
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema,
+    into message: MessagePointer,
+    of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
     try self.reader.expect("[")
     if self.reader.take("]") { return }
     var array = GrowingArray(field)
     repeat {
-      let place = try array.next(self.memory)
-      if try self.value(at: place, field, schema, depth: depth) { array.keep() }
+      let place = try array.next(in: self.memory)
+      if try self.readValue(into: place, of: schema, depth: depth) { array.keep() }
     } while self.reader.take(",")
     try self.reader.expect("]")
     array.store(in: message)
   }
 
-  mutating func map(
+  mutating func readMap(
     _ field: FieldSchema,
-    _ message: UnsafeMutableRawPointer,
-    _ schema: MessageSchema,
+    into message: MessagePointer,
+    of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
     try self.reader.expect("{")
     if self.reader.take("}") { return }
     guard field.isMap, let entry = field.message, let key = entry.field(number: 1),
       let value = entry.field(number: 2)
-    else { throw self.failure(schema, field, "its entries have no key and value") }
-    guard depth + 1 < self.limits.maximumDepth
-    else { throw self.tooDeep(schema) }
+    else { throw self.failure("its entries have no key and value", of: field, in: schema) }
+    guard depth + 1 < self.limits.maximumDepth else { throw self.tooDeep(in: schema) }
     var array = GrowingArray(field)
     repeat {
-      let place = try array.next(self.memory)
-      let pair = try self.memory.newMessage(entry)
-      key.select(in: pair)
-      try self.mapKey(at: pair + key.offset, key, entry)
+      let place = try array.next(in: self.memory)
+      let pair = try self.memory.newMessage(of: entry)
+      pair.select(key)
+      try self.readMapKey(into: pair.place(of: key), of: entry)
       try self.reader.expect(":")
-      value.select(in: pair)
-      if try self.value(at: pair + value.offset, value, entry, depth: depth + 1) {
-        place.storeBytes(of: pair, as: UnsafeMutableRawPointer?.self)
+      pair.select(value)
+      if try self.readValue(into: pair.place(of: value), of: entry, depth: depth + 1) {
+        place.store(pair)
         array.keep()
       }
     } while self.reader.take(",")
@@ -196,24 +194,24 @@ struct JSONDecoding {
     array.store(in: message)
   }
 
-  private mutating func mapKey(
-    at place: UnsafeMutableRawPointer,
-    _ key: FieldSchema,
-    _ entry: MessageSchema
+  private mutating func readMapKey(
+    into place: FieldPlace,
+    of entry: MessageSchema
   ) throws(ConnectError) {
+    let key = place.field
     if key.kind == .string {
-      try self.text(at: place, key, entry)
+      try self.readString(into: place, of: entry)
       return
     }
     let fits = try self.reader.withString { text throws(ConnectError) in
-      key.kind == .bool ? Self.storeBool(text, at: place) : Self.storeInteger(text, key.kind, at: place)
+      key.kind == .bool ? Self.storeBool(text, in: place) : Self.storeInteger(text, in: place)
     }
-    guard fits else { throw self.failure(entry, key, "a map's key that is not of its type") }
+    guard fits else { throw self.failure("a map's key that is not of its type", of: key, in: entry) }
   }
 
-  private static func storeBool(_ text: UnsafeRawBufferPointer, at place: UnsafeMutableRawPointer) -> Bool {
+  private static func storeBool(_ text: UnsafeRawBufferPointer, in place: FieldPlace) -> Bool {
     let isTrue = text.elementsEqual("true".utf8)
-    place.storeBytes(of: isTrue ? 1 : 0, as: Int32.self)
+    place.store(isTrue ? 1 : 0 as Int32)
     return isTrue || text.elementsEqual("false".utf8)
   }
 }

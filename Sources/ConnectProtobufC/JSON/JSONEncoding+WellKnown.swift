@@ -4,58 +4,62 @@ internal import NIOCore
 
 extension JSONEncoding {
   /// - Parameter schema: Has the fields of `type`, which ``MessageSchema`` made sure of.
-  mutating func wellKnown(
-    _ message: UnsafeRawPointer,
-    _ schema: MessageSchema,
-    _ type: WellKnownType
+  mutating func writeWellKnown(
+    _ message: MessagePointer,
+    of schema: MessageSchema,
+    as type: WellKnownType
   ) throws(ConnectError) {
     switch type {
     case .any:
-      try self.any(message, schema)
+      try self.writeAny(message, of: schema)
     case .timestamp:
-      let time = ProtobufTime(message, schema)
+      let time = ProtobufTime(message, of: schema)
       guard time.isTimestamp else { throw .unencodable("\(time.description): out of a timestamp's range") }
       time.writeTimestamp(to: &self.out)
     case .duration:
-      let time = ProtobufTime(message, schema)
+      let time = ProtobufTime(message, of: schema)
       guard time.isDuration else { throw .unencodable("\(time.description): out of a duration's range") }
       time.writeDuration(to: &self.out)
     case .fieldMask:
-      try self.fieldMask(message, schema.fields[0])
+      try self.writeFieldMask(message, of: schema)
     case .structure:
-      try self.map(message, schema.fields[0])
+      try self.writeMap(schema.fields[0], in: message)
     case .listValue:
-      try self.list(message, schema.fields[0])
+      try self.writeList(schema.fields[0], in: message)
     case .value:
-      try self.value(message, schema)
+      try self.writeDynamicValue(message, of: schema)
     case .doubleValue, .floatValue, .int64Value, .uint64Value, .int32Value, .uint32Value, .boolValue,
       .stringValue,
       .bytesValue:
-      let field = schema.fields[0]
-      try self.value(at: message + field.offset, field)
+      try self.writeValue(at: message.place(of: schema.fields[0]))
     }
   }
 
-  private mutating func value(_ message: UnsafeRawPointer, _ schema: MessageSchema) throws(ConnectError) {
-    guard let field = schema.fields.first(where: { $0.isSelected(in: message) }) else {
+  private mutating func writeDynamicValue(
+    _ message: MessagePointer,
+    of schema: MessageSchema
+  ) throws(ConnectError) {
+    guard let field = schema.fields.first(where: { message.isSelected($0) }) else {
       throw .unencodable("google.protobuf.Value: nothing is set")
     }
-    let place = message + field.offset
+    let place = message.place(of: field)
     if field.kind == .double, !place.load(as: Double.self).isFinite {
       throw .unencodable("google.protobuf.Value: JSON has no such number")
     }
     if field.kind == .enumeration {
       self.out.raw("null")
     } else {
-      try self.value(at: place, field)
+      try self.writeValue(at: place)
     }
   }
 
-  private mutating func fieldMask(_ message: UnsafeRawPointer, _ field: FieldSchema) throws(ConnectError) {
+  private mutating func writeFieldMask(
+    _ message: MessagePointer,
+    of schema: MessageSchema
+  ) throws(ConnectError) {
     var paths: [String] = []
-    for index in 0..<field.count(in: message) {
-      guard let place = field.element(index, in: message) else { break }
-      let path = field.string(at: place)
+    for place in message.elements(of: schema.fields[0]) {
+      let path = place.string
       guard let name = FieldMaskPath.camelCase(path) else {
         throw .unencodable("google.protobuf.FieldMask: '\(path)' has no name in JSON")
       }
@@ -64,9 +68,9 @@ extension JSONEncoding {
     self.out.string(paths.joined(separator: ","))
   }
 
-  private mutating func any(_ message: UnsafeRawPointer, _ schema: MessageSchema) throws(ConnectError) {
-    let url = schema.fields[0].string(at: message + schema.fields[0].offset)
-    let bytes = schema.fields[1].bytes(at: message + schema.fields[1].offset)
+  private mutating func writeAny(_ message: MessagePointer, of schema: MessageSchema) throws(ConnectError) {
+    let url = message.place(of: schema.fields[0]).string
+    let bytes = message.place(of: schema.fields[1]).bytes
     if url.isEmpty, bytes.isEmpty {
       self.out.raw("{}")
       return
@@ -78,7 +82,7 @@ extension JSONEncoding {
     let memory = self.memoryOfAny ?? self.limits.memory(forBytes: bytes.count)
     let content = try BinaryCoding.decode(
       bytes,
-      inner.table,
+      of: inner.table,
       graph: self.types,
       limits: DecodingLimits(maximumDepth: self.limits.maximumDepth, maximumMemory: memory),
       isPartial: true
@@ -91,9 +95,9 @@ extension JSONEncoding {
     try withExtendedLifetime(content.storage) { () throws(ConnectError) in
       if inner.wellKnown != nil {
         self.out.raw(",\"value\":")
-        try self.message(content.pointer, inner)
+        try self.write(content.message, of: inner)
       } else {
-        try self.fields(content.pointer, inner, isFirst: false)
+        try self.writeFields(in: content.message, of: inner, isFirst: false)
       }
     }
     self.out.byte(UInt8(ascii: "}"))
@@ -113,7 +117,7 @@ enum FieldMaskPath {
   /// nil if the way back would not give the same.
   static func camelCase(_ path: String) -> String? {
     let name = path.split(separator: ".", omittingEmptySubsequences: false)
-      .map { FieldSchema.defaultJSONName(String($0)) }.joined(separator: ".")
+      .map { MessageSchema.defaultJSONName(String($0)) }.joined(separator: ".")
     return self.snakeCase(name) == path ? name : nil
   }
 

@@ -20,7 +20,7 @@ struct JSONEncoding: ~Copyable {
     self.types = graph.typesOfAny ?? graph
   }
 
-  mutating func message(_ message: UnsafeRawPointer, _ schema: MessageSchema) throws(ConnectError) {
+  mutating func write(_ message: MessagePointer, of schema: MessageSchema) throws(ConnectError) {
     // What is in a `google.protobuf.Any` counts as well.
     guard self.depth < self.limits.maximumDepth else {
       throw .unencodable("\(schema.name): more than \(self.limits.maximumDepth) nested messages")
@@ -28,68 +28,68 @@ struct JSONEncoding: ~Copyable {
     self.depth += 1
     defer { self.depth -= 1 }
     if let type = schema.wellKnown {
-      try self.wellKnown(message, schema, type)
+      try self.writeWellKnown(message, of: schema, as: type)
       return
     }
     self.out.byte(UInt8(ascii: "{"))
-    try self.fields(message, schema, isFirst: true)
+    try self.writeFields(in: message, of: schema, isFirst: true)
     self.out.byte(UInt8(ascii: "}"))
   }
 
   /// The members of a message's object.
-  mutating func fields(
-    _ message: UnsafeRawPointer,
-    _ schema: MessageSchema,
+  mutating func writeFields(
+    in message: MessagePointer,
+    of schema: MessageSchema,
     isFirst: Bool
   ) throws(ConnectError) {
     var isFirst = isFirst
-    let slots = schema.slots
-    for index in slots.indices where slots[index].isPresent(in: message) {
-      let field = schema.fields[index]
+    let fields = schema.fields
+    let names = schema.jsonNames
+    let usesProtoNames = self.options.preserveProtoFieldNames
+    for index in fields.indices where message.has(fields[index]) {
+      let field = fields[index]
       if !isFirst { self.out.byte(UInt8(ascii: ",")) }
       isFirst = false
-      self.out.raw(self.options.preserveProtoFieldNames ? field.originalJSONKey : field.jsonKey)
+      self.out.raw(usesProtoNames ? names[index].originalKey : names[index].key)
       if field.isMap {
-        try self.map(message, field)
-      } else if field.cardinality == .repeated {
-        try self.list(message, field)
+        try self.writeMap(field, in: message)
+      } else if field.isRepeated {
+        try self.writeList(field, in: message)
       } else {
-        try self.value(at: message + field.offset, field)
+        try self.writeValue(at: message.place(of: field))
       }
     }
   }
 
-  mutating func list(_ message: UnsafeRawPointer, _ field: FieldSchema) throws(ConnectError) {
+  mutating func writeList(_ field: FieldSchema, in message: MessagePointer) throws(ConnectError) {
     self.out.byte(UInt8(ascii: "["))
-    for index in 0..<field.count(in: message) {
-      guard let place = field.element(index, in: message) else { break }
+    for (index, place) in message.elements(of: field).enumerated() {
       if index > 0 { self.out.byte(UInt8(ascii: ",")) }
-      try self.value(at: place, field)
+      try self.writeValue(at: place)
     }
     self.out.byte(UInt8(ascii: "]"))
   }
 
-  mutating func map(_ message: UnsafeRawPointer, _ field: FieldSchema) throws(ConnectError) {
+  mutating func writeMap(_ field: FieldSchema, in message: MessagePointer) throws(ConnectError) {
     self.out.byte(UInt8(ascii: "{"))
     guard field.isMap, let entry = field.message, let key = entry.field(number: 1),
       let value = entry.field(number: 2)
     else {
       throw .unencodable("\(field.name): its entries have no key and value")
     }
-    for (index, pair) in self.entries(message, field, key).enumerated() {
+    for (index, pair) in self.entries(of: field, key: key, in: message).enumerated() {
       if index > 0 { self.out.byte(UInt8(ascii: ",")) }
-      self.mapKey(at: pair + key.offset, key)
+      self.writeMapKey(at: pair.place(of: key))
       self.out.byte(UInt8(ascii: ":"))
-      if value.kind == .message, FieldSchema.message(at: pair + value.offset) == nil,
-        let inner = value.message
-      {
+      let place = pair.place(of: value)
+      if value.kind == .message, place.message == nil, let inner = value.message {
         // An entry without a value: the empty message.
         let empty = MessageHandle(inner.descriptor, graph: self.types)
         try withExtendedLifetime(empty.storage) { () throws(ConnectError) in
-          try self.message(empty.pointer, inner)
+          try self.write(empty.message, of: inner)
         }
       } else {
-        try self.value(at: pair + value.offset, value)
+        try self.writeValue(at: place)
       }
     }
     self.out.byte(UInt8(ascii: "}"))
@@ -97,19 +97,16 @@ struct JSONEncoding: ~Copyable {
 
   /// The entries that count: the last one of each key.
   private func entries(
-    _ message: UnsafeRawPointer,
-    _ field: FieldSchema,
-    _ key: FieldSchema
-  ) -> [UnsafeMutableRawPointer] {
-    let count = field.count(in: message)
-    let pairs = (0..<count).compactMap { index in
-      field.element(index, in: message).flatMap(FieldSchema.message(at:))
-    }
-    return MapOrder.lastOfEachKey(pairs, key, sorted: self.options.deterministic)
+    of field: FieldSchema,
+    key: FieldSchema,
+    in message: MessagePointer
+  ) -> [MessagePointer] {
+    let pairs = message.elements(of: field).compactMap(\.message)
+    return MapOrder.lastOfEachKey(pairs, key: key, sorted: self.options.deterministic)
   }
 
-  private mutating func mapKey(at place: UnsafeRawPointer, _ key: FieldSchema) {
-    switch key.kind {
+  private mutating func writeMapKey(at place: FieldPlace) {
+    switch place.field.kind {
     case .bool:
       self.out.raw(place.load(as: Int32.self) != 0 ? "\"true\"" : "\"false\"")
     case .int32, .sint32, .sfixed32:
@@ -121,11 +118,12 @@ struct JSONEncoding: ~Copyable {
     case .uint64, .fixed64:
       self.out.quotedUnsigned(place.load(as: UInt64.self))
     default:
-      self.out.string(key.bytes(at: place))
+      self.out.string(place.bytes)
     }
   }
 
-  mutating func value(at place: UnsafeRawPointer, _ field: FieldSchema) throws(ConnectError) {
+  mutating func writeValue(at place: FieldPlace) throws(ConnectError) {
+    let field = place.field
     switch field.kind {
     case .bool:
       self.out.raw(place.load(as: Int32.self) != 0 ? "true" : "false")
@@ -142,20 +140,20 @@ struct JSONEncoding: ~Copyable {
     case .double:
       self.out.double(place.load(as: Double.self))
     case .string:
-      self.out.string(field.bytes(at: place))
+      self.out.string(place.bytes)
     case .bytes:
-      self.out.base64(field.bytes(at: place))
+      self.out.base64(place.bytes)
     case .enumeration:
-      self.enumeration(place.load(as: Int32.self), field)
+      self.writeEnumeration(place.load(as: Int32.self), of: field)
     case .message:
-      guard let schema = field.message, let message = FieldSchema.message(at: place) else {
+      guard let schema = field.message, let message = place.message else {
         throw .unencodable("\(field.name): a null pointer")
       }
-      try self.message(message, schema)
+      try self.write(message, of: schema)
     }
   }
 
-  private mutating func enumeration(_ number: Int32, _ field: FieldSchema) {
+  private mutating func writeEnumeration(_ number: Int32, of field: FieldSchema) {
     guard let type = field.enumeration else {
       self.out.signed(Int64(number))
       return

@@ -1,6 +1,9 @@
 internal import Connect
 
 /// Reads JSON text (RFC 8259) piece by piece.
+///
+/// Invariant: `at` is between `start` and `end`, nothing at or past `end` is read, and the caller keeps the text as long as
+/// this value and what it returns. What ``withString(_:)`` hands to its closure is there until the closure returns.
 struct JSONReader {
   private let start: UnsafePointer<UInt8>
   private let end: UnsafePointer<UInt8>
@@ -10,8 +13,10 @@ struct JSONReader {
   private let maximumDepth: Int
 
   /// - Parameter text: Has to stay as long as the reader and what it returns.
-  init(_ text: UnsafeBufferPointer<UInt8>, maximumDepth: Int) throws(ConnectError) {
-    guard let start = text.baseAddress, text.count > 0 else { throw .undecodable("JSON: no text") }
+  init(_ text: UnsafeRawBufferPointer, maximumDepth: Int) throws(ConnectError) {
+    guard let start = text.baseAddress?.assumingMemoryBound(to: UInt8.self), text.count > 0 else {
+      throw .undecodable("JSON: no text")
+    }
     self.start = start
     self.end = start + text.count
     self.at = start
@@ -75,10 +80,11 @@ struct JSONReader {
     self.at += JSONPlainText.count(in: rest, escapingDelete: false)
     guard self.at < self.end else { throw self.failure("a string without its end") }
     guard self.at[0] >= 0x20 else { throw self.failure("a control character in a string") }
-    if case .invalid = UTF8Check(first, count: self.at - first) { throw self.failure("invalid UTF-8") }
+    let text = UnsafeRawBufferPointer(start: first, count: self.at - first)
+    if case .invalid = UTF8Check(text) { throw self.failure("invalid UTF-8") }
     if self.at[0] == UInt8(ascii: "\"") {
       self.at += 1
-      return try body(UnsafeRawBufferPointer(start: first, count: self.at - 1 - first))
+      return try body(text)
     }
     try self.unescape(from: first)
     var bytes: [UInt8] = []
@@ -110,9 +116,8 @@ struct JSONReader {
         self.unescaped.append(byte)
       }
     }
-    let isValid = self.unescaped.withUnsafeBufferPointer { bytes in
-      guard let start = bytes.baseAddress else { return true }
-      if case .invalid = UTF8Check(start, count: bytes.count) { return false }
+    let isValid = self.unescaped.withUnsafeBytes { bytes in
+      if case .invalid = UTF8Check(bytes) { return false }
       return true
     }
     guard isValid else { throw self.failure("invalid UTF-8") }
@@ -172,7 +177,7 @@ struct JSONReader {
   mutating func number() throws(ConnectError) -> UnsafeRawBufferPointer {
     self.skipWhitespace()
     let rest = UnsafeRawBufferPointer(start: self.at, count: self.end - self.at)
-    guard let length = JSONNumber.length(rest) else { throw self.failure("a value expected") }
+    guard let length = JSONNumber.length(atStartOf: rest) else { throw self.failure("a value expected") }
     self.at += length
     return UnsafeRawBufferPointer(rebasing: rest[..<length])
   }
@@ -181,7 +186,7 @@ struct JSONReader {
 
   mutating func skipValue(depth: Int = 0) throws(ConnectError) {
     guard depth <= self.maximumDepth else {
-      throw .undecodable("JSON: more than \(self.maximumDepth) nested values", .resourceExhausted)
+      throw .undecodable("JSON: more than \(self.maximumDepth) nested values", code: .resourceExhausted)
     }
     switch self.peek() {
     case UInt8(ascii: "{"):
@@ -210,7 +215,7 @@ struct JSONReader {
 /// Numbers as JSON writes them.
 enum JSONNumber {
   /// The length of the number at the start of `text`; nil if there is none.
-  static func length(_ text: UnsafeRawBufferPointer) -> Int? {
+  static func length(atStartOf text: UnsafeRawBufferPointer) -> Int? {
     var index = 0
     func isDigit() -> Bool { index < text.count && (0x30...0x39).contains(text[index]) }
     func skipDigits() -> Bool {
@@ -253,12 +258,12 @@ enum JSONNumber {
       value = sum
       index += 1
     }
-    return self.length(text) == text.count ? value : nil
+    return self.length(atStartOf: text) == text.count ? value : nil
   }
 
   /// An integer with a point or an exponent, digit by digit: a floating-point number might not hold it.
   private static func unusualInteger<I: FixedWidthInteger>(_ text: UnsafeRawBufferPointer) -> I? {
-    guard self.length(text) == text.count else { return nil }
+    guard self.length(atStartOf: text) == text.count else { return nil }
     let isNegative = text.first == UInt8(ascii: "-")
     let mantissa = text.prefix { $0 | 0x20 != UInt8(ascii: "e") }
     // How many of the digits stand before the point, once the exponent has moved it.
@@ -305,7 +310,7 @@ enum JSONNumber {
     _ text: UnsafeRawBufferPointer,
     as type: F.Type
   ) -> F? {
-    guard self.length(text) == text.count else { return nil }
+    guard self.length(atStartOf: text) == text.count else { return nil }
     return F(String(decoding: text, as: UTF8.self)).flatMap { $0.isFinite ? $0 : nil }
   }
 }

@@ -2,6 +2,9 @@ internal import Connect
 internal import NIOCore
 
 /// JSON text as it grows.
+///
+/// Invariant: `start` is that of `capacity` bytes, of which the first `count` are written; it has no other owner. Before
+/// bytes are written, ``reserve(_:)`` makes room for them.
 struct JSONWriter: ~Copyable {
   private var start: UnsafeMutablePointer<UInt8>
   private var capacity: Int
@@ -34,10 +37,10 @@ struct JSONWriter: ~Copyable {
   /// Makes room for `count` bytes more.
   @inline(__always)
   private mutating func reserve(_ count: Int) {
-    if self.capacity - self.count < count { self.grow(count) }
+    if self.capacity - self.count < count { self.grow(by: count) }
   }
 
-  private mutating func grow(_ count: Int) {
+  private mutating func grow(by count: Int) {
     let capacity = max(2 * self.capacity, self.count + count)
     let start = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
     start.update(from: self.start, count: self.count)

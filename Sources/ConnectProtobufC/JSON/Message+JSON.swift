@@ -14,10 +14,10 @@ extension DynamicMessage {
     limits: DecodingLimits = .defaults
   ) throws -> ByteBuffer {
     try self.descriptor.checkJSON()
-    try StructCheck.check(self.handle)
+    try StructCheck.check(self.handle, of: self.descriptor.schema.table)
     var encoding = JSONEncoding(options: options, limits: limits, graph: self.descriptor.graph)
     try withExtendedLifetime(self.handle.storage) {
-      try encoding.message(self.handle.pointer, self.descriptor.schema)
+      try encoding.write(self.handle.message, of: self.descriptor.schema)
     }
     return encoding.out.bytes
   }
@@ -35,7 +35,7 @@ extension DynamicMessage {
     let handle = try bytes.withUnsafeReadableBytes {
       try JSONDecoding.decode(
         $0,
-        descriptor.schema,
+        of: descriptor.schema,
         graph: descriptor.graph,
         ignoresUnknownFields: options.ignoreUnknownFields,
         limits: limits

@@ -11,14 +11,14 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
   }
 
   /// - Parameter schema: Of one of the two types.
-  init(_ message: UnsafeRawPointer, _ schema: MessageSchema) {
-    self.seconds = (message + schema.fields[0].offset).load(as: Int64.self)
-    self.nanoseconds = (message + schema.fields[1].offset).load(as: Int32.self)
+  init(_ message: MessagePointer, of schema: MessageSchema) {
+    self.seconds = message.place(of: schema.fields[0]).load(as: Int64.self)
+    self.nanoseconds = message.place(of: schema.fields[1]).load(as: Int32.self)
   }
 
-  func store(in message: UnsafeMutableRawPointer, _ schema: MessageSchema) {
-    (message + schema.fields[0].offset).storeBytes(of: self.seconds, as: Int64.self)
-    (message + schema.fields[1].offset).storeBytes(of: self.nanoseconds, as: Int32.self)
+  func store(in message: MessagePointer, of schema: MessageSchema) {
+    message.place(of: schema.fields[0]).store(self.seconds)
+    message.place(of: schema.fields[1]).store(self.nanoseconds)
   }
 
   var description: String { "\(self.seconds) s and \(self.nanoseconds) ns" }
@@ -39,7 +39,7 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
   // MARK: Writing
 
   func writeTimestamp(to out: inout JSONWriter) {
-    let days = Self.floorDivide(self.seconds, Self.secondsPerDay)
+    let days = Self.floorDivide(self.seconds, by: Self.secondsPerDay)
     let rest = Int(self.seconds - days * Self.secondsPerDay)
     let date = Self.date(ofDay: days)
     out.byte(UInt8(ascii: "\""))
@@ -181,7 +181,7 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
 
   // MARK: The calendar
 
-  private static func floorDivide(_ value: Int64, _ divisor: Int64) -> Int64 {
+  private static func floorDivide(_ value: Int64, by divisor: Int64) -> Int64 {
     value >= 0 ? value / divisor : -((-value + divisor - 1) / divisor)
   }
 

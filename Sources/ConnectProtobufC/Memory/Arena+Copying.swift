@@ -3,10 +3,10 @@ internal import CProtobufC
 /// What an arena holds: messages, strings and bytes.
 extension Arena {
   /// An initialised message.
-  func newMessage(_ descriptor: MessageDescriptorPointer) -> UnsafeMutableRawPointer {
+  func newMessage(_ descriptor: MessageDescriptorPointer) -> MessagePointer {
     let message = self.take(descriptor.pointee.sizeof_message)
     descriptor.initialize(message)
-    return message
+    return MessagePointer(message)
   }
 
   /// A C string of `bytes`, which must not contain NUL.
@@ -26,7 +26,13 @@ extension Arena {
   }
 
   /// A copy of `message` with all that it holds.
-  func copy(_ message: UnsafeRawPointer) -> UnsafeMutableRawPointer {
+  ///
+  /// It goes by libprotobuf-c's descriptors, as what C code has put into a message may be of any type.
+  func copy(_ message: MessagePointer) -> MessagePointer {
+    MessagePointer(self.copy(message.address))
+  }
+
+  private func copy(_ message: UnsafeRawPointer) -> UnsafeMutableRawPointer {
     let descriptor = message.load(as: MessageDescriptorPointer.self)
     let size = descriptor.pointee.sizeof_message
     let copy = self.take(size)
@@ -39,7 +45,7 @@ extension Arena {
       let kind = field.pointee.kind
       let place = copy + Int(field.pointee.offset)
       guard field.pointee.isRepeated else {
-        self.copyPointee(of: place, kind, defaultValue: field.pointee.default_value)
+        self.copyPointee(of: place, kind: kind, defaultValue: field.pointee.default_value)
         continue
       }
       let count = message.load(fromByteOffset: Int(field.pointee.quantifier_offset), as: Int.self)
@@ -48,7 +54,9 @@ extension Arena {
       newArray.copyMemory(from: array, byteCount: count * kind.size)
       place.storeBytes(of: newArray, as: UnsafeMutableRawPointer?.self)
       if kind.isPackable { continue }
-      for index in 0..<count { self.copyPointee(of: newArray + index * kind.size, kind, defaultValue: nil) }
+      for index in 0..<count {
+        self.copyPointee(of: newArray + index * kind.size, kind: kind, defaultValue: nil)
+      }
     }
     self.copyUnknownFields(of: copy.assumingMemoryBound(to: ProtobufCMessage.self))
     return copy
@@ -57,7 +65,7 @@ extension Arena {
   /// Replaces what the value at `place` points to by a copy. Default values stay: they live as long as the descriptor.
   private func copyPointee(
     of place: UnsafeMutableRawPointer,
-    _ kind: FieldKind,
+    kind: FieldKind,
     defaultValue: UnsafeRawPointer?
   ) {
     switch kind {

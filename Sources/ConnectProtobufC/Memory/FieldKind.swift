@@ -58,6 +58,10 @@ extension ProtobufCFieldDescriptor {
   var messageDescriptor: MessageDescriptorPointer? {
     self.descriptor?.assumingMemoryBound(to: ProtobufCMessageDescriptor.self)
   }
+
+  var enumDescriptor: UnsafePointer<ProtobufCEnumDescriptor>? {
+    self.descriptor?.assumingMemoryBound(to: ProtobufCEnumDescriptor.self)
+  }
 }
 
 extension ProtobufCBinaryData {

@@ -35,13 +35,16 @@ final class MessageStorage: @unchecked Sendable {
 typealias MessageDescriptorPointer = UnsafePointer<ProtobufCMessageDescriptor>
 
 /// A message in a storage: all that the typed and the dynamic handles have in common.
+///
+/// Invariant: `pointer` is that of an initialised message in the memory of `storage`, or, if that is borrowed, in memory
+/// that its owner promised to keep. Only after ``makeUnique()`` is the message written to.
 @usableFromInline
 struct MessageHandle: Sendable {
   /// Room for a few small fields.
   private static let smallCapacity = 256
 
   @usableFromInline private(set) var storage: MessageStorage
-  /// Lives in `storage`. Safe to share for the reason given there.
+  /// Safe to share for the reason that `storage` gives.
   @usableFromInline private(set) nonisolated(unsafe) var pointer: UnsafeMutableRawPointer
 
   @inlinable
@@ -55,7 +58,7 @@ struct MessageHandle: Sendable {
     let size = Arena.rounded(descriptor.pointee.sizeof_message)
     let arena = Arena(capacity: size + Self.smallCapacity)
     self.storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
-    self.pointer = arena.newMessage(descriptor)
+    self.pointer = arena.newMessage(descriptor).address
   }
 
   /// A message of somebody else's, which has to stay and not to change while this handle or a copy of it exists.
@@ -70,7 +73,7 @@ struct MessageHandle: Sendable {
   init(copying message: UnsafeRawPointer, graph: SchemaGraph?, isChecked: Bool) {
     let arena = Arena(capacity: 1024)
     self.storage = MessageStorage(arena: arena, graph: graph, isChecked: isChecked)
-    self.pointer = arena.copy(message)
+    self.pointer = arena.copy(MessagePointer(reading: message)).address
   }
 
   var descriptor: MessageDescriptorPointer {
@@ -78,9 +81,10 @@ struct MessageHandle: Sendable {
     self.pointer.load(as: MessageDescriptorPointer.self)
   }
 
-  var base: UnsafePointer<ProtobufCMessage> {
-    UnsafePointer(self.pointer.assumingMemoryBound(to: ProtobufCMessage.self))
-  }
+  /// The message, to be used while `storage` is kept.
+  var message: MessagePointer { MessagePointer(self.pointer) }
+
+  var base: UnsafePointer<ProtobufCMessage> { UnsafePointer(self.message.base) }
 
   /// Makes this handle the only one on its memory, so that it may be changed.
   mutating func makeUnique() {
@@ -93,4 +97,7 @@ struct MessageHandle: Sendable {
   func child(_ pointer: UnsafeMutableRawPointer) -> MessageHandle {
     MessageHandle(storage: self.storage, pointer: pointer)
   }
+
+  /// The handle of a message inside this one.
+  func child(_ message: MessagePointer) -> MessageHandle { self.child(message.address) }
 }

@@ -74,7 +74,7 @@ extension CMessage {
     _ path: KeyPath<Struct, UnsafeMutablePointer<Value>?>,
     count: KeyPath<Struct, Int>
   ) -> [Value] {
-    self.elements(path, count) { $0 }
+    self.elements(path, count: count) { $0 }
   }
 
   /// Enum values.
@@ -83,7 +83,7 @@ extension CMessage {
     _ path: KeyPath<Struct, UnsafeMutablePointer<Value>?>,
     count: KeyPath<Struct, Int>
   ) -> [Value] where Value.RawValue: FixedWidthInteger {
-    self.elements(path, count) { $0 }
+    self.elements(path, count: count) { $0 }
   }
 
   /// Strings.
@@ -92,7 +92,7 @@ extension CMessage {
     _ path: KeyPath<Struct, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>,
     count: KeyPath<Struct, Int>
   ) -> [String] {
-    self.elements(path, count) { CString.string($0) }
+    self.elements(path, count: count) { CString.string($0) }
   }
 
   /// Bytes.
@@ -101,7 +101,7 @@ extension CMessage {
     _ path: KeyPath<Struct, UnsafeMutablePointer<ProtobufCBinaryData>?>,
     count: KeyPath<Struct, Int>
   ) -> [ByteBuffer] {
-    self.elements(path, count) { ByteBuffer(bytes: $0.content) }
+    self.elements(path, count: count) { ByteBuffer(bytes: $0.content) }
   }
 
   /// Messages; of a map, its entries.
@@ -110,7 +110,7 @@ extension CMessage {
     _ path: KeyPath<Struct, UnsafeMutablePointer<UnsafeMutablePointer<Inner>?>?>,
     count: KeyPath<Struct, Int>
   ) -> [CMessage<Inner>] {
-    self.withElements(path, count) { values in
+    self.withElements(path, count: count) { values in
       var messages: [CMessage<Inner>] = []
       messages.reserveCapacity(values.count)
       for case let value? in values {
@@ -123,16 +123,16 @@ extension CMessage {
   @inlinable
   func elements<Value, Element>(
     _ path: KeyPath<Struct, UnsafeMutablePointer<Value>?>,
-    _ count: KeyPath<Struct, Int>,
+    count: KeyPath<Struct, Int>,
     _ transform: (Value) -> Element
   ) -> [Element] {
-    self.withElements(path, count) { $0.map(transform) }
+    self.withElements(path, count: count) { $0.map(transform) }
   }
 
   @inlinable
   func withElements<Value, Result>(
     _ path: KeyPath<Struct, UnsafeMutablePointer<Value>?>,
-    _ count: KeyPath<Struct, Int>,
+    count: KeyPath<Struct, Int>,
     _ body: (UnsafeBufferPointer<Value>) -> Result
   ) -> Result {
     self.withUnsafePointer { message in
@@ -158,12 +158,12 @@ extension CMessage {
 extension MessageHandle {
   @usableFromInline
   func isSet(string: UnsafeMutablePointer<CChar>?) -> Bool {
-    self.isSet(.string) { $0.load(as: UnsafeMutablePointer<CChar>?.self) == string }
+    self.isSet(as: .string) { $0.load(as: UnsafeMutablePointer<CChar>?.self) == string }
   }
 
   @usableFromInline
   func isSet(bytes: ProtobufCBinaryData) -> Bool {
-    self.isSet(.bytes) {
+    self.isSet(as: .bytes) {
       let found = $0.load(as: ProtobufCBinaryData.self)
       return found.data == bytes.data && found.len == bytes.len
     }
@@ -173,11 +173,11 @@ extension MessageHandle {
   func isSet<Inner: CMessageStruct>(message: UnsafeMutablePointer<Inner>) -> Bool {
     let message = UnsafeRawPointer(message)
     // What is set is a message, though maybe that of another member, which is of another type.
-    return self.isSet(.message) { $0.load(as: UnsafeRawPointer?.self) == message }
+    return self.isSet(as: .message) { $0.load(as: UnsafeRawPointer?.self) == message }
       && message.load(as: MessageDescriptorPointer?.self) == Inner.messageType.descriptor
   }
 
-  private func isSet(_ kind: FieldKind, _ isSame: (UnsafeRawPointer) -> Bool) -> Bool {
+  private func isSet(as kind: FieldKind, where isSame: (UnsafeRawPointer) -> Bool) -> Bool {
     self.descriptor.fieldPointers.contains { field in
       guard field.pointee.isOneofMember, field.pointee.kind == kind else { return false }
       let setCase = self.pointer.load(fromByteOffset: Int(field.pointee.quantifier_offset), as: UInt32.self)

@@ -37,7 +37,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   ///   `resource_exhausted` past a limit.
   public init(serializedBytes bytes: ByteBuffer, limits: DecodingLimits = .defaults) throws {
     self.handle = try bytes.withUnsafeReadableBytes {
-      try BinaryCoding.decode($0, Struct.messageType.table, graph: nil, limits: limits)
+      try BinaryCoding.decode($0, of: Struct.messageType.table, graph: nil, limits: limits)
     }
   }
 
@@ -49,7 +49,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   ///   pointer in an array, or lacks a required string or message. (C cannot tell whether required numbers and bytes are
   ///   set.)
   public func serializedBytes(deterministic: Bool = false) throws -> ByteBuffer {
-    guard deterministic else { return try BinaryCoding.encode(self.handle, Struct.messageType.table) }
+    guard deterministic else { return try BinaryCoding.encode(self.handle, of: Struct.messageType.table) }
     return try self.dynamic().serializedBytes(deterministic: true)
   }
 
@@ -60,8 +60,8 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   /// - Throws: A ``ConnectError`` if it is not a message of this type, or not a whole one.
   public init(copying message: UnsafePointer<Struct>) throws {
     try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
-      message,
-      Struct.messageType.descriptor
+      MessagePointer(reading: message),
+      of: Struct.messageType.table
     )
     self.handle = MessageHandle(copying: message, graph: nil, isChecked: true)
   }
@@ -73,8 +73,8 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   /// - Throws: A ``ConnectError`` if it is not a message of this type, or not a whole one.
   public init(unsafeBorrowing message: UnsafePointer<Struct>) throws {
     try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
-      message,
-      Struct.messageType.descriptor
+      MessagePointer(reading: message),
+      of: Struct.messageType.table
     )
     self.handle = MessageHandle(borrowing: message, graph: nil)
   }
@@ -95,7 +95,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   /// A copy for C code, from `malloc`, which has to free it with the function of protoc-c whose name ends with
   /// `__free_unpacked`.
   public func copyForC() throws -> UnsafeMutablePointer<Struct> {
-    let bytes = try BinaryCoding.encode(self.handle, Struct.messageType.table)
+    let bytes = try BinaryCoding.encode(self.handle, of: Struct.messageType.table)
     let message = bytes.withUnsafeReadableBytes { bytes in
       protobuf_c_message_unpack(
         self.handle.descriptor,

@@ -20,7 +20,7 @@ public final class CMessageType<Struct>: Sendable {
   nonisolated(unsafe) let descriptor: MessageDescriptorPointer
   @usableFromInline var rawDescriptor: UnsafeRawPointer { UnsafeRawPointer(self.descriptor) }
   /// For decoding; there for good.
-  nonisolated(unsafe) let table: UnsafePointer<WireTable>
+  let table: MessageTable
   private let descriptors: DescriptorSource?
   private let graph = Mutex<Result<SchemaGraph, ConnectError>?>(nil)
 
@@ -34,7 +34,7 @@ public final class CMessageType<Struct>: Sendable {
     initialize(message)
     // All of protoc-c's structs begin with a pointer to their descriptor.
     self.descriptor = UnsafeRawPointer(message).load(as: MessageDescriptorPointer.self)
-    self.table = WireTables.ofStructs.table(of: self.descriptor)
+    self.table = MessageTables.ofStructs.table(of: self.descriptor)
     self.descriptors = descriptors
   }
 
@@ -45,7 +45,7 @@ public final class CMessageType<Struct>: Sendable {
   func messageDescriptor() throws(ConnectError) -> MessageDescriptor {
     let pool = try self.descriptors?.pool()
     let result = self.graph.withLock { graph in
-      let result = graph ?? self.makeGraph(pool)
+      let result = graph ?? self.makeGraph(from: pool)
       graph = result
       return result
     }
@@ -54,7 +54,7 @@ public final class CMessageType<Struct>: Sendable {
     return MessageDescriptor(graph: graph, schema: schema)
   }
 
-  private func makeGraph(_ pool: DescriptorPool?) -> Result<SchemaGraph, ConnectError> {
+  private func makeGraph(from pool: DescriptorPool?) -> Result<SchemaGraph, ConnectError> {
     let graph = SchemaGraph([self.descriptor], metadata: pool?.metadata, typesOfAny: pool?.graph)
     if let pool, let field = graph.fieldThatDiffers(from: pool.graph) {
       return .failure(.misuse("\(field): the struct is not what its descriptor set says"))

@@ -32,7 +32,7 @@ public struct DynamicMessage: Sendable {
   ) throws {
     self.descriptor = descriptor
     self.handle = try bytes.withUnsafeReadableBytes {
-      try BinaryCoding.decode($0, descriptor.schema.table, graph: descriptor.graph, limits: limits)
+      try BinaryCoding.decode($0, of: descriptor.schema.table, graph: descriptor.graph, limits: limits)
     }
   }
 
@@ -47,27 +47,27 @@ public struct DynamicMessage: Sendable {
   private func encoded(deterministic: Bool, isPartial: Bool) throws -> ByteBuffer {
     let schema = self.descriptor.schema
     guard deterministic, schema.containsMaps else {
-      return try BinaryCoding.encode(self.handle, schema.table, isPartial: isPartial)
+      return try BinaryCoding.encode(self.handle, of: schema.table, isPartial: isPartial)
     }
-    try StructCheck.check(self.handle)
+    try StructCheck.check(self.handle, of: schema.table)
     var sorted = self.handle
     sorted.makeUnique()
-    MapOrder.sort(sorted.pointer, schema)
-    return try BinaryCoding.encode(sorted, schema.table, isPartial: isPartial)
+    MapOrder.sortMaps(in: sorted.message, of: schema)
+    return try BinaryCoding.encode(sorted, of: schema.table, isPartial: isPartial)
   }
 
   // MARK: Fields
 
   /// Whether the field is there: set, if it has presence; else, not zero and not empty.
   public func has(_ key: some FieldKey) throws -> Bool {
-    try self.field(key).isPresent(in: self.handle.pointer)
+    self.handle.message.has(try self.field(key))
   }
 
   /// The field's value; its default if it is not there.
   ///
   /// - Throws: A ``ConnectError`` with `invalid_argument` if there is no such field.
   public func value(of key: some FieldKey) throws -> FieldValue {
-    self.value(try self.field(key))
+    self.value(of: try self.field(key))
   }
 
   /// Of a string or of bytes.
@@ -76,14 +76,15 @@ public struct DynamicMessage: Sendable {
     _ body: (UnsafeRawBufferPointer) throws -> Result
   ) throws -> Result {
     let field = try self.field(key)
-    guard field.cardinality != .repeated, field.kind == .string || field.kind == .bytes else {
+    guard !field.isRepeated, field.kind == .string || field.kind == .bytes else {
       throw ConnectError.misuse("\(self.descriptor.name).\(field.name) is no string and no bytes")
     }
     return try withExtendedLifetime(self.handle.storage) {
-      let message = UnsafeRawPointer(self.handle.pointer)
-      let isThere = !field.isOneofMember || field.isSelected(in: message)
-      let place = message + field.offset
-      return try body(isThere ? field.bytes(at: place) : UnsafeRawBufferPointer(start: nil, count: 0))
+      let message = self.handle.message
+      let isThere = !field.isOneofMember || message.isSelected(field)
+      return try body(
+        isThere ? message.place(of: field).bytes : UnsafeRawBufferPointer(start: nil, count: 0)
+      )
     }
   }
 
@@ -92,7 +93,7 @@ public struct DynamicMessage: Sendable {
   /// - Throws: A ``ConnectError`` with `invalid_argument` if there is no such field, or if it is no single enum.
   public func enumName(of key: some FieldKey) throws -> String? {
     let field = try self.field(key)
-    guard case .enumeration(let number) = self.value(field), let type = field.enumeration else {
+    guard case .enumeration(let number) = self.value(of: field), let type = field.enumeration else {
       throw ConnectError.misuse("\(self.descriptor.name).\(field.name) is no enum")
     }
     return type.names[number]
@@ -105,7 +106,7 @@ public struct DynamicMessage: Sendable {
     guard let oneof = self.descriptor.schema.oneofs.first(where: { $0.name == name }) else {
       throw ConnectError.misuse("\(self.descriptor.name) has no oneof \(name)")
     }
-    return oneof.members.first { $0.isPresent(in: self.handle.pointer) }?.name
+    return oneof.members.first { self.handle.message.has($0) }?.name
   }
 
   /// Sets the field to `value`. An enum takes a number or a name; a `float` takes the nearest number that it has.
@@ -115,9 +116,9 @@ public struct DynamicMessage: Sendable {
   public mutating func set(_ key: some FieldKey, to value: FieldValue) throws {
     let field = try self.field(key)
     // Before anything is copied or changed.
-    try FieldWriter.check(value, field, in: self.descriptor)
+    try FieldWriter.check(value, for: field, in: self.descriptor)
     self.handle.makeUnique()
-    FieldWriter.write(value, field, to: self.handle)
+    FieldWriter.write(value, to: field, of: self.handle)
   }
 
   /// Changes the message in the field; an empty one if there is none yet.
@@ -125,53 +126,55 @@ public struct DynamicMessage: Sendable {
   /// - Throws: What `body` throws, and a ``ConnectError`` with `invalid_argument` if the field has no message.
   public mutating func update(_ key: some FieldKey, _ body: (inout DynamicMessage) throws -> Void) throws {
     let field = try self.field(key)
-    guard case .message(var inner) = self.value(field) else {
+    guard case .message(var inner) = self.value(of: field) else {
       throw ConnectError.misuse("\(self.descriptor.name).\(field.name) is no message")
     }
     try body(&inner)
-    try FieldWriter.check(.message(inner), field, in: self.descriptor)
+    try FieldWriter.check(.message(inner), for: field, in: self.descriptor)
     self.handle.makeUnique()
-    FieldWriter.write(.message(inner), field, to: self.handle)
+    FieldWriter.write(.message(inner), to: field, of: self.handle)
   }
 
   /// Removes the field's value.
   public mutating func clear(_ key: some FieldKey) throws {
     let field = try self.field(key)
     self.handle.makeUnique()
-    field.clear(in: self.handle.pointer)
+    self.handle.message.clear(field)
   }
 
   private func field(_ key: some FieldKey) throws -> FieldSchema {
-    guard let field = key.find(in: self.descriptor) else {
+    // A key of somebody else's making may have found the field of another type.
+    guard let found = key.find(in: self.descriptor), found.message === self.descriptor.schema else {
       throw ConnectError.misuse("\(self.descriptor.name) has no field \(key)")
     }
-    return field.schema
+    return found.field
   }
 }
 
 // MARK: Reading
 
 extension DynamicMessage {
-  func value(_ field: FieldSchema) -> FieldValue {
-    let message = UnsafeRawPointer(self.handle.pointer)
-    if field.cardinality == .repeated {
-      let places = (0..<field.count(in: message)).lazy.compactMap { field.element($0, in: message) }
+  func value(of field: FieldSchema) -> FieldValue {
+    let message = self.handle.message
+    if field.isRepeated {
+      let places = message.elements(of: field)
       guard field.isMap, let entry = field.message else {
-        return .list(places.map { self.value(field, at: $0) })
+        return .list(places.map { self.value(at: $0) })
       }
       let pairs = places.compactMap { place -> (FieldValue, FieldValue)? in
-        guard let pointer = field.checkedMessage(at: place) else { return nil }
-        let message = self.inner(entry, self.handle.child(pointer))
+        guard let pair = place.checkedMessage else { return nil }
+        let message = self.inner(pair, of: entry)
         guard let key = entry.field(number: 1), let value = entry.field(number: 2) else { return nil }
-        return (message.value(key), message.value(value))
+        return (message.value(of: key), message.value(of: value))
       }
       return .map(Dictionary(pairs) { _, last in last })
     }
-    if field.isOneofMember, !field.isSelected(in: message) { return self.zero(field) }
-    return self.value(field, at: message + field.offset)
+    if field.isOneofMember, !message.isSelected(field) { return self.zero(of: field) }
+    return self.value(at: message.place(of: field))
   }
 
-  private func value(_ field: FieldSchema, at place: UnsafeRawPointer) -> FieldValue {
+  private func value(at place: FieldPlace) -> FieldValue {
+    let field = place.field
     switch field.kind {
     case .bool: return .bool(place.load(as: Int32.self) != 0)
     case .int32, .sint32, .sfixed32: return .int(Int64(place.load(as: Int32.self)))
@@ -181,18 +184,18 @@ extension DynamicMessage {
     case .float: return .double(Double(place.load(as: Float.self)))
     case .double: return .double(place.load(as: Double.self))
     case .enumeration: return .enumeration(place.load(as: Int32.self))
-    case .string: return .string(field.string(at: place))
-    case .bytes: return .bytes(ByteBuffer(bytes: field.bytes(at: place)))
+    case .string: return .string(place.string)
+    case .bytes: return .bytes(ByteBuffer(bytes: place.bytes))
     case .message:
-      guard let pointer = field.checkedMessage(at: place), let schema = field.message else {
-        return self.zero(field)
+      guard let message = place.checkedMessage, let schema = field.message else {
+        return self.zero(of: field)
       }
-      return .message(self.inner(schema, self.handle.child(pointer)))
+      return .message(self.inner(message, of: schema))
     }
   }
 
   /// The value of a field that is not there.
-  private func zero(_ field: FieldSchema) -> FieldValue {
+  private func zero(of field: FieldSchema) -> FieldValue {
     switch field.kind {
     case .bool: return .bool(false)
     case .int32, .sint32, .sfixed32, .int64, .sint64, .sfixed64: return .int(0)
@@ -207,10 +210,10 @@ extension DynamicMessage {
     }
   }
 
-  private func inner(_ schema: MessageSchema, _ handle: MessageHandle) -> DynamicMessage {
+  private func inner(_ message: MessagePointer, of schema: MessageSchema) -> DynamicMessage {
     DynamicMessage(
       descriptor: MessageDescriptor(graph: self.descriptor.graph, schema: schema),
-      handle: handle
+      handle: self.handle.child(message)
     )
   }
 }

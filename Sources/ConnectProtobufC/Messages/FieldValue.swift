@@ -61,17 +61,28 @@ public protocol FieldKey: Sendable {
 
 /// A field of a message that is known at run time.
 public struct FieldReference: Sendable {
-  let schema: FieldSchema
+  let message: MessageSchema
+  /// Of `message`.
+  let field: FieldSchema
+
+  fileprivate init(_ field: FieldSchema, of message: MessageSchema) {
+    self.message = message
+    self.field = field
+  }
 }
 
 extension String: FieldKey {
   public func find(in descriptor: MessageDescriptor) -> FieldReference? {
-    descriptor.schema.field(named: self).map(FieldReference.init)
+    guard let field = descriptor.schema.field(named: self) else { return nil }
+    return FieldReference(field, of: descriptor.schema)
   }
 }
 
 extension Int: FieldKey {
   public func find(in descriptor: MessageDescriptor) -> FieldReference? {
-    UInt32(exactly: self).flatMap { descriptor.schema.field(number: $0) }.map(FieldReference.init)
+    guard let number = UInt32(exactly: self), let field = descriptor.schema.field(number: number) else {
+      return nil
+    }
+    return FieldReference(field, of: descriptor.schema)
   }
 }

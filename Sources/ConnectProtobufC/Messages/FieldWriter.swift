@@ -11,31 +11,31 @@ enum FieldWriter {
 
   static func check(
     _ value: FieldValue,
-    _ field: FieldSchema,
+    for field: FieldSchema,
     in message: MessageDescriptor
   ) throws(ConnectError) {
-    guard field.cardinality == .repeated else {
-      try self.checkOne(value, field, message)
+    guard field.isRepeated else {
+      try self.checkOne(value, for: field, in: message)
       return
     }
     if field.isMap, let entry = field.message, case .map(let pairs) = value {
       let entryDescriptor = MessageDescriptor(graph: message.graph, schema: entry)
       guard let keyField = entry.field(number: 1), let valueField = entry.field(number: 2) else { return }
       for (key, value) in pairs {
-        try self.checkOne(key, keyField, entryDescriptor)
-        try self.checkOne(value, valueField, entryDescriptor)
+        try self.checkOne(key, for: keyField, in: entryDescriptor)
+        try self.checkOne(value, for: valueField, in: entryDescriptor)
       }
     } else if !field.isMap, case .list(let values) = value {
-      for value in values { try self.checkOne(value, field, message) }
+      for value in values { try self.checkOne(value, for: field, in: message) }
     } else {
-      throw self.mismatch(value, field, message)
+      throw self.mismatch(value, for: field, in: message)
     }
   }
 
   private static func checkOne(
     _ value: FieldValue,
-    _ field: FieldSchema,
-    _ message: MessageDescriptor
+    for field: FieldSchema,
+    in message: MessageDescriptor
   ) throws(ConnectError) {
     let fits: Bool
     switch (field.kind, value) {
@@ -48,7 +48,7 @@ enum FieldWriter {
     case (.int64, _), (.sint64, _), (.sfixed64, _): fits = self.integer(value, as: Int64.self) != nil
     case (.uint32, _), (.fixed32, _): fits = self.integer(value, as: UInt32.self) != nil
     case (.uint64, _), (.fixed64, _): fits = self.integer(value, as: UInt64.self) != nil
-    case (.enumeration, _): fits = self.number(value, field) != nil
+    case (.enumeration, _): fits = self.number(value, for: field) != nil
     case (.string, .string(let text)):
       guard field.isStringAsBytes || !text.utf8.contains(0) else {
         throw .misuse("\(message.name).\(field.name): has a NUL, which a C string cannot hold")
@@ -61,22 +61,22 @@ enum FieldWriter {
             "\(message.name).\(field.name): a \(inner.descriptor.name) of another descriptor pool"
           )
         }
-        throw self.mismatch(value, field, message)
+        throw self.mismatch(value, for: field, in: message)
       }
       try StructCheck(maximumDepth: self.maximumDepth).check(
-        inner.handle.pointer,
-        inner.descriptor.schema.descriptor
+        inner.handle.message,
+        of: inner.descriptor.schema.table
       )
       fits = true
     default: fits = false
     }
-    guard fits else { throw self.mismatch(value, field, message) }
+    guard fits else { throw self.mismatch(value, for: field, in: message) }
   }
 
   private static func mismatch(
     _ value: FieldValue,
-    _ field: FieldSchema,
-    _ message: MessageDescriptor
+    for field: FieldSchema,
+    in message: MessageDescriptor
   ) -> ConnectError {
     .misuse("\(message.name).\(field.name) does not take \(value.kindName): \(value)")
   }
@@ -90,7 +90,7 @@ enum FieldWriter {
   }
 
   /// The number of an enum's value, which may also be given by its name.
-  private static func number(_ value: FieldValue, _ field: FieldSchema) -> Int32? {
+  private static func number(_ value: FieldValue, for field: FieldSchema) -> Int32? {
     switch value {
     case .enumeration(let number): number
     case .string(let name): field.enumeration?.numbers[name]
@@ -101,73 +101,65 @@ enum FieldWriter {
   // MARK: Writing
 
   /// Writes what ``check(_:_:in:)`` let pass, into a message that nobody shares.
-  static func write(_ value: FieldValue, _ field: FieldSchema, to handle: MessageHandle) {
-    let message = handle.pointer
+  static func write(_ value: FieldValue, to field: FieldSchema, of handle: MessageHandle) {
+    let message = handle.message
     let arena = handle.storage.arena
     switch value {
     case .list(let values):
-      let array = self.newArray(values.count, field, message, arena)
-      for (index, value) in values.enumerated() {
-        self.store(value, field, at: array + index * field.valueSize, handle.storage)
-      }
+      let places = self.newArray(of: field, count: values.count, in: message, arena: arena)
+      for (place, value) in zip(places, values) { self.store(value, at: place, in: handle.storage) }
     case .map(let pairs):
       guard let entry = field.message, let keyField = entry.field(number: 1),
         let valueField = entry.field(number: 2)
       else { return }
-      let array = self.newArray(pairs.count, field, message, arena)
-      for (index, (key, value)) in pairs.enumerated() {
+      let places = self.newArray(of: field, count: pairs.count, in: message, arena: arena)
+      for (place, (key, value)) in zip(places, pairs) {
         let pair = handle.child(arena.newMessage(entry.descriptor))
-        self.write(key, keyField, to: pair)
-        self.write(value, valueField, to: pair)
-        (array + index * field.valueSize).storeBytes(of: pair.pointer, as: UnsafeMutableRawPointer?.self)
+        self.write(key, to: keyField, of: pair)
+        self.write(value, to: valueField, of: pair)
+        place.store(pair.message)
       }
     default:
-      field.select(in: message)
-      self.store(value, field, at: message + field.offset, handle.storage)
+      message.select(field)
+      self.store(value, at: message.place(of: field), in: handle.storage)
     }
   }
 
   private static func newArray(
-    _ count: Int,
-    _ field: FieldSchema,
-    _ message: UnsafeMutableRawPointer,
-    _ arena: Arena
-  ) -> UnsafeMutableRawPointer {
+    of field: FieldSchema,
+    count: Int,
+    in message: MessagePointer,
+    arena: Arena
+  ) -> FieldElements {
     let array = arena.take(count * field.valueSize)
-    message.storeBytes(of: count, toByteOffset: field.quantifierOffset, as: Int.self)
-    message.storeBytes(of: array, toByteOffset: field.offset, as: UnsafeMutableRawPointer?.self)
-    return array
+    message.setArray(array, count: count, of: field)
+    return FieldElements(field, array: array, count: count)
   }
 
-  private static func store(
-    _ value: FieldValue,
-    _ field: FieldSchema,
-    at place: UnsafeMutableRawPointer,
-    _ storage: MessageStorage
-  ) {
+  private static func store(_ value: FieldValue, at place: FieldPlace, in storage: MessageStorage) {
+    let field = place.field
     switch (field.kind, value) {
-    case (.bool, .bool(let flag)): place.storeBytes(of: flag ? 1 : 0, as: Int32.self)
-    case (.float, .double(let number)): place.storeBytes(of: Float(number), as: Float.self)
-    case (.float, .int(let number)): place.storeBytes(of: Float(number), as: Float.self)
-    case (.double, .double(let number)): place.storeBytes(of: number, as: Double.self)
-    case (.double, .int(let number)): place.storeBytes(of: Double(number), as: Double.self)
+    case (.bool, .bool(let flag)): place.store(flag ? 1 : 0 as Int32)
+    case (.float, .double(let number)): place.store(Float(number))
+    case (.float, .int(let number)): place.store(Float(number))
+    case (.double, .double(let number)): place.store(number)
+    case (.double, .int(let number)): place.store(Double(number))
     case (.int32, _), (.sint32, _), (.sfixed32, _):
-      place.storeBytes(of: self.integer(value, as: Int32.self) ?? 0, as: Int32.self)
+      place.store(self.integer(value, as: Int32.self) ?? 0)
     case (.int64, _), (.sint64, _), (.sfixed64, _):
-      place.storeBytes(of: self.integer(value, as: Int64.self) ?? 0, as: Int64.self)
+      place.store(self.integer(value, as: Int64.self) ?? 0)
     case (.uint32, _), (.fixed32, _):
-      place.storeBytes(of: self.integer(value, as: UInt32.self) ?? 0, as: UInt32.self)
+      place.store(self.integer(value, as: UInt32.self) ?? 0)
     case (.uint64, _), (.fixed64, _):
-      place.storeBytes(of: self.integer(value, as: UInt64.self) ?? 0, as: UInt64.self)
+      place.store(self.integer(value, as: UInt64.self) ?? 0)
     case (.enumeration, _):
-      place.storeBytes(of: self.number(value, field) ?? 0, as: Int32.self)
+      place.store(self.number(value, for: field) ?? 0)
     case (.string, .string(var text)):
-      text.withUTF8 { field.storeString(UnsafeRawBufferPointer($0), at: place, storage.arena) }
+      text.withUTF8 { place.store(UnsafeRawBufferPointer($0), in: storage.arena) }
     case (.bytes, .bytes(let bytes)):
-      let copy = bytes.withUnsafeReadableBytes { storage.arena.newBytes($0) }
-      place.storeBytes(of: copy, as: ProtobufCBinaryData.self)
+      bytes.withUnsafeReadableBytes { place.store($0, in: storage.arena) }
     case (.message, .message(let inner)):
-      place.storeBytes(of: storage.arena.copy(inner.handle.pointer), as: UnsafeMutableRawPointer?.self)
+      place.store(storage.arena.copy(inner.handle.message))
       // Together they may be nested too deep.
       storage.isChecked = false
     default: break

@@ -1,71 +1,69 @@
 /// Puts the entries of maps into the order of their keys, so that equal messages have equal bytes.
 enum MapOrder {
   /// - Parameter message: One that nobody shares, nested no deeper than the limit.
-  static func sort(_ message: UnsafeMutableRawPointer, _ schema: MessageSchema) {
+  static func sortMaps(in message: MessagePointer, of schema: MessageSchema) {
     for field in schema.fields {
       guard let inner = field.message, inner.containsMaps || field.isMap else { continue }
-      if field.cardinality == .repeated {
-        let count = field.count(in: message)
-        guard count > 0,
-          let array = message.load(fromByteOffset: field.offset, as: UnsafeMutableRawPointer?.self)
-        else { continue }
-        let places = array.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
-        let messages = UnsafeMutableBufferPointer(start: places, count: count)
-        if inner.containsMaps { for message in messages { self.sort(message, inner) } }
-        if field.isMap, let key = inner.field(number: 1) {
-          self.sortEntries(of: field, key, messages, in: message)
+      if field.isRepeated {
+        let elements = message.elements(of: field)
+        if inner.containsMaps {
+          for case let message? in elements.lazy.map(\.message) { self.sortMaps(in: message, of: inner) }
         }
-      } else if field.isPresent(in: message), let pointer = FieldSchema.message(at: message + field.offset) {
-        self.sort(pointer, inner)
+        if field.isMap, let key = inner.field(number: 1) {
+          self.sortEntries(elements, of: field, by: key, in: message)
+        }
+      } else if message.has(field), let pointer = message.place(of: field).message {
+        self.sortMaps(in: pointer, of: inner)
       }
     }
   }
 
   private static func sortEntries(
+    _ entries: FieldElements,
     of field: FieldSchema,
-    _ key: FieldSchema,
-    _ entries: UnsafeMutableBufferPointer<UnsafeMutableRawPointer>,
-    in message: UnsafeMutableRawPointer
+    by key: FieldSchema,
+    in message: MessagePointer
   ) {
-    let kept = self.lastOfEachKey(Array(entries), key, sorted: true)
-    for (index, entry) in kept.enumerated() { entries[index] = entry }
-    message.storeBytes(of: kept.count, toByteOffset: field.quantifierOffset, as: Int.self)
+    guard entries.count > 1 else { return }
+    let kept = self.lastOfEachKey(entries.compactMap(\.message), key: key, sorted: true)
+    for (place, entry) in zip(entries, kept) { place.store(entry) }
+    message.setCount(kept.count, of: field)
   }
 
   /// Of entries with one key, the last one counts, and only that is kept.
   ///
   /// - Parameter sorted: By key; else they stay as they are where no two have one key.
   static func lastOfEachKey(
-    _ entries: [UnsafeMutableRawPointer],
-    _ key: FieldSchema,
+    _ entries: [MessagePointer],
+    key: FieldSchema,
     sorted: Bool
-  ) -> [UnsafeMutableRawPointer] {
+  ) -> [MessagePointer] {
     guard entries.count > 1 else { return entries }
     let ordered = entries.enumerated().sorted { left, right in
-      if self.precedes(left.element, right.element, key) { return true }
-      return !self.precedes(right.element, left.element, key) && left.offset < right.offset
+      if self.precedes(left.element, right.element, by: key) { return true }
+      return !self.precedes(right.element, left.element, by: key) && left.offset < right.offset
     }
-    var kept: [UnsafeMutableRawPointer] = []
+    var kept: [MessagePointer] = []
     kept.reserveCapacity(entries.count)
     for (_, entry) in ordered {
-      if let last = kept.last, !self.precedes(last, entry, key) { kept.removeLast() }
+      if let last = kept.last, !self.precedes(last, entry, by: key) { kept.removeLast() }
       kept.append(entry)
     }
     return sorted || kept.count < entries.count ? kept : entries
   }
 
-  private static func precedes(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, _ key: FieldSchema)
-    -> Bool
-  {
-    let left = left + key.offset
-    let right = right + key.offset
-    func compare<T: Comparable>(as type: T.Type) -> Bool { left.load(as: T.self) < right.load(as: T.self) }
+  private static func precedes(_ left: MessagePointer, _ right: MessagePointer, by key: FieldSchema) -> Bool {
+    let left = left.place(of: key)
+    let right = right.place(of: key)
+    func compare<T: Comparable & BitwiseCopyable>(as type: T.Type) -> Bool {
+      left.load(as: T.self) < right.load(as: T.self)
+    }
     switch key.kind {
     case .int32, .sint32, .sfixed32, .bool: return compare(as: Int32.self)
     case .int64, .sint64, .sfixed64: return compare(as: Int64.self)
     case .uint32, .fixed32: return compare(as: UInt32.self)
     case .uint64, .fixed64: return compare(as: UInt64.self)
-    default: return key.bytes(at: left).lexicographicallyPrecedes(key.bytes(at: right))
+    default: return left.bytes.lexicographicallyPrecedes(right.bytes)
     }
   }
 }

@@ -1,140 +1,192 @@
 internal import CProtobufC
 
-/// What a field is, from libprotobuf-c's descriptor and, where there is one, from the proto file's.
-final class FieldSchema: @unchecked Sendable {
-  // Safe to share: the links are set once, while the graph is built, before others see them.
-
-  enum Cardinality {
-    /// Without presence: not set is the same as zero or empty.
-    case implicit
-    case optional
-    case required
+/// What a field is: its number and type, where its values are in the struct, and how to see whether a message has it.
+///
+/// The one description for decoding, for JSON and for access by name. It is a reference of one word: reading takes no
+/// reference counting.
+///
+/// Invariant: `record` stands in the memory of a ``MessageTables`` and is initialised. It does not change once the graph
+/// of its type is linked. Whoever has a field keeps those tables: the ones of protoc-c's structs stay for good, others
+/// belong to a ``SchemaGraph``.
+struct FieldSchema: @unchecked Sendable, Equatable {
+  enum Form: UInt8 {
+    /// Not set is the same as zero, or a null pointer.
+    case plain
+    /// With a flag for whether it is there.
+    case flagged
+    /// With the number of the member that is set.
+    case oneofMember
     case repeated
   }
 
-  let descriptor: UnsafePointer<ProtobufCFieldDescriptor>
-  let name: String
-  let jsonName: String
-  let jsonNameBytes: [UInt8]
-  /// The start of a member of a JSON object: `"name":`, with either name.
-  let jsonKey: [UInt8]
-  let originalJSONKey: [UInt8]
-  let number: UInt32
-  /// As the proto file has it: a string stays one, though its C type may be bytes.
-  let kind: FieldKind
-  let isStringAsBytes: Bool
-  let cardinality: Cardinality
-  let isOneofMember: Bool
-  let offset: Int
-  /// Of the count of a repeated field, of the case of a oneof's member, of whether an optional one is there; 0 if there
-  /// is none.
-  let quantifierOffset: Int
-  /// The type's full name, for messages and enums.
-  let typeName: String?
+  /// How to see in a struct whether the field is there.
+  enum Presence: UInt8 {
+    /// The oneof's case is the field's number.
+    case selected
+    /// A count or a flag is not zero.
+    case counted, flagged
+    /// The value is not zero.
+    case nonZero4, nonZero8
+    case nonEmptyString, nonEmptyBytes
+    /// The pointer is not null and not the default value.
+    case pointer
+    case always
+  }
 
-  /// How to find out whether a message has the field.
-  let slot: FieldSlot
-
-  private struct Links {
-    unowned(unsafe) var message: MessageSchema?
-    unowned(unsafe) var enumeration: EnumSchema?
+  struct Record {
+    let number: UInt32
+    let offset: UInt32
+    let quantifierOffset: UInt32
+    let kind: FieldKind
+    let storedKind: FieldKind
+    let form: Form
+    let presence: Presence
+    let wireType: UInt8
+    let isRequired: Bool
+    let isCounted: Bool
     var isMap = false
+    let impliedValue: UnsafeRawPointer?
+    let descriptor: UnsafePointer<ProtobufCFieldDescriptor>
+    let table: MessageTable?
+    // Not `unowned(unsafe)`: generic code of debug builds does not copy a struct that has such a reference.
+    var enumeration: Unmanaged<EnumSchema>?
   }
 
-  /// Not in the object itself, where each use of a variable costs a check for others'.
-  private let links: UnsafeMutablePointer<Links>
+  private let record: UnsafeMutablePointer<Record>
 
-  /// Owned by the graph that owns this field.
-  var message: MessageSchema? { self.links.pointee.message }
-  /// Owned by the graph that owns this field.
-  var enumeration: EnumSchema? { self.links.pointee.enumeration }
+  init(_ record: UnsafeMutablePointer<Record>) {
+    self.record = record
+  }
+
+  // MARK: Type
+
+  @inline(__always) var number: UInt32 { self.record.pointee.number }
+
+  /// As the proto file has it: a string stays one, though its C type may be bytes.
+  @inline(__always) var kind: FieldKind { self.record.pointee.kind }
+
+  /// Of the value in memory.
+  @inline(__always) var storedKind: FieldKind { self.record.pointee.storedKind }
+
+  @inline(__always) var wireType: UInt8 { self.record.pointee.wireType }
+  @inline(__always) var form: Form { self.record.pointee.form }
+  @inline(__always) var isRepeated: Bool { self.form == .repeated }
+  @inline(__always) var isOneofMember: Bool { self.form == .oneofMember }
+  @inline(__always) var isStringAsBytes: Bool { self.kind != self.storedKind }
+  @inline(__always) var isRequired: Bool { self.record.pointee.isRequired }
+
+  /// Required, and not to be seen in the struct whether it is set: it has to be in each piece of a message.
+  @inline(__always) var isCounted: Bool { self.record.pointee.isCounted }
+
   /// A repeated message whose two fields are key and value.
-  var isMap: Bool { self.links.pointee.isMap }
+  @inline(__always) var isMap: Bool { self.record.pointee.isMap }
 
-  init(_ descriptor: UnsafePointer<ProtobufCFieldDescriptor>, jsonName: String?) {
-    let field = descriptor.pointee
-    self.descriptor = descriptor
-    self.name = String(cString: field.name)
-    self.jsonName = jsonName ?? Self.defaultJSONName(self.name)
-    self.jsonKey = JSONWriter.key(self.jsonName)
-    self.jsonNameBytes = Array(self.jsonName.utf8)
-    self.originalJSONKey = JSONWriter.key(self.name)
-    self.number = field.id
-    self.isStringAsBytes = field.isStringAsBytes
-    self.kind = field.isStringAsBytes ? .string : field.kind
-    self.isOneofMember = field.isOneofMember
-    self.offset = Int(field.offset)
-    self.quantifierOffset = Int(field.quantifier_offset)
-    self.cardinality =
-      switch field.label {
-      case PROTOBUF_C_LABEL_REPEATED: .repeated
-      case PROTOBUF_C_LABEL_REQUIRED: .required
-      case PROTOBUF_C_LABEL_OPTIONAL: .optional
-      default: .implicit
-      }
-    switch self.kind {
-    case .message:
-      self.typeName = field.messageDescriptor?.fullName
-    case .enumeration:
-      let type = field.descriptor?.assumingMemoryBound(to: ProtobufCEnumDescriptor.self)
-      self.typeName = type.map { String(cString: $0.pointee.name) }
-    default:
-      self.typeName = nil
-    }
-    self.slot = FieldSlot(field, self.cardinality)
-    self.links = .allocate(capacity: 1)
-    self.links.initialize(to: Links())
-  }
+  /// The type of a message.
+  @inline(__always) var table: MessageTable? { self.record.pointee.table }
 
-  deinit {
-    self.links.deallocate()
-  }
+  /// The type of a message; nil if the field is part of no graph. Owned by the graph that owns this field.
+  var message: MessageSchema? { self.record.pointee.table?.schema }
 
-  func link(message: MessageSchema?, enumeration: EnumSchema?) {
-    let isMap = self.cardinality == .repeated && message?.isMapEntry == true
-    self.links.pointee = Links(message: message, enumeration: enumeration, isMap: isMap)
-  }
+  /// Owned by the graph that owns this field.
+  var enumeration: EnumSchema? { self.record.pointee.enumeration?.takeUnretainedValue() }
 
-  /// The kind of the value in memory.
-  var storedKind: FieldKind { self.isStringAsBytes ? .bytes : self.kind }
+  // MARK: Place
+
+  @inline(__always) var offset: Int { Int(self.record.pointee.offset) }
+
+  /// Of the flag, the case or the count that ``form`` says.
+  @inline(__always) var quantifierOffset: Int { Int(self.record.pointee.quantifierOffset) }
+
+  @inline(__always) var presence: Presence { self.record.pointee.presence }
 
   /// The bytes of one value in the struct or in an array.
-  var valueSize: Int { self.storedKind.size }
+  @inline(__always) var valueSize: Int { self.storedKind.size }
 
-  /// lowerCamelCase as protoc makes it: a letter after an underscore in upper case, without the underscores.
-  static func defaultJSONName(_ name: String) -> String {
-    var result = ""
-    var isUpper = false
-    for character in name.utf8 {
-      if character == UInt8(ascii: "_") {
-        isUpper = true
-        continue
-      }
-      let isLowerLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(character)
-      result.unicodeScalars.append(Unicode.Scalar(isUpper && isLowerLetter ? character - 32 : character))
-      isUpper = false
+  /// For ``Presence/pointer``: a pointer that, as null does, says that the field is not there.
+  @inline(__always) var impliedValue: UnsafeRawPointer? { self.record.pointee.impliedValue }
+
+  /// What the field holds in an empty message; nil for zero.
+  var defaultValue: UnsafeRawPointer? { self.descriptor.pointee.default_value }
+
+  // MARK: Names
+
+  /// libprotobuf-c's description of the field.
+  var descriptor: UnsafePointer<ProtobufCFieldDescriptor> { self.record.pointee.descriptor }
+
+  /// Of an enum.
+  var enumDescriptor: UnsafePointer<ProtobufCEnumDescriptor>? {
+    self.kind == .enumeration ? self.descriptor.pointee.enumDescriptor : nil
+  }
+
+  var name: String { String(cString: self.descriptor.pointee.name) }
+
+  /// The type's full name, for messages and enums.
+  var typeName: String? {
+    switch self.kind {
+    case .message: self.descriptor.pointee.messageDescriptor?.fullName
+    case .enumeration: self.enumDescriptor.map { String(cString: $0.pointee.name) }
+    default: nil
     }
-    return result
+  }
+
+  // MARK: Links
+
+  /// Completes the field when all types of its graph are there, before others see it.
+  func link(enumeration: EnumSchema?) {
+    self.record.pointee.enumeration = enumeration.map { Unmanaged.passUnretained($0) }
+    self.record.pointee.isMap = self.isRepeated && self.message?.isMapEntry == true
   }
 }
 
-/// The values of an enum.
-final class EnumSchema: Sendable {
-  let name: String
-  /// With aliases.
-  let numbers: [String: Int32]
-  /// The first name of each number.
-  let names: [Int32: String]
-  /// What a field that is not there has.
-  let firstNumber: Int32
-
-  /// `values` in the order of the proto file.
-  init(name: String, values: [(name: String, number: Int32)]) {
-    self.name = name
-    self.firstNumber = values.first?.number ?? 0
-    self.numbers = Dictionary(values.map { ($0.name, $0.number) }) { first, _ in first }
-    self.names = Dictionary(values.map { ($0.number, $0.name) }) { first, _ in first }
+extension FieldSchema.Record {
+  /// - Parameter table: Of the type of a message.
+  init(_ descriptor: UnsafePointer<ProtobufCFieldDescriptor>, table: MessageTable?) {
+    let field = descriptor.pointee
+    let storedKind = field.kind
+    let isRequired = field.label == PROTOBUF_C_LABEL_REQUIRED
+    self.number = field.id
+    self.offset = field.offset
+    self.quantifierOffset = field.quantifier_offset
+    self.kind = field.isStringAsBytes ? .string : storedKind
+    self.storedKind = storedKind
+    self.form =
+      if field.isRepeated {
+        .repeated
+      } else if field.isOneofMember {
+        .oneofMember
+      } else {
+        field.quantifier_offset != 0 ? .flagged : .plain
+      }
+    self.presence = FieldSchema.Presence(field, form: self.form)
+    self.wireType = UInt8(truncatingIfNeeded: storedKind.wireType)
+    self.isRequired = isRequired
+    self.isCounted = isRequired && field.quantifier_offset == 0 && storedKind != .message
+    // Of a field without presence, the default is the empty string, which a null pointer stands for as well. A required
+    // one that is the default is written.
+    self.impliedValue = field.label == PROTOBUF_C_LABEL_OPTIONAL ? field.default_value : nil
+    self.descriptor = descriptor
+    self.table = table
+    self.enumeration = nil
   }
+}
 
-  var isNullValue: Bool { self.name == "google.protobuf.NullValue" }
+extension FieldSchema.Presence {
+  fileprivate init(_ field: ProtobufCFieldDescriptor, form: FieldSchema.Form) {
+    let kind = field.kind
+    self =
+      switch (form, field.label) {
+      case (.repeated, _): .counted
+      case (.oneofMember, _): .selected
+      case (.flagged, PROTOBUF_C_LABEL_REQUIRED), (.flagged, PROTOBUF_C_LABEL_OPTIONAL): .flagged
+      case (.plain, PROTOBUF_C_LABEL_REQUIRED): kind == .message || kind == .string ? .pointer : .always
+      case (.plain, PROTOBUF_C_LABEL_OPTIONAL): .pointer
+      default:
+        switch kind {
+        case .string: .nonEmptyString
+        case .bytes: .nonEmptyBytes
+        case .message: .pointer
+        default: kind.size == 4 ? .nonZero4 : .nonZero8
+        }
+      }
+  }
 }

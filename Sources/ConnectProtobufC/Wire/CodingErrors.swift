@@ -3,7 +3,7 @@ internal import Connect
 extension ConnectError {
   /// Bytes of the peer that are no message.
   @inline(never)
-  static func undecodable(_ message: String, _ code: Code = .internalError) -> ConnectError {
+  static func undecodable(_ message: String, code: Code = .internalError) -> ConnectError {
     ConnectError(code: code, message: "cannot decode: \(message)")
   }
 

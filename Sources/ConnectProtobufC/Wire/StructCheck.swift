@@ -9,106 +9,103 @@ struct StructCheck {
   let maximumDepth: Int
 
   /// Checks `message` unless it is known to be right.
-  static func check(_ message: MessageHandle) throws(ConnectError) {
+  static func check(_ message: MessageHandle, of table: MessageTable) throws(ConnectError) {
     if message.storage.isChecked { return }
-    try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
-      message.pointer,
-      message.descriptor
-    )
+    try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(message.message, of: table)
   }
 
-  func check(_ message: UnsafeRawPointer, _ expected: MessageDescriptorPointer) throws(ConnectError) {
-    try self.checkMessage(message, expected, depth: 0)
+  func check(_ message: MessagePointer, of table: MessageTable) throws(ConnectError) {
+    try self.checkMessage(message, of: table, depth: 0)
   }
 
   private func checkMessage(
-    _ message: UnsafeRawPointer,
-    _ expected: MessageDescriptorPointer,
+    _ message: MessagePointer,
+    of table: MessageTable,
     depth: Int
   ) throws(ConnectError) {
-    guard let descriptor = message.load(as: MessageDescriptorPointer?.self) else {
-      throw .misuse("a struct that is to be a \(expected.fullName) was not initialised")
+    guard let descriptor = message.descriptor else {
+      throw .misuse("a struct that is to be a \(table.name) was not initialised")
     }
-    guard descriptor == expected else {
+    guard descriptor == table.descriptor else {
       guard descriptor.pointee.magic == UInt32(PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC) else {
-        throw .misuse("a struct that is to be a \(expected.fullName) is no message")
+        throw .misuse("a struct that is to be a \(table.name) is no message")
       }
-      throw .misuse("a struct that is to be a \(expected.fullName) is a \(descriptor.fullName)")
+      throw .misuse("a struct that is to be a \(table.name) is a \(descriptor.fullName)")
     }
     guard depth < self.maximumDepth else {
-      throw .unencodable("\(descriptor.fullName): more than \(self.maximumDepth) nested messages")
+      throw .unencodable("\(table.name): more than \(self.maximumDepth) nested messages")
     }
-    try self.checkUnknownFields(message.assumingMemoryBound(to: ProtobufCMessage.self), descriptor)
-    for field in descriptor.fieldPointers {
-      let kind = field.pointee.kind
-      let place = message + Int(field.pointee.offset)
-      if field.pointee.isOneofMember {
-        let setCase = message.load(fromByteOffset: Int(field.pointee.quantifier_offset), as: UInt32.self)
-        if setCase != field.pointee.id { continue }
-      }
-      if kind.isPackable, !field.pointee.isRepeated { continue }
-      guard field.pointee.isRepeated else {
-        try self.checkValue(place, kind, descriptor, field, depth: depth)
+    try self.checkUnknownFields(of: message.base, of: table)
+    for field in table.fields {
+      switch field.form {
+      case .repeated:
+        try self.checkElements(of: field, in: message, of: table, depth: depth)
+      case .oneofMember where !message.isSelected(field):
         continue
+      case .oneofMember, .plain, .flagged:
+        if field.kind.isPackable { continue }
+        try self.checkValue(at: message.place(of: field), of: table, depth: depth)
       }
-      let count = message.load(fromByteOffset: Int(field.pointee.quantifier_offset), as: Int.self)
-      if count == 0 { continue }
-      guard count > 0, let array = place.load(as: UnsafeRawPointer?.self) else {
-        throw .unencodable("\(descriptor.name(of: field)): \(count) values in no array")
+    }
+  }
+
+  private func checkElements(
+    of field: FieldSchema,
+    in message: MessagePointer,
+    of table: MessageTable,
+    depth: Int
+  ) throws(ConnectError) {
+    let count = message.storedCount(of: field)
+    if count == 0 { return }
+    guard count > 0, message.array(of: field) != nil else {
+      throw .unencodable("\(table.name(of: field)): \(count) values in no array")
+    }
+    if field.kind.isPackable { return }
+    for (index, place) in message.elements(of: field).enumerated() {
+      if field.storedKind != .bytes, place.pointer == nil {
+        throw .unencodable("\(table.name(of: field))[\(index)]: a null pointer")
       }
-      if kind.isPackable { continue }
-      for index in 0..<count {
-        let element = array + index * kind.size
-        if kind != .bytes, element.load(as: UnsafeRawPointer?.self) == nil {
-          throw .unencodable("\(descriptor.name(of: field))[\(index)]: a null pointer")
-        }
-        try self.checkValue(element, kind, descriptor, field, depth: depth)
-      }
+      try self.checkValue(at: place, of: table, depth: depth)
     }
   }
 
   private func checkUnknownFields(
-    _ message: UnsafePointer<ProtobufCMessage>,
-    _ descriptor: MessageDescriptorPointer
+    of message: UnsafePointer<ProtobufCMessage>,
+    of table: MessageTable
   ) throws(ConnectError) {
     let count = Int(message.pointee.n_unknown_fields)
     if count == 0 { return }
     guard let fields = message.pointee.unknown_fields else {
-      throw .unencodable("\(descriptor.fullName): \(count) unknown fields in no array")
+      throw .unencodable("\(table.name): \(count) unknown fields in no array")
     }
     for index in 0..<count where fields[index].data == nil && fields[index].len != 0 {
-      throw .unencodable(
-        "\(descriptor.fullName): an unknown field's \(fields[index].len) bytes at a null pointer"
-      )
+      throw .unencodable("\(table.name): an unknown field's \(fields[index].len) bytes at a null pointer")
     }
   }
 
   private func checkValue(
-    _ place: UnsafeRawPointer,
-    _ kind: FieldKind,
-    _ descriptor: MessageDescriptorPointer,
-    _ field: UnsafePointer<ProtobufCFieldDescriptor>,
+    at place: FieldPlace,
+    of table: MessageTable,
     depth: Int
   ) throws(ConnectError) {
-    switch kind {
-    case .string, .message:
-      guard let pointer = place.load(as: UnsafeRawPointer?.self) else { return }
-      if kind == .string {
-        let text = pointer.assumingMemoryBound(to: UInt8.self)
-        guard case .valid = UTF8Check(text, count: CString.length(pointer)) else {
-          throw .unencodable("\(descriptor.name(of: field)): invalid UTF-8")
-        }
-      } else if let inner = field.pointee.messageDescriptor {
-        try self.checkMessage(pointer, inner, depth: depth + 1)
+    let field = place.field
+    switch field.storedKind {
+    case .string:
+      if case .invalid = UTF8Check(place.bytes) {
+        throw .unencodable("\(table.name(of: field)): invalid UTF-8")
+      }
+    case .message:
+      if let message = place.message, let inner = field.table {
+        try self.checkMessage(message, of: inner, depth: depth + 1)
       }
     case .bytes:
       let bytes = place.load(as: ProtobufCBinaryData.self)
-      guard let data = bytes.data, bytes.len >= 0 else {
+      guard bytes.data != nil, bytes.len >= 0 else {
         if bytes.len == 0 { return }
-        throw .unencodable("\(descriptor.name(of: field)): \(bytes.len) bytes at a null pointer")
+        throw .unencodable("\(table.name(of: field)): \(bytes.len) bytes at a null pointer")
       }
-      if field.pointee.isStringAsBytes, case .invalid = UTF8Check(data, count: bytes.len) {
-        throw .unencodable("\(descriptor.name(of: field)): invalid UTF-8")
+      if field.isStringAsBytes, case .invalid = UTF8Check(place.bytes) {
+        throw .unencodable("\(table.name(of: field)): invalid UTF-8")
       }
     default:
       break

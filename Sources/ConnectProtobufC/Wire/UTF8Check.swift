@@ -1,4 +1,7 @@
 /// What a string's bytes are found to be.
+///
+/// Invariant: nothing outside of the bytes that an `init` gets is read, though eight are read at a time; nothing past
+/// their count is written to a target.
 enum UTF8Check {
   case valid
   /// Valid, with a NUL in it, which no C string can hold.
@@ -6,27 +9,35 @@ enum UTF8Check {
   case invalid
 
   @inline(__always)
-  init(_ start: UnsafePointer<UInt8>, count: Int) {
-    let raw = UnsafeRawPointer(start)
+  init(_ bytes: UnsafeRawBufferPointer) {
+    guard let start = bytes.baseAddress else {
+      self = .valid
+      return
+    }
+    let count = bytes.count
     var index = 0
-    while index + 8 <= count, Self.isPlain(raw + index) { index += 8 }
+    while index + 8 <= count, Self.isPlain(start + index) { index += 8 }
     if index + 8 > count {
       // The rest, with some of what was before it.
       if count >= 8 {
-        if index == count || Self.isPlain(raw + count - 8) { index = count }
+        if index == count || Self.isPlain(start + count - 8) { index = count }
       } else {
-        while index < count, start[index] &- 1 < 0x7f { index += 1 }
+        while index < count, bytes[index] &- 1 < 0x7f { index += 1 }
       }
     }
-    self =
-      index == count ? .valid : UTF8Check(UnsafeBufferPointer(start: start + index, count: count - index))
+    self = index == count ? .valid : UTF8Check(slowly: start + index, count: count - index)
   }
 
   /// Checks bytes while it copies them.
   ///
-  /// - Parameter target: Has room for `count` bytes.
+  /// - Parameter target: Has room for as many bytes.
   @inline(__always)
-  init(copying start: UnsafeRawPointer, count: Int, to target: UnsafeMutableRawPointer) {
+  init(copying bytes: UnsafeRawBufferPointer, to target: UnsafeMutableRawPointer) {
+    guard let start = bytes.baseAddress else {
+      self = .valid
+      return
+    }
+    let count = bytes.count
     var index = 0
     if count < 8 {
       while index < count {
@@ -53,11 +64,10 @@ enum UTF8Check {
       return
     }
     (target + index).copyMemory(from: start + index, byteCount: count - index)
-    let rest = UnsafeRawBufferPointer(start: start + index, count: count - index)
-    self = UTF8Check(rest.assumingMemoryBound(to: UInt8.self))
+    self = UTF8Check(slowly: start + index, count: count - index)
   }
 
-  /// Whether all of eight bytes are ASCII and not NUL.
+  /// Whether all of eight bytes, which are there, are ASCII and not NUL.
   @inline(__always)
   private static func isPlain(_ bytes: UnsafeRawPointer) -> Bool {
     let word = bytes.loadUnaligned(as: UInt64.self)
@@ -66,20 +76,19 @@ enum UTF8Check {
   }
 
   /// The slow way, for what is not ASCII.
-  private init(_ bytes: UnsafeBufferPointer<UInt8>) {
+  private init(slowly start: UnsafeRawPointer, count: Int) {
+    let bytes = UnsafeRawBufferPointer(start: start, count: count)
     var index = 0
     var hasNUL = false
-    while index < bytes.count {
+    while index < count {
       let byte = bytes[index]
       if byte < 0x80 {
         if byte == 0 { hasNUL = true }
         index += 1
-        while index + 8 <= bytes.count, let start = bytes.baseAddress,
-          Self.isPlain(UnsafeRawPointer(start + index))
-        { index += 8 }
+        while index + 8 <= count, Self.isPlain(start + index) { index += 8 }
         continue
       }
-      let length = Self.length(bytes, index)
+      let length = Self.length(at: index, in: bytes)
       guard length > 0 else {
         self = .invalid
         return
@@ -90,7 +99,7 @@ enum UTF8Check {
   }
 
   /// The length of the well-formed sequence at `index` (Unicode, table 3-7); 0 if there is none.
-  private static func length(_ bytes: UnsafeBufferPointer<UInt8>, _ index: Int) -> Int {
+  private static func length(at index: Int, in bytes: UnsafeRawBufferPointer) -> Int {
     let first = bytes[index]
     let length: Int
     let second: ClosedRange<UInt8>

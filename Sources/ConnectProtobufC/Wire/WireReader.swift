@@ -1,21 +1,37 @@
-internal import CProtobufC
 internal import Connect
 
-/// Reads protobuf's binary encoding piece by piece. Nothing is read at or past `end`.
+/// Reads protobuf's binary encoding piece by piece.
+///
+/// Invariant: `at` is never past `end`, nothing at or past `end` is read, and the caller keeps the bytes between them as
+/// long as this value and what it returns.
 struct WireReader {
-  typealias Position = UnsafePointer<UInt8>
+  private typealias Position = UnsafePointer<UInt8>
 
-  var at: Position
-  let end: Position
+  private var at: Position
+  private let end: Position
   /// For errors.
-  let descriptor: MessageDescriptorPointer
+  private let table: MessageTable
 
+  /// nil if there are no bytes.
+  @inline(__always)
+  init?(_ bytes: UnsafeRawBufferPointer, of table: MessageTable) {
+    guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return nil }
+    self.at = start
+    self.end = start + bytes.count
+    self.table = table
+  }
+
+  @inline(__always) var isAtEnd: Bool { self.at >= self.end }
+
+  /// The next field's number and wire type; not to be called at the end.
   @inline(__always)
   mutating func tag() throws(ConnectError) -> UInt32 {
-    let first = UInt32(self.at[0])
-    if first < 0x80, first > 7 {
-      self.at += 1
-      return first
+    if self.at < self.end {
+      let first = UInt32(self.at[0])
+      if first < 0x80, first > 7 {
+        self.at += 1
+        return first
+      }
     }
     return try self.longTag()
   }
@@ -38,16 +54,19 @@ struct WireReader {
     return tag
   }
 
+  // MARK: Values
+
+  /// - Parameter number: The field's, here and below, for errors.
   @inline(__always)
-  mutating func varint(_ number: UInt32) throws(ConnectError) -> UInt64 {
+  mutating func varint(of number: UInt32) throws(ConnectError) -> UInt64 {
     if self.at < self.end, self.at[0] < 0x80 {
       defer { self.at += 1 }
       return UInt64(self.at[0])
     }
-    return try self.longVarint(number)
+    return try self.longVarint(of: number)
   }
 
-  private mutating func longVarint(_ number: UInt32) throws(ConnectError) -> UInt64 {
+  private mutating func longVarint(of number: UInt32) throws(ConnectError) -> UInt64 {
     var value: UInt64 = 0
     var shift: UInt64 = 0
     while self.at < self.end, shift < 70 {
@@ -57,43 +76,43 @@ struct WireReader {
       if byte < 0x80 { return value }
       shift += 7
     }
-    throw self.failure(number, "is a cut or too long varint")
+    throw self.failure("is a cut or too long varint", of: number)
   }
 
-  /// So many bytes.
-  mutating func bytes(_ count: Int, _ number: UInt32) throws(ConnectError) -> UnsafeRawPointer {
-    guard self.end - self.at >= count else {
-      throw self.failure(number, "is cut")
+  /// A number of a fixed size, as the bytes have it.
+  @inline(__always)
+  mutating func fixed<Number: FixedWidthInteger & BitwiseCopyable>(
+    _ type: Number.Type,
+    of number: UInt32
+  ) throws(ConnectError) -> Number {
+    let size = MemoryLayout<Number>.size
+    guard self.end - self.at >= size else {
+      throw self.failure("is cut", of: number)
     }
-    defer { self.at += count }
-    return UnsafeRawPointer(self.at)
+    defer { self.at += size }
+    return UnsafeRawPointer(self.at).loadUnaligned(as: type)
   }
 
   /// Bytes with their length in front.
-  mutating func content(_ number: UInt32) throws(ConnectError) -> UnsafeRawBufferPointer {
+  mutating func content(of number: UInt32) throws(ConnectError) -> UnsafeRawBufferPointer {
     var length = 0
     if self.at < self.end, self.at[0] < 0x80 {
       length = Int(self.at[0])
       self.at += 1
     } else {
-      length = try self.longLength(number)
+      length = try self.longLength(of: number)
     }
-    guard length <= self.end - self.at else { throw self.cut(number, length) }
+    guard length <= self.end - self.at else { throw self.cut(length, of: number) }
     defer { self.at += length }
     return UnsafeRawBufferPointer(start: self.at, count: length)
   }
 
-  @inline(never)
-  private func cut(_ number: UInt32, _ length: Int) -> ConnectError {
-    self.failure(number, "is cut: \(self.end - self.at) of \(length) bytes")
-  }
-
-  private mutating func longLength(_ number: UInt32) throws(ConnectError) -> Int {
+  private mutating func longLength(of number: UInt32) throws(ConnectError) -> Int {
     var length = 0
     var shift = 0
     while true {
       guard self.at < self.end, shift <= 28 else {
-        throw self.failure(number, "has a cut or too long length")
+        throw self.failure("has a cut or too long length", of: number)
       }
       let byte = Int(self.at[0])
       self.at += 1
@@ -102,31 +121,81 @@ struct WireReader {
       shift += 7
     }
     // More than a length can be, also for C's.
-    guard length <= Int32.max else { throw self.cut(number, length) }
+    guard length <= Int32.max else { throw self.cut(length, of: number) }
     return length
   }
 
-  /// Passes over a field's value.
-  mutating func skip(_ wireType: UInt32, _ number: UInt32) throws(ConnectError) {
+  /// Passes over a value, and returns its bytes.
+  @discardableResult
+  mutating func skip(wireType: UInt32, of number: UInt32) throws(ConnectError) -> UnsafeRawBufferPointer {
+    let start = self.at
     switch wireType {
-    case 0: _ = try self.varint(number)
-    case 1: _ = try self.bytes(8, number)
-    case 2: _ = try self.content(number)
-    case 5: _ = try self.bytes(4, number)
+    case 0: _ = try self.varint(of: number)
+    case 1: _ = try self.fixed(UInt64.self, of: number)
+    case 2: _ = try self.content(of: number)
+    case 5: _ = try self.fixed(UInt32.self, of: number)
     case 3, 4:
-      throw self.failure(number, "is a group, which libprotobuf-c does not have")
+      throw self.failure("is a group, which libprotobuf-c does not have", of: number)
     default:
-      throw self.failure(number, "has the wire type \(wireType), which does not exist")
+      throw self.failure("has the wire type \(wireType), which does not exist", of: number)
     }
+    return UnsafeRawBufferPointer(start: start, count: self.at - start)
+  }
+
+  // MARK: Errors
+
+  @inline(never)
+  private func cut(_ length: Int, of number: UInt32) -> ConnectError {
+    self.failure("is cut: \(self.end - self.at) of \(length) bytes", of: number)
   }
 
   @inline(never)
-  private func failure(_ number: UInt32, _ problem: String) -> ConnectError {
+  private func failure(_ problem: String, of number: UInt32) -> ConnectError {
     self.failure("field \(number) \(problem)")
   }
 
   @inline(never)
   private func failure(_ problem: String) -> ConnectError {
-    .undecodable("\(self.descriptor.fullName): \(problem)")
+    .undecodable("\(self.table.name): \(problem)")
+  }
+}
+
+/// Varints without anything between them, as a repeated field may have its values.
+///
+/// Invariant: the last byte between `at` and `end` ends a varint, so that a varint that begins between them ends there
+/// too. The caller keeps the bytes.
+struct PackedVarints {
+  private var at: UnsafePointer<UInt8>
+  let count: Int
+
+  /// nil if the last varint is cut.
+  ///
+  /// - Parameter content: At least one byte.
+  @inline(__always)
+  init?(_ content: UnsafeRawBufferPointer) {
+    guard let start = content.baseAddress, content[content.count - 1] < 0x80 else { return nil }
+    // Each varint has one byte whose highest bit is not set.
+    var continuations = 0
+    for byte in content { continuations &+= Int(truncatingIfNeeded: byte >> 7) }
+    self.at = start.assumingMemoryBound(to: UInt8.self)
+    self.count = content.count - continuations
+  }
+
+  /// The next of ``count`` varints; nil if it is too long.
+  @inline(__always)
+  mutating func next() -> UInt64? {
+    var value = UInt64(self.at[0])
+    self.at += 1
+    guard value >= 0x80 else { return value }
+    value &= 0x7f
+    var shift: UInt64 = 7
+    while true {
+      let byte = UInt64(self.at[0])
+      self.at += 1
+      guard shift < 70 else { return nil }
+      value |= (byte & 0x7f) << shift
+      if byte < 0x80 { return value }
+      shift += 7
+    }
   }
 }

@@ -118,8 +118,8 @@ final class LargeSetTests: XCTestCase {
       $0.field[0].label = .required
     }
     let pool = try self.pool(self.chain(first) + [.with { $0.name = "N" }])
-    XCTAssertTrue(try pool.message("a.M\(Self.chainLength - 1)").schema.table.pointee.containsRequired)
-    XCTAssertFalse(try pool.message("a.N").schema.table.pointee.containsRequired)
+    XCTAssertTrue(try pool.message("a.M\(Self.chainLength - 1)").schema.table.containsRequired)
+    XCTAssertFalse(try pool.message("a.N").schema.table.containsRequired)
   }
 
   /// A name that is written once is part of the full names of many.

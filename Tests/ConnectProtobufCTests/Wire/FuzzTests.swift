@@ -48,13 +48,13 @@ final class ProtobufCFuzzTests: XCTestCase {
       }
       for table in tables {
         let decoded = bytes.withUnsafeBytes {
-          try? BinaryCoding.decode($0, table, graph: graph, limits: limits, isolatesPieces: true)
+          try? BinaryCoding.decode($0, of: table, graph: graph, limits: limits, isolatesPieces: true)
         }
         guard let decoded else { continue }
         acceptedCount += 1
-        let encoded = try BinaryCoding.encode(decoded, table)
+        let encoded = try BinaryCoding.encode(decoded, of: table)
         XCTAssertNoThrow(
-          try StructCheck(maximumDepth: 100).check(decoded.pointer, table.pointee.descriptor),
+          try StructCheck(maximumDepth: 100).check(decoded.message, of: table),
           "round \(round): \(bytes)"
         )
         let theirs = try? Kinds(serializedBytes: bytes)
@@ -152,7 +152,7 @@ final class ProtobufCFuzzTests: XCTestCase {
         let message = DynamicMessage(try pool.message(name))
         for field in message.descriptor.fieldNames { _ = try message.value(of: field) }
         let schema = message.descriptor.schema
-        XCTAssertNoThrow(try BinaryCoding.encode(message.handle, schema.table, isPartial: true))
+        XCTAssertNoThrow(try BinaryCoding.encode(message.handle, of: schema.table, isPartial: true))
         _ = try? message.serializedBytes(deterministic: true)
         for _ in 0..<5 {
           let input = (0..<20).map { _ in UInt8.random(in: 0...127, using: &random) }

@@ -241,9 +241,8 @@ final class GuardedDecodingTests: XCTestCase {
       let bytes = (0..<Int.random(in: 0..<8, using: &random)).flatMap { _ in
         pieces.randomElement(using: &random) ?? []
       }
-      let isValid = bytes.withUnsafeBufferPointer { buffer -> Bool in
-        guard let start = buffer.baseAddress else { return true }
-        if case .valid = UTF8Check(start, count: buffer.count) { return true }
+      let isValid = bytes.withUnsafeBytes { buffer -> Bool in
+        if case .valid = UTF8Check(buffer) { return true }
         return false
       }
       XCTAssertEqual(isValid, String(validating: bytes, as: UTF8.self) != nil, "\(bytes)")

@@ -1,0 +1,103 @@
+internal import CProtobufC
+
+/// Where one value of a field is: in a struct, or in the array of a repeated field.
+///
+/// Invariant: at `address` is a value of the field's stored kind, or aligned memory for one, which whoever has this value
+/// keeps. What a value points to is kept with it. Only a place in a message that nobody else can see is written to.
+struct FieldPlace {
+  let field: FieldSchema
+  private let address: UnsafeMutableRawPointer
+
+  @inline(__always)
+  init(_ field: FieldSchema, _ address: UnsafeMutableRawPointer) {
+    self.field = field
+    self.address = address
+  }
+
+  // MARK: Reading
+
+  /// - Parameter type: Swift's type for the field's kind.
+  @inline(__always)
+  func load<Value: BitwiseCopyable>(as type: Value.Type) -> Value {
+    assert(MemoryLayout<Value>.size == self.field.valueSize)
+    return self.address.load(as: type)
+  }
+
+  /// What a string or a message is at.
+  @inline(__always) var pointer: UnsafeMutableRawPointer? { self.load(as: UnsafeMutableRawPointer?.self) }
+
+  @inline(__always) var message: MessagePointer? { self.pointer.map { MessagePointer($0) } }
+
+  /// The message; nil also for what is not one of the field's type.
+  var checkedMessage: MessagePointer? {
+    guard let message = self.message, message.descriptor == self.field.table?.descriptor else { return nil }
+    return message
+  }
+
+  /// The bytes of a string, or bytes.
+  var bytes: UnsafeRawBufferPointer {
+    if self.field.storedKind == .bytes { return self.load(as: ProtobufCBinaryData.self).content }
+    guard let text = self.pointer else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+    return UnsafeRawBufferPointer(start: text, count: CString.length(text))
+  }
+
+  /// The text of a string.
+  var string: String { String(decoding: self.bytes, as: UTF8.self) }
+
+  // MARK: Writing
+
+  /// - Parameter value: Of Swift's type for the field's kind.
+  @inline(__always)
+  func store<Value: BitwiseCopyable>(_ value: Value) {
+    assert(MemoryLayout<Value>.size == self.field.valueSize)
+    self.address.storeBytes(of: value, as: Value.self)
+  }
+
+  @inline(__always)
+  func store(_ message: MessagePointer) {
+    self.store(message.address)
+  }
+
+  /// Stores a copy of `bytes` in the form of the field.
+  ///
+  /// - Parameter bytes: Valid UTF-8 for a string; without NUL if C strings hold the field.
+  func store(_ bytes: UnsafeRawBufferPointer, in arena: Arena) {
+    if self.field.storedKind == .bytes {
+      self.store(arena.newBytes(bytes))
+    } else {
+      self.store(arena.newString(bytes))
+    }
+  }
+
+  /// Copies the memory of `count` numbers, for which there is room.
+  @inline(__always)
+  func copyNumbers(from source: UnsafeRawPointer, count: Int = 1) {
+    self.address.copyMemory(from: source, byteCount: count * self.field.valueSize)
+  }
+
+  /// A later place in an array.
+  ///
+  /// - Parameter size: That of a value, which a caller that goes over many has at hand.
+  @inline(__always)
+  func advanced(byBytes size: Int) -> FieldPlace {
+    FieldPlace(self.field, self.address + size)
+  }
+
+  func zero() {
+    self.address.initializeMemory(as: UInt8.self, repeating: 0, count: self.field.valueSize)
+  }
+
+  /// Stores what an empty message has.
+  func setToDefault() {
+    guard let value = self.field.defaultValue else {
+      self.zero()
+      return
+    }
+    // The default of a C string or of a message is the pointer itself.
+    if self.field.storedKind == .string || self.field.kind == .message {
+      self.store(value)
+    } else {
+      self.address.copyMemory(from: value, byteCount: self.field.valueSize)
+    }
+  }
+}
