@@ -256,4 +256,27 @@ final class DynamicMessageTests: XCTestCase {
     let options = JSONCodingOptions(deterministic: true)
     XCTAssertEqual(try first.jsonBytes(options: options), try second.jsonBytes(options: options))
   }
+
+  /// Finds a field of a type of its own, whatever the message.
+  private struct ForeignKey: FieldKey {
+    let descriptor: MessageDescriptor
+
+    func find(in descriptor: MessageDescriptor) -> FieldReference? {
+      "a_string".find(in: self.descriptor)
+    }
+  }
+
+  /// The field's place is outside of the message's memory, or has something else.
+  func testKeyThatFindsAFieldOfAnotherType() throws {
+    let key = ForeignKey(descriptor: try kindsDescriptor())
+    var message = DynamicMessage(try kindsDescriptor("Maps.StringsEntry"))
+    expectError(.invalidArgument, "Maps.StringsEntry has no field") { try message.value(of: key) }
+    expectError(.invalidArgument, "Maps.StringsEntry has no field") { try message.set(key, to: "text") }
+    expectError(.invalidArgument, "Maps.StringsEntry has no field") { try message.clear(key) }
+    XCTAssertEqual(message, DynamicMessage(message.descriptor))
+    // One of the message's type is found.
+    var kinds = try self.make()
+    try kinds.set(key, to: "text")
+    XCTAssertEqual(try kinds.value(of: key), "text")
+  }
 }
