@@ -2,45 +2,6 @@ internal import CProtobufC
 internal import Connect
 internal import NIOCore
 
-/// The values of a repeated field while they are read.
-///
-/// Invariant: `memory` has room for `capacity` values of the field, of which the first `count` are written. It stays in
-/// the arena that gave it.
-struct GrowingArray {
-  private let field: FieldSchema
-  private var memory: UnsafeMutableRawPointer?
-  private var capacity = 0
-  private var count = 0
-
-  init(_ field: FieldSchema) {
-    self.field = field
-  }
-
-  /// The place after the last value.
-  mutating func next(in memory: DecodingMemory) throws(ConnectError) -> FieldPlace {
-    let size = self.field.valueSize
-    if let memory = self.memory, self.count < self.capacity {
-      return FieldPlace(self.field, memory + self.count * size)
-    }
-    let capacity = max(4, 2 * self.capacity)
-    let new = try memory.allocate(capacity * size)
-    if let old = self.memory { new.copyMemory(from: old, byteCount: self.count * size) }
-    self.memory = new
-    self.capacity = capacity
-    return FieldPlace(self.field, new + self.count * size)
-  }
-
-  /// Counts the value that was written at the place after the last.
-  mutating func keep() {
-    self.count += 1
-  }
-
-  func store(in message: MessagePointer) {
-    guard self.count > 0 else { return }
-    message.setArray(self.memory, count: self.count, of: self.field)
-  }
-}
-
 /// The arena of a message while it is read.
 struct DecodingMemory {
   let arena: Arena

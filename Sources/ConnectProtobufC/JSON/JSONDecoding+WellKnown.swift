@@ -65,7 +65,7 @@ extension JSONDecoding {
   ) throws(ConnectError) {
     let text = try self.reader.string()
     if text.isEmpty { return }
-    var array = GrowingArray(schema.fields[0])
+    var array = GrowingArray(of: schema.fields[0])
     for name in text.split(separator: ",", omittingEmptySubsequences: false) {
       guard let path = FieldMaskPath.snakeCase(String(name)), !path.isEmpty, !path.utf8.contains(0) else {
         throw self.reader.failure("\(schema.name): '\(name)' is no path")

@@ -156,7 +156,7 @@ struct JSONDecoding {
   ) throws(ConnectError) {
     try self.reader.expect("[")
     if self.reader.take("]") { return }
-    var array = GrowingArray(field)
+    var array = GrowingArray(of: field)
     repeat {
       let place = try array.next(in: self.memory)
       if try self.readValue(into: place, of: schema, depth: depth) { array.keep() }
@@ -177,7 +177,7 @@ struct JSONDecoding {
       let value = entry.field(number: 2)
     else { throw self.failure("its entries have no key and value", of: field, in: schema) }
     guard depth + 1 < self.limits.maximumDepth else { throw self.tooDeep(in: schema) }
-    var array = GrowingArray(field)
+    var array = GrowingArray(of: field)
     repeat {
       let place = try array.next(in: self.memory)
       let pair = try self.memory.newMessage(of: entry)

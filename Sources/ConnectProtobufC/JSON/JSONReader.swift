@@ -2,8 +2,9 @@ internal import Connect
 
 /// Reads JSON text (RFC 8259) piece by piece.
 ///
-/// Invariant: `at` is between `start` and `end`, nothing at or past `end` is read, and the caller keeps the text as long as
-/// this value and what it returns. What ``withString(_:)`` hands to its closure is there until the closure returns.
+/// Invariant: `at` is never before `start` or past `end`, and nothing at or past `end` is read. The caller keeps the
+/// text as long as this value and what it returns. The bytes that ``withString(_:)`` gives its closure are valid until
+/// the closure returns.
 struct JSONReader {
   private let start: UnsafePointer<UInt8>
   private let end: UnsafePointer<UInt8>

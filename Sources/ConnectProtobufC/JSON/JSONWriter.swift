@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// JSON text as it grows.
 ///
-/// Invariant: `start` is that of `capacity` bytes, of which the first `count` are written; it has no other owner. Before
-/// bytes are written, ``reserve(_:)`` makes room for them.
+/// Invariant: `start` points to `capacity` bytes, which only this value owns, and the first `count` of them are
+/// written. ``reserve(_:)`` makes room before bytes are written.
 struct JSONWriter: ~Copyable {
   private var start: UnsafeMutablePointer<UInt8>
   private var capacity: Int

@@ -2,9 +2,9 @@
 ///
 /// It counts what it gives out. Past its limit, ``allocate(_:)`` gives nothing more, which ends a decode.
 ///
-/// Invariant: `head` stands at the start of the arena's first chunk, and both it and every piece are valid until
-/// ``destroy()``. Only the owner of the arena calls that, in its `deinit`; whoever uses a piece keeps the owner. Pieces are
-/// taken by one thread at a time.
+/// Invariant: `head` points to the start of the arena's first chunk. It and every piece are valid until ``destroy()``,
+/// which only the owner of the arena calls, in its `deinit`. Whoever uses a piece keeps the owner. Only one thread at a
+/// time takes pieces.
 struct Arena {
   private struct Head {
     var cursor: UnsafeMutableRawPointer

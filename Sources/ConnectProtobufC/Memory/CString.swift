@@ -7,6 +7,9 @@ internal import Darwin
 #endif
 
 /// Reading C strings.
+///
+/// Invariant: what is read ends with a NUL and stays as long as what is returned. Strings of messages are such:
+/// decoding and copying write the NUL, and C code has to.
 @usableFromInline
 enum CString {
   /// The bytes before the NUL.

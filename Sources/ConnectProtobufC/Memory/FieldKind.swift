@@ -65,7 +65,7 @@ extension ProtobufCFieldDescriptor {
 }
 
 extension ProtobufCBinaryData {
-  /// Empty also if C code left a length without bytes.
+  /// The bytes, which are there as long as the message. Empty also if C code left a length without bytes.
   @usableFromInline
   var content: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: self.data, count: self.data == nil ? 0 : max(0, self.len))

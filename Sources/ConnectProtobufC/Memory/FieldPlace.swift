@@ -2,14 +2,15 @@ internal import CProtobufC
 
 /// Where one value of a field is: in a struct, or in the array of a repeated field.
 ///
-/// Invariant: at `address` is a value of the field's stored kind, or aligned memory for one, which whoever has this value
-/// keeps. What a value points to is kept with it. Only a place in a message that nobody else can see is written to.
+/// Invariant: `address` points to a value of the field's stored kind, or to aligned memory for one. Whoever has this
+/// place keeps that memory and what the value points to. A place is written to only while nobody else can see its
+/// message.
 struct FieldPlace {
   let field: FieldSchema
   private let address: UnsafeMutableRawPointer
 
   @inline(__always)
-  init(_ field: FieldSchema, _ address: UnsafeMutableRawPointer) {
+  init(of field: FieldSchema, at address: UnsafeMutableRawPointer) {
     self.field = field
     self.address = address
   }
@@ -23,7 +24,7 @@ struct FieldPlace {
     return self.address.load(as: type)
   }
 
-  /// What a string or a message is at.
+  /// The pointer that a string or a message has as its value.
   @inline(__always) var pointer: UnsafeMutableRawPointer? { self.load(as: UnsafeMutableRawPointer?.self) }
 
   @inline(__always) var message: MessagePointer? { self.pointer.map { MessagePointer($0) } }
@@ -80,7 +81,7 @@ struct FieldPlace {
   /// - Parameter size: That of a value, which a caller that goes over many has at hand.
   @inline(__always)
   func advanced(byBytes size: Int) -> FieldPlace {
-    FieldPlace(self.field, self.address + size)
+    FieldPlace(of: self.field, at: self.address + size)
   }
 
   func zero() {

@@ -2,9 +2,9 @@ internal import CProtobufC
 
 /// The struct of one message.
 ///
-/// Invariant: `address` is that of an initialised struct, which whoever has this value keeps, mostly by the message's
-/// ``MessageStorage``. The fields it is asked for are those of the struct's type. A message that others can see, or that
-/// was borrowed, is only read.
+/// Invariant: `address` points to an initialised struct. Whoever has this value keeps the struct's memory, mostly with
+/// its ``MessageStorage``. All fields given to this value are fields of the struct's type. A message that others can
+/// see, or that was borrowed, is only read.
 struct MessagePointer: Equatable {
   let address: UnsafeMutableRawPointer
 
@@ -19,7 +19,7 @@ struct MessagePointer: Equatable {
     self.address = UnsafeMutableRawPointer(mutating: address)
   }
 
-  /// With what every message begins; nil if C code has not initialised it.
+  /// Every message begins with its descriptor; nil if C code has not initialised it.
   @inline(__always) var descriptor: MessageDescriptorPointer? {
     self.address.load(as: MessageDescriptorPointer?.self)
   }
@@ -70,7 +70,7 @@ struct MessagePointer: Equatable {
     (self.address + field.quantifierOffset).load(as: Int32.self) != 0
   }
 
-  /// Says that the field, whose value is written, is there; of a repeated one, that one value more is.
+  /// Marks a field as there after its value was written; counts one more value of a repeated field.
   @inline(__always)
   func countValue(of field: FieldSchema) {
     let quantifier = self.address + field.quantifierOffset
@@ -82,7 +82,8 @@ struct MessagePointer: Equatable {
     }
   }
 
-  /// Marks the field, which is not repeated, as there, which has then to be written. Unselects other members of its oneof.
+  /// Marks a field that is not repeated as there; the caller then writes its value. Unselects other members of its
+  /// oneof.
   func select(_ field: FieldSchema) {
     let quantifier = self.address + field.quantifierOffset
     switch field.form {
@@ -117,7 +118,7 @@ struct MessagePointer: Equatable {
   /// Where the value of a field is, or the array of a repeated one.
   @inline(__always)
   func place(of field: FieldSchema) -> FieldPlace {
-    FieldPlace(field, self.address + field.offset)
+    FieldPlace(of: field, at: self.address + field.offset)
   }
 
   /// The count of a repeated field, whatever it is.
@@ -154,33 +155,8 @@ struct MessagePointer: Equatable {
   @inline(__always)
   func elements(of field: FieldSchema) -> FieldElements {
     guard let array = self.array(of: field) else {
-      return FieldElements(field, array: self.address, count: 0)
+      return FieldElements(of: field, array: self.address, count: 0)
     }
-    return FieldElements(field, array: array, count: max(0, self.storedCount(of: field)))
-  }
-}
-
-/// The values of a repeated field.
-///
-/// Invariant: `array` is that of `count` values of the field; as for ``FieldPlace``.
-struct FieldElements: RandomAccessCollection {
-  private let field: FieldSchema
-  private let array: UnsafeMutableRawPointer
-  let count: Int
-
-  @inline(__always)
-  init(_ field: FieldSchema, array: UnsafeMutableRawPointer, count: Int) {
-    self.field = field
-    self.array = array
-    self.count = count
-  }
-
-  @inline(__always) var startIndex: Int { 0 }
-  @inline(__always) var endIndex: Int { self.count }
-
-  @inline(__always)
-  subscript(index: Int) -> FieldPlace {
-    assert(index >= 0 && index < self.count)
-    return FieldPlace(self.field, self.array + index * self.field.valueSize)
+    return FieldElements(of: field, array: array, count: max(0, self.storedCount(of: field)))
   }
 }

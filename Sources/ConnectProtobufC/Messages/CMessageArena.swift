@@ -3,7 +3,7 @@ internal import Connect
 public import NIOCore
 
 /// Memory for what the fields of a ``CMessage`` point to; lives as long as the message. To be used in
-/// ``CMessage/update(_:)`` only.
+/// ``CMessage/update(_:)`` only, as only then nobody else can see the message.
 public struct CMessageArena {
   private let storage: MessageStorage
 

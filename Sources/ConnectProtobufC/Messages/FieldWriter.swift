@@ -133,7 +133,7 @@ enum FieldWriter {
   ) -> FieldElements {
     let array = arena.take(count * field.valueSize)
     message.setArray(array, count: count, of: field)
-    return FieldElements(field, array: array, count: count)
+    return FieldElements(of: field, array: array, count: count)
   }
 
   private static func store(_ value: FieldValue, at place: FieldPlace, in storage: MessageStorage) {

@@ -3,6 +3,8 @@ internal import Connect
 internal import SwiftProtobuf
 
 /// Makes libprotobuf-c's descriptors of a descriptor set, without protoc-c.
+///
+/// Invariant: all that a descriptor points to is in `memory`, which has to be kept with the descriptors.
 struct DescriptorBuilder {
   private typealias Field = Google_Protobuf_FieldDescriptorProto
 
@@ -37,12 +39,12 @@ struct DescriptorBuilder {
       }
       for proto in file.enumType { try self.add(proto, in: file.package) }
       for proto in file.messageType {
-        try self.add(proto, in: file.package, features)
+        try self.add(proto, in: file.package, inheriting: features)
       }
       // The paths of the methods.
       for proto in file.service {
         let length = file.package.utf8.count + proto.name.utf8.count
-        for method in proto.method { try self.count(length + method.name.utf8.count) }
+        for method in proto.method { try self.countName(bytes: length + method.name.utf8.count) }
       }
     }
     for message in self.messages.values { try self.fill(message) }
@@ -60,30 +62,30 @@ struct DescriptorBuilder {
     var owners = Owners<String>()
     for (name, message) in self.messages {
       // Once for a message: its name may be long, and its fields many.
-      if let group = message.proto.field.first(where: { self.isGroup($0, message) }) {
+      if let group = message.proto.field.first(where: { self.isGroup($0, in: message) }) {
         unusable[name] = "\(name).\(group.name): libprotobuf-c has no groups"
         continue
       }
       for field in message.proto.field where field.type == .message {
-        owners.add(name, of: self.key(field.typeName))
+        owners.add(name, of: self.key(of: field.typeName))
       }
     }
     _ = owners.reached(from: unusable.keys) { owner, inner in unusable[owner] = unusable[inner] }
     self.unusable = unusable
   }
 
-  private func isGroup(_ field: Field, _ message: Message) -> Bool {
-    field.type == .group || field.type == .message && self.features(of: field, message).isDelimited
+  private func isGroup(_ field: Field, in message: Message) -> Bool {
+    field.type == .group || field.type == .message && self.features(of: field, in: message).isDelimited
   }
 
-  private func features(of field: Field, _ message: Message) -> Features {
+  private func features(of field: Field, in message: Message) -> Features {
     message.features.overridden(by: field.options.hasFeatures ? field.options.features : nil)
   }
 
   // MARK: Names
 
   private mutating func fullName(_ name: String, in scope: String) throws(ConnectError) -> String {
-    try self.count(scope.utf8.count + name.utf8.count)
+    try self.countName(bytes: scope.utf8.count + name.utf8.count)
     let fullName = scope.isEmpty ? name : "\(scope).\(name)"
     guard !name.isEmpty, !fullName.utf8.contains(0) else {
       throw .misuse("'\(fullName)' is no name of a type")
@@ -94,7 +96,7 @@ struct DescriptorBuilder {
     return fullName
   }
 
-  private mutating func count(_ bytes: Int) throws(ConnectError) {
+  private mutating func countName(bytes: Int) throws(ConnectError) {
     guard bytes <= Self.longestName else {
       throw .misuse("a full name in the descriptor set takes more than \(Self.longestName) bytes")
     }
@@ -118,7 +120,7 @@ struct DescriptorBuilder {
   private mutating func add(
     _ proto: Google_Protobuf_DescriptorProto,
     in scope: String,
-    _ outerFeatures: Features
+    inheriting outerFeatures: Features
   ) throws(ConnectError) {
     let name = try self.fullName(proto.name, in: scope)
     let features = outerFeatures.overridden(by: proto.options.hasFeatures ? proto.options.features : nil)
@@ -137,7 +139,7 @@ struct DescriptorBuilder {
       }
     )
     for inner in proto.enumType { try self.add(inner, in: name) }
-    for inner in proto.nestedType { try self.add(inner, in: name, features) }
+    for inner in proto.nestedType { try self.add(inner, in: name, inheriting: features) }
   }
 
   /// The members of each oneof, by their numbers; those that stand for `optional` are not seen.
@@ -153,7 +155,7 @@ struct DescriptorBuilder {
   }
 
   /// protoc writes the names of types in full, with a dot in front.
-  private func key(_ typeName: String) -> String {
+  private func key(of typeName: String) -> String {
     typeName.hasPrefix(".") ? String(typeName.dropFirst()) : typeName
   }
 
@@ -174,7 +176,7 @@ struct DescriptorBuilder {
       guard !proto.name.utf8.contains(0), names.insert(proto.name).inserted else {
         throw .misuse("\(name).\(proto.name): a name that cannot be used")
       }
-      var field = try self.field(proto, of: message, name: name)
+      var field = try self.field(proto, of: message, named: name)
       let kind = field.kind
       if proto.hasOneofIndex, !proto.proto3Optional {
         // protoc makes no such; as a field, its count would be where the oneof has its case.
@@ -230,23 +232,23 @@ struct DescriptorBuilder {
   private func field(
     _ proto: Field,
     of message: Message,
-    name: String
+    named name: String
   ) throws(ConnectError) -> ProtobufCFieldDescriptor {
     var field = ProtobufCFieldDescriptor()
     field.name = self.memory.string(proto.name)
     field.id = UInt32(bitPattern: proto.number)
-    field.type = try Self.type(proto, name: name)
+    field.type = try Self.type(of: proto, in: name)
     // C strings could not hold a NUL.
     if proto.type == .string { field.reserved_flags = ProtobufCFieldDescriptor.stringAsBytes }
-    let type = self.key(proto.typeName)
+    let type = self.key(of: proto.typeName)
     if proto.type == .message {
-      guard let inner = self.messages[type]?.descriptor else { throw Self.unknownType(proto, name) }
+      guard let inner = self.messages[type]?.descriptor else { throw Self.unknownType(of: proto, in: name) }
       field.descriptor = UnsafeRawPointer(inner)
     } else if proto.type == .enum {
-      guard let inner = self.enumDescriptors[type] else { throw Self.unknownType(proto, name) }
+      guard let inner = self.enumDescriptors[type] else { throw Self.unknownType(of: proto, in: name) }
       field.descriptor = UnsafeRawPointer(inner)
     }
-    let features = self.features(of: proto, message)
+    let features = self.features(of: proto, in: message)
     switch proto.label {
     case .repeated: field.label = PROTOBUF_C_LABEL_REPEATED
     case .required: field.label = PROTOBUF_C_LABEL_REQUIRED
@@ -261,7 +263,7 @@ struct DescriptorBuilder {
       field.flags |= PROTOBUF_C_FIELD_FLAG_PACKED.rawValue
     }
     if proto.hasDefaultValue, proto.label != .repeated {
-      field.default_value = try self.defaultValue(proto, type: type, name: name)
+      field.default_value = try self.defaultValue(of: proto, type: type, in: name)
     } else if proto.type == .enum, proto.label != .repeated,
       let first = self.metadata.enums[type]?.firstNumber,
       first != 0
@@ -272,11 +274,11 @@ struct DescriptorBuilder {
     return field
   }
 
-  private static func unknownType(_ proto: Field, _ message: String) -> ConnectError {
+  private static func unknownType(of proto: Field, in message: String) -> ConnectError {
     .misuse("\(message).\(proto.name): the descriptor set lacks the type \(proto.typeName)")
   }
 
-  private static func type(_ proto: Field, name: String) throws(ConnectError) -> ProtobufCType {
+  private static func type(of proto: Field, in message: String) throws(ConnectError) -> ProtobufCType {
     switch proto.type {
     case .double: PROTOBUF_C_TYPE_DOUBLE
     case .float: PROTOBUF_C_TYPE_FLOAT
@@ -301,13 +303,13 @@ struct DescriptorBuilder {
 
   // MARK: Default values of proto2
 
-  private func defaultValue(_ proto: Field, type: String, name: String) throws(ConnectError)
+  private func defaultValue(of proto: Field, type: String, in message: String) throws(ConnectError)
     -> UnsafeRawPointer
   {
     let text = proto.defaultValue
     func number<T>(_ value: T?) throws(ConnectError) -> UnsafeRawPointer {
       guard let value else {
-        throw .misuse("\(name).\(proto.name): the default value '\(text)' cannot be used")
+        throw .misuse("\(message).\(proto.name): the default value '\(text)' cannot be used")
       }
       return UnsafeRawPointer(self.memory.one(value))
     }

@@ -1,10 +1,13 @@
 internal import CProtobufC
 internal import SwiftProtobuf
 
-/// Where descriptors live that are made at run time.
+/// Where descriptors, tables and default values live that are made at run time.
+///
+/// Invariant: what it gives out is valid as long as this object, which a ``SchemaGraph`` or a ``MessageTables`` keeps.
+/// All types in it are trivial, as nothing is deinitialised. One thread at a time writes to it.
 final class DescriptorMemory: @unchecked Sendable {
-  // Safe to share: it is only written to while the pool is built.
-  let arena = Arena(capacity: 16 * 1024)
+  // Safe to share: a pool writes to it before others see it, tables under their lock.
+  let arena = Arena(capacity: 4 * 1024)
 
   deinit {
     self.arena.destroy()

@@ -5,9 +5,9 @@ internal import CProtobufC
 /// The one description for decoding, for JSON and for access by name. It is a reference of one word: reading takes no
 /// reference counting.
 ///
-/// Invariant: `record` stands in the memory of a ``MessageTables`` and is initialised. It does not change once the graph
-/// of its type is linked. Whoever has a field keeps those tables: the ones of protoc-c's structs stay for good, others
-/// belong to a ``SchemaGraph``.
+/// Invariant: `record` points to an initialised record in the memory of a ``MessageTables``. The record changes only
+/// while its graph is built, before others see it, so fields are safe to share. Whoever has a field keeps the tables:
+/// those of protoc-c's structs stay for good, others belong to a ``SchemaGraph``.
 struct FieldSchema: @unchecked Sendable, Equatable {
   enum Form: UInt8 {
     /// Not set is the same as zero, or a null pointer.
@@ -84,7 +84,7 @@ struct FieldSchema: @unchecked Sendable, Equatable {
   /// The type of a message.
   @inline(__always) var table: MessageTable? { self.record.pointee.table }
 
-  /// The type of a message; nil if the field is part of no graph. Owned by the graph that owns this field.
+  /// The type of a message, owned by the graph that owns this field; nil if no graph does.
   var message: MessageSchema? { self.record.pointee.table?.schema }
 
   /// Owned by the graph that owns this field.
@@ -94,7 +94,7 @@ struct FieldSchema: @unchecked Sendable, Equatable {
 
   @inline(__always) var offset: Int { Int(self.record.pointee.offset) }
 
-  /// Of the flag, the case or the count that ``form`` says.
+  /// Where the flag, the case or the count is that ``form`` says.
   @inline(__always) var quantifierOffset: Int { Int(self.record.pointee.quantifierOffset) }
 
   @inline(__always) var presence: Presence { self.record.pointee.presence }

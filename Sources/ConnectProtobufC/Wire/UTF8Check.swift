@@ -1,7 +1,6 @@
 /// What a string's bytes are found to be.
 ///
-/// Invariant: nothing outside of the bytes that an `init` gets is read, though eight are read at a time; nothing past
-/// their count is written to a target.
+/// Invariant: only the given bytes are read, though eight at a time, and a target gets no more bytes than those.
 enum UTF8Check {
   case valid
   /// Valid, with a NUL in it, which no C string can hold.

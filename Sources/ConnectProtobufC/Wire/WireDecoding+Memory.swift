@@ -26,7 +26,7 @@ extension WireDecoding {
       for: table
     )
     message.setArray(array, of: field)
-    return FieldPlace(field, array + count * size)
+    return FieldPlace(of: field, at: array + count * size)
   }
 
   /// The same array, or a copy of it with more room.
@@ -80,8 +80,8 @@ extension WireDecoding {
 
 /// An array that may grow, as C has it, with how many values it has room for in front.
 ///
-/// Invariant: `values` stands behind an `Int`, its capacity. In a message that is being decoded, all arrays are such, as
-/// only a decode has made them.
+/// Invariant: the `Int` in front of `values` is its capacity. All arrays of a message that is being decoded are of this
+/// form, as only the decode has made them.
 private struct SizedArray {
   private static let head = MemoryLayout<Int>.size
 

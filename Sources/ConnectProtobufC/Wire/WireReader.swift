@@ -2,8 +2,8 @@ internal import Connect
 
 /// Reads protobuf's binary encoding piece by piece.
 ///
-/// Invariant: `at` is never past `end`, nothing at or past `end` is read, and the caller keeps the bytes between them as
-/// long as this value and what it returns.
+/// Invariant: `at` is never past `end`, and nothing at or past `end` is read. The caller keeps the bytes as long as
+/// this value and what it returns.
 struct WireReader {
   private typealias Position = UnsafePointer<UInt8>
 
@@ -157,45 +157,5 @@ struct WireReader {
   @inline(never)
   private func failure(_ problem: String) -> ConnectError {
     .undecodable("\(self.table.name): \(problem)")
-  }
-}
-
-/// Varints without anything between them, as a repeated field may have its values.
-///
-/// Invariant: the last byte between `at` and `end` ends a varint, so that a varint that begins between them ends there
-/// too. The caller keeps the bytes.
-struct PackedVarints {
-  private var at: UnsafePointer<UInt8>
-  let count: Int
-
-  /// nil if the last varint is cut.
-  ///
-  /// - Parameter content: At least one byte.
-  @inline(__always)
-  init?(_ content: UnsafeRawBufferPointer) {
-    guard let start = content.baseAddress, content[content.count - 1] < 0x80 else { return nil }
-    // Each varint has one byte whose highest bit is not set.
-    var continuations = 0
-    for byte in content { continuations &+= Int(truncatingIfNeeded: byte >> 7) }
-    self.at = start.assumingMemoryBound(to: UInt8.self)
-    self.count = content.count - continuations
-  }
-
-  /// The next of ``count`` varints; nil if it is too long.
-  @inline(__always)
-  mutating func next() -> UInt64? {
-    var value = UInt64(self.at[0])
-    self.at += 1
-    guard value >= 0x80 else { return value }
-    value &= 0x7f
-    var shift: UInt64 = 7
-    while true {
-      let byte = UInt64(self.at[0])
-      self.at += 1
-      guard shift < 70 else { return nil }
-      value |= (byte & 0x7f) << shift
-      if byte < 0x80 { return value }
-      shift += 7
-    }
   }
 }

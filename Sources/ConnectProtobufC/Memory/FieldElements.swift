@@ -1,0 +1,24 @@
+/// The values of a repeated field.
+///
+/// Invariant: `array` points to `count` values of the field, for which what ``FieldPlace`` says holds.
+struct FieldElements: RandomAccessCollection {
+  private let field: FieldSchema
+  private let array: UnsafeMutableRawPointer
+  let count: Int
+
+  @inline(__always)
+  init(of field: FieldSchema, array: UnsafeMutableRawPointer, count: Int) {
+    self.field = field
+    self.array = array
+    self.count = count
+  }
+
+  @inline(__always) var startIndex: Int { 0 }
+  @inline(__always) var endIndex: Int { self.count }
+
+  @inline(__always)
+  subscript(index: Int) -> FieldPlace {
+    assert(index >= 0 && index < self.count)
+    return FieldPlace(of: self.field, at: self.array + index * self.field.valueSize)
+  }
+}
