@@ -101,8 +101,11 @@ struct JSONEncoding: ~Copyable {
     key: FieldSchema,
     in message: MessagePointer
   ) -> [MessagePointer] {
-    let pairs = message.elements(of: field).compactMap(\.message)
-    return MapOrder.lastOfEachKey(pairs, key: key, sorted: self.options.deterministic)
+    MapOrder.lastOfEachKey(
+      message.elements(of: field).messages,
+      key: key,
+      sorted: self.options.deterministic
+    )
   }
 
   private mutating func writeMapKey(at place: FieldPlace) {

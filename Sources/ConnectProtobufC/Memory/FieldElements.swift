@@ -21,4 +21,14 @@ struct FieldElements: RandomAccessCollection {
     assert(index >= 0 && index < self.count)
     return FieldPlace(of: self.field, at: self.array + index * self.field.valueSize)
   }
+
+  /// The messages, without null pointers that C code may have left.
+  var messages: [MessagePointer] {
+    var messages: [MessagePointer] = []
+    messages.reserveCapacity(self.count)
+    for place in self {
+      if let message = place.message { messages.append(message) }
+    }
+    return messages
+  }
 }

@@ -25,7 +25,7 @@ enum MapOrder {
     in message: MessagePointer
   ) {
     guard entries.count > 1 else { return }
-    let kept = self.lastOfEachKey(entries.compactMap(\.message), key: key, sorted: true)
+    let kept = self.lastOfEachKey(entries.messages, key: key, sorted: true)
     for (place, entry) in zip(entries, kept) { place.store(entry) }
     message.setCount(kept.count, of: field)
   }
