@@ -51,8 +51,11 @@ final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
 final class ScriptedStream: HTTPStream, @unchecked Sendable {
   let request: HTTPStreamRequest
   private let executor: VirtualExecutor
-  private var handler: (any HTTPStreamHandler)?
+  /// Nil once the call hears no more of the stream. A test that kept it can break the rules of a transport.
+  private(set) var handler: (any HTTPStreamHandler)?
 
+  /// What the call has asked for, in order: `write 8`, `finish`, `cancel`.
+  private(set) var calls: [String] = []
   /// The body so far.
   private(set) var body = ByteBuffer()
   private(set) var isFinished = false
@@ -87,6 +90,7 @@ final class ScriptedStream: HTTPStream, @unchecked Sendable {
   func write(_ bytes: ByteBuffer) {
     var bytes = bytes
     let copy = bytes
+    self.calls.append("write \(bytes.readableBytes)")
     self.body.writeBuffer(&bytes)
     self.executor.execute {
       if self.isWritable { self.handler?.streamDidBecomeWritable() }
@@ -96,6 +100,7 @@ final class ScriptedStream: HTTPStream, @unchecked Sendable {
 
   func finish(trailers: Headers) {
     self.isFinished = true
+    self.calls.append("finish")
     self.executor.execute { self.onFinish?(self) }
   }
 
@@ -105,6 +110,7 @@ final class ScriptedStream: HTTPStream, @unchecked Sendable {
 
   func cancel() {
     self.isCancelled = true
+    self.calls.append("cancel")
     self.handler = nil
   }
 
