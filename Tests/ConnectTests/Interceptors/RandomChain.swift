@@ -2,7 +2,7 @@ import Connect
 import Foundation
 import NIOCore
 
-/// A random chain of interceptors of unary calls: what each does at each of its visits.
+/// A random chain of interceptors of unary calls, what each does at each of its visits, and what it is called with.
 struct RandomChain {
   enum RequestAction: CaseIterable, Sendable {
     case pass, fail, answer
@@ -10,6 +10,8 @@ struct RandomChain {
 
   enum ResponseAction: CaseIterable, Sendable {
     case pass, error, response, retry
+    /// A second later.
+    case retryLater
   }
 
   /// When a hook proceeds.
@@ -39,47 +41,65 @@ struct RandomChain {
     var kind: Kind
   }
 
-  /// In the order of the interceptors; an interceptor may have any of the three.
+  /// In the order of the interceptors; an interceptor may have any of the four.
   struct Interceptor: Sendable {
+    var call: RandomCallHook?
     var async: Stage?
     var messages: Stage?
     var bytes: Stage?
   }
 
-  enum Server: CaseIterable, Sendable {
-    case fine, error, failure
-  }
-
   var interceptors: [Interceptor]
-  var server: [Server]
+  var server: RandomServer
+  var hedging: HedgingPolicy?
+  var end: RandomEnd?
   var maximumRetries: Int
 
-  init(using generator: inout SeededGenerator) {
+  /// - Parameter isTimed: Whether anything takes time, in which the call may hedge, and may be ended. Then all hooks proceed
+  ///   on the executor, so that time does not pass while they work.
+  init(using generator: inout SeededGenerator, isTimed: Bool = false) {
     self.interceptors = (0..<Int.random(in: 1...6, using: &generator)).map { index in
       var interceptor = Interceptor()
-      let forms = Int.random(in: 1...7, using: &generator)
+      let forms = Int.random(in: 1...15, using: &generator)
       if forms & 1 != 0 {
-        interceptor.messages = Stage(name: "m\(index)", kind: .hooks(Self.hooks(&generator)))
+        interceptor.messages = Stage(
+          name: "m\(index)",
+          kind: .hooks(Self.hooks(&generator, isTimed: isTimed))
+        )
       }
-      if forms & 2 != 0 { interceptor.bytes = Stage(name: "b\(index)", kind: .hooks(Self.hooks(&generator))) }
+      if forms & 2 != 0 {
+        interceptor.bytes = Stage(name: "b\(index)", kind: .hooks(Self.hooks(&generator, isTimed: isTimed)))
+      }
       if forms & 4 != 0 { interceptor.async = Stage(name: "a\(index)", kind: .async(Self.async(&generator))) }
+      if forms & 8 != 0 { interceptor.call = RandomCallHook(name: "c\(index)", using: &generator) }
       return interceptor
     }
-    self.server = (0..<4).map { _ in Server.allCases.randomElement(using: &generator) ?? .fine }
+    self.server = RandomServer(using: &generator, isTimed: isTimed)
     self.maximumRetries = Int.random(in: 0...5, using: &generator)
+    guard isTimed else { return }
+    self.end = RandomEnd(using: &generator)
+    if Bool.random(using: &generator) {
+      self.hedging = HedgingPolicy(
+        maximumAttempts: Int.random(in: 2...6, using: &generator),
+        delay: .milliseconds(100 * Int.random(in: 0...4, using: &generator)),
+        codes: Bool.random(using: &generator) ? [.unavailable] : [.unavailable, .aborted],
+        allowsSideEffects: true
+      )
+    }
   }
 
-  private static func hooks(_ generator: inout SeededGenerator) -> Hooks {
-    Hooks(
+  private static func hooks(_ generator: inout SeededGenerator, isTimed: Bool) -> Hooks {
+    let responses = ResponseAction.allCases.filter { isTimed || $0 != .retryLater }
+    let timings = Timing.allCases.filter { !isTimed || $0 != .elsewhere }
+    return Hooks(
       requests: (0..<3).map { _ in
         Int.random(in: 0..<4, using: &generator) > 0
           ? .pass : RequestAction.allCases.randomElement(using: &generator) ?? .pass
       },
       responses: (0..<3).map { _ in
-        Bool.random(using: &generator)
-          ? .pass : ResponseAction.allCases.randomElement(using: &generator) ?? .pass
+        Bool.random(using: &generator) ? .pass : responses.randomElement(using: &generator) ?? .pass
       },
-      timing: Timing.allCases.randomElement(using: &generator) ?? .atOnce
+      timing: timings.randomElement(using: &generator) ?? .atOnce
     )
   }
 
@@ -93,6 +113,8 @@ struct RandomChain {
     }
   }
 
+  var callHooks: [RandomCallHook] { self.interceptors.compactMap(\.call) }
+
   var messageStages: [Stage] {
     self.interceptors.flatMap { [$0.async, $0.messages].compactMap { $0 } }
   }
@@ -100,107 +122,83 @@ struct RandomChain {
   var byteStages: [Stage] { self.interceptors.compactMap(\.bytes) }
 }
 
+/// The call hooks of one interceptor in a random chain, of unary calls and of streams.
+struct RandomCallHook: Sendable {
+  enum OutcomeAction: CaseIterable, Sendable {
+    case pass, error
+    /// Tries to make the call succeed, which is in vain if it has failed.
+    case success
+  }
+
+  var name: String
+  var throwsError: Bool
+  var outcome: OutcomeAction
+
+  init(name: String, using generator: inout SeededGenerator) {
+    self.name = name
+    self.throwsError = Int.random(in: 0..<10, using: &generator) == 0
+    self.outcome =
+      Int.random(in: 0..<3, using: &generator) > 0
+      ? .pass : OutcomeAction.allCases.randomElement(using: &generator) ?? .pass
+  }
+
+  /// The hooks, which say what they see.
+  func function(_ add: @escaping @Sendable (String) -> Void) -> CallFunction {
+    CallFunction(
+      requestFunction: { _ in
+        add("\(self.name) request")
+        if self.throwsError { throw ConnectError(code: .internalError, message: self.name) }
+      },
+      outcomeFunction: { outcome in
+        add("\(self.name) outcome \(outcome.code) of \(outcome.attempts)")
+        switch self.outcome {
+        case .pass: break
+        case .error: outcome.error = ConnectError(code: .dataLoss, message: self.name)
+        case .success:
+          outcome.code = .ok
+          outcome.error = nil
+        }
+      }
+    )
+  }
+}
+
 /// What a call comes to: `ok` and the message, or the code and the error's message.
 typealias RandomOutcome = String
 
-/// What a random chain is expected to do, as simple recursion.
-struct RandomChainModel {
-  private struct Restart: Error {
-    var isOfBytes: Bool
-  }
-
-  private let chain: RandomChain
-  private var retriesLeft: Int
-  private var attempts = 0
-  private var visits: [String: Int] = [:]
-  private(set) var events: [String] = []
-
-  init(_ chain: RandomChain) {
-    self.chain = chain
-    self.retriesLeft = chain.maximumRetries
-  }
-
-  mutating func run() -> RandomOutcome {
-    while true {
-      if let outcome = try? self.enterMessages(0) { return outcome }
+extension [RandomCallHook] {
+  /// What the hooks see and do, in a model.
+  ///
+  /// - Parameters:
+  ///   - attemptCount: How many attempts were made, once the inside has ended.
+  ///   - inside: Gives the outcome, as its code and the rest, or throws ``RandomEnd/Reached``.
+  /// - Returns: The outcome for the caller.
+  func run<Model>(
+    _ model: inout Model,
+    _ add: (inout Model, String) -> Void,
+    end: RandomEnd?,
+    attemptCount: (Model) -> Int,
+    inside: (inout Model) throws -> RandomOutcome
+  ) -> RandomOutcome {
+    var waiting: [RandomCallHook] = []
+    var thrown: RandomOutcome?
+    for hook in self where thrown == nil {
+      add(&model, "\(hook.name) request")
+      if hook.throwsError { thrown = "internal \(hook.name)" } else { waiting.append(hook) }
     }
-  }
-
-  private mutating func enterMessages(_ index: Int) throws -> RandomOutcome {
-    let stages = self.chain.messageStages
-    guard index < stages.count else { return try self.enterAllBytes() }
-    return try self.enter(stages[index], isOfBytes: false) { try $0.enterMessages(index + 1) }
-  }
-
-  private mutating func enterAllBytes() throws -> RandomOutcome {
-    while true {
-      do {
-        return try self.enterBytes(0)
-      } catch let restart as Restart where restart.isOfBytes {}
+    // What hooks make of the end from outside is ignored.
+    var fixed: RandomOutcome?
+    var outcome: RandomOutcome
+    do {
+      outcome = try thrown ?? inside(&model)
+    } catch {
+      outcome = end?.outcome ?? "\(error)"
+      fixed = outcome
     }
-  }
-
-  private mutating func enterBytes(_ index: Int) throws -> RandomOutcome {
-    let stages = self.chain.byteStages
-    guard index < stages.count else { return self.serve() }
-    return try self.enter(stages[index], isOfBytes: true) { try $0.enterBytes(index + 1) }
-  }
-
-  private mutating func serve() -> RandomOutcome {
-    defer { self.attempts += 1 }
-    self.events.append("server \(self.attempts)")
-    return switch self.chain.server[self.attempts % self.chain.server.count] {
-    case .fine: "ok server \(self.attempts)"
-    case .error: "unavailable server \(self.attempts)"
-    case .failure: "aborted server \(self.attempts)"
+    for hook in waiting.reversed() {
+      add(&model, "\(hook.name) outcome \(outcome.prefix { $0 != " " }) of \(attemptCount(model))")
+      if hook.outcome == .error { outcome = "data_loss \(hook.name)" }
     }
-  }
-
-  private mutating func takeRetry() -> Bool {
-    guard self.retriesLeft > 0 else { return false }
-    self.retriesLeft -= 1
-    return true
-  }
-
-  private mutating func visit(_ name: String) -> Int {
-    defer { self.visits[name, default: 0] += 1 }
-    return self.visits[name, default: 0]
-  }
-
-  private mutating func enter(
-    _ stage: RandomChain.Stage,
-    isOfBytes: Bool,
-    _ inside: (inout RandomChainModel) throws -> RandomOutcome
-  ) throws -> RandomOutcome {
-    let name = stage.name
-    self.events.append("\(name) request")
-    switch stage.kind {
-    case .hooks(let hooks):
-      switch hooks.requests[self.visit("\(name) request") % hooks.requests.count] {
-      case .pass: break
-      case .fail: return "internal \(name)"
-      case .answer: return "ok \(name)"
-      }
-      let outcome = try inside(&self)
-      self.events.append("\(name) response \(outcome)")
-      switch hooks.responses[self.visit("\(name) response") % hooks.responses.count] {
-      case .pass: return outcome
-      case .error: return "data_loss \(name)"
-      case .response: return "ok \(name)"
-      case .retry:
-        guard self.takeRetry() else { return outcome }
-        throw Restart(isOfBytes: isOfBytes)
-      }
-    case .async(let script):
-      if case .fail = script { return "internal \(name)" }
-      if case .answer = script { return "ok \(name)" }
-      var outcome = try inside(&self)
-      if case .retry(let count) = script {
-        for _ in 0..<count where !outcome.hasPrefix("ok") && self.takeRetry() { outcome = try inside(&self) }
-      }
-      self.events.append("\(name) response \(outcome)")
-      if case .replace = script { return "data_loss \(name)" }
-      return outcome
-    }
+    return fixed ?? outcome
   }
 }

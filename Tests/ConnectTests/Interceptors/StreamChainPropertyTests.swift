@@ -3,7 +3,7 @@ import ConnectTesting
 import NIOCore
 import XCTest
 
-/// Random chains of streams do what a simple model says. `CONNECT_CHAIN_SEED` repeats a run.
+/// Random chains of streams do what a simple model says. Seeds are as in ``UnaryChainPropertyTests``.
 final class StreamChainPropertyTests: XCTestCase {
   func testRandomChains() async {
     var generator = SeededGenerator(seed: UnaryChainPropertyTests.seed)
@@ -12,11 +12,8 @@ final class StreamChainPropertyTests: XCTestCase {
       var model = RandomStreamChainModel(chain)
       let expected = model.run()
       let events = StageEvents()
-      let transport = self.transport(chain, events)
-      let client = ProtocolClient.scripted(
-        transport,
-        interceptors: chain.interceptors.map { $0.factory(events, transport.virtualExecutor) }
-      ) { $0.retries.maximumRetries = chain.maximumRetries }
+      let run = StreamRun(chain, events, VirtualExecutor(runsTasks: false))
+      let client = run.client
       let results: [String]
       switch Int.random(in: 0..<3, using: &generator) {
       case 0: results = await self.pull(client, chain)
@@ -29,22 +26,31 @@ final class StreamChainPropertyTests: XCTestCase {
     }
   }
 
-  private func transport(_ chain: RandomStreamChain, _ events: StageEvents) -> ScriptedTransport {
-    let count = Box(0)
-    return ScriptedTransport { stream in
-      stream.onFinish = { stream in
-        guard !stream.isCancelled else { return }
-        let messages = stream.sentMessages
-        events.add("\(messages.map { String($0.dropFirst().dropLast()) })", at: "server")
-        let outcome = chain.server[(count.increment() - 1) % chain.server.count]
-        guard outcome != .failsBeforeHeaders else {
-          stream.fail(ConnectError(code: .aborted))
-          return
-        }
-        stream.respondStream()
-        for message in messages { stream.sendMessage(message) }
-        stream.endStream(outcome == .fine ? nil : .unavailable)
+  /// Call hooks, retries with delays, transparent retries, the deadline and cancellation together, in virtual time.
+  func testRandomCalls() {
+    for seed in UnaryChainPropertyTests.callSeeds(1500) {
+      var generator = SeededGenerator(quietly: seed)
+      let chain = RandomStreamChain(using: &generator, isTimed: true)
+      var model = RandomStreamChainModel(chain)
+      let expected = model.run()
+      let events = StageEvents()
+      let run = StreamRun(chain, events, VirtualExecutor())
+      let results = run.results(isStepwise: Bool.random(using: &generator))
+      let what = { "CONNECT_CALL_SEED=\(seed): \(chain)" }
+
+      XCTAssertEqual(results, expected, what())
+      XCTAssertEqual(events.all, model.events, what())
+      XCTAssertEqual(run.attempts.value, model.call.attempts, what())
+      XCTAssertLessThanOrEqual(model.call.attempts.count, 1 + chain.maximumRetries, what())
+      XCTAssertEqual(run.transport.streams.count, model.call.announcements.count, what())
+      XCTAssertTrue(run.transport.streams.allSatisfy(\.isOver), what())
+      for stream in run.transport.streams {
+        XCTAssertEqual(stream.calls.drop { $0.hasPrefix("write") }.prefix(1), ["finish"], what())
+        XCTAssertEqual(stream.calls.last, stream.isCancelled ? "cancel" : "finish", what())
+        XCTAssertLessThanOrEqual(stream.calls.count { !$0.hasPrefix("write") }, 2, what())
       }
+      XCTAssertEqual(run.lives.names, [], what())
+      guard results == expected, self.testRun?.failureCount == 0 else { return }
     }
   }
 
@@ -89,9 +95,96 @@ final class StreamChainPropertyTests: XCTestCase {
   }
 }
 
+/// A client with a random chain, a scripted server, and a record of what they see.
+private final class StreamRun: Sendable {
+  let chain: RandomStreamChain
+  let transport: ScriptedTransport
+  let client: ProtocolClient
+  /// The numbers of the attempts of which metrics have come.
+  let attempts = Box<[Int]>([])
+  let lives = Lives()
+
+  init(_ chain: RandomStreamChain, _ events: StageEvents, _ executor: VirtualExecutor) {
+    let count = Box(0)
+    let script: ScriptedTransport.Script = { stream in
+      stream.onFinish = { stream in
+        guard !stream.isCancelled else { return }
+        let messages = stream.sentMessages
+        events.add("\(messages.map { String($0.dropFirst().dropLast()) })", at: "server")
+        let index = (count.increment() - 1) % chain.server.count
+        let reply: @Sendable () -> Void = {
+          if !stream.isOver { chain.server[index].reply(to: stream, messages) }
+        }
+        if chain.latencies[index] > .zero {
+          _ = executor.schedule(after: chain.latencies[index], reply)
+        } else {
+          reply()
+        }
+      }
+    }
+    let transport = ScriptedTransport(script, executor: executor)
+    let measuring = TestInterceptor.make { [attempts] interceptor in
+      interceptor.streamBytes.responseMetricsFunction = { metrics, proceed in
+        attempts.value = attempts.value + [metrics.attempt]
+        proceed(metrics)
+      }
+    }
+    self.chain = chain
+    self.transport = transport
+    self.client = ProtocolClient.scripted(
+      transport,
+      interceptors: chain.interceptors.map { [lives] in $0.factory(events, executor, lives) } + [measuring],
+      timeout: chain.end.flatMap { $0.isDeadline ? $0.time : nil }
+    ) { $0.retries.maximumRetries = chain.maximumRetries }
+  }
+
+  /// Makes a call and lets time pass until nothing happens any more.
+  ///
+  /// - Parameter isStepwise: Whether the caller asks for one result at a time.
+  func results(isStepwise: Bool) -> [String] {
+    let executor = self.transport.virtualExecutor
+    let results = Events()
+    self.lives.add(results, "the callback")
+    let handle = Box<StreamHandle<Text, Text>?>(nil)
+    // Nothing comes before the handle is there.
+    handle.value = self.client.bidirectionalStream(.bidirectional, demand: 0) { result in
+      results.add(result.short)
+      if isStepwise { handle.value?.request(1) }
+      if case .complete = result { handle.value = nil }
+    }
+    if let end = self.chain.end, !end.isDeadline {
+      _ = executor.schedule(after: end.time) { handle.value?.cancel() }
+    }
+    for message in self.chain.messages { handle.value?.send(Text(message)) }
+    handle.value?.finish()
+    handle.value?.request(isStepwise ? 1 : .max)
+    executor.runUntilIdle()
+    while executor.advanceToNext() {}
+    return results.all
+  }
+}
+
+extension RandomStreamChain.Server {
+  fileprivate func reply(to stream: ScriptedStream, _ messages: [String]) {
+    switch self {
+    case .failsBeforeHeaders, .unprocessed:
+      stream.fail(ConnectError(code: .aborted), isUnprocessed: self == .unprocessed)
+    case .fine, .failsAtTheEnd:
+      stream.respondStream()
+      for message in messages { stream.sendMessage(message) }
+      stream.endStream(self == .fine ? nil : .unavailable)
+    }
+  }
+}
+
 /// What each stage saw, in order.
 private final class StageEvents: Sendable {
-  private let events = Events()
+  private let events: Events
+
+  init() { self.events = Events() }
+
+  /// The same events, for one interceptor.
+  init(of other: StageEvents) { self.events = other.events }
 
   func add(_ event: String, at stage: String) { self.events.add("\(stage)|\(event)") }
 
@@ -104,9 +197,17 @@ private final class StageEvents: Sendable {
 }
 
 extension RandomStreamChain.Interceptor {
-  fileprivate func factory(_ events: StageEvents, _ executor: VirtualExecutor) -> InterceptorFactory {
+  /// - Parameter lives: Is told of something that lives as long as the hooks.
+  fileprivate func factory(
+    _ allEvents: StageEvents,
+    _ executor: VirtualExecutor,
+    _ lives: Lives
+  ) -> InterceptorFactory {
     { _ in
+      let events = StageEvents(of: allEvents)
+      lives.add(events, "interceptor")
       var hooks = TestInterceptor()
+      if let call = self.call { hooks.call = call.function { events.add($0, at: "calls") } }
       if case .hooks(let script)? = self.messages?.kind, let name = self.messages?.name {
         hooks.streamMessages = script.functions(name, events, executor, describe: \.short, text: \.text) {
           Text($0)
@@ -192,6 +293,7 @@ extension RandomStreamChain.Hooks {
             case .fine: proceed(.complete(code: .ok, error: nil, trailers: Headers()))
             case .message: proceed(.message(make(name)))
             case .retry: proceed.retry()
+            case .retryLater: proceed.retry(after: .seconds(1))
             }
           }
         }
@@ -208,6 +310,7 @@ private struct Both: AsyncStreamInterceptor, @unchecked Sendable {
   let name: String
   let events: StageEvents
 
+  func callFunction(_ method: MethodInfo) -> CallFunction { self.hooks.callFunction(method) }
   func streamFunction() -> StreamFunction { self.hooks.streamFunction() }
 
   func streamMessageFunction<Input, Output>(

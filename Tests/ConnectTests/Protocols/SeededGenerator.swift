@@ -11,6 +11,11 @@ struct SeededGenerator: RandomNumberGenerator {
     print("\(file) \(function): seed \(seed)")
   }
 
+  /// One whose seed is not printed, since whoever uses it names it in its failures.
+  init(quietly seed: UInt64) {
+    self.state = seed
+  }
+
   mutating func next() -> UInt64 {
     self.state &+= 0x9e37_79b9_7f4a_7c15
     var value = self.state

@@ -26,6 +26,11 @@ final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
   /// All streams so far, oldest first.
   var streams: [ScriptedStream] { self.started.withLock { $0 } }
 
+  /// Lets go of all streams, which hold what their requests hold.
+  func forgetStreams() {
+    self.started.withLock { $0.removeAll() }
+  }
+
   func endpoint(
     for origin: Origin,
     on executor: (any CallExecutor)?,
@@ -161,8 +166,10 @@ extension ScriptedStream {
   }
 
   /// A whole unary error.
-  func reply(_ code: Code, _ message: String = "scripted", status: Int = 500) {
-    self.respond(status: status, headers: ["content-type": ["application/json"]])
+  func reply(_ code: Code, _ message: String = "scripted", status: Int = 500, headers: Headers = Headers()) {
+    var all: Headers = ["content-type": ["application/json"]]
+    all.append(contentsOf: headers)
+    self.respond(status: status, headers: all)
     self.send(ByteBuffer(string: #"{"code":"\#(code.name)","message":"\#(message)"}"#))
     self.end()
   }

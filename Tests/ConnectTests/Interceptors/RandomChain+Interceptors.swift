@@ -1,0 +1,182 @@
+import Connect
+import ConnectTesting
+import Foundation
+import NIOCore
+import XCTest
+
+extension ResponseMessage where Output == Text {
+  var outcome: RandomOutcome {
+    switch self.result {
+    case .success(let text): "ok \(text.text)"
+    case .failure(let error): error.randomOutcome
+    }
+  }
+
+  init(outcome: RandomOutcome) {
+    let parts = outcome.split(separator: " ", maxSplits: 1).map(String.init)
+    if parts[0] == "ok" {
+      self.init(message: Text(parts[1]))
+    } else {
+      self.init(
+        error: ConnectError(code: parts[0] == "internal" ? .internalError : .dataLoss, message: parts[1])
+      )
+    }
+  }
+}
+
+extension ConnectError {
+  /// The code, and the message unless the call itself has found the error.
+  fileprivate var randomOutcome: RandomOutcome {
+    switch self.code {
+    case .canceled, .deadlineExceeded: "\(self.code)"
+    default: "\(self.code) \(self.message ?? "")"
+    }
+  }
+}
+
+extension HTTPResponse {
+  var outcome: RandomOutcome {
+    if let error = self.error { return error.randomOutcome }
+    return "ok \(String(buffer: self.message).dropFirst().dropLast())"
+  }
+
+  init(outcome: RandomOutcome) {
+    let response = ResponseMessage<Text>(outcome: outcome)
+    switch response.result {
+    case .success(let text): self.init(message: ByteBuffer(string: "\"\(text.text)\""))
+    case .failure(let error): self.init(error: error)
+    }
+  }
+}
+
+/// Counts visits by name.
+final class Visits: Sendable {
+  private let counts = Box<[String: Int]>([:])
+
+  func next(_ name: String) -> Int {
+    var counts = self.counts.value
+    defer { self.counts.value = counts }
+    counts[name, default: 0] += 1
+    return (counts[name] ?? 1) - 1
+  }
+}
+
+extension RandomChain.Timing {
+  func run(on executor: VirtualExecutor, _ work: @escaping @Sendable () -> Void) {
+    switch self {
+    case .atOnce: work()
+    case .later: executor.execute(work)
+    case .elsewhere: Task.detached { work() }
+    }
+  }
+}
+
+extension RandomChain.Interceptor {
+  /// - Parameter lives: Is told of something that lives as long as the hooks.
+  func factory(_ events: Events, _ executor: VirtualExecutor, _ lives: Lives) -> InterceptorFactory {
+    { _ in
+      let visits = Visits()
+      lives.add(visits, "interceptor")
+      var hooks = TestInterceptor()
+      if let call = self.call {
+        hooks.call = call.function { event in
+          _ = visits.next(event)
+          events.add(event)
+        }
+      }
+      if case .hooks(let script)? = self.messages?.kind, let name = self.messages?.name {
+        hooks.unaryMessages = script.functions(name, events, visits, executor, describe: \.outcome) {
+          ResponseMessage(outcome: $0)
+        }
+      }
+      if case .hooks(let script)? = self.bytes?.kind, let name = self.bytes?.name {
+        hooks.unaryBytes = script.functions(name, events, visits, executor, describe: \.outcome) {
+          HTTPResponse(outcome: $0)
+        }
+      }
+      guard case .async(let script)? = self.async?.kind, let name = self.async?.name else { return hooks }
+      return Both(hooks: hooks, script: script, name: name, events: events)
+    }
+  }
+}
+
+/// An interceptor in all three forms.
+private struct Both: AsyncUnaryInterceptor, @unchecked Sendable {
+  // Never changed, and its hooks are called on the call's executor only.
+  let hooks: TestInterceptor
+  let script: RandomChain.Async
+  let name: String
+  let events: Events
+
+  func callFunction(_ method: MethodInfo) -> CallFunction { self.hooks.callFunction(method) }
+  func unaryFunction() -> UnaryFunction { self.hooks.unaryFunction() }
+
+  func unaryMessageFunction<Input, Output>(
+    _ method: MethodSpec<Input, Output>
+  ) -> UnaryMessageFunction<Input, Output> {
+    self.hooks.unaryMessageFunction(method)
+  }
+
+  func interceptUnary<Input, Output>(
+    _ request: HTTPRequest<Input>,
+    method: MethodSpec<Input, Output>,
+    next: UnaryNext<Input, Output>
+  ) async throws -> ResponseMessage<Output> {
+    self.events.add("\(self.name) request")
+    await Task.yield()
+    switch self.script {
+    case .fail: throw ConnectError(code: .internalError, message: self.name)
+    case .answer:
+      return try XCTUnwrap(ResponseMessage<Text>(outcome: "ok \(self.name)") as? ResponseMessage<Output>)
+    case .pass, .replace, .retry: break
+    }
+    var response = try await next(request)
+    if case .retry(let count) = self.script {
+      for _ in 0..<count where response.error != nil { response = try await next(request) }
+    }
+    let outcome = try XCTUnwrap(response as? ResponseMessage<Text>).outcome
+    self.events.add("\(self.name) response \(outcome)")
+    if case .replace = self.script {
+      return ResponseMessage(error: ConnectError(code: .dataLoss, message: self.name))
+    }
+    return response
+  }
+}
+
+extension RandomChain.Hooks {
+  func functions<Message: Sendable, Response: Sendable>(
+    _ name: String,
+    _ events: Events,
+    _ visits: Visits,
+    _ executor: VirtualExecutor,
+    describe: @escaping @Sendable (Response) -> RandomOutcome,
+    make: @escaping @Sendable (RandomOutcome) -> Response
+  ) -> UnaryHooks<Message, Response> {
+    UnaryHooks(
+      requestFunction: { request, proceed in
+        events.add("\(name) request")
+        let action = self.requests[visits.next("request \(name)") % self.requests.count]
+        self.timing.run(on: executor) {
+          switch action {
+          case .pass: proceed(.success(request))
+          case .fail: proceed(.failure(ConnectError(code: .internalError, message: name)))
+          case .answer: proceed.answer(make("ok \(name)"))
+          }
+        }
+      },
+      responseFunction: { response, proceed in
+        events.add("\(name) response \(describe(response))")
+        let action = self.responses[visits.next("response \(name)") % self.responses.count]
+        self.timing.run(on: executor) {
+          switch action {
+          case .pass: proceed(response)
+          case .error: proceed(make("data_loss \(name)"))
+          case .response: proceed(make("ok \(name)"))
+          case .retry: proceed.retry()
+          case .retryLater: proceed.retry(after: .seconds(1))
+          }
+        }
+      }
+    )
+  }
+}

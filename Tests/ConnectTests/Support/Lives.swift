@@ -1,0 +1,20 @@
+import Synchronization
+
+/// Remembers objects without keeping them alive, to see which of them a call has let go of.
+final class Lives: Sendable {
+  private struct Entry: Sendable {
+    let name: String
+    weak let object: (any AnyObject & Sendable)?
+  }
+
+  private let entries = Mutex<[Entry]>([])
+
+  func add(_ object: any AnyObject & Sendable, _ name: String) {
+    self.entries.withLock { $0.append(Entry(name: name, object: object)) }
+  }
+
+  /// The names of those that are alive.
+  var names: [String] {
+    self.entries.withLock { $0 }.filter { $0.object != nil }.map(\.name)
+  }
+}
