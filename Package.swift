@@ -257,6 +257,13 @@ let package = Package(
     ),
 
     // MARK: Tests
+    // What tests of several modules share.
+    .target(
+      name: "TestSupport",
+      dependencies: ["Connect"],
+      path: "Tests/TestSupport",
+      swiftSettings: swiftSettings
+    ),
     .target(
       name: "LoopbackServer",
       dependencies: [
@@ -294,6 +301,7 @@ let package = Package(
         "Connect",
         "ConnectTesting",
         "LoopbackServer",
+        "TestSupport",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -323,6 +331,7 @@ let package = Package(
         "Connect",
         "ConnectTesting",
         "LoopbackServer",
+        "TestSupport",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
@@ -336,6 +345,7 @@ let package = Package(
         "ConnectNIO",
         "ConnectTesting",
         "LoopbackServer",
+        "TestSupport",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "Metrics", package: "swift-metrics"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -363,6 +373,7 @@ let package = Package(
         "Connect",
         "ConnectNIO",
         "LoopbackServer",
+        "TestSupport",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -411,6 +422,7 @@ let package = Package(
         "NastyStructs",
         "ProtobufCExamples",
         "ProtobufCStubs",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],

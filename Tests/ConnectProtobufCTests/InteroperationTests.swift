@@ -5,6 +5,7 @@ internal import NIOCore
 internal import ProtobufCExamples
 internal import ProtobufCStubs
 internal import SwiftProtobuf
+internal import TestSupport
 import XCTest
 
 /// Random messages of every kind, between libprotobuf-c and SwiftProtobuf, in both encodings and both directions. The

@@ -5,37 +5,31 @@ internal import ConnectNIO
 internal import LoopbackServer
 internal import NIOCore
 internal import SwiftProtobuf
+internal import TestSupport
 import XCTest
 
 /// gRPC-Web in its binary and its text form, gRPC, and unary calls of Connect, with Envoy in front of grpcio.
 final class GRPCWebEnvoyTests: XCTestCase {
-  private struct Setting: CustomStringConvertible {
-    var networkProtocol: NetworkProtocol
-    var version: Version
-
-    var description: String { "\(self.networkProtocol) over \(self.version.rawValue)" }
-  }
-
   private static let web = [NetworkProtocol.grpcWeb, .grpcWebText].flatMap { networkProtocol in
-    Version.allCases.map { Setting(networkProtocol: networkProtocol, version: $0) }
+    Version.allCases.map { WireSetting(networkProtocol, over: $0) }
   }
-  private static let streams = web + [Setting(networkProtocol: .grpc, version: .http2)]
+  private static let streams = web + [WireSetting(.grpc, over: .http2)]
   /// Envoy takes one message only in the text form of a request: it refuses padding in the middle.
   private static let clientStreams = streams.filter {
     $0.networkProtocol != .grpcWebText
   }
-  private static let connect = Version.allCases.map { Setting(networkProtocol: .connect, version: $0) }
+  private static let connect = Version.allCases.map { WireSetting(.connect, over: $0) }
   private static let all = streams + connect
 
   private func withClients(
-    _ settings: [Setting],
-    _ body: (ProtocolClient, Setting) async throws -> Void
+    _ settings: [WireSetting],
+    _ body: (ProtocolClient, WireSetting) async throws -> Void
   ) async throws {
     let server = try await PythonServer.shared(.envoy)
     let host = "http://127.0.0.1:\(try server.port("http"))"
     for setting in settings {
       try await withPlainClient(
-        setting.version,
+        setting.version ?? .http2,
         host: host,
         configure: { $1.networkProtocol = setting.networkProtocol }
       ) { try await body($0, setting) }
@@ -166,7 +160,7 @@ final class GRPCWebEnvoyTests: XCTestCase {
   }
 
   func testFullDuplexRoundTrips() async throws {
-    try await self.withClients([Setting(networkProtocol: .grpcWeb, version: .http2)]) { client, setting in
+    try await self.withClients([WireSetting(.grpcWeb, over: .http2)]) { client, setting in
       try await client.expectRoundTrips(1000, "\(setting)")
     }
   }

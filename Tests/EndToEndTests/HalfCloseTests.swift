@@ -3,28 +3,25 @@ internal import ConnectNIO
 internal import LoopbackServer
 internal import NIOCore
 internal import SwiftProtobuf
+internal import TestSupport
 import XCTest
 
 /// The server completes its response while the client still has messages to send: the response counts, once, and
 /// nothing more can be sent.
 final class HalfCloseTests: XCTestCase {
-  private struct Setting: CustomStringConvertible {
-    var networkProtocol: NetworkProtocol
-    var version: Version
+  /// What the server does with a request that has not ended.
+  private struct Case: CustomStringConvertible {
+    var wire: WireSetting
     /// Whether the server says that all is well.
     var isSuccess: Bool
 
-    var description: String {
-      "\(self.networkProtocol), \(self.version.rawValue), \(self.isSuccess ? "success" : "failure")"
-    }
+    var description: String { "\(self.wire), \(self.isSuccess ? "success" : "failure")" }
 
-    var isGRPC: Bool { self.networkProtocol == .grpc }
-
-    static let all: [Setting] = [NetworkProtocol.connect, .grpc, .grpcWeb].flatMap { networkProtocol in
+    static let all: [Case] = [NetworkProtocol.connect, .grpc, .grpcWeb].flatMap { networkProtocol in
       Version.allCases.flatMap { version in
-        [true, false].map { Setting(networkProtocol: networkProtocol, version: version, isSuccess: $0) }
+        [true, false].map { Case(wire: WireSetting(networkProtocol, over: version), isSuccess: $0) }
       }
-    }.filter { $0.version == .http2 || !$0.isGRPC }
+    }.filter { $0.wire.version == .http2 || $0.wire.networkProtocol != .grpc }
 
     /// A whole response: one message and success, or a failure alone.
     func respond(_ responder: RawResponder) async throws {
@@ -40,7 +37,7 @@ final class HalfCloseTests: XCTestCase {
         }
         try await responder.respond(headers: ["content-type": type], body: body, trailers: trailers)
       }
-      switch self.networkProtocol.description {
+      switch self.wire.networkProtocol.description {
       case NetworkProtocol.connect.description:
         let end = self.isSuccess ? "{}" : #"{"error":{"code":"resource_exhausted","message":"enough"}}"#
         try await respond("application/connect+proto", flags: 2, end)
@@ -64,12 +61,12 @@ final class HalfCloseTests: XCTestCase {
 
   /// Runs `body` with a server that answers as soon as it has got something of the request.
   private func run(
-    _ setting: Setting,
+    _ setting: Case,
     _ body: (EmbeddedServer) async throws -> Void
   ) async throws {
     try await EmbeddedServer.run(
-      setting.version,
-      configure: { $1.networkProtocol = setting.networkProtocol }
+      setting.wire.version ?? .http2,
+      configure: { $1.networkProtocol = setting.wire.networkProtocol }
     ) { embedded in
       embedded.server.onRaw(Self.path) { request, responder in
         _ = try await request.nextChunk()
@@ -79,19 +76,19 @@ final class HalfCloseTests: XCTestCase {
       // The client is as good as new.
       let response = await embedded.client.unary(TestMethods.echo, EchoRequest())
       XCTAssertEqual(response.code, .ok, "\(setting): \(response)")
-      if setting.version == .http2 {
+      if setting.wire.version == .http2 {
         XCTAssertEqual(embedded.server.journal.snapshot.acceptedConnections, 1, "\(setting)")
       }
     }
   }
 
-  private func expect(_ error: ConnectError?, _ setting: Setting) {
+  private func expect(_ error: ConnectError?, _ setting: Case) {
     XCTAssertEqual(error?.code, setting.isSuccess ? nil : .resourceExhausted, "\(setting)")
     XCTAssertEqual(error?.message, setting.isSuccess ? nil : "enough", "\(setting)")
   }
 
   /// Sends until that fails, as it must.
-  private func sendOn(_ setting: Setting, _ send: @escaping @Sendable () async throws -> Void) async throws {
+  private func sendOn(_ setting: Case, _ send: @escaping @Sendable () async throws -> Void) async throws {
     try await bounded("the end of sending") {
       do {
         while true { try await send() }
@@ -101,8 +98,8 @@ final class HalfCloseTests: XCTestCase {
     }
   }
 
-  private func expectReset(_ embedded: EmbeddedServer, _ setting: Setting) async throws {
-    guard setting.version == .http2 else { return }
+  private func expectReset(_ embedded: EmbeddedServer, _ setting: Case) async throws {
+    guard setting.wire.version == .http2 else { return }
     let snapshot = try await embedded.server.journal.wait {
       $0.requests(to: Self.path).first?.resetCode != nil
     }
@@ -115,7 +112,7 @@ final class HalfCloseTests: XCTestCase {
   // MARK: Messages wait to be sent
 
   func testBidirectionalStream() async throws {
-    for setting in Setting.all {
+    for setting in Case.all {
       try await self.run(setting) { embedded in
         let stream = embedded.client.bidirectionalStream(Self.converse)
         let outcome = Task { await stream.results.collect() }
@@ -137,7 +134,7 @@ final class HalfCloseTests: XCTestCase {
   }
 
   func testClientStream() async throws {
-    for setting in Setting.all {
+    for setting in Case.all {
       try await self.run(setting) { embedded in
         let stream = embedded.client.clientStream(Self.sum)
         try await self.sendOn(setting) { try await stream.send(.with { $0.payload = Self.large }) }
@@ -152,7 +149,7 @@ final class HalfCloseTests: XCTestCase {
 
   /// With callbacks: each message that was not sent is reported, and there is one end.
   func testCallbacks() async throws {
-    for setting in Setting.all {
+    for setting in Case.all {
       try await self.run(setting) { embedded in
         let results = Recorder<StreamResult<ConverseResponse>>()
         let sendings = Recorder<ConnectError?>()
@@ -175,7 +172,7 @@ final class HalfCloseTests: XCTestCase {
 
   /// Over HTTP/2 the client adds END_STREAM, and nothing is reset.
   func testClientThatIsBetweenMessages() async throws {
-    for setting in Setting.all {
+    for setting in Case.all {
       try await self.run(setting) { embedded in
         let stream = embedded.client.bidirectionalStream(Self.converse)
         try await stream.send(.with { $0.payload.text = "small" })
@@ -188,7 +185,7 @@ final class HalfCloseTests: XCTestCase {
         )
         self.expect(result.error, setting)
         try await self.sendOn(setting) { try await stream.send(ConverseRequest()) }
-        guard setting.version == .http2 else { return }
+        guard setting.wire.version == .http2 else { return }
         try await embedded.server.journal.wait { $0.requests(to: Self.path).first?.isRequestComplete == true }
         let snapshot = embedded.server.journal.snapshot
         XCTAssertEqual(snapshot.resetCount, 0, "\(setting)")

@@ -5,6 +5,7 @@ import Foundation
 import LoopbackServer
 import NIOCore
 import SwiftProtobuf
+import TestSupport
 import XCTest
 
 /// No user gets a response that was made for another one, wherever the interceptor stands that says who the user is.

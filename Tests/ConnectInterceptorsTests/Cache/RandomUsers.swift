@@ -2,6 +2,7 @@ internal import Connect
 internal import ConnectInterceptors
 internal import ConnectTesting
 internal import Logging
+internal import TestSupport
 
 /// Who makes a call; nil for somebody who is not logged in.
 enum CurrentUser: CallContextKey {

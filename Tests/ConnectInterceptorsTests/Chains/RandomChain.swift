@@ -1,5 +1,6 @@
 import Connect
 import ConnectInterceptors
+import TestSupport
 
 /// A chain of ready-made interceptors, and what happens to the calls through it.
 struct RandomChain: Sendable {

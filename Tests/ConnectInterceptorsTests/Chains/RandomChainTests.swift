@@ -1,6 +1,7 @@
 import Connect
 import ConnectTesting
 import Foundation
+import TestSupport
 import XCTest
 
 /// Ready-made interceptors in any combination and order do what a simple model says: in which order requests and

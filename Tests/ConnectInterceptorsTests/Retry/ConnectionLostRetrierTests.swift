@@ -3,6 +3,7 @@ import ConnectInterceptors
 import ConnectNIO
 import ConnectTesting
 import LoopbackServer
+import TestSupport
 import XCTest
 
 final class ConnectionLostRetrierTests: XCTestCase {
@@ -57,7 +58,7 @@ final class ConnectionLostRetrierTests: XCTestCase {
       streamType: .unary,
       idempotencyLevel: .noSideEffects
     )
-    let setting = SocketTest.Setting(version: .http1Only, networkProtocol: .connect)
+    let setting = WireSetting(.connect, over: .http1)
     let retrier = ConnectionLostRetrier(backoff: Backoff(base: .zero))
     try await SocketTest.run(over: [setting], [{ _ in RequestInterceptor(retriers: [retrier]) }]) {
       server,

@@ -2,31 +2,26 @@ import Connect
 import ConnectNIO
 import LoopbackServer
 import NIOCore
+import TestSupport
 import XCTest
 
 /// A loopback server and a client of it over sockets, one after the other over HTTP/1.1 and HTTP/2, and with gRPC.
 enum SocketTest {
-  struct Setting: CustomStringConvertible {
-    var version: NIOHTTPClient.Configuration.HTTPVersion
-    var networkProtocol: NetworkProtocol
-
-    var description: String { "\(self.networkProtocol) over \(self.version)" }
-  }
-
   static let settings = [
-    Setting(version: .http1Only, networkProtocol: .connect),
-    Setting(version: .http2Only, networkProtocol: .connect),
-    Setting(version: .http2Only, networkProtocol: .grpc),
+    WireSetting(.connect, over: .http1), WireSetting(.connect, over: .http2),
+    WireSetting(.grpc, over: .http2),
   ]
 
   static func run(
-    over settings: [Setting] = Self.settings,
+    over settings: [WireSetting] = Self.settings,
     _ interceptors: [InterceptorFactory],
-    _ body: (LoopbackServer, ProtocolClient, Setting) async throws -> Void
+    _ body: (LoopbackServer, ProtocolClient, WireSetting) async throws -> Void
   ) async throws {
     for setting in settings {
       let server = try await LoopbackServer.start()
-      let httpClient = NIOHTTPClient(configuration: .init(version: setting.version))
+      let httpClient = NIOHTTPClient(
+        configuration: .init(version: setting.version == .http1 ? .http1Only : .http2Only)
+      )
       let client = ProtocolClient(
         httpClient: httpClient,
         config: ProtocolClientConfig(

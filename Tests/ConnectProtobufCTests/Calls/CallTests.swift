@@ -9,6 +9,7 @@ internal import ProtobufCExamples
 internal import ProtobufCStubs
 internal import SwiftProtobuf
 internal import Synchronization
+internal import TestSupport
 import XCTest
 
 private typealias CEcho = MethodSpec<
@@ -17,36 +18,25 @@ private typealias CEcho = MethodSpec<
 
 /// Calls of the loopback server, through the whole engine, with each family of messages.
 final class ProtobufCCallTests: XCTestCase {
-  private struct Setting: CustomStringConvertible {
-    var networkProtocol: NetworkProtocol
-    var name: String
-    var isJSON: Bool
-
-    var description: String { "\(self.name), \(self.isJSON ? "json" : "proto")" }
-
-    static let all: [Setting] = [
-      ("Connect", NetworkProtocol.connect), ("gRPC", .grpc), ("gRPC-Web", .grpcWeb),
-    ].flatMap { name, networkProtocol in
-      [false, true].map { Setting(networkProtocol: networkProtocol, name: name, isJSON: $0) }
-    }
+  private static let settings = [NetworkProtocol.connect, .grpc, .grpcWeb].flatMap { networkProtocol in
+    [ProtoCodec() as any Codec, JSONCodec()].map { WireSetting(networkProtocol, codec: $0) }
   }
 
   private let echo = CEcho(path: TestMethods.echo.path, streamType: .unary)
 
   /// Calls `body` with a client of a server of its own.
   private func run(
-    _ setting: Setting = .all[0],
+    _ setting: WireSetting = settings[0],
     interceptors: [InterceptorFactory] = [],
     unaryGET: UnaryGET = .disabled,
     _ body: (ProtocolClient) async throws -> Void
   ) async throws {
     let server = try await LoopbackServer.start(.plaintext)
     let httpClient = NIOHTTPClient(configuration: NIOHTTPClient.Configuration(version: .http2Only))
-    let codec: any Codec = setting.isJSON ? JSONCodec() : ProtoCodec()
     let config = ProtocolClientConfig(
       host: server.url,
       networkProtocol: setting.networkProtocol,
-      codec: codec,
+      codec: setting.codec,
       interceptors: interceptors,
       timeout: .seconds(60),
       unaryGET: unaryGET
@@ -77,7 +67,7 @@ final class ProtobufCCallTests: XCTestCase {
   }
 
   func testStructs() async throws {
-    for setting in Setting.all {
+    for setting in Self.settings {
       try await self.run(setting) { client in
         let response = try await client.unary(self.echo, self.request("from C")).get()
         XCTAssertEqual(response.payload?.text, "from C", "\(setting)")
@@ -85,14 +75,14 @@ final class ProtobufCCallTests: XCTestCase {
         XCTAssertEqual(response.payload?.data, ByteBuffer(bytes: [0, 1, 2]), "\(setting)")
         XCTAssertEqual(response.payload?.list(\.numbers, count: \.n_numbers), [1, -1], "\(setting)")
         XCTAssertEqual(response.payload?._maybe_case, CONNECT__TEST__V1__PAYLOAD___MAYBE_MAYBE, "\(setting)")
-        XCTAssertEqual(response.seen?.codec, setting.isJSON ? "json" : "proto")
+        XCTAssertEqual(response.seen?.codec, setting.codec.name)
       }
     }
   }
 
   func testDynamicMessages() async throws {
     let method = try connectTestV1TestDescriptors.pool().method(TestMethods.echo.path)
-    for setting in Setting.all {
+    for setting in Self.settings {
       try await self.run(setting) { client in
         var request = DynamicMessage(method.input)
         try request.update("payload") { payload in
@@ -123,7 +113,7 @@ final class ProtobufCCallTests: XCTestCase {
     let converse = MethodSpec<
       CMessage<Connect__Test__V1__ConverseRequest>, CMessage<Connect__Test__V1__ConverseResponse>
     >(path: TestMethods.converse.path, streamType: .bidirectionalStream)
-    for setting in Setting.all {
+    for setting in Self.settings {
       try await self.run(setting) { client in
         var request = DynamicMessage(try count.input(of: pool))
         try request.set("from", to: 5)
@@ -210,7 +200,7 @@ final class ProtobufCCallTests: XCTestCase {
     let watch: InterceptorFactory = { _ in
       TypeWatcher { text in seen.withLock { $0.append(text) } }
     }
-    try await self.run(Setting.all[1], interceptors: [watch]) { client in
+    try await self.run(Self.settings[1], interceptors: [watch]) { client in
       let text = try await client.unary(swift, .with { $0.payload.text = "1" }).get().payload.text
       XCTAssertEqual(text, "1")
       let structure = try await client.unary(self.echo, self.request("2")).get()

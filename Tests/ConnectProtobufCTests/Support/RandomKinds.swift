@@ -1,5 +1,6 @@
 internal import Foundation
 internal import SwiftProtobuf
+internal import TestSupport
 
 typealias Kinds = Connect_Kinds_V1_Kinds
 

@@ -5,6 +5,7 @@ internal import NIOCore
 internal import ProtobufCExamples
 internal import ProtobufCStubs
 internal import SwiftProtobuf
+internal import TestSupport
 import XCTest
 
 @testable import ConnectProtobufC

@@ -3,6 +3,7 @@ import ConnectTesting
 import LoopbackServer
 import SwiftProtobuf
 import Synchronization
+import TestSupport
 import XCTest
 
 /// What mocks record, and how they fit what is around them.
@@ -182,7 +183,7 @@ final class MockServiceTests: XCTestCase {
   // MARK: The client's configuration
 
   func testProtocolsAndCodecs() async throws {
-    for setting in Setting.all {
+    for setting in WireSetting.inMemory {
       let config = ProtocolClientConfig(
         host: "http://mock/base",
         networkProtocol: setting.networkProtocol,

@@ -4,6 +4,7 @@ import LoopbackServer
 import NIOCore
 import SwiftProtobuf
 import Synchronization
+import TestSupport
 import XCTest
 
 /// Calls through the whole engine, over each protocol, codec and compression.
@@ -11,7 +12,7 @@ final class InMemoryTransportTests: XCTestCase {
   // MARK: Stream types
 
   func testUnary() async throws {
-    for setting in Setting.all {
+    for setting in WireSetting.inMemory {
       let transport = setting.transport
       let seen = Mutex<Headers?>(nil)
       transport.onUnary(TestMethods.echo) { request, context in
@@ -39,7 +40,7 @@ final class InMemoryTransportTests: XCTestCase {
   }
 
   func testServerStream() async throws {
-    for setting in Setting.all {
+    for setting in WireSetting.inMemory {
       let transport = setting.transport
       transport.onServerStream(TestMethods.count) { request, responses, context in
         context.responseHeaders["x-head"] = ["1"]
@@ -59,7 +60,7 @@ final class InMemoryTransportTests: XCTestCase {
   }
 
   func testClientStream() async throws {
-    for setting in Setting.all {
+    for setting in WireSetting.inMemory {
       let transport = setting.transport
       transport.onClientStream(TestMethods.sum) { requests, context in
         var sum: Int64 = 0
@@ -76,7 +77,7 @@ final class InMemoryTransportTests: XCTestCase {
   }
 
   func testBidirectionalStreamAnswersEachMessageAsItComes() async throws {
-    for setting in Setting.all {
+    for setting in WireSetting.inMemory {
       let transport = setting.transport
       transport.onBidirectionalStream(TestMethods.converse) { requests, responses, context in
         for try await request in requests {
@@ -132,7 +133,7 @@ final class InMemoryTransportTests: XCTestCase {
   // MARK: Errors
 
   func testErrorWithDetailsAndMetadata() async throws {
-    for setting in Setting.all {
+    for setting in WireSetting.inMemory {
       let transport = setting.transport
       let failure = ConnectError(
         code: .notFound,
@@ -172,7 +173,7 @@ final class InMemoryTransportTests: XCTestCase {
   }
 
   func testErrorOfAnotherCallCanBePassedOn() async throws {
-    for setting in Setting.all {
+    for setting in WireSetting.inMemory {
       let inner = setting.transport
       inner.onUnary(TestMethods.echo) { _, _ in
         throw ConnectError(code: .aborted, message: "inner", metadata: ["x-a": ["1"]])
@@ -196,7 +197,7 @@ final class InMemoryTransportTests: XCTestCase {
   }
 
   func testErrorIsNeverOK() async throws {
-    for setting in Setting.all {
+    for setting in WireSetting.inMemory {
       let transport = setting.transport
       transport.onUnary(TestMethods.echo) { _, _ in throw ConnectError(code: .ok, message: "not really") }
       let response = await setting.client(transport).unary(TestMethods.echo, EchoRequest())
@@ -205,7 +206,7 @@ final class InMemoryTransportTests: XCTestCase {
   }
 
   func testMethodWithoutHandlerIsNamed() async throws {
-    for setting in Setting.all {
+    for setting in WireSetting.inMemory {
       let client = setting.client(setting.transport)
       let response = await client.unary(TestMethods.echo, EchoRequest())
       XCTAssertEqual(

@@ -1,6 +1,7 @@
 import Connect
 import ConnectTesting
 import NIOCore
+import TestSupport
 import XCTest
 
 /// Hedging: which attempts start, and which one decides the outcome.

@@ -1,6 +1,7 @@
 import Connect
 import Foundation
 import NIOCore
+import TestSupport
 
 /// A random chain of interceptors of unary calls, what each does at each of its visits, and what it is called with.
 struct RandomChain {

@@ -1,6 +1,7 @@
 import Connect
 import ConnectTesting
 import NIOCore
+import TestSupport
 
 /// What the server makes of each stream that is started in a random call.
 struct RandomServer: Sendable {

@@ -1,4 +1,5 @@
 import Connect
+import TestSupport
 
 /// A random chain of interceptors of streams.
 struct RandomStreamChain {

@@ -1,6 +1,7 @@
 import Connect
 import ConnectTesting
 import NIOCore
+import TestSupport
 import XCTest
 
 /// Random chains of streams do what a simple model says. Seeds are as in ``UnaryChainPropertyTests``.

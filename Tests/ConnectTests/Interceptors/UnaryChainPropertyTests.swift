@@ -2,6 +2,7 @@ import Connect
 import ConnectTesting
 import Foundation
 import NIOCore
+import TestSupport
 import XCTest
 
 /// Random chains do what a simple model says.

@@ -4,10 +4,11 @@ internal import Foundation
 internal import LoopbackServer
 import XCTest
 
-/// A version of HTTP, in cleartext.
-enum Version: String, CaseIterable {
-  case http1 = "HTTP/1.1"
-  case http2 = "HTTP/2"
+typealias Version = HTTPConnectionInfo.Version
+
+extension Version {
+  /// Those that servers of tests speak without TLS.
+  static let allCases = [Version.http1, .http2]
 
   var configuration: NIOHTTPClient.Configuration {
     NIOHTTPClient.Configuration(version: self == .http1 ? .http1Only : .http2Only)

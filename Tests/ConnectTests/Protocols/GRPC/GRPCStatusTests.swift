@@ -1,5 +1,6 @@
 import NIOCore
 import SwiftProtobuf
+import TestSupport
 import XCTest
 
 @testable import Connect

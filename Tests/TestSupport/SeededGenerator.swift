@@ -1,8 +1,8 @@
 /// Random numbers that a failing test can repeat: the seed is printed. SplitMix64.
-struct SeededGenerator: RandomNumberGenerator {
+public struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
-  init(
+  public init(
     seed: UInt64 = .random(in: 0...UInt64.max),
     file: StaticString = #fileID,
     function: StaticString = #function
@@ -12,11 +12,11 @@ struct SeededGenerator: RandomNumberGenerator {
   }
 
   /// One whose seed is not printed, since whoever uses it names it in its failures.
-  init(quietly seed: UInt64) {
+  public init(quietly seed: UInt64) {
     self.state = seed
   }
 
-  mutating func next() -> UInt64 {
+  public mutating func next() -> UInt64 {
     self.state &+= 0x9e37_79b9_7f4a_7c15
     var value = self.state
     value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9

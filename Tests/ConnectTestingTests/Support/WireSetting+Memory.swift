@@ -1,19 +1,13 @@
 import Connect
 import ConnectTesting
+import TestSupport
 
-/// A way of making calls in memory, of which all must lead to the same results.
-struct Setting: CustomStringConvertible {
-  var networkProtocol: NetworkProtocol
-  var codec: any Codec
-  var isCompressed: Bool
-
-  var description: String {
-    "\(self.networkProtocol), \(self.codec.name)" + (self.isCompressed ? ", gzip" : "")
-  }
-
-  static let all: [Setting] = [NetworkProtocol.connect, .grpc, .grpcWeb, .grpcWebText].flatMap { network in
+/// Ways of making calls in memory, of which all must lead to the same results.
+extension WireSetting {
+  static let inMemory: [WireSetting] = [NetworkProtocol.connect, .grpc, .grpcWeb, .grpcWebText].flatMap {
+    network in
     [ProtoCodec() as any Codec, JSONCodec()].flatMap { codec in
-      [false, true].map { Setting(networkProtocol: network, codec: codec, isCompressed: $0) }
+      [false, true].map { WireSetting(network, codec: codec, isCompressed: $0) }
     }
   }
 
