@@ -1,8 +1,6 @@
 import Connect
 import ConnectTesting
-import Foundation
 import NIOCore
-import XCTest
 
 extension ResponseMessage where Output == Text {
   var outcome: RandomOutcome {
@@ -95,18 +93,27 @@ extension RandomChain.Interceptor {
         }
       }
       guard case .async(let script)? = self.async?.kind, let name = self.async?.name else { return hooks }
-      return Both(hooks: hooks, script: script, name: name, events: events)
+      return Both(
+        hooks: hooks,
+        script: script,
+        isOfBytes: self.isAsyncOfBytes,
+        name: name,
+        events: events
+      )
     }
   }
 }
 
-/// An interceptor in all three forms.
-private struct Both: AsyncUnaryInterceptor, @unchecked Sendable {
+/// An interceptor in the closure form and in an async one.
+private struct Both: AsyncUnaryInterceptor, AsyncUnaryByteInterceptor, @unchecked Sendable {
   // Never changed, and its hooks are called on the call's executor only.
   let hooks: TestInterceptor
   let script: RandomChain.Async
+  let isOfBytes: Bool
   let name: String
   let events: Events
+
+  var asyncUnaryForm: AsyncUnaryForm? { self.isOfBytes ? .bytes(self) : .messages(self) }
 
   func callFunction(_ method: MethodInfo) -> CallFunction { self.hooks.callFunction(method) }
   func unaryFunction() -> UnaryFunction { self.hooks.unaryFunction() }
@@ -122,23 +129,48 @@ private struct Both: AsyncUnaryInterceptor, @unchecked Sendable {
     method: MethodSpec<Input, Output>,
     next: UnaryNext<Input, Output>
   ) async throws -> ResponseMessage<Output> {
+    try await self.intercept(
+      describe: { ($0 as? ResponseMessage<Text>)?.outcome ?? "not a text" },
+      make: { outcome in
+        guard let response = ResponseMessage<Text>(outcome: outcome) as? ResponseMessage<Output> else {
+          return ResponseMessage(error: ConnectError(code: .unimplemented))
+        }
+        return response
+      },
+      next: { try await next(request) }
+    )
+  }
+
+  func interceptUnaryBytes(
+    _ request: HTTPRequest<ByteBuffer>,
+    method: MethodInfo,
+    next: UnaryByteNext
+  ) async throws -> HTTPResponse {
+    try await self.intercept(
+      describe: \.outcome,
+      make: { HTTPResponse(outcome: $0) },
+      next: { try await next(request) }
+    )
+  }
+
+  private func intercept<Response: Sendable>(
+    describe: (Response) -> RandomOutcome,
+    make: (RandomOutcome) -> Response,
+    next: () async throws -> Response
+  ) async throws -> Response {
     self.events.add("\(self.name) request")
     await Task.yield()
     switch self.script {
     case .fail: throw ConnectError(code: .internalError, message: self.name)
-    case .answer:
-      return try XCTUnwrap(ResponseMessage<Text>(outcome: "ok \(self.name)") as? ResponseMessage<Output>)
+    case .answer: return make("ok \(self.name)")
     case .pass, .replace, .retry: break
     }
-    var response = try await next(request)
+    var response = try await next()
     if case .retry(let count) = self.script {
-      for _ in 0..<count where response.error != nil { response = try await next(request) }
+      for _ in 0..<count where !describe(response).hasPrefix("ok") { response = try await next() }
     }
-    let outcome = try XCTUnwrap(response as? ResponseMessage<Text>).outcome
-    self.events.add("\(self.name) response \(outcome)")
-    if case .replace = self.script {
-      return ResponseMessage(error: ConnectError(code: .dataLoss, message: self.name))
-    }
+    self.events.add("\(self.name) response \(describe(response))")
+    if case .replace = self.script { return make("data_loss \(self.name)") }
     return response
   }
 }

@@ -46,6 +46,8 @@ struct RandomChain {
   struct Interceptor: Sendable {
     var call: RandomCallHook?
     var async: Stage?
+    /// Whether the async form works on bytes.
+    var isAsyncOfBytes = false
     var messages: Stage?
     var bytes: Stage?
   }
@@ -71,7 +73,10 @@ struct RandomChain {
       if forms & 2 != 0 {
         interceptor.bytes = Stage(name: "b\(index)", kind: .hooks(Self.hooks(&generator, isTimed: isTimed)))
       }
-      if forms & 4 != 0 { interceptor.async = Stage(name: "a\(index)", kind: .async(Self.async(&generator))) }
+      if forms & 4 != 0 {
+        interceptor.async = Stage(name: "a\(index)", kind: .async(Self.async(&generator)))
+        interceptor.isAsyncOfBytes = Int.random(in: 0..<3, using: &generator) == 0
+      }
       if forms & 8 != 0 { interceptor.call = RandomCallHook(name: "c\(index)", using: &generator) }
       return interceptor
     }
@@ -117,10 +122,12 @@ struct RandomChain {
   var callHooks: [RandomCallHook] { self.interceptors.compactMap(\.call) }
 
   var messageStages: [Stage] {
-    self.interceptors.flatMap { [$0.async, $0.messages].compactMap { $0 } }
+    self.interceptors.flatMap { [$0.isAsyncOfBytes ? nil : $0.async, $0.messages].compactMap { $0 } }
   }
 
-  var byteStages: [Stage] { self.interceptors.compactMap(\.bytes) }
+  var byteStages: [Stage] {
+    self.interceptors.flatMap { [$0.isAsyncOfBytes ? $0.async : nil, $0.bytes].compactMap { $0 } }
+  }
 }
 
 /// The call hooks of one interceptor in a random chain, of unary calls and of streams.

@@ -79,7 +79,7 @@ struct RandomChainModel {
     self.events.append("\(stage.name) request")
     return switch stage.kind {
     case .hooks(let hooks): try self.enter(hooks, stage.name, isOfBytes: isOfBytes, inside)
-    case .async(let script): try self.enter(script, stage.name, inside)
+    case .async(let script): try self.enter(script, stage.name, isOfBytes: isOfBytes, inside)
     }
   }
 
@@ -113,7 +113,7 @@ struct RandomChainModel {
       do {
         try self.server.call.pass(.seconds(1))
       } catch {
-        throw RandomEnd.Reached(isInRetryOfMessages: !isOfBytes)
+        throw RandomEnd.Reached(isInRetryOfBytes: isOfBytes)
       }
     }
     throw Restart(isOfBytes: isOfBytes)
@@ -122,6 +122,7 @@ struct RandomChainModel {
   private mutating func enter(
     _ script: RandomChain.Async,
     _ name: String,
+    isOfBytes: Bool,
     _ inside: (inout RandomChainModel) throws -> RandomOutcome
   ) throws -> RandomOutcome {
     var retriesLeft = 0
@@ -140,7 +141,7 @@ struct RandomChainModel {
       }
     } catch let end as RandomEnd.Reached {
       // It sees the end unless its `next` was given up, or it calls `next` again, which throws.
-      if !end.isInRetryOfMessages, retriesLeft == 0 {
+      if end.isInRetryOfBytes != isOfBytes, retriesLeft == 0 {
         self.lateEvents.append("\(name) response \(self.chain.end?.outcome ?? "")")
       }
       throw end

@@ -63,8 +63,8 @@ struct RandomServer: Sendable {
 struct RandomEnd: Sendable {
   /// Is thrown in a model when the end comes.
   struct Reached: Error {
-    /// Whether that is while a message hook waits to start another attempt.
-    var isInRetryOfMessages = false
+    /// Set while a hook waits to start another attempt: whether that is a byte hook.
+    var isInRetryOfBytes: Bool?
   }
 
   var time: Duration

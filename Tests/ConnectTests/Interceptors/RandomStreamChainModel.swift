@@ -91,7 +91,7 @@ struct RandomStreamChainModel {
     self.events[stage.name, default: []].append("head")
     return switch stage.kind {
     case .hooks(let hooks): try self.enter(hooks, stage.name, messages, isOfBytes: isOfBytes, inside)
-    case .async(let script): try self.enter(script, stage.name, messages, inside)
+    case .async(let script): try self.enter(script, stage.name, messages, isOfBytes: isOfBytes, inside)
     }
   }
 
@@ -134,7 +134,7 @@ struct RandomStreamChainModel {
       do {
         try self.call.pass(.seconds(1))
       } catch {
-        throw RandomEnd.Reached(isInRetryOfMessages: !isOfBytes)
+        throw RandomEnd.Reached(isInRetryOfBytes: isOfBytes)
       }
     }
     throw Restart(isOfBytes: isOfBytes)
@@ -144,6 +144,7 @@ struct RandomStreamChainModel {
     _ script: RandomChain.Async,
     _ name: String,
     _ messages: [String],
+    isOfBytes: Bool,
     _ inside: (inout RandomStreamChainModel, [String]) throws -> [String]
   ) throws -> [String] {
     if case .fail = script { return ["end internal"] }
@@ -159,7 +160,7 @@ struct RandomStreamChainModel {
     } catch let end as RandomEnd.Reached {
       // One that retries looks at the end before it passes it on, to nobody any more.
       if case .retry = script { throw end }
-      if !end.isInRetryOfMessages {
+      if end.isInRetryOfBytes != isOfBytes {
         self.events[name, default: []].append("end \(self.chain.end?.outcome ?? "")")
       }
       throw end
