@@ -47,8 +47,9 @@ final class AsyncStreamStage<RequestMessage: Sendable, ResponseMessage: Sendable
   var innerRunner: (any JobRunner)? { self.run?.next?.runner }
 
   func reset() {
-    self.run?.cancel()
+    let run = self.run
     self.run = nil
+    run?.cancel()
   }
 
   /// Lets the body see `error` as the end of what it waits for; the call is over.

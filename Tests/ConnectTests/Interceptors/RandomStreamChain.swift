@@ -97,25 +97,6 @@ struct RandomStreamChain {
     self.end = isTimed ? RandomEnd(using: &generator) : nil
     self.maximumRetries = Int.random(in: 0...5, using: &generator)
     self.messages = (0..<Int.random(in: 0...5, using: &generator)).map { "\($0)" }
-    if self.end != nil { self.removeDelays() }
-  }
-
-  /// Leaves out that a hook waits to retry where an async interceptor of its level stands in the chain: hooks inside of that
-  /// are not told of an end that comes then.
-  private mutating func removeDelays() {
-    func removing(_ stage: Stage?) -> Stage? {
-      guard var stage, case .hooks(var hooks) = stage.kind else { return stage }
-      hooks.ends = hooks.ends.map { $0 == .retryLater ? .retry : $0 }
-      stage.kind = .hooks(hooks)
-      return stage
-    }
-    let hasAsync = [false, true].map { isOfBytes in
-      self.interceptors.contains { $0.async != nil && $0.isAsyncOfBytes == isOfBytes }
-    }
-    for index in self.interceptors.indices {
-      if hasAsync[0] { self.interceptors[index].messages = removing(self.interceptors[index].messages) }
-      if hasAsync[1] { self.interceptors[index].bytes = removing(self.interceptors[index].bytes) }
-    }
   }
 
   private static func hooks(_ generator: inout SeededGenerator, isTimed: Bool) -> Hooks {
