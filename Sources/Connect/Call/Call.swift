@@ -20,6 +20,8 @@ class Call: JobRunner, @unchecked Sendable {
   @exclusivity(unchecked) private(set) var interceptors: [ResolvedInterceptor]
   /// Among how many of them, from the outermost on, are those whose call hooks wait for the outcome.
   private var waitingCount = 0
+  /// Whether one of them wants to be told when the call is over.
+  private var hasEndHooks = false
   /// Whether one of them has the request.
   private(set) var isAtCallHook = false
   /// The hooks for metrics, outermost first.
@@ -32,8 +34,12 @@ class Call: JobRunner, @unchecked Sendable {
   private(set) var isOver = false
   /// The same, for other threads.
   let hasEnded = Atomic(false)
-  /// Whether interceptors have been resolved, and hear of the end.
-  private var hasBegun = false
+  /// Whether interceptors are, or were, asked for their hooks.
+  private var hasAskedForHooks = false
+  /// Whether they are just being asked.
+  private var isAskingForHooks = false
+  /// The outcome, if the call has ended while they were asked.
+  private var outcomeInAsking: CallOutcome?
   /// Whether hooks are being told of the end, which they must not start again.
   private var isEnding = false
   /// The attempt that was started last, counted from 1.
@@ -142,13 +148,12 @@ class Call: JobRunner, @unchecked Sendable {
       }
       self.deadlineTimer = self.executor.schedule(after: remaining) { self.deadlineDidPass() }
     }
-    self.hasBegun = true
     let head = self.makeRequestHead()
     guard !self.interceptors.isEmpty else {
       self.send(head)
       return
     }
-    let hasCallHooks = self.resolveInterceptors()
+    let hasCallHooks = self.askForHooks(sendsRequest: true)
     guard !self.isOver else {
       self.releaseAll()
       return
@@ -156,22 +161,31 @@ class Call: JobRunner, @unchecked Sendable {
     if hasCallHooks { self.passDown(head) } else { self.send(head) }
   }
 
-  /// - Returns: Whether there are call hooks.
-  private func resolveInterceptors() -> Bool {
+  /// Asks the interceptors for their hooks.
+  ///
+  /// - Parameter sendsRequest: Whether the call begins; else it ends before, and there are call hooks alone.
+  /// - Returns: Whether there are hooks for the request or its outcome.
+  private func askForHooks(sendsRequest: Bool) -> Bool {
+    self.hasAskedForHooks = true
+    self.isAskingForHooks = true
+    defer { self.isAskingForHooks = false }
     var interceptors = self.interceptors
     self.interceptors = []
     var hasCallHooks = false
     for index in interceptors.indices {
       let interceptor = interceptors[index].interceptor
       let function = interceptor.callFunction(self.method)
-      if !function.isEmpty {
-        hasCallHooks = true
-        interceptors[index].function = function
+      if function.endFunction != nil { self.hasEndHooks = true }
+      if !function.isTransparent { hasCallHooks = true }
+      interceptors[index].function = function
+      if sendsRequest { self.addHooks(of: interceptor, interceptors.count) }
+      // What an interceptor is asked for may end the call. Those behind it are not asked, and hear of nothing.
+      if let outcome = self.outcomeInAsking.take() {
+        if self.hasEndHooks { CallHooks(interceptors[...index], self.inheritance).end(outcome) }
+        return false
       }
-      self.addHooks(of: interceptor, interceptors.count)
     }
-    // What an interceptor is asked for may end the call.
-    if !self.isOver { self.interceptors = interceptors }
+    self.interceptors = interceptors
     return hasCallHooks
   }
 
@@ -226,6 +240,9 @@ class Call: JobRunner, @unchecked Sendable {
     outcome.exchange = self.lastExchange
   }
 
+  /// The call hooks that are to be told that the call is over.
+  final var endHooks: CallHooks { CallHooks(self.interceptors[...], self.inheritance) }
+
   final func takeWaitingHooks() -> CallHooks {
     let hooks = CallHooks(self.interceptors[..<self.waitingCount], self.inheritance)
     self.waitingCount = 0
@@ -234,7 +251,9 @@ class Call: JobRunner, @unchecked Sendable {
 
   /// Remembers what call hooks are told of an exchange.
   final func note(_ exchange: Exchange) {
-    if self.hasWaitingHooks, let summary = exchange.summary { self.lastExchange = summary }
+    if self.hasWaitingHooks || self.hasEndHooks, let summary = exchange.summary {
+      self.lastExchange = summary
+    }
   }
 
   // MARK: Hooks that wait
@@ -328,13 +347,15 @@ class Call: JobRunner, @unchecked Sendable {
   final func terminate(with error: ConnectError) {
     guard !self.isOver, !self.isEnding else { return }
     self.isEnding = true
-    if !self.hasBegun { self.options.context[UnbegunCallKey.self]?(error) }
+    if !self.hasAskedForHooks, !self.interceptors.isEmpty { _ = self.askForHooks(sendsRequest: false) }
     self.dropExchange()
     self.fail(with: error)
   }
 
   /// Marks the call as over. Returns false if it already was: then the caller must not complete it.
-  final func markOver() -> Bool {
+  ///
+  /// - Parameter outcome: For end hooks, what the caller gets.
+  final func markOver(_ outcome: @autoclosure () -> CallOutcome) -> Bool {
     guard !self.isOver else { return false }
     self.isOver = true
     self.hasEnded.store(true, ordering: .relaxed)
@@ -345,8 +366,27 @@ class Call: JobRunner, @unchecked Sendable {
     self.holdTimer?.cancel()
     self.holdTimer = nil
     self.dropExchange()
-    self.releaseAll()
+    if self.hasEndHooks || self.isAskingForHooks {
+      self.end(outcome())
+    } else {
+      self.releaseAll()
+    }
     return true
+  }
+
+  private func end(_ outcome: consuming CallOutcome) {
+    self.addExchanges(to: &outcome)
+    if self.isAskingForHooks { self.outcomeInAsking = outcome }
+    let hooks = self.endHooks
+    // An attempt that has just been given up has its metrics given to hooks later, and they come first.
+    let comesLater = !self.metricsHooks.isEmpty
+    self.releaseAll()
+    if comesLater {
+      let end = outcome
+      self.executor.execute { hooks.end(end) }
+    } else {
+      hooks.end(outcome)
+    }
   }
 
   private func releaseAll() {
@@ -437,6 +477,7 @@ class Call: JobRunner, @unchecked Sendable {
       context: self.options.context,
       isGET: self.client.mayUseGET(for: self.method),
       timeout: self.timeout,
+      method: self.method,
       clientIdentity: self.client.clientIdentity
     )
   }

@@ -67,6 +67,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
     let ended = ConnectError.streamEnded(self.method)
     let byteChain = self.byteChain
     let messageChain = self.messageChain
+    let endHooks = self.endHooks
     let callHooks = self.takeWaitingHooks()
     var outcome = self.outcome(.failed(error))
     self.addExchanges(to: &outcome)
@@ -81,6 +82,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
       callHooks.pass(&outcome)
       byteChain?.release()
       messageChain?.release()
+      endHooks.end(end)
       outerRunner?.post(.success(()))
       onResult(.failed(error))
       for case .message(_, let completion) in outgoing { completion(ended) }
@@ -478,7 +480,7 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   }
 
   private func complete(with end: StreamResult<Output>) {
-    guard self.markOver() else { return }
+    guard self.markOver(self.outcome(end)) else { return }
     let onResult = self.onResult
     self.onResult = nil
     onResult?(end)

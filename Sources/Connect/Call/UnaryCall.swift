@@ -53,6 +53,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     let error = ConnectError.abandoned(self.method)
     let byteChain = self.byteChain
     let messageChain = self.messageChain
+    let endHooks = self.endHooks
     let callHooks = self.takeWaitingHooks()
     var outcome = self.outcome(of: ResponseMessage(error: error))
     self.addExchanges(to: &outcome)
@@ -66,6 +67,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
       callHooks.pass(&outcome)
       byteChain?.release()
       messageChain?.release()
+      endHooks.end(end)
       detachedRunner?.post(.success(()))
       completion(ResponseMessage(error: error))
     }
@@ -371,7 +373,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   @inline(__always)
   private func complete(with response: ResponseMessage<Output>) {
-    guard self.markOver() else { return }
+    guard self.markOver(self.outcome(of: response)) else { return }
     if let completion = self.completion {
       self.completion = nil
       self.detachedRunner?.post(.success(()))

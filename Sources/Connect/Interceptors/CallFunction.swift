@@ -26,16 +26,24 @@ public struct CallFunction {
   /// When the call's own deadline passes or it is cancelled, it is called with that error too, and what it changes then is
   /// ignored. The headers and messages of a stream have gone out by then.
   public var outcomeFunction: ((inout CallOutcome) -> Void)?
+  /// Called exactly once, when the call is over, whatever the reason, with the outcome as its caller gets it: the place to
+  /// give back what the interceptor has taken for the call. It is the last of an interceptor's hooks, and called in the
+  /// reverse order, also where the request has not got to this interceptor, or where the call was cancelled before it had
+  /// begun. Only a metrics hook that another interceptor has kept waiting may come later.
+  public var endFunction: ((CallOutcome) -> Void)?
 
   @inlinable @inline(__always)
   public init(
     requestFunction: ((inout HTTPRequest<Void>) throws -> Void)? = nil,
-    outcomeFunction: ((inout CallOutcome) -> Void)? = nil
+    outcomeFunction: ((inout CallOutcome) -> Void)? = nil,
+    endFunction: ((CallOutcome) -> Void)? = nil
   ) {
     self.requestFunction = requestFunction
     self.outcomeFunction = outcomeFunction
+    self.endFunction = endFunction
   }
 
+  /// Whether the request passes it as it is, and nothing waits for the outcome.
   @inline(__always)
-  var isEmpty: Bool { self.requestFunction == nil && self.outcomeFunction == nil }
+  var isTransparent: Bool { self.requestFunction == nil && self.outcomeFunction == nil }
 }

@@ -1,4 +1,4 @@
-/// The call hooks of a call that wait for its outcome, outermost first.
+/// The call hooks of a call, outermost first, once it comes to its end.
 ///
 /// `@unchecked Sendable`: made and used on the call's executor, also where the call is gone.
 struct CallHooks: @unchecked Sendable {
@@ -10,7 +10,16 @@ struct CallHooks: @unchecked Sendable {
     self.inheritance = inheritance
   }
 
-  /// Tells them of the outcome, which they may change, the innermost first.
+  /// Tells them that the call is over, the innermost first.
+  func end(_ outcome: CallOutcome) {
+    for index in self.interceptors.indices.reversed() {
+      guard let function = self.interceptors[index].function.endFunction else { continue }
+      let interceptor = self.interceptors[index].interceptor
+      self.inheritance.bind(nil, of: type(of: interceptor)) { function(outcome) }
+    }
+  }
+
+  /// Tells those that wait for it of the outcome, which they may change, the innermost first.
   ///
   /// - Returns: Whether one has changed it.
   @discardableResult

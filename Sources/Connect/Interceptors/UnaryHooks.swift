@@ -62,7 +62,10 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   /// ```swift
   /// UnaryFunction(
   ///   updateRequest: { request in request.headers["x-client"] = ["example"] },
-  ///   updateResponse: { response in response.code == .aborted ? .retry(after: .milliseconds(50)) : .proceed }
+  ///   updateResponse: { response in
+  ///     // Of a method without side effects.
+  ///     response.code == .aborted ? .retry(after: .milliseconds(50)) : .proceed
+  ///   }
   /// )
   /// ```
   ///

@@ -97,6 +97,16 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     }
   }
 
+  /// The method that is called; nil for a request that was made for other purposes than a call. One that an interceptor
+  /// made anew keeps that of the one it was given, as with ``context``.
+  public var method: MethodInfo? {
+    get { self.head.method }
+    set {
+      self.makeHeadUnique()
+      self.head.method = newValue
+    }
+  }
+
   /// How long the call may take, from its start to its end with all its attempts; nil if there is no limit.
   public var timeout: Duration? { self.head.timeout }
 
@@ -144,7 +154,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   /// The same, from what ``RequestHead/callPart`` was before.
   mutating func complete(from given: RequestHead.CallPart) {
     guard
-      self.head.context == nil || self.head.isGET == nil
+      self.head.context == nil || self.head.isGET == nil || self.head.method == nil
         || (self.head.clientIdentity == nil && given.clientIdentity != nil)
     else { return }
     self.makeHeadUnique()
@@ -152,6 +162,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     if self.head.isGET == nil { self.head.isGET = given.isGET }
     if given.encodesDeterministically { self.head.encodesDeterministically = true }
     self.head.timeout = given.timeout
+    if self.head.method == nil { self.head.method = given.method }
     if self.head.clientIdentity == nil { self.head.clientIdentity = given.clientIdentity }
   }
 
@@ -199,6 +210,7 @@ final class RequestHead: @unchecked Sendable {
   @exclusivity(unchecked) fileprivate(set) var isGET: Bool?
   @exclusivity(unchecked) fileprivate(set) var encodesDeterministically = false
   @exclusivity(unchecked) fileprivate(set) var timeout: Duration?
+  @exclusivity(unchecked) fileprivate(set) var method: MethodInfo?
   @exclusivity(unchecked) fileprivate(set) var clientIdentity: UInt64?
 
   /// What a request has of its call, and one that an interceptor has made anew is to have, too.
@@ -207,6 +219,7 @@ final class RequestHead: @unchecked Sendable {
     var isGET: Bool?
     var encodesDeterministically: Bool
     var timeout: Duration?
+    var method: MethodInfo?
     var clientIdentity: UInt64?
   }
 
@@ -216,6 +229,7 @@ final class RequestHead: @unchecked Sendable {
       isGET: self.isGET,
       encodesDeterministically: self.encodesDeterministically,
       timeout: self.timeout,
+      method: self.method,
       clientIdentity: self.clientIdentity
     )
   }
@@ -228,6 +242,7 @@ final class RequestHead: @unchecked Sendable {
     context: CallContext?,
     isGET: Bool?,
     timeout: Duration? = nil,
+    method: MethodInfo? = nil,
     clientIdentity: UInt64? = nil
   ) {
     self.url = url
@@ -237,6 +252,7 @@ final class RequestHead: @unchecked Sendable {
     self.context = context
     self.isGET = isGET
     self.timeout = timeout
+    self.method = method
     self.clientIdentity = clientIdentity
   }
 
@@ -249,6 +265,7 @@ final class RequestHead: @unchecked Sendable {
       context: other.context,
       isGET: other.isGET,
       timeout: other.timeout,
+      method: other.method,
       clientIdentity: other.clientIdentity
     )
     self.encodesDeterministically = other.encodesDeterministically

@@ -9,7 +9,6 @@ internal import NIOCore
 public final class CredentialsInterceptor: Interceptor {
   private let credentials: Credentials
   private let shown = ShownCredentials()
-  private var method: MethodInfo?
   /// For a refresh.
   private var wait: CredentialsState.Wait?
   /// A stream's headers that wait for what comes behind.
@@ -19,14 +18,8 @@ public final class CredentialsInterceptor: Interceptor {
     self.credentials = credentials
   }
 
-  /// The call is over, and has let go of its interceptors.
-  deinit {
-    self.stopWaiting()
-  }
-
   public func callFunction(_ method: MethodInfo) -> CallFunction {
-    self.method = method
-    return CallFunction()
+    CallFunction(endFunction: { _ in self.stopWaiting() })
   }
 
   // MARK: Unary calls
@@ -92,7 +85,7 @@ public final class CredentialsInterceptor: Interceptor {
     let (attempt, shownHeaders) = self.shown.begin(request.headers)
     guard shownHeaders.isEmpty else { return self.passAgain(request, attempt, shownHeaders, proceed) }
     do {
-      guard self.method.map(credentials.configuration.methods) ?? true, try credentials.apply(to: request)
+      guard request.method.map(credentials.configuration.methods) ?? true, try credentials.apply(to: request)
       else {
         let header = credentials.configuration.header
         return self.pass(request, request.headers.contains(header) ? [header.lowercased()] : [], proceed)

@@ -1,7 +1,6 @@
-internal import Connect
-
-/// When a request passed a cache. Travels with the request in its context, so that whoever stores the response knows.
-final class CacheMark: Sendable {
+/// When a request passed a cache, on its way to the server, and with which key. What may be stored of its response, and
+/// how old that is, depends on it: see ``ResponseCache/store(_:for:seenAs:)``.
+public struct CacheMark: Sendable {
   let cache: ResponseCache
   let key: CacheKey
   /// On the cache's clock.
@@ -15,8 +14,4 @@ final class CacheMark: Sendable {
     self.time = cache.now
     self.removalCount = cache.removals.count(for: key)
   }
-}
-
-extension CacheMark: CallContextKey {
-  static var defaultValue: CacheMark? { nil }
 }

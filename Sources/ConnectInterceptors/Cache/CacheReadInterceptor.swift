@@ -20,7 +20,10 @@ public final class CacheReadInterceptor: Interceptor {
   public func callFunction(_ method: MethodInfo) -> CallFunction {
     self.hasNoSideEffects = method.idempotencyLevel == .noSideEffects
     guard self.hasNoSideEffects, method.streamType == .unary else { return CallFunction() }
-    return CallFunction(requestFunction: { request in request.encodesDeterministically = true })
+    return CallFunction(
+      requestFunction: { request in request.encodesDeterministically = true },
+      endFunction: { _ in self.reading.end() }
+    )
   }
 
   public func unaryMessageFunction<Input, Output>(

@@ -4,8 +4,7 @@ internal import Synchronization
 
 /// One call's way through a ``ResponseCache``: looks up, waits for an identical call, goes to the network.
 ///
-/// Its end, whatever way the call ends, takes the call out of its flight; so nothing that may outlive the call holds on
-/// to it.
+/// At the end of the call it leaves the flight, see ``end()``.
 final class CacheReading: Sendable {
   /// An attempt that was let through to the network, or waits for one that was.
   private struct Attempt {
@@ -35,7 +34,8 @@ final class CacheReading: Sendable {
     self.cache = cache
   }
 
-  deinit {
+  /// The call is over.
+  func end() {
     self.leaveFlight()
   }
 
@@ -99,7 +99,6 @@ final class CacheReading: Sendable {
   ) {
     var attempt = attempt
     var outgoing = request
-    outgoing.context[CacheMark.self] = attempt.mark
     // Over POST, HTTP knows no such question.
     if request.isGET, let etag = attempt.entry?.etag {
       outgoing.headers["if-none-match"] = [etag]

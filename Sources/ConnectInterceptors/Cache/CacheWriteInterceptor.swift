@@ -9,26 +9,18 @@ internal import NIOCore
 /// the response to a request that would have another key.
 public final class CacheWriteInterceptor: Interceptor {
   private let cache: ResponseCache
-  private var hasNoSideEffects = false
   private var seen: (request: HTTPRequest<ByteBuffer>, mark: CacheMark)?
 
   public init(_ cache: ResponseCache) {
     self.cache = cache
   }
 
-  public func callFunction(_ method: MethodInfo) -> CallFunction {
-    self.hasNoSideEffects = method.idempotencyLevel == .noSideEffects
-    return CallFunction()
-  }
-
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        guard self.hasNoSideEffects else { return proceed(.success(request)) }
-        var request = request
-        let mark = CacheMark(self.cache, self.cache.key(for: request))
-        request.context[CacheMark.self] = mark
-        self.seen = (request, mark)
+        if request.method?.idempotencyLevel == .noSideEffects {
+          self.seen = (request, self.cache.mark(request))
+        }
         proceed(.success(request))
       },
       responseFunction: { response, proceed in

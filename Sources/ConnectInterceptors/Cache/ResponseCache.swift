@@ -154,23 +154,29 @@ public final class ResponseCache: Sendable {
 
   // MARK: Writing
 
+  /// Notes that a request passes on its way to the server. To be called in a request hook, for
+  /// ``store(_:for:seenAs:)`` in the response hook.
+  public func mark(_ request: HTTPRequest<ByteBuffer>) -> CacheMark {
+    CacheMark(self, self.key(for: request))
+  }
+
   /// Stores what a server has answered to a request, as far as that is allowed. A 304 renews the entry that it is about;
   /// errors are not stored.
   ///
   /// Nor is the response to a request that says who the user is in a header that is no part of its key, or what
   /// ``Connect/HTTPResponse/request`` says was sent with another key than that of `request`, since interceptors inside have
   /// made it another user's. Nor is what a request has brought that was sent before the cache was told to forget the
-  /// response: that is known of requests that the cache's interceptors have seen, with the context that they were given
-  /// there.
-  public func store(_ response: HTTPResponse, for request: HTTPRequest<ByteBuffer>) {
+  /// response.
+  ///
+  /// - Parameter mark: What ``mark(_:)`` said when the request passed; without it the response counts as made now.
+  public func store(
+    _ response: HTTPResponse,
+    for request: HTTPRequest<ByteBuffer>,
+    seenAs mark: CacheMark? = nil
+  ) {
     let key = self.key(for: request)
-    let mark = request.context[CacheMark.self].flatMap { $0.cache === self && $0.key == key ? $0 : nil }
-    self.store(response, for: request, seenAs: mark ?? CacheMark(self, key))
-  }
-
-  func store(_ response: HTTPResponse, for request: HTTPRequest<ByteBuffer>, seenAs mark: CacheMark) {
+    let mark = mark.flatMap { $0.cache === self && $0.key == key ? $0 : nil } ?? CacheMark(self, key)
     guard response.error == nil, self.mayServe(request) else { return }
-    let key = mark.key
     guard response.request == nil || self.isMade(response, for: key) else { return }
     let source = Source(headers: request.headers, time: mark.time, removalCount: mark.removalCount)
     guard response.httpStatus == 304 else {

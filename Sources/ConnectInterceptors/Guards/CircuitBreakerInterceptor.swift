@@ -14,9 +14,10 @@ public final class CircuitBreakerInterceptor: Interceptor {
     self.breaker = breaker
   }
 
-  /// Whichever way the call has ended, it is over.
-  deinit {
-    if let (admission, circuit) = self.admission { self.breaker.forget(admission, of: circuit) }
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(endFunction: { _ in
+      if let (admission, circuit) = self.admission.take() { self.breaker.forget(admission, of: circuit) }
+    })
   }
 
   public func unaryFunction() -> UnaryFunction {

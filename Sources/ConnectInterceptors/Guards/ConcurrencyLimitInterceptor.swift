@@ -16,9 +16,8 @@ public final class ConcurrencyLimitInterceptor: Interceptor {
     self.start = limiter.now
   }
 
-  /// The call has let go of its interceptors, so it is over, also if that happened while it waited.
-  deinit {
-    self.leave()
+  public func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(endFunction: { _ in self.leave() })
   }
 
   public func unaryFunction() -> UnaryFunction {

@@ -75,12 +75,6 @@ public final class TracingInterceptor: Interceptor {
     self.callersContext = .current
   }
 
-  /// A call that is let go of without an end still has spans that others wait for.
-  deinit {
-    self.attempt?.finish()
-    self.callSpan?.end()
-  }
-
   private var isEnabled: Bool { !(self.instrument is NoOpInstrument) }
 
   /// Whether the process has a tracer.
@@ -89,10 +83,16 @@ public final class TracingInterceptor: Interceptor {
   // MARK: Calls
 
   public func callFunction(_ method: MethodInfo) -> CallFunction {
-    guard self.spans.contains(.call), self.isEnabled else { return CallFunction() }
+    guard self.isEnabled else { return CallFunction() }
+    let finish: (CallOutcome) -> Void = { _ in
+      self.attempt?.finish()
+      self.callSpan?.end()
+    }
+    guard self.spans.contains(.call) else { return CallFunction(endFunction: finish) }
     return CallFunction(
       requestFunction: { request in self.beginCall(&request, method) },
-      outcomeFunction: { outcome in self.endCall(outcome.code, outcome.error) }
+      outcomeFunction: { outcome in self.endCall(outcome.code, outcome.error) },
+      endFunction: finish
     )
   }
 

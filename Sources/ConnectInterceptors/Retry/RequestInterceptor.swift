@@ -37,16 +37,10 @@ public final class RequestInterceptor: Interceptor {
     self.holdsStreamHeaders = holdsStreamHeaders
   }
 
-  /// The call is over, and has let go of its interceptors.
-  deinit {
-    self.task?.cancel()
-  }
-
   // MARK: Hooks
 
   public func callFunction(_ method: MethodInfo) -> CallFunction {
-    self.method = method
-    return CallFunction()
+    CallFunction(endFunction: { _ in self.task?.cancel() })
   }
 
   public func unaryFunction() -> UnaryFunction {
@@ -132,7 +126,7 @@ public final class RequestInterceptor: Interceptor {
     let adapted = AdaptedRequest(request)
     self.adapted = adapted
     // It is known, unless a test drives the byte hooks alone.
-    let method = self.method ?? MethodInfo(path: request.url.path, streamType: streamType)
+    let method = request.method ?? MethodInfo(path: request.url.path, streamType: streamType)
     self.method = method
     guard !self.adapters.isEmpty else {
       proceed(.success(request))

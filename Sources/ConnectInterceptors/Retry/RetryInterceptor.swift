@@ -39,11 +39,6 @@ public final class RetryInterceptor: Interceptor {
 
   // MARK: Hooks
 
-  public func callFunction(_ method: MethodInfo) -> CallFunction {
-    self.method = method
-    return CallFunction()
-  }
-
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       updateRequest: { request in self.announce(&request) },
@@ -99,6 +94,7 @@ public final class RetryInterceptor: Interceptor {
   // MARK: Requests
 
   private func announce<Message>(_ request: inout HTTPRequest<Message>) {
+    self.method = request.method
     self.attemptCount += 1
     guard self.attemptCount > 1 else { return }
     request.headers[Self.attemptsHeader] = ["\(self.attemptCount - 1)"]

@@ -117,7 +117,8 @@ extension NIOHTTPClient.Configuration {
     /// - A server that shows one of these very certificates, byte for byte, is trusted (a pinned certificate),
     ///   whether it is self-signed or not.
     /// - A certificate authority, which may be an intermediate one, is trusted for what it has signed. A
-    ///   certificate whose basic constraints say CA:FALSE is none.
+    ///   certificate whose basic constraints say CA:FALSE is none, nor is one without basic constraints (but for a
+    ///   self-issued one of version 1), nor one whose extended key usage leaves out servers.
     ///
     /// Dates, signatures and the host name are always checked. Where self-signed authorities are trusted, too, the
     /// first connection to a server with a pinned certificate, or below an intermediate authority, takes a second

@@ -44,7 +44,7 @@ public final class InterceptorDriver: Sendable {
     patience: Duration = .seconds(2),
     _ factory: @escaping InterceptorFactory
   ) {
-    let driven = DrivenInterceptor(executor.sync { factory(config) })
+    let driven = DrivenInterceptor(executor.sync { factory(config) }, executor)
     let time = DriverTime(executor: executor, timeout: timeout, patience: patience)
     self.config = config
     self.executor = executor
@@ -61,9 +61,10 @@ public final class InterceptorDriver: Sendable {
     if case .bytes(let form) = time.executor.sync({ driven.interceptor.asyncUnaryForm }) {
       let method = MethodInfo(path: Self.defaultPath, streamType: .unary)
       let subject = AsyncUnarySubject(driven.name, form, method, time)
-      return UnaryHookDriver(subject, time, keeping: Self.lifetime(time.executor) { subject.end() })
+      return UnaryHookDriver(driven, subject, time, keeping: Self.lifetime(time.executor) { subject.end() })
     }
     return UnaryHookDriver(
+      driven,
       UnaryHookSubject(driven.name, "unary byte") { driven.interceptor.unaryFunction() },
       time
     )
@@ -76,12 +77,20 @@ public final class InterceptorDriver: Sendable {
     if case .bytes(let form) = time.executor.sync({ driven.interceptor.asyncStreamForm }) {
       let method = MethodInfo(path: Self.defaultPath, streamType: .bidirectionalStream)
       let subject = AsyncStreamSubject(driven.name, form, method, time)
-      return StreamHookDriver(subject, time, keeping: Self.lifetime(time.executor) { subject.end() })
+      return StreamHookDriver(driven, subject, time, keeping: Self.lifetime(time.executor) { subject.end() })
     }
     return StreamHookDriver(
+      driven,
       StreamHookSubject(driven.name, "stream byte") { driven.interceptor.streamFunction() },
       time
     )
+  }
+
+  /// Tells the interceptor that its call is over, as a call does at its end. What the driver stands for is over too when
+  /// it is released: then the interceptor hears of an end with `canceled`. Only the first end counts.
+  public func end(_ outcome: CallOutcome = CallOutcome()) {
+    self.executor.sync { self.driven.end(outcome) }
+    self.executor.runUntilIdle()
   }
 
   /// The call hooks for a call of `method`.
@@ -98,9 +107,15 @@ public final class InterceptorDriver: Sendable {
     self.executor.sync { driven.tell(method.info) }
     if case .messages(let form) = self.executor.sync({ driven.interceptor.asyncUnaryForm }) {
       let subject = AsyncUnarySubject(driven.name, form, method, self.time)
-      return UnaryHookDriver(subject, self.time, keeping: Self.lifetime(self.executor) { subject.end() })
+      return UnaryHookDriver(
+        driven,
+        subject,
+        self.time,
+        keeping: Self.lifetime(self.executor) { subject.end() }
+      )
     }
     return UnaryHookDriver(
+      driven,
       UnaryHookSubject(driven.name, "unary message") {
         driven.interceptor.unaryMessageFunction(method)
       },
@@ -117,9 +132,15 @@ public final class InterceptorDriver: Sendable {
     self.executor.sync { driven.tell(method.info) }
     if case .messages(let form) = self.executor.sync({ driven.interceptor.asyncStreamForm }) {
       let subject = AsyncStreamSubject(driven.name, form, method, self.time)
-      return StreamHookDriver(subject, self.time, keeping: Self.lifetime(self.executor) { subject.end() })
+      return StreamHookDriver(
+        driven,
+        subject,
+        self.time,
+        keeping: Self.lifetime(self.executor) { subject.end() }
+      )
     }
     return StreamHookDriver(
+      driven,
       StreamHookSubject(driven.name, "stream message") {
         driven.interceptor.streamMessageFunction(method)
       },
@@ -160,16 +181,30 @@ public final class InterceptorDriver: Sendable {
 final class DrivenInterceptor: @unchecked Sendable {
   let interceptor: any Interceptor
   let name: String
+  private let executor: VirtualExecutor
+  private var method: MethodInfo?
   private var callHooks: CallFunction?
+  private var hasEnded = false
 
-  init(_ interceptor: any Interceptor) {
+  init(_ interceptor: any Interceptor, _ executor: VirtualExecutor) {
     self.interceptor = interceptor
     self.name = "\(type(of: interceptor))"
+    self.executor = executor
+  }
+
+  deinit {
+    guard !self.hasEnded, let function = self.callHooks?.endFunction else { return }
+    let end = UncheckedEnd(function: function)
+    self.executor.execute {
+      end.function(CallOutcome(error: ConnectError(code: .canceled, message: "the driver was released")))
+    }
   }
 
   /// The call hooks, for which it is asked once.
   func callHooks(_ method: MethodInfo) -> CallFunction {
-    let hooks = self.callHooks ?? self.interceptor.callFunction(method)
+    if let hooks = self.callHooks { return hooks }
+    let hooks = self.interceptor.callFunction(method)
+    self.method = method
     self.callHooks = hooks
     return hooks
   }
@@ -178,4 +213,23 @@ final class DrivenInterceptor: @unchecked Sendable {
   func tell(_ method: MethodInfo) {
     _ = self.callHooks(method)
   }
+
+  /// The request as a call has it. An interceptor that has not been told yet is told that the request's method is called.
+  func complete<Message>(_ request: HTTPRequest<Message>, _ streamType: StreamType) -> HTTPRequest<Message> {
+    self.tell(request.method ?? MethodInfo(path: request.url.path, streamType: streamType))
+    var request = request
+    if request.method == nil { request.method = self.method }
+    return request
+  }
+
+  func end(_ outcome: CallOutcome) {
+    guard !self.hasEnded else { return }
+    self.hasEnded = true
+    self.callHooks?.endFunction?(outcome)
+  }
+}
+
+/// The end hook of an interceptor whose driver is gone; called once, on the driver's executor, which makes it `Sendable`.
+private struct UncheckedEnd: @unchecked Sendable {
+  let function: (CallOutcome) -> Void
 }

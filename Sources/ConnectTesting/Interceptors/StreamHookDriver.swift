@@ -22,16 +22,19 @@ public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: S
   public typealias MessageVisit = HookVisit<StreamDataVerb<RequestMessage>>
   public typealias ResultVisit = HookVisit<StreamResultVerb<ResponseMessage>>
 
+  private let driven: DrivenInterceptor
   private let subject: any StreamSubject<RequestMessage, ResponseMessage>
   private let time: DriverTime
   private let lifetime: Lifetime?
 
   /// - Parameter lifetime: Ends the subject once neither the driver nor a visit needs it any more.
   init(
+    _ driven: DrivenInterceptor,
     _ subject: any StreamSubject<RequestMessage, ResponseMessage>,
     _ time: DriverTime,
     keeping lifetime: Lifetime? = nil
   ) {
+    self.driven = driven
     self.subject = subject
     self.time = time
     self.lifetime = lifetime
@@ -40,7 +43,7 @@ public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: S
   /// Gives the request hook the head of a request.
   public func request(_ head: HTTPRequest<Void>) -> RequestVisit {
     let visit = RequestVisit(self.subject.label("request"), self.time, keeping: self.lifetime)
-    self.perform { self.subject.request(head, visit) }
+    self.perform { self.subject.request(self.driven.complete(head, .bidirectionalStream), visit) }
     return visit
   }
 

@@ -12,13 +12,19 @@ public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Senda
   public typealias RequestVisit = HookVisit<RequestVerb<Request, Response>>
   public typealias ResponseVisit = HookVisit<ResponseVerb<Request, Response>>
 
+  private let driven: DrivenInterceptor
   private let subject: any UnarySubject<Message, Response>
   private let time: DriverTime
   private let lifetime: Lifetime?
 
   /// - Parameter lifetime: Ends the subject once neither the driver nor a visit needs it any more.
-  init(_ subject: any UnarySubject<Message, Response>, _ time: DriverTime, keeping lifetime: Lifetime? = nil)
-  {
+  init(
+    _ driven: DrivenInterceptor,
+    _ subject: any UnarySubject<Message, Response>,
+    _ time: DriverTime,
+    keeping lifetime: Lifetime? = nil
+  ) {
+    self.driven = driven
     self.subject = subject
     self.time = time
     self.lifetime = lifetime
@@ -27,7 +33,7 @@ public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Senda
   /// Gives the request hook a request.
   public func request(_ request: Request) -> RequestVisit {
     let visit = RequestVisit(self.subject.label("request"), self.time, keeping: self.lifetime)
-    self.perform { self.subject.request(request, visit) }
+    self.perform { self.subject.request(self.driven.complete(request, .unary), visit) }
     return visit
   }
 

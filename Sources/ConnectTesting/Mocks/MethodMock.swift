@@ -38,7 +38,7 @@ extension MethodMock {
     var recording = options
     let call = self.script.makeCall(options)
     recording.context[MockCallKey.self] = call
-    recording.context[UnbegunCallKey.self] = { call.didEnd($0.code, $0) }
+    recording.interceptors.append { _ in MockEndInterceptor(call: call) }
     return recording
   }
 }

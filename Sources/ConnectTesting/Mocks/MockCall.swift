@@ -84,11 +84,11 @@ public final class MockCall<Input: Sendable>: Sendable {
   }
 
   /// Notes the end; the first to say so is right.
-  func didEnd(_ code: Code, _ error: ConnectError?) {
+  func didEnd(_ outcome: CallOutcome) {
     self.state.update { state in
       guard state.code == nil else { return }
-      state.code = code
-      state.error = error
+      state.code = outcome.code
+      state.error = outcome.error
     }
   }
 

@@ -21,52 +21,52 @@ final class MockRecorder: Sendable {
   }
 }
 
-/// Outside of all others, so that it sees how the call ends for the caller.
-struct MockRecordingInterceptor: Interceptor {
-  /// The call's record, in hooks that run one at a time.
-  private final class Current<Input: Sendable> {
-    var call: MockCall<Input>?
-  }
-
+/// Ties each call to its record, and notes there how the call ends for its caller.
+final class MockRecordingInterceptor: Interceptor {
   private let recorder: MockRecorder
+  private var recordEnd: ((CallOutcome) -> Void)?
 
   init(_ recorder: MockRecorder) {
     self.recorder = recorder
   }
 
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(endFunction: { outcome in self.recordEnd?(outcome) })
+  }
+
   func unaryMessageFunction<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
-    let current = Current<Input>()
-    return UnaryMessageFunction(
-      requestFunction: { [recorder] request, proceed in
-        current.call = recorder.call(method, request)
-        var request = request
-        request.context[MockCallKey.self] = current.call
-        proceed(.success(request))
-      },
-      responseFunction: { response, proceed in
-        current.call?.didEnd(response.code, response.error)
-        proceed(response)
-      }
-    )
+    UnaryMessageFunction(updateRequest: { request in self.tie(&request, of: method) })
   }
 
   func streamMessageFunction<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> StreamMessageFunction<Input, Output> {
-    let current = Current<Input>()
-    return StreamMessageFunction(
-      requestFunction: { [recorder] request, proceed in
-        current.call = recorder.call(method, request)
+    StreamMessageFunction(
+      requestFunction: { request, proceed in
         var request = request
-        request.context[MockCallKey.self] = current.call
+        self.tie(&request, of: method)
         proceed(.success(request))
-      },
-      streamResultFunction: { result, proceed in
-        if case .complete(let code, let error, _) = result { current.call?.didEnd(code, error) }
-        proceed(result)
       }
     )
+  }
+
+  private func tie<Message, Input, Output>(
+    _ request: inout HTTPRequest<Message>,
+    of method: MethodSpec<Input, Output>
+  ) {
+    let call = self.recorder.call(method, request)
+    request.context[MockCallKey.self] = call
+    self.recordEnd = { outcome in call?.didEnd(outcome) }
+  }
+}
+
+/// Notes the end of a call that the mock has made a record of, also where its request goes nowhere.
+struct MockEndInterceptor<Input: Sendable>: Interceptor {
+  let call: MockCall<Input>
+
+  func callFunction(_ method: MethodInfo) -> CallFunction {
+    CallFunction(endFunction: { outcome in self.call.didEnd(outcome) })
   }
 }

@@ -273,19 +273,19 @@ final class ResponseCacheTests: XCTestCase {
 /// Stores responses of at most ten bytes.
 private final class SmallResponseWriter: Interceptor {
   private let cache: ResponseCache
-  private var request: HTTPRequest<ByteBuffer>?
+  private var passed: (request: HTTPRequest<ByteBuffer>, mark: CacheMark)?
 
   init(_ cache: ResponseCache) { self.cache = cache }
 
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        self.request = request
+        self.passed = (request, self.cache.mark(request))
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        if let request = self.request, response.message.readableBytes <= 10 {
-          self.cache.store(response, for: request)
+        if let (request, mark) = self.passed, response.message.readableBytes <= 10 {
+          self.cache.store(response, for: request, seenAs: mark)
         }
         proceed(response)
       }

@@ -18,7 +18,8 @@ struct TimedInterceptor: Interceptor {
     let hooks = self.base.callFunction(method)
     return CallFunction(
       requestFunction: self.timed(hooks.requestFunction),
-      outcomeFunction: self.timed(hooks.outcomeFunction)
+      outcomeFunction: self.timed(hooks.outcomeFunction),
+      endFunction: hooks.endFunction
     )
   }
 
