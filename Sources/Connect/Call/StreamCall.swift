@@ -470,10 +470,9 @@ final class StreamCall<Input: Sendable, Output: Sendable>: Call, @unchecked Send
   private func outcome(_ end: StreamResult<Output>) -> CallOutcome {
     guard case .complete(let code, let error, let trailers) = end else { return CallOutcome() }
     return CallOutcome(
-      code: code,
       headers: self.receivedHeaders,
       trailers: trailers,
-      error: error,
+      error: error ?? ConnectError(code, metadata: trailers),
       messagesSent: self.sentCount,
       messagesReceived: self.receivedCount
     )

@@ -269,7 +269,6 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     case .failure(let failure): error = failure
     }
     var response = HTTPResponse(
-      code: error?.code ?? .ok,
       headers: collected.headers,
       message: message,
       trailers: collected.trailers,
@@ -280,7 +279,6 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
     )
     if response.error != nil, response.error?.httpStatus == nil { response.error?.httpStatus = head?.status }
     if head?.status == 304, self.acceptsNotModified {
-      response.code = .ok
       response.error = nil
     }
     return response
@@ -347,9 +345,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   /// What call hooks are told of a response.
   @inline(__always)
   private func outcome(of response: ResponseMessage<Output>) -> CallOutcome {
-    let error = response.code == .ok ? nil : response.error
+    let error = response.error
     return CallOutcome(
-      code: response.code,
       headers: response.headers,
       trailers: response.trailers,
       error: error,

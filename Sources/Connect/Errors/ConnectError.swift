@@ -135,6 +135,14 @@ extension ConnectError {
   }
 }
 
+extension ConnectError {
+  /// The error that a code stands for which came without one; nil for ``Code/ok``.
+  init?(_ code: Code, metadata: Headers, httpStatus: Int? = nil) {
+    guard code != .ok else { return nil }
+    self.init(code: code, metadata: metadata, httpStatus: httpStatus)
+  }
+}
+
 extension Code {
   /// The code as an error's: the one that says nothing instead of ``ok``.
   fileprivate var ofError: Code { self == .ok ? .unknown : self }

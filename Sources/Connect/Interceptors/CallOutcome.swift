@@ -24,28 +24,33 @@ public struct CallOutcome: Sendable {
     }
   }
 
-  public var code: Code
+  /// That of ``error``; ``Code/ok`` if there is none. To set it makes an error of an outcome that has none, and does nothing
+  /// to one that has.
+  public var code: Code {
+    get { self.error?.code ?? .ok }
+    set { if self.error == nil { self.error = ConnectError(newValue, metadata: self.trailers) } }
+  }
 
   /// The response's headers. Those of a stream have gone out before: a hook cannot change them.
   public var headers: Headers
 
   public var trailers: Headers
 
-  /// Set if and only if `code` is not ``Code/ok``.
   public var error: ConnectError?
 
   /// How many messages the caller has sent that were accepted: for a unary call 1.
-  public var messagesSent: Int
+  public internal(set) var messagesSent: Int
 
   /// How many messages have come: for a unary call 1, or 0 if there was none.
-  public var messagesReceived: Int
+  public internal(set) var messagesReceived: Int
 
   /// How many attempts were made; 0 if nothing went to the network.
-  public var attempts: Int
+  public internal(set) var attempts: Int
 
   /// The last attempt; nil if nothing went to the network.
-  public var exchange: Exchange?
+  public internal(set) var exchange: Exchange?
 
+  /// - Parameter code: For an outcome without `error`: one that is not ``Code/ok`` makes it an error.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),
@@ -53,29 +58,26 @@ public struct CallOutcome: Sendable {
     error: ConnectError? = nil
   ) {
     self.init(
-      code: code,
       headers: headers,
       trailers: trailers,
-      error: error,
+      error: error ?? ConnectError(code, metadata: trailers),
       messagesSent: 0,
       messagesReceived: 0
     )
   }
 
   public init(error: ConnectError, headers: Headers = Headers()) {
-    self.init(code: error.code, headers: headers, trailers: error.metadata, error: error)
+    self.init(headers: headers, trailers: error.metadata, error: error)
   }
 
   /// What a call has come to.
   init(
-    code: Code,
     headers: Headers,
     trailers: Headers,
     error: ConnectError?,
     messagesSent: Int,
     messagesReceived: Int
   ) {
-    self.code = code
     self.headers = headers
     self.trailers = trailers
     self.error = error
@@ -94,24 +96,17 @@ public struct CallOutcome: Sendable {
       case (let error?, let otherError?): error.isIdentical(to: otherError)
       default: false
       }
-    return hasSameError && self.code == other.code && self.attempts == other.attempts
-      && self.messagesSent == other.messagesSent && self.headers.isIdentical(to: other.headers)
+    return hasSameError && self.attempts == other.attempts && self.messagesSent == other.messagesSent
+      && self.headers.isIdentical(to: other.headers)
       && self.trailers.isIdentical(to: other.trailers)
   }
 
-  /// Makes code and error agree, keeps an error of `given`, and its counts if this one was made anew.
+  /// Keeps the counts of `given`, and its error if this one has none: no hook makes a call succeed that has failed.
   mutating func complete(from given: CallOutcome) {
-    if self.attempts == 0, self.messagesSent == 0 {
-      self.messagesSent = given.messagesSent
-      self.messagesReceived = given.messagesReceived
-      self.attempts = given.attempts
-      self.exchange = given.exchange
-    }
-    if self.error == nil, self.code == .ok, let error = given.error { self.error = error }
-    if let code = self.error?.code {
-      self.code = code
-    } else if self.code != .ok {
-      self.error = ConnectError(code: self.code, metadata: self.trailers)
-    }
+    self.messagesSent = given.messagesSent
+    self.messagesReceived = given.messagesReceived
+    self.attempts = given.attempts
+    self.exchange = given.exchange
+    if self.error == nil { self.error = given.error }
   }
 }

@@ -226,8 +226,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner, @uncheck
     case .proceed(.failure(var error)):
       error.isUnsent = true
       self.ascend(from: index - 1, Response(failure: error))
-    case .answer(var response):
-      response.makeConsistent()
+    case .answer(let response):
       self.ascend(from: index - 1, response)
     }
   }
@@ -279,7 +278,6 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner, @uncheck
     let given = response
     let decision = self.inheritance.bind(nil, of: self.stages[index].interceptor) { update(&response) }
     guard visit == self.visit else { return false }
-    response.makeConsistent()
     guard case .retry(let delay) = decision else { return true }
     self.visit += 1
     self.call.retryCause = given.error
@@ -317,8 +315,7 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner, @uncheck
     }
     self.visit += 1
     switch consume verb {
-    case .proceed(var response):
-      response.makeConsistent()
+    case .proceed(let response):
       self.ascend(from: index - 1, response)
     case .retry(let request, let delay):
       self.call.retryCause = given.error
@@ -525,8 +522,6 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner, @uncheck
     self.runs[index] = nil
     run.job = nil
     run.end(with: nil)
-    var response = response
-    response.makeConsistent()
     self.ascend(from: index - 1, response)
   }
 

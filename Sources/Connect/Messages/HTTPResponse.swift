@@ -8,9 +8,15 @@ public struct HTTPResponse: Sendable {
   /// The message's bytes; empty if there is an error.
   public var message: ByteBuffer
 
+  /// That of ``error``; ``Code/ok`` if there is none. To set it makes an error of a response that has none, and does nothing
+  /// to one that has.
   public var code: Code {
-    get { self.head.code }
-    set { self.uniqueHead.code = newValue }
+    get { self.head.error?.code ?? .ok }
+    set {
+      if self.head.error == nil {
+        self.error = ConnectError(newValue, metadata: self.trailers, httpStatus: self.httpStatus)
+      }
+    }
   }
 
   /// The response's metadata, without what belongs to the wire protocol's trailers.
@@ -24,7 +30,6 @@ public struct HTTPResponse: Sendable {
     _modify { yield &self.uniqueHead.trailers }
   }
 
-  /// Set if and only if `code` is not ``Code/ok``.
   public var error: ConnectError? {
     get { self.head.error }
     _modify { yield &self.uniqueHead.error }
@@ -50,6 +55,7 @@ public struct HTTPResponse: Sendable {
     set { self.uniqueHead.request = newValue?.head }
   }
 
+  /// - Parameter code: For a response without `error`: one that is not ``Code/ok`` makes it an error.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),
@@ -60,11 +66,10 @@ public struct HTTPResponse: Sendable {
     httpHeaders: Headers = Headers()
   ) {
     self.init(
-      code: code,
       headers: headers,
       message: message,
       trailers: trailers,
-      error: error,
+      error: error ?? ConnectError(code, metadata: trailers, httpStatus: httpStatus),
       httpStatus: httpStatus,
       httpHeaders: httpHeaders,
       request: nil
@@ -72,7 +77,6 @@ public struct HTTPResponse: Sendable {
   }
 
   init(
-    code: Code,
     headers: Headers,
     message: ByteBuffer,
     trailers: Headers,
@@ -82,7 +86,6 @@ public struct HTTPResponse: Sendable {
     request: RequestHead?
   ) {
     self.head = Head(
-      code: code,
       headers: headers,
       trailers: trailers,
       error: error,
@@ -96,7 +99,6 @@ public struct HTTPResponse: Sendable {
   /// A response that is an error found by the client.
   public init(error: ConnectError) {
     self.init(
-      code: error.code,
       trailers: error.metadata,
       error: error,
       httpStatus: error.httpStatus
@@ -114,7 +116,6 @@ public struct HTTPResponse: Sendable {
   /// `@unchecked Sendable`: changed only where the response that is changed holds the one reference, and under its exclusive
   /// access.
   private final class Head: @unchecked Sendable {
-    @exclusivity(unchecked) var code: Code
     @exclusivity(unchecked) var headers: Headers
     @exclusivity(unchecked) var trailers: Headers
     @exclusivity(unchecked) var error: ConnectError?
@@ -123,7 +124,6 @@ public struct HTTPResponse: Sendable {
     @exclusivity(unchecked) var request: RequestHead?
 
     init(
-      code: Code,
       headers: Headers,
       trailers: Headers,
       error: ConnectError?,
@@ -131,7 +131,6 @@ public struct HTTPResponse: Sendable {
       httpHeaders: Headers,
       request: RequestHead?
     ) {
-      self.code = code
       self.headers = headers
       self.trailers = trailers
       self.error = error
@@ -142,7 +141,6 @@ public struct HTTPResponse: Sendable {
 
     convenience init(copying other: Head) {
       self.init(
-        code: other.code,
         headers: other.headers,
         trailers: other.trailers,
         error: other.error,

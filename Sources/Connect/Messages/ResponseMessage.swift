@@ -14,7 +14,17 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     }
   }
 
-  public var code: Code
+  /// That of the error; ``Code/ok`` if there is none. To set it makes an error of a response that has none, and does nothing
+  /// to one that has.
+  public var code: Code {
+    get { self.error?.code ?? .ok }
+    set {
+      if self.error == nil, let error = ConnectError(newValue, metadata: self.trailers) {
+        self.outcome = .error(error)
+      }
+    }
+  }
+
   public var headers: Headers
   public var trailers: Headers
   private var outcome: Outcome
@@ -29,24 +39,25 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     set { self.outcome = Outcome(newValue) }
   }
 
-  private init(code: Code, headers: Headers, outcome: Outcome, trailers: Headers) {
-    self.code = code
+  private init(headers: Headers, outcome: Outcome, trailers: Headers) {
     self.headers = headers
     self.outcome = outcome
     self.trailers = trailers
   }
 
+  /// - Parameter code: For a `result` without error: one that is not ``Code/ok`` makes it an error.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),
     result: Result<Output, ConnectError>,
     trailers: Headers = Headers()
   ) {
-    self.init(code: code, headers: headers, outcome: Outcome(result), trailers: trailers)
+    self.init(headers: headers, outcome: Outcome(result), trailers: trailers)
+    self.code = code
   }
 
   public init(message: Output, headers: Headers = Headers(), trailers: Headers = Headers()) {
-    self.init(code: .ok, headers: headers, outcome: .message(MessageBox(message)), trailers: trailers)
+    self.init(headers: headers, outcome: .message(MessageBox(message)), trailers: trailers)
   }
 
   public init(error: ConnectError, headers: Headers = Headers()) {
@@ -54,7 +65,7 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
   }
 
   init(error: ConnectError, headers: Headers, trailers: Headers) {
-    self.init(code: error.code, headers: headers, outcome: .error(error), trailers: trailers)
+    self.init(headers: headers, outcome: .error(error), trailers: trailers)
   }
 
   init(_ collected: SingleMessage<Output>) {
@@ -78,19 +89,9 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
 
   /// Takes over what call hooks have made of the call's outcome.
   mutating func take(_ outcome: CallOutcome) {
-    self.code = outcome.code
     self.headers = outcome.headers
     self.trailers = outcome.trailers
     if let error = outcome.error { self.outcome = .error(error) }
-  }
-
-  /// Makes code and error agree, whatever a hook has made of them: neither is lost.
-  mutating func makeConsistent() {
-    if let error = self.error {
-      self.code = error.code
-    } else if self.code != .ok {
-      self.outcome = .error(ConnectError(code: self.code, metadata: self.trailers))
-    }
   }
 
   /// The message.

@@ -20,9 +20,8 @@ extension StreamResult {
   /// The same result with a code and an error that agree, whatever a hook has made of them: neither is lost.
   var consistent: Self {
     guard case .complete(let code, let error, let trailers) = self else { return self }
-    if let error { return .complete(code: error.code, error: error, trailers: trailers) }
-    guard code != .ok else { return self }
-    return .complete(code: code, error: ConnectError(code: code, metadata: trailers), trailers: trailers)
+    let found = error ?? ConnectError(code, metadata: trailers)
+    return .complete(code: found?.code ?? .ok, error: found, trailers: trailers)
   }
 
   /// The same result with its message, if it is one, turned into another.

@@ -217,7 +217,6 @@ extension HTTPResponse: ScriptedResponse {
 
   func replacing(_ error: ConnectError) -> HTTPResponse {
     var response = self
-    response.code = error.code
     response.error = error
     return response
   }
@@ -230,7 +229,6 @@ extension ResponseMessage: ScriptedResponse {
 
   func replacing(_ error: ConnectError) -> ResponseMessage {
     var response = self
-    response.code = error.code
     response.result = .failure(error)
     return response
   }
