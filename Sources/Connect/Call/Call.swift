@@ -177,11 +177,11 @@ class Call: JobRunner, @unchecked Sendable {
       let function = interceptor.callFunction(self.method)
       if function.endFunction != nil { self.hasEndHooks = true }
       if !function.isTransparent { hasCallHooks = true }
-      interceptors[index].function = function
+      if !function.isEmpty { interceptors[index].function = function }
       if sendsRequest { self.addHooks(of: interceptor, interceptors.count) }
       // What an interceptor is asked for may end the call. Those behind it are not asked, and hear of nothing.
-      if let outcome = self.outcomeInAsking.take() {
-        if self.hasEndHooks { CallHooks(interceptors[...index], self.inheritance).end(outcome) }
+      if self.isOver {
+        self.end(CallHooks(interceptors[...index], self.inheritance))
         return false
       }
     }
@@ -208,6 +208,7 @@ class Call: JobRunner, @unchecked Sendable {
         self.isAtCallHook = false
         guard !self.isOver else { return }
         request.complete(from: given)
+        request.complete(with: self.method)
       }
       if self.interceptors[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
     }
@@ -372,6 +373,11 @@ class Call: JobRunner, @unchecked Sendable {
       self.releaseAll()
     }
     return true
+  }
+
+  /// Tells the interceptors that were asked for their hooks before the call ended.
+  private func end(_ hooks: CallHooks) {
+    if let outcome = self.outcomeInAsking.take() { hooks.end(outcome) }
   }
 
   private func end(_ outcome: consuming CallOutcome) {

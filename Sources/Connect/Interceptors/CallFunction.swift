@@ -43,6 +43,9 @@ public struct CallFunction {
     self.endFunction = endFunction
   }
 
+  @inline(__always)
+  var isEmpty: Bool { self.isTransparent && self.endFunction == nil }
+
   /// Whether the request passes it as it is, and nothing waits for the outcome.
   @inline(__always)
   var isTransparent: Bool { self.requestFunction == nil && self.outcomeFunction == nil }

@@ -149,12 +149,13 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   mutating func complete(from given: RequestHead?) {
     guard let given, self.head !== given else { return }
     self.complete(from: given.callPart)
+    self.complete(with: given.method)
   }
 
   /// The same, from what ``RequestHead/callPart`` was before.
   mutating func complete(from given: RequestHead.CallPart) {
     guard
-      self.head.context == nil || self.head.isGET == nil || self.head.method == nil
+      self.head.context == nil || self.head.isGET == nil
         || (self.head.clientIdentity == nil && given.clientIdentity != nil)
     else { return }
     self.makeHeadUnique()
@@ -162,8 +163,12 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     if self.head.isGET == nil { self.head.isGET = given.isGET }
     if given.encodesDeterministically { self.head.encodesDeterministically = true }
     self.head.timeout = given.timeout
-    if self.head.method == nil { self.head.method = given.method }
     if self.head.clientIdentity == nil { self.head.clientIdentity = given.clientIdentity }
+  }
+
+  /// Gives the request the method that is called, where it was made without.
+  mutating func complete(with method: @autoclosure () -> MethodInfo?) {
+    if self.head.method == nil { self.method = method() }
   }
 
   private mutating func makeHeadUnique() {
@@ -219,7 +224,6 @@ final class RequestHead: @unchecked Sendable {
     var isGET: Bool?
     var encodesDeterministically: Bool
     var timeout: Duration?
-    var method: MethodInfo?
     var clientIdentity: UInt64?
   }
 
@@ -229,7 +233,6 @@ final class RequestHead: @unchecked Sendable {
       isGET: self.isGET,
       encodesDeterministically: self.encodesDeterministically,
       timeout: self.timeout,
-      method: self.method,
       clientIdentity: self.clientIdentity
     )
   }

@@ -107,9 +107,11 @@ public final class Credentials: Sendable {
   var hostNames: String { self.hosts.description }
 
   /// The request with a note that some of its headers are secrets.
-  func marked<Message>(_ request: HTTPRequest<Message>, _ names: [String]) -> HTTPRequest<Message> {
+  func marked<Message>(_ request: HTTPRequest<Message>, _ names: Set<String>) -> HTTPRequest<Message> {
     var request = request
-    request.context[SensitiveHeaders.self].formUnion(names)
+    let others = request.context[SensitiveHeaders.self]
+    // A union would compute the names' hashes for each call.
+    request.context[SensitiveHeaders.self] = others.isEmpty ? names : others.union(names)
     return request
   }
 

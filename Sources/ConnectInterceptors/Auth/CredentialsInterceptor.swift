@@ -117,7 +117,9 @@ public final class CredentialsInterceptor: Interceptor {
     _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   ) {
     do {
-      if try self.credentials.mayGo(to: request) { return self.pass(request, headers.map(\.name), proceed) }
+      if try self.credentials.mayGo(to: request) {
+        return self.pass(request, Set(headers.map(\.name)), proceed)
+      }
     } catch {
       self.shown.hide(in: attempt)
       return proceed(.failure(error))
@@ -136,7 +138,7 @@ public final class CredentialsInterceptor: Interceptor {
   /// - Parameter names: Of its headers that carry credentials.
   private func pass<Message, Response>(
     _ request: HTTPRequest<Message>,
-    _ names: [String],
+    _ names: Set<String>,
     _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   ) {
     proceed(.success(names.isEmpty ? request : self.credentials.marked(request, names)))

@@ -7,6 +7,8 @@ struct CredentialsLease: Sendable, CustomStringConvertible, CustomReflectable {
   let token: AccessToken
   /// The token's, with scheme and value in the configured one.
   let headers: Headers
+  /// Those of the headers.
+  let names: Set<String>
 
   init(_ token: AccessToken, generation: UInt64, _ configuration: Credentials.Configuration) {
     self.generation = generation
@@ -18,6 +20,7 @@ struct CredentialsLease: Sendable, CustomStringConvertible, CustomReflectable {
     }
     headers.append(contentsOf: token.headers)
     self.headers = headers
+    self.names = Set(headers.map(\.name))
   }
 
   var description: String { "CredentialsLease(generation: \(self.generation))" }

@@ -28,7 +28,7 @@ struct Presentation: Sendable {
     _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   ) {
     guard let signer = self.credentials.signer else {
-      proceed(.success(self.adding(lease.headers, of: lease, to: request)))
+      proceed(.success(self.adding(lease.headers, lease.names, of: lease, to: request)))
       return
     }
     let toSign = request.with(self.message)
@@ -37,7 +37,7 @@ struct Presentation: Sendable {
       Task.immediate {
         do {
           let headers = try await signer(toSign, lease.token)
-          proceed(.success(self.adding(headers, of: lease, to: request)))
+          proceed(.success(self.adding(headers, Set(headers.map(\.name)), of: lease, to: request)))
         } catch {
           proceed(.failure(Credentials.failure(error)))
         }
@@ -48,13 +48,13 @@ struct Presentation: Sendable {
 
   private func adding<Message>(
     _ headers: Headers,
+    _ names: Set<String>,
     of lease: CredentialsLease,
     to request: HTTPRequest<Message>
   ) -> HTTPRequest<Message> {
-    let names = headers.map(\.name)
     var request = self.credentials.marked(request, names)
     // A caller that has set one of them shows credentials of its own.
-    guard !names.contains(where: { request.headers.contains($0) }) else { return request }
+    guard !headers.contains(where: { request.headers.contains($0.name) }) else { return request }
     self.shown.show(headers, of: lease.generation, in: self.attempt)
     request.headers.append(contentsOf: headers)
     return request

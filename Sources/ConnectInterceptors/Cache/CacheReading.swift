@@ -21,6 +21,8 @@ final class CacheReading: Sendable {
 
   private struct State {
     var attempt: Attempt?
+    /// Whether the call is over. A storage may answer later.
+    var hasEnded = false
     /// What was last added to a request in `if-none-match`.
     var addedETag: String?
     /// The key of the response that the call was given, to be forgotten if it does not decode.
@@ -36,6 +38,7 @@ final class CacheReading: Sendable {
 
   /// The call is over.
   func end() {
+    self.state.withLock { $0.hasEnded = true }
     self.leaveFlight()
   }
 
@@ -132,6 +135,8 @@ final class CacheReading: Sendable {
         proceed(.success(outgoing))
       }
     }
+    // The end may have come before the flight was joined.
+    guard !self.state.withLock({ $0.hasEnded }) else { return self.cache.flights.leave(seat) }
     switch entry {
     case .lead:
       proceed(.success(outgoing))
