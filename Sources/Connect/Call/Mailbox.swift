@@ -80,16 +80,20 @@ protocol JobRunner: AnyObject {
 
 /// An async function that a call wants to run, and can cancel.
 ///
-/// It is started in the waiting task and cancelled on the executor. The lock makes that one or the other: what the
-/// body sees of a cancellation never comes after what it is told because of it.
+/// It is started in the waiting task and cancelled on the executor. Either the start or the cancellation is first: once
+/// ``cancel()`` has returned, the body sees itself as cancelled, also if it begins only then.
 final class Job: Sendable {
   private enum State {
     case new
+    /// The task runs, but ``start(on:)`` does not have it yet: the body waits, since nobody could cancel it.
+    case waiting(CheckedContinuation<Void, Never>)
     case running(Task<Void, Never>)
     case cancelled
   }
 
   private let body: @Sendable () async -> Void
+  /// Nothing is called while it is locked: an executor that gets a task, and the cancellation handlers of a task, run at
+  /// once and may come back here.
   private let state = Mutex(State.new)
 
   init(_ body: @escaping @Sendable () async -> Void) {
@@ -98,18 +102,55 @@ final class Job: Sendable {
 
   /// Starts the task, which inherits the task-local values of the caller. It runs on `executor` if that runs tasks.
   func start(on executor: any CallExecutor) {
-    self.state.withLock { state in
-      let task = Task(executorPreference: executor.taskExecutor) { await self.body() }
-      if case .cancelled = state { task.cancel() } else { state = .running(task) }
+    let task = Task(executorPreference: executor.taskExecutor) {
+      if self.isNew { await self.waitForStart() }
+      // Whoever cancelled had no task to cancel.
+      if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
+      await self.body()
     }
+    let waiting = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
+      switch state {
+      case .new:
+        state = .running(task)
+        return nil
+      case .waiting(let continuation):
+        state = .running(task)
+        return continuation
+      case .running, .cancelled:
+        return nil
+      }
+    }
+    waiting?.resume()
   }
 
   func cancel() {
-    let task = self.state.withLock { state -> Task<Void, Never>? in
+    let last = self.state.withLock { state in
       defer { state = .cancelled }
-      if case .running(let task) = state { return task }
-      return nil
+      return state
     }
-    task?.cancel()
+    switch last {
+    case .new, .cancelled: break
+    case .waiting(let continuation): continuation.resume()
+    case .running(let task): task.cancel()
+    }
+  }
+
+  private func waitForStart() async {
+    await withCheckedContinuation { continuation in
+      let waits = self.state.withLock { state in
+        guard case .new = state else { return false }
+        state = .waiting(continuation)
+        return true
+      }
+      if !waits { continuation.resume() }
+    }
+  }
+
+  private var isNew: Bool {
+    self.state.withLock { if case .new = $0 { true } else { false } }
+  }
+
+  private var isCancelled: Bool {
+    self.state.withLock { if case .cancelled = $0 { true } else { false } }
   }
 }
