@@ -95,13 +95,18 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       eventLoop = nil
     }
     let destination = Destination(origin: origin, version: version)
+    if eventLoop == nil, let endpoint = self.state.withLock({ $0.sharedEndpoints[destination] }) {
+      return endpoint
+    }
+    // Not under the lock: a group of the user's may call this client.
+    let chosenLoop = eventLoop ?? self.eventLoopGroup.next()
     let (endpoint, isShutDown) = self.state.withLock { state in
+      // It may have been made while the group was asked.
       if eventLoop == nil, let endpoint = state.sharedEndpoints[destination] { return (endpoint, false) }
-      let eventLoop = eventLoop ?? self.eventLoopGroup.next()
-      let loopID = ObjectIdentifier(eventLoop)
+      let loopID = ObjectIdentifier(chosenLoop)
       let key = EndpointKey(destination: destination, eventLoop: loopID)
       if let endpoint = state.endpoints[key] { return (endpoint, false) }
-      let executor = state.executors[loopID] ?? EventLoopExecutor(eventLoop)
+      let executor = state.executors[loopID] ?? EventLoopExecutor(chosenLoop)
       let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
       let endpoint = NIOEndpoint(
         origin: origin,

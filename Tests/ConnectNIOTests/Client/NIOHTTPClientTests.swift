@@ -1,8 +1,10 @@
 import Connect
 import ConnectNIO
+import Dispatch
 import LoopbackServer
 import NIOCore
 import NIOPosix
+import Synchronization
 import XCTest
 
 final class NIOHTTPClientTests: XCTestCase {
@@ -409,6 +411,47 @@ final class NIOHTTPClientTests: XCTestCase {
     for server in servers { await server.close() }
   }
 
+  /// While the group is asked for a loop, it gets an endpoint of the same origin itself: there is only one.
+  func testAGroupThatCallsTheClient() async throws {
+    let loops = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+    let group = CallingGroup(loops)
+    let client = NIOHTTPClient(eventLoopGroup: group)
+    let origin = Origin(scheme: .http, host: "127.0.0.1", port: 1)
+    let endpoints = Mutex<[any HTTPEndpoint]>([])
+    group.beforeNext { [weak client] in
+      guard let endpoint = try? client?.endpoint(for: origin, on: nil, requiresHTTP2: false) else { return }
+      endpoints.withLock { $0.append(endpoint) }
+    }
+    let first = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
+    let second = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
+    let inner = endpoints.withLock { $0 }
+    XCTAssertEqual(inner.count, 1)
+    XCTAssertTrue(inner.allSatisfy { $0 === first })
+    XCTAssertTrue(first === second)
+    // The outer question gave another loop, which is not used.
+    XCTAssertEqual(group.asked, 2)
+    await client.shutdown()
+    try await loops.shutdownGracefully()
+  }
+
+  /// Calls from several threads at once get one endpoint, whichever loops the group gives them.
+  func testCallsAtOnceShareAnEndpoint() async throws {
+    let loops = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+    for port in 1...200 {
+      let client = NIOHTTPClient(eventLoopGroup: loops)
+      let origin = Origin(scheme: .http, host: "127.0.0.1", port: port)
+      let endpoints = try await withThrowingTaskGroup(of: (any HTTPEndpoint).self) { tasks in
+        for _ in 0..<4 {
+          tasks.addTask { try client.endpoint(for: origin, on: nil, requiresHTTP2: false) }
+        }
+        return try await tasks.reduce(into: []) { $0.append($1) }
+      }
+      XCTAssertEqual(Set(endpoints.map { ObjectIdentifier($0) }).count, 1)
+      await client.shutdown()
+    }
+    try await loops.shutdownGracefully()
+  }
+
   /// Against the rule, but no trap: the client, its endpoint and its connections outlive their loop.
   func testAGroupThatIsShutDownFirst() async throws {
     let server = try await RawServer { connection in
@@ -435,5 +478,44 @@ final class NIOHTTPClientTests: XCTestCase {
 extension EventLoop {
   fileprivate func isLoop(of executor: any CallExecutor) -> Bool {
     (try? self.submit { executor.isCurrent }.wait()) ?? false
+  }
+}
+
+/// A group that runs a function when it is asked for a loop.
+private final class CallingGroup: EventLoopGroup {
+  private struct State {
+    var beforeNext: (@Sendable () -> Void)?
+    var asked = 0
+  }
+
+  private let loops: MultiThreadedEventLoopGroup
+  private let state = Mutex(State())
+
+  init(_ loops: MultiThreadedEventLoopGroup) {
+    self.loops = loops
+  }
+
+  /// How often a loop was asked for.
+  var asked: Int { self.state.withLock { $0.asked } }
+
+  /// Runs `work` once, when a loop is asked for next.
+  func beforeNext(_ work: @escaping @Sendable () -> Void) {
+    self.state.withLock { $0.beforeNext = work }
+  }
+
+  func next() -> any EventLoop {
+    let work = self.state.withLock { state in
+      state.asked += 1
+      defer { state.beforeNext = nil }
+      return state.beforeNext
+    }
+    work?()
+    return self.loops.next()
+  }
+
+  func makeIterator() -> EventLoopIterator { self.loops.makeIterator() }
+
+  func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+    self.loops.shutdownGracefully(queue: queue, callback)
   }
 }
