@@ -57,6 +57,7 @@ def rows():
         "grpc": "--protocol grpc",
         "grpc, callback": "--protocol grpc --api callback",
     }
+    kept = {"connect, freed memory kept": "--keeps-freed-memory"}
     for size, in_flight in [(20, 1), (20, 32), (20, 128), (20, 1000), (1000, 32), (1000, 128), (65536, 32), (1 << 20, 1)]:
         peers = ("h2load", "grpc-swift-2") if in_flight <= 128 else ("h2load",)
         if size == 20 and in_flight in (1, 32):
@@ -67,6 +68,7 @@ def rows():
             Server(size),
             peers,
             **basic,
+            **(kept if size > 1000 else {}),
         )
     yield unary(
         "unary 20 B, 32 in flight, on the concurrency pool",
@@ -127,7 +129,8 @@ def rows():
             work = {"kind": "server-stream", "in-flight": 1, "messages": messages}
             if framing:
                 work["framed-each"] = True
-            yield Row(f"server stream {size} B{framing}", work, streams, Server(size))
+            clients = streams if size == 20 else {**streams, **kept}
+            yield Row(f"server stream {size} B{framing}", work, clients, Server(size))
         work = {"kind": "client-stream", "in-flight": 1, "messages": messages, "size": size}
         yield Row(f"client stream {size} B", work, streams, Server(20))
     closures = {"none": "", "1 closure": "--interceptors 1", "5 closure": "--interceptors 5"}

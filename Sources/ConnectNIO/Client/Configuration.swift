@@ -11,6 +11,21 @@ extension NIOHTTPClient {
     public var tls: TLS
     public var http1: HTTP1
     public var http2: HTTP2Configuration
+    /// Whether glibc's `malloc` keeps up to 16 MiB of freed memory for each thread that allocates. False by default: what
+    /// happens to the memory of a process is its program's decision.
+    ///
+    /// The first client that is made with it changes the allocator of the **whole process**, for good, as
+    /// `mallopt(M_MMAP_THRESHOLD, 8 << 20)` and `mallopt(M_TRIM_THRESHOLD, 16 << 20)` would; clients without it do not
+    /// change it back. Resident memory can then stay that much higher after a peak.
+    ///
+    /// It is worth it where messages have 16 KiB and more. Without it, glibc gives the memory of each large body back to
+    /// the system and takes it again for the next one, and two thirds of a call's processor time can be page faults: in
+    /// the benchmarks, a unary call with 64 KiB takes 18 microseconds instead of 95, a streamed message of 16 KiB 6
+    /// instead of 13. Small messages gain nothing.
+    ///
+    /// Without effect where the C library is not glibc, where the environment sets `MALLOC_TRIM_THRESHOLD_`,
+    /// `MALLOC_MMAP_THRESHOLD_` or another of mallopt(3)'s thresholds, and with another allocator in glibc's place.
+    public var keepsFreedMemory: Bool
 
     public init(
       version: HTTPVersion = .automatic,
@@ -18,7 +33,8 @@ extension NIOHTTPClient {
       timeouts: Timeouts = .defaults,
       tls: TLS = .defaults,
       http1: HTTP1 = .defaults,
-      http2: HTTP2Configuration = HTTP2Configuration()
+      http2: HTTP2Configuration = HTTP2Configuration(),
+      keepsFreedMemory: Bool = false
     ) {
       self.version = version
       self.limits = limits
@@ -26,6 +42,7 @@ extension NIOHTTPClient {
       self.tls = tls
       self.http1 = http1
       self.http2 = http2
+      self.keepsFreedMemory = keepsFreedMemory
     }
 
     public static let defaults = Configuration()

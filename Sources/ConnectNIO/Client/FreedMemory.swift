@@ -1,8 +1,11 @@
+internal import Synchronization
+
 #if canImport(Glibc)
 internal import Glibc
 #endif
 
-/// Keeps glibc from giving memory back to the system that the next message takes again.
+/// Keeps glibc from giving memory back to the system that the next message takes again: see
+/// ``NIOHTTPClient/Configuration/keepsFreedMemory``.
 ///
 /// By default it does that whenever more than 128 KiB at the end of the heap are free, and maps every larger block anew:
 /// then most of a large message's cost is page faults. Once a program has freed one large block, glibc takes it for a
@@ -13,16 +16,22 @@ enum FreedMemory {
   /// Twice this may stay with the process after it was used, for each thread that allocates.
   private static let blockSize = 8 << 20
 
-  /// Read once to have it done, once in a process.
-  static let isKept: Bool = {
+  private static let kept = Mutex(false)
+
+  /// Whether ``keep()`` was called and found glibc.
+  static var isKept: Bool { self.kept.withLock { $0 } }
+
+  /// Has it done, once in a process; there is no way back.
+  static func keep() {
     #if canImport(Glibc)
-    var block: UnsafeMutableRawPointer?
-    // Not malloc, which the compiler could leave out together with free.
-    guard posix_memalign(&block, 64, Self.blockSize) == 0 else { return false }
-    free(block)
-    return true
-    #else
-    return false
+    self.kept.withLock { isKept in
+      guard !isKept else { return }
+      var block: UnsafeMutableRawPointer?
+      // Not malloc, which the compiler could leave out together with free.
+      guard posix_memalign(&block, 64, Self.blockSize) == 0 else { return }
+      free(block)
+      isKept = true
+    }
     #endif
-  }()
+  }
 }

@@ -51,7 +51,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     eventLoopGroup: (any EventLoopGroup)? = nil,
     logger: Logger? = nil
   ) {
-    _ = FreedMemory.isKept
+    if configuration.keepsFreedMemory { FreedMemory.keep() }
     self.configuration = configuration
     self.eventLoopGroup = eventLoopGroup ?? MultiThreadedEventLoopGroup.singleton
     self.logger = logger ?? Logger(label: "connect.http", factory: { _ in SwiftLogNoOpLogHandler() })

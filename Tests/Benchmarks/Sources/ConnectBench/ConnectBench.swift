@@ -36,6 +36,7 @@ struct ConnectBench: ParsableCommand {
   @Option(help: "The recommended interceptors: defaults, or all with credentials and a concurrency limit.")
   var recommended: Recommended.Choice?
   @Flag(help: "Compresses requests with gzip.") var gzip = false
+  @Flag(help: "Has glibc keep the memory of freed bodies.") var keepsFreedMemory = false
 
   /// The main thread only waits: callgrind does not bear with an asynchronous main function, whose thread libdispatch ends.
   func run() throws {
@@ -97,6 +98,7 @@ struct Bench: Sendable {
     configuration.limits.http1ConnectionsPerOrigin = options.workload.inFlight
     configuration.limits.http2ConnectionsPerOrigin = 1
     configuration.limits.waitingCalls = 100_000
+    configuration.keepsFreedMemory = options.keepsFreedMemory
     if let roots = options.roots { configuration.tls.trustRoots = .pemFile(roots) }
     self.httpClient = NIOHTTPClient(configuration: configuration, eventLoopGroup: eventLoop)
     let host =
