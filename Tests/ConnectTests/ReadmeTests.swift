@@ -142,14 +142,9 @@ final class ReadmeTests: XCTestCase {
 }
 
 extension ScriptedTransport {
-  /// Waits, at most some seconds, until so many streams have started and have been answered.
+  /// Waits until so many streams have started and have been answered.
   fileprivate func waitForStreams(_ count: Int) async throws {
-    for _ in 0..<5000 {
-      self.virtualExecutor.runUntilIdle()
-      if self.streams.count >= count { return }
-      try await Task.sleep(for: .milliseconds(1))
-    }
-    XCTFail("only \(self.streams.count) of \(count) streams have started")
+    try await self.virtualExecutor.wait { self.streams.count >= count }
   }
 }
 

@@ -65,9 +65,8 @@ final class ConnectionTests: XCTestCase {
           XCTAssertEqual(embedded.server.journal.snapshot.acceptedConnections, count, version.rawValue)
           await embedded.server.closeConnections()
           try await embedded.server.journal.wait { $0.openConnections == 0 }
-          // The news has to reach the client: a call that meets it on its way may rightly fail. Its loop has
-          // seen it when a call to elsewhere that was made after it is back; no such call is there, so wait.
-          try await Task.sleep(for: .milliseconds(50))
+          // A call that meets the end on its way may rightly fail.
+          try await embedded.letClientReadItsSockets()
         }
       }
     }

@@ -59,11 +59,12 @@ final class HTTP2PoolTests: XCTestCase {
 
   func testGoAwayMovesNewCallsToAnotherConnection() async throws {
     let server = try await self.start()
-    server.onRaw("/test") { _, responder in
-      try await responder.sendHead()
+    server.onRaw("/test") { [journal = server.journal] _, responder in
+      // In this order: whoever has the head knows of GOAWAY.
       try await responder.goAway()
+      try await responder.sendHead()
       // Goes on after GOAWAY until the other call has been served.
-      try await responder.sleep(.milliseconds(30))
+      try await journal.wait { $0.requests(to: "/quick").contains { $0.outcome != nil } }
       try await responder.sendBody("old")
       try await responder.finish()
     }
@@ -71,8 +72,6 @@ final class HTTP2PoolTests: XCTestCase {
     let client = try self.client(server, connections: 1)
     let old = client.call().start()
     try await old.hasHead()
-    // GOAWAY comes right behind the head.
-    try await Task.sleep(for: .milliseconds(5))
     let new = try await client.call().start(.post, "/quick").response().text
     XCTAssertEqual(new, "new")
     let text = try await old.response().text

@@ -316,13 +316,13 @@ final class InMemoryTransportTests: XCTestCase {
 
   func testMisuseOfAnExchangeIsAnError() async throws {
     let transport = InMemoryTransport()
-    let errors = Mutex<[String]>([])
+    let errors = CallbackResults<String>()
     transport.onRaw(TestMethods.echo.path) { exchange in
       func note(_ work: () async throws -> Void) async {
         do {
           try await work()
         } catch let error as ConnectError {
-          errors.withLock { $0.append(error.message ?? "") }
+          errors.receive(error.message ?? "")
         } catch {}
       }
       await note { try await exchange.sendBody(ByteBuffer(string: "a")) }
@@ -338,8 +338,8 @@ final class InMemoryTransportTests: XCTestCase {
     let expected = [
       "the response's head was not sent", "the response's head was sent before", "the client has gone away",
     ]
-    for _ in 0..<100 where errors.withLock({ $0.count }) < 3 { try await Task.sleep(for: .milliseconds(5)) }
-    try requireEqual(errors.withLock { $0 }, expected)
+    let received = try await errors.next(3)
+    try requireEqual(received, expected)
   }
 
   static func client(

@@ -38,16 +38,21 @@ final class RealTimeExecutorTests: XCTestCase {
   }
 
   func testCancelledTimerLetsGoOfItsWork() async throws {
-    final class Held: Sendable {}
+    final class Held: Sendable {
+      let released: CallbackResults<String>
+      init(_ released: CallbackResults<String>) { self.released = released }
+      deinit { self.released.receive("released") }
+    }
+    let released = CallbackResults<String>()
     weak var held: Held?
     let timer: any CallTimer = {
-      let object = Held()
+      let object = Held(released)
       held = object
       return self.executor.schedule(after: .seconds(60)) { withExtendedLifetime(object) {} }
     }()
     XCTAssertNotNil(held)
     timer.cancel()
-    for _ in 0..<100 where held != nil { try await Task.sleep(for: .milliseconds(5)) }
+    _ = try await released.next(1)
     XCTAssertNil(held)
   }
 }

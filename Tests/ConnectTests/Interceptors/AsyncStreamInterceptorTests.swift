@@ -311,7 +311,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     }
   }
 
-  func testDroppingTheStreamReleasesTheCall() async {
+  func testDroppingTheStreamReleasesTheCall() async throws {
     let started = Signal<Void>()
     let transport = ScriptedTransport { _ in started.fire() }
     weak var leaked: Events?
@@ -334,7 +334,7 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     transport.virtualExecutor.runUntilIdle()
     XCTAssertTrue(transport.streams[0].isCancelled)
     // The interceptor's task lets go of it on a thread of the pool.
-    for _ in 0..<50 where leaked != nil { try? await Task.sleep(for: .milliseconds(1)) }
+    try await transport.virtualExecutor.wait { leaked == nil }
     XCTAssertNil(leaked)
   }
 }

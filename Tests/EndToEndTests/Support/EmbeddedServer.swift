@@ -59,6 +59,21 @@ struct EmbeddedServer {
   }
 }
 
+extension EmbeddedServer {
+  /// Lets the client's event loop look at its sockets: it has then seen what the server sent and closed before.
+  func letClientReadItsSockets() async throws {
+    let origin = Origin(scheme: .http, host: "127.0.0.1", port: self.server.port)
+    let executor = try self.httpClient.endpoint(for: origin, on: nil, requiresHTTP2: false).executor
+    // A timer is due in a later turn of the loop only, which begins with what has arrived. Some more turns let
+    // handlers end what they began.
+    for _ in 0..<3 {
+      await withCheckedContinuation { continuation in
+        executor.execute { _ = executor.schedule(after: .milliseconds(1)) { continuation.resume() } }
+      }
+    }
+  }
+}
+
 /// Calls `body` with a client of `host` and shuts that down.
 @discardableResult
 func withPlainClient<Result>(
