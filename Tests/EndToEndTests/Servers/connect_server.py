@@ -1,8 +1,8 @@
 """connect.test.v1.TestService by connectrpc on hypercorn: HTTP/1.1 and h2c on one port, TLS on another.
 
 Announces `http` and `https` (ports), `unix` (path of a socket) and `authority` (PEM to trust). An argument is
-the port to use for `http`. The path `/given-up` tells whether the client has given up the call that had the
-given header `x-case`, and waits some time for that.
+the port to use for `http`. The path `/begun` tells whether the call that had the given header `x-case` has arrived,
+`/given-up` whether the client has given it up. Both wait some time for that.
 """
 
 import asyncio
@@ -205,11 +205,14 @@ def make_config(plain: list[str], tls: str, folder: str) -> tuple[Config, str]:
     return config, authority.cert_pem.bytes().decode()
 
 
+begun: dict[str, asyncio.Event] = collections.defaultdict(asyncio.Event)
 given_up: dict[str, asyncio.Event] = collections.defaultdict(asyncio.Event)
+QUESTIONS = {"/begun": begun, "/given-up": given_up}
 
 
 def watched(scope, receive, send):
-    """The same `receive` and `send`, which note that the client has left before the response was whole."""
+    """The same `receive` and `send`, which note that the request is whole, and that the client has left before
+    the response was."""
     case = dict(scope["headers"]).get(b"x-case", b"").decode()
     is_whole = False
 
@@ -217,6 +220,8 @@ def watched(scope, receive, send):
         message = await receive()
         if message["type"] == "http.disconnect" and case and not is_whole:
             given_up[case].set()
+        if message["type"] == "http.request" and case and not message.get("more_body", False):
+            begun[case].set()
         return message
 
     async def watched_send(message):
@@ -228,7 +233,7 @@ def watched(scope, receive, send):
     return watched_receive, watched_send
 
 
-async def answer_given_up(receive, send) -> None:
+async def answer(events: dict[str, asyncio.Event], receive, send) -> None:
     body = b""
     is_complete = False
     while not is_complete:
@@ -236,13 +241,13 @@ async def answer_given_up(receive, send) -> None:
         body += message.get("body", b"")
         is_complete = not message.get("more_body", False)
     try:
-        await asyncio.wait_for(given_up[json.loads(body)["case"]].wait(), 30)
-        answer = {"isGivenUp": True}
+        await asyncio.wait_for(events[json.loads(body)["case"]].wait(), 30)
+        seen = True
     except TimeoutError:
-        answer = {"isGivenUp": False}
+        seen = False
     headers = [(b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
+    await send({"type": "http.response.body", "body": json.dumps({"isSeen": seen}).encode()})
 
 
 def main() -> None:
@@ -261,8 +266,8 @@ def main() -> None:
         if scope["type"] == "lifespan":
             # Start-up is over when the sockets are about to be opened; the unix one is not there before.
             return
-        if scope["path"] == "/given-up":
-            await answer_given_up(receive, send)
+        if scope["path"] in QUESTIONS:
+            await answer(QUESTIONS[scope["path"]], receive, send)
             return
         await service(scope, *watched(scope, receive, send))
 
