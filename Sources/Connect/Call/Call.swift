@@ -40,6 +40,10 @@ class Call: JobRunner, @unchecked Sendable {
   private var isAskingForHooks = false
   /// The outcome, if the call has ended while they were asked.
   private var outcomeInAsking: CallOutcome?
+  /// Whether a hook may be on the stack while the call ends, which is to return before the end hooks are called.
+  private var mayEndInHook = false
+  /// How many attempts were given up whose metrics hooks are still to be called.
+  private var pendingMetrics = 0
   /// Whether hooks are being told of the end, which they must not start again.
   private var isEnding = false
   /// The attempt that was started last, counted from 1.
@@ -311,6 +315,11 @@ class Call: JobRunner, @unchecked Sendable {
     self.metricsHooks.append(ExchangeMeter.Hook(function: function, interceptor: interceptor))
   }
 
+  /// The metrics of an attempt are given to hooks later, and before the end.
+  final func metricsArePending() { self.pendingMetrics += 1 }
+
+  final func metricsWereGiven() { self.pendingMetrics -= 1 }
+
   /// A new one for an exchange; nil if nobody wants to know its metrics.
   final func makeMeter() -> ExchangeMeter? {
     self.metricsHooks.isEmpty ? nil : ExchangeMeter(call: self, hooks: self.metricsHooks)
@@ -348,7 +357,11 @@ class Call: JobRunner, @unchecked Sendable {
   final func terminate(with error: ConnectError) {
     guard !self.isOver, !self.isEnding else { return }
     self.isEnding = true
-    if !self.hasAskedForHooks, !self.interceptors.isEmpty { _ = self.askForHooks(sendsRequest: false) }
+    if self.hasAskedForHooks {
+      self.mayEndInHook = true
+    } else if !self.interceptors.isEmpty {
+      _ = self.askForHooks(sendsRequest: false)
+    }
     self.dropExchange()
     self.fail(with: error)
   }
@@ -384,8 +397,7 @@ class Call: JobRunner, @unchecked Sendable {
     self.addExchanges(to: &outcome)
     if self.isAskingForHooks { self.outcomeInAsking = outcome }
     let hooks = self.endHooks
-    // An attempt that has just been given up has its metrics given to hooks later, and they come first.
-    let comesLater = !self.metricsHooks.isEmpty
+    let comesLater = self.mayEndInHook || self.pendingMetrics > 0
     self.releaseAll()
     if comesLater {
       let end = outcome

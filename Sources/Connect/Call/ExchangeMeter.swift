@@ -67,7 +67,11 @@ final class ExchangeMeter: HookOwner, @unchecked Sendable {
   func finishLater() {
     self.metrics.duration = self.elapsed
     let metrics = self.metrics
-    self.call.executor.execute { self.pass(metrics, from: self.hooks.count - 1) }
+    self.call.metricsArePending()
+    self.call.executor.execute {
+      self.call.metricsWereGiven()
+      self.pass(metrics, from: self.hooks.count - 1)
+    }
   }
 
   private var elapsed: Duration { self.call.executor.now - self.startTime }

@@ -359,7 +359,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   private func complete(with response: ResponseMessage<Output>, changedTo outcome: CallOutcome) {
     var response = response
     response.take(outcome)
-    self.complete(with: response)
+    self.complete(with: response, outcome)
   }
 
   override func finish(with error: ConnectError) {
@@ -369,8 +369,8 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   // MARK: End
 
   @inline(__always)
-  private func complete(with response: ResponseMessage<Output>) {
-    guard self.markOver(self.outcome(of: response)) else { return }
+  private func complete(with response: ResponseMessage<Output>, _ changed: CallOutcome? = nil) {
+    guard self.markOver(changed ?? self.outcome(of: response)) else { return }
     if let completion = self.completion {
       self.completion = nil
       self.detachedRunner?.post(.success(()))

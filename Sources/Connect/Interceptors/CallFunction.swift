@@ -27,9 +27,13 @@ public struct CallFunction {
   /// ignored. The headers and messages of a stream have gone out by then.
   public var outcomeFunction: ((inout CallOutcome) -> Void)?
   /// Called exactly once, when the call is over, whatever the reason, with the outcome as its caller gets it: the place to
-  /// give back what the interceptor has taken for the call. It is the last of an interceptor's hooks, and called in the
-  /// reverse order, also where the request has not got to this interceptor, or where the call was cancelled before it had
-  /// begun. Only a metrics hook that another interceptor has kept waiting may come later.
+  /// give back what the interceptor has taken for the call. It is called in the reverse order, also where the request has
+  /// not got to this interceptor, or where the call was cancelled before it had begun.
+  ///
+  /// It is the last of an interceptor's hooks, but for a metrics hook that waits for another interceptor's; what an
+  /// interceptor does in tasks may go on longer. A call that is cancelled, or whose deadline passes, may have a hook on the
+  /// stack or metrics that are still to be told: then the end hooks come after those, and maybe after its caller has got the
+  /// outcome.
   public var endFunction: ((CallOutcome) -> Void)?
 
   @inlinable @inline(__always)

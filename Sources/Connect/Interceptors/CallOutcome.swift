@@ -24,7 +24,7 @@ public struct CallOutcome: Sendable {
     }
   }
 
-  /// That of ``error``; ``Code/ok`` if there is none. To set it makes an error of an outcome that has none, and does nothing
+  /// That of ``error``; ``Code/ok`` if there is none. To set another makes an error of an outcome that has none, and does nothing
   /// to one that has.
   public var code: Code {
     get { self.error?.code ?? .ok }

@@ -2,8 +2,9 @@ internal import Synchronization
 
 /// What all copies of one `proceed` share, to notice that the last copy is released uncalled.
 ///
-/// A ticket is empty while its hook runs, so that hooks that proceed at once cost little. A hook that returns without
-/// having proceeded arms it. Then nobody can go on with the call when the last copy is released, and the owner is told.
+/// Where the value waits for the hook on the stack, the ticket is empty while the hook runs, so that hooks that proceed at
+/// once cost little; it is armed when the hook has returned without having proceeded. Where the value is kept anyway, it is
+/// armed before. Then nobody can go on with the call when the last copy is released, and the owner is told.
 ///
 /// `@unchecked Sendable`: `visit` is set at most once, on the call's executor, by somebody who holds the ticket. It is read
 /// when nobody holds the ticket any more.

@@ -8,7 +8,7 @@ public struct HTTPResponse: Sendable {
   /// The message's bytes; empty if there is an error.
   public var message: ByteBuffer
 
-  /// That of ``error``; ``Code/ok`` if there is none. To set it makes an error of a response that has none, and does nothing
+  /// That of ``error``; ``Code/ok`` if there is none. To set another makes an error of a response that has none, and does nothing
   /// to one that has.
   public var code: Code {
     get { self.head.error?.code ?? .ok }
@@ -30,6 +30,8 @@ public struct HTTPResponse: Sendable {
     _modify { yield &self.uniqueHead.trailers }
   }
 
+  /// Nil for a response that succeeded. A hook that sets it to nil makes of a failure a success with what is in
+  /// ``message``.
   public var error: ConnectError? {
     get { self.head.error }
     _modify { yield &self.uniqueHead.error }

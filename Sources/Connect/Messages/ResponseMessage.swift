@@ -14,7 +14,7 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     }
   }
 
-  /// That of the error; ``Code/ok`` if there is none. To set it makes an error of a response that has none, and does nothing
+  /// That of the error; ``Code/ok`` if there is none. To set another makes an error of a response that has none, and does nothing
   /// to one that has.
   public var code: Code {
     get { self.error?.code ?? .ok }

@@ -19,7 +19,10 @@ public final class CredentialsInterceptor: Interceptor {
   }
 
   public func callFunction(_ method: MethodInfo) -> CallFunction {
-    CallFunction(endFunction: { _ in self.stopWaiting() })
+    CallFunction(endFunction: { _ in
+      self.stopWaiting()
+      self.shown.end()
+    })
   }
 
   // MARK: Unary calls

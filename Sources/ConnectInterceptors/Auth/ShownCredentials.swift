@@ -80,6 +80,15 @@ final class ShownCredentials: Sendable {
     if isLate { task.cancel() }
   }
 
+  /// The call is over: what would sign a request now is late.
+  func end() {
+    let signing = self.state.withLock { state in
+      state.attempt += 1
+      return state.signing.take()
+    }
+    signing?.cancel()
+  }
+
   func cancelSigning() {
     self.state.withLock { $0.signing.take() }?.cancel()
   }

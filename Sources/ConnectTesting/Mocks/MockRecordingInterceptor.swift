@@ -31,7 +31,11 @@ final class MockRecordingInterceptor: Interceptor {
   }
 
   func callFunction(_ method: MethodInfo) -> CallFunction {
-    CallFunction(endFunction: { outcome in self.recordEnd?(outcome) })
+    // A call that is cancelled may tell of its end later than its caller; the first counts.
+    CallFunction(
+      outcomeFunction: { outcome in self.recordEnd?(outcome) },
+      endFunction: { outcome in self.recordEnd?(outcome) }
+    )
   }
 
   func unaryMessageFunction<Input, Output>(

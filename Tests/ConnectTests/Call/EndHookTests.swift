@@ -56,10 +56,15 @@ final class EndHookTests: XCTestCase {
       }
       let transport = isCancelled ? ScriptedTransport.silent() : .echo()
       let client = ProtocolClient.scripted(transport, interceptors: interceptors)
-      let (handle, outcome) = client.outcome(of: "x")
+      let ended = Signal<Code>()
+      let handle = client.unary(.unary, "x") { response in
+        // Of a call that ends by itself, interceptors know before the caller.
+        if !isCancelled { XCTAssertEqual(events.all.count, 6) }
+        ended.fire(response.code)
+      }
       transport.virtualExecutor.runUntilIdle()
       if isCancelled { handle.cancel() }
-      let code = await outcome.wait().code
+      let code = await ended.wait()
       transport.virtualExecutor.runUntilIdle()
       XCTAssertEqual(events.all.count, 6)
       XCTAssertEqual(
@@ -93,6 +98,51 @@ final class EndHookTests: XCTestCase {
       XCTAssertEqual(code, .dataLoss)
       XCTAssertEqual(ends.all, ["B data_loss", "A data_loss"])
     }
+  }
+
+  func testAHookThatCancelsItsCallReturnsBefore() async {
+    for form in Form.allCases {
+      let events = Events()
+      let cancellation = CallCancellation()
+      let cancel: @Sendable () -> Void = {
+        events.add("begin")
+        cancellation.cancel()
+        events.add("end")
+      }
+      let transport = ScriptedTransport.silent()
+      let cancelling = Self.noting("A", events) { interceptor in
+        interceptor.unaryBytes.requestFunction = { request, proceed in
+          cancel()
+          proceed(.success(request))
+        }
+        interceptor.streamBytes.requestFunction = { request, proceed in
+          cancel()
+          proceed(.success(request))
+        }
+      }
+      let client = ProtocolClient.scripted(transport, interceptors: [cancelling])
+      var options = CallOptions()
+      options.context.cancellation = cancellation
+      let ended = Signal<Code>()
+      _ = self.call(client, form, options: options, ended: ended)
+      let code = await ended.wait()
+      XCTAssertEqual(code, .canceled)
+      transport.virtualExecutor.runUntilIdle()
+      XCTAssertEqual(events.all, ["begin", "end", "A canceled"], "\(form)")
+    }
+  }
+
+  func testAChangedOutcomeKeepsTheCounts() async {
+    let outcomes = Signal<CallOutcome>()
+    let failing = TestInterceptor.make { interceptor in
+      interceptor.call.outcomeFunction = { $0.code = .dataLoss }
+      interceptor.call.endFunction = { outcomes.fire($0) }
+    }
+    let response = await ProtocolClient.scripted(.echo(), interceptors: [failing]).unary(.unary, "x")
+    XCTAssertEqual(response.code, .dataLoss)
+    let outcome = await outcomes.wait()
+    XCTAssertEqual(outcome.code, .dataLoss)
+    XCTAssertEqual(outcome.messagesReceived, 1)
   }
 
   func testTheOutcomeHasCounts() async {
@@ -150,6 +200,7 @@ final class EndHookTests: XCTestCase {
         if way.hasPrefix("deadline") { transport.virtualExecutor.advance(by: .seconds(1)) }
         if way == "dropped" { kept.removeAll() }
         let code = await ended.wait()
+        transport.virtualExecutor.runUntilIdle()
         XCTAssertEqual(ends.all, ["C \(code)", "B \(code)", "A \(code)"], "\(form), \(way)")
         // Nothing that comes later ends it again.
         handle?.cancel()
