@@ -181,7 +181,7 @@ class Call: JobRunner, @unchecked Sendable {
       let function = interceptor.callFunction(self.method)
       if function.endFunction != nil { self.hasEndHooks = true }
       if !function.isTransparent { hasCallHooks = true }
-      if !function.isEmpty { interceptors[index].function = function }
+      if !function.isEmpty { interceptors[index].function = consume function }
       if sendsRequest { self.addHooks(of: interceptor, interceptors.count) }
       // What an interceptor is asked for may end the call. Those behind it are not asked, and hear of nothing.
       if self.isOver {

@@ -103,9 +103,11 @@ final class Job: Sendable {
   /// Starts the task, which inherits the task-local values of the caller. It runs on `executor` if that runs tasks.
   func start(on executor: any CallExecutor) {
     let task = Task(executorPreference: executor.taskExecutor) {
-      if self.isNew { await self.waitForStart() }
-      // Whoever cancelled had no task to cancel.
-      if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
+      if !self.isRunning {
+        await self.waitForStart()
+        // Whoever cancelled had no task to cancel.
+        if !self.isRunning { withUnsafeCurrentTask { $0?.cancel() } }
+      }
       await self.body()
     }
     let waiting = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
@@ -146,11 +148,7 @@ final class Job: Sendable {
     }
   }
 
-  private var isNew: Bool {
-    self.state.withLock { if case .new = $0 { true } else { false } }
-  }
-
-  private var isCancelled: Bool {
-    self.state.withLock { if case .cancelled = $0 { true } else { false } }
+  private var isRunning: Bool {
+    self.state.withLock { if case .running = $0 { true } else { false } }
   }
 }

@@ -25,7 +25,7 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
   private var hedge: Hedge?
   private var acceptsNotModified = false
 
-  /// - Parameter completion: Called once, on the executor. Without it, ``response()`` is to be called.
+  /// - Parameter completion: Called once, on the executor. Without it, ``run()`` is to be called.
   init(
     client: ProtocolClient,
     method: MethodSpec<Input, Output>,
@@ -75,8 +75,10 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
 
   // MARK: The waiting task
 
-  /// Starts the call and waits for its outcome. To be called once, by one task.
-  func response() async -> ResponseMessage<Output> {
+  /// Starts the call and waits for its end, after which there is a ``response``. To be called once, by one task.
+  ///
+  /// It returns nothing, since to wait for a response, whose type has to be looked up, costs more than to read it.
+  func run() async {
     var wakeup: UnaryCallWakeup = await withUnsafeContinuation { continuation in
       if self.executor.isCurrent {
         self.start(waking: continuation)
@@ -90,8 +92,11 @@ final class UnaryCall<Input: Sendable, Output: Sendable>: Call, @unchecked Senda
         self.executor.run { self.wait(continuation) }
       }
     }
-    // Nothing touches it any more once the task was told to finish.
-    return self.outcome.take() ?? ResponseMessage(error: .abandoned(self.method))
+  }
+
+  /// The outcome, once ``run()`` has returned: then nothing touches it any more.
+  var response: ResponseMessage<Output> {
+    self.outcome ?? ResponseMessage(error: .abandoned(self.method))
   }
 
   private func start(waking continuation: UnsafeContinuation<UnaryCallWakeup, Never>) {

@@ -8,11 +8,12 @@ extension ProtocolClient {
     options: CallOptions = CallOptions()
   ) async -> ResponseMessage<Output> {
     let call = UnaryCall(client: self, method: method, input: request, options: options)
-    return await withTaskCancellationHandler {
-      await call.response()
+    await withTaskCancellationHandler {
+      await call.run()
     } onCancel: {
       call.cancel()
     }
+    return call.response
   }
 
   /// Makes a unary call and calls back once with its outcome.

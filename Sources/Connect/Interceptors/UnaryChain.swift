@@ -88,10 +88,13 @@ class UnaryChain<Message: Sendable, Response: UnaryOutcome>: HookOwner, @uncheck
 
   /// Adds the async form of an interceptor, which is placed as listed.
   func append(_ body: @escaping AsyncBody, of interceptor: any Interceptor.Type) {
-    self.stages.insert(
-      Stage(asyncBody: body, interceptor: interceptor),
-      at: self.stages.count - self.innerCount
-    )
+    let stage = Stage(asyncBody: body, interceptor: interceptor)
+    // To insert at the end costs more than to append, where types have to be looked up.
+    if self.innerCount == 0 {
+      self.stages.append(stage)
+    } else {
+      self.stages.insert(stage, at: self.stages.count - self.innerCount)
+    }
   }
 
   // MARK: Around the chain
