@@ -12,9 +12,6 @@ extension ResponseResult {
     case .success(let message):
       self.responseTrailers = response.trailers.conformanceHeaders
       self.payloads = [message.payload]
-      if response.code != .ok {
-        invariants.report("a response with a message has the code \(response.code)")
-      }
     case .failure(let error):
       self.record(error, code: response.code, trailers: response.trailers, invariants)
     }
