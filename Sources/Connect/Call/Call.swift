@@ -185,7 +185,9 @@ class Call: JobRunner, @unchecked Sendable {
       if sendsRequest { self.addHooks(of: interceptor, interceptors.count) }
       // What an interceptor is asked for may end the call. Those behind it are not asked, and hear of nothing.
       if self.isOver {
-        self.end(CallHooks(interceptors[...index], self.inheritance))
+        if let outcome = self.outcomeInAsking.take() {
+          CallHooks(interceptors[...index], self.inheritance).end(outcome)
+        }
         return false
       }
     }
@@ -388,11 +390,7 @@ class Call: JobRunner, @unchecked Sendable {
     return true
   }
 
-  /// Tells the interceptors that were asked for their hooks before the call ended.
-  private func end(_ hooks: CallHooks) {
-    if let outcome = self.outcomeInAsking.take() { hooks.end(outcome) }
-  }
-
+  /// Lets go of the interceptors, and tells them that the call is over.
   private func end(_ outcome: consuming CallOutcome) {
     self.addExchanges(to: &outcome)
     if self.isAskingForHooks { self.outcomeInAsking = outcome }

@@ -2,10 +2,10 @@
 ///
 /// `@unchecked Sendable` for that reason: it is made on the executor, which debug builds check where users make it, and
 /// ``Call/hop(_:)`` and ``Proceed/task(_:)`` run the closure there.
-struct Confined<Value>: @unchecked Sendable {
-  let value: Value
+package struct Confined<Value>: @unchecked Sendable {
+  package let value: Value
 
-  init(_ value: Value) {
+  package init(_ value: Value) {
     self.value = value
   }
 }

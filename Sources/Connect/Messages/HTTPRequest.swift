@@ -97,8 +97,8 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     }
   }
 
-  /// The method that is called; nil for a request that was made for other purposes than a call. One that an interceptor
-  /// made anew keeps that of the one it was given, as with ``context``.
+  /// The method that is called; nil for a request that does not belong to a call. If an interceptor makes a new request
+  /// without a method, it gets that of the request which the interceptor was given.
   public var method: MethodInfo? {
     get { self.head.method }
     set {

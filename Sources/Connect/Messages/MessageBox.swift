@@ -3,7 +3,6 @@
 ///
 /// `@unchecked Sendable`: changed only by ``HTTPRequest``, and there only where it holds the one reference, under its own
 /// exclusive access.
-@usableFromInline
 final class MessageBox<Message: Sendable>: @unchecked Sendable {
   @exclusivity(unchecked) var message: Message
 

@@ -194,9 +194,9 @@ final class DrivenInterceptor: @unchecked Sendable {
 
   deinit {
     guard !self.hasEnded, let function = self.callHooks?.endFunction else { return }
-    let end = UncheckedEnd(function: function)
+    let end = Confined(function)
     self.executor.execute {
-      end.function(CallOutcome(error: ConnectError(code: .canceled, message: "the driver was released")))
+      end.value(CallOutcome(error: ConnectError(code: .canceled, message: "the driver was released")))
     }
   }
 
@@ -227,9 +227,4 @@ final class DrivenInterceptor: @unchecked Sendable {
     self.hasEnded = true
     self.callHooks?.endFunction?(outcome)
   }
-}
-
-/// The end hook of an interceptor whose driver is gone; called once, on the driver's executor, which makes it `Sendable`.
-private struct UncheckedEnd: @unchecked Sendable {
-  let function: (CallOutcome) -> Void
 }

@@ -294,7 +294,7 @@ final class EndHookTests: XCTestCase {
     let knowing = TestInterceptor.make { interceptor in
       interceptor.unaryBytes.requestFunction = { request, proceed in
         methods.add(request.method?.path ?? "none")
-        // One that is made anew has it, too.
+        // A new request gets the method, too.
         proceed(
           .success(HTTPRequest(url: request.url, contentType: request.contentType, message: request.message))
         )

@@ -57,7 +57,7 @@ final class StreamRetryTests: XCTestCase {
     XCTAssertEqual(transport.streams.count, 2)
   }
 
-  /// A retry of byte hooks does not encode again, so it must not make messages count anew against what may be kept.
+  /// A retry of byte hooks does not encode messages again. So their bytes must not count twice against the limit.
   func testMessagesThatByteHooksSendAgainCountOnce() async {
     let transport = ScriptedTransport { stream in
       // After each second message that is new.
