@@ -59,18 +59,8 @@ public final class ProtocolClient: Sendable {
     self.wire = wire
     let acceptedEncodings = AcceptedEncodings(config.compression.responses)
     self.acceptedEncodings = acceptedEncodings
-    self.unaryWriter = RequestWriter(
-      config: config,
-      wire: wire,
-      acceptedEncodings: acceptedEncodings,
-      isUnary: true
-    )
-    self.streamWriter = RequestWriter(
-      config: config,
-      wire: wire,
-      acceptedEncodings: acceptedEncodings,
-      isUnary: false
-    )
+    self.unaryWriter = config.makeWriter(isUnary: true, acceptedEncodings: acceptedEncodings)
+    self.streamWriter = config.makeWriter(isUnary: false, acceptedEncodings: acceptedEncodings)
     self.unaryContentType = wire.contentType(codecName: config.codec.name, isUnary: true)
     self.streamContentType = wire.contentType(codecName: config.codec.name, isUnary: false)
     let host: Result<(origin: Origin, pathPrefix: String), ConnectError> = Result { () throws(ConnectError) in
@@ -108,12 +98,10 @@ public final class ProtocolClient: Sendable {
 
   func writer(isUnary: Bool, requestCompression: RequestCompression) -> RequestWriter {
     if case .inherited = requestCompression { return isUnary ? self.unaryWriter : self.streamWriter }
-    return RequestWriter(
-      config: self.config,
-      wire: self.wire,
-      acceptedEncodings: self.acceptedEncodings,
+    return self.config.makeWriter(
       isUnary: isUnary,
-      requestCompression: requestCompression
+      requestCompression: requestCompression,
+      acceptedEncodings: self.acceptedEncodings
     )
   }
 

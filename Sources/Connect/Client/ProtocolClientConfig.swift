@@ -118,6 +118,26 @@ extension ProtocolClientConfig {
 }
 
 extension ProtocolClientConfig {
+  /// - Parameter requestCompression: That of the calls it is for.
+  func makeWriter(
+    isUnary: Bool,
+    requestCompression: RequestCompression = .inherited,
+    acceptedEncodings: AcceptedEncodings
+  ) -> RequestWriter {
+    RequestWriter(
+      wire: self.networkProtocol.wire,
+      codecName: self.codec.name,
+      isUnary: isUnary,
+      unaryGET: self.unaryGET,
+      compression: self.compression,
+      requestCompression: requestCompression,
+      acceptedEncodings: acceptedEncodings,
+      maximumMessageSize: self.limits.maximumSentMessageSize
+    )
+  }
+}
+
+extension ProtocolClientConfig {
   func mayHaveInterceptors(_ options: CallOptions) -> Bool {
     !self.interceptors.isEmpty || self.methodInterceptors != nil || !options.interceptors.isEmpty
   }

@@ -42,21 +42,6 @@ struct ResponseEncoding {
     size.addingReportingOverflow(size / 128 + 1024).overflow ? size : size + size / 128 + 1024
   }
 
-  /// The message in an envelope.
-  ///
-  /// - Throws: ``ConnectError``: `internal` if it is flagged as compressed and the response has no encoding or
-  ///   the bytes are not in it, `resource_exhausted` if it would be larger than the limit.
-  func message(of envelope: Envelope, maximumSize: Int) throws(ConnectError) -> ByteBuffer {
-    guard envelope.flags & Envelope.compressedFlag != 0 else { return envelope.message }
-    guard self.pool != nil else {
-      throw ConnectError(
-        code: .internalError,
-        message: "received compressed message, but the response has no \(self.header)"
-      )
-    }
-    return try self.decompress(envelope.message, maximumSize: maximumSize)
-  }
-
   /// The decompressed form of `message`; an empty one is empty in every encoding.
   func decompress(_ message: ByteBuffer, maximumSize: Int) throws(ConnectError) -> ByteBuffer {
     guard let pool = self.pool, message.readableBytes > 0 else { return message }

@@ -87,13 +87,6 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     if case .error(let error) = self.outcome { error } else { nil }
   }
 
-  /// Takes over what call hooks have made of the call's outcome.
-  mutating func take(_ outcome: CallOutcome) {
-    self.headers = outcome.headers
-    self.trailers = outcome.trailers
-    if let error = outcome.error { self.outcome = .error(error) }
-  }
-
   /// The message.
   ///
   /// - Throws: ``ConnectError`` if the call failed.

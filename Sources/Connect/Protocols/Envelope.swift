@@ -34,3 +34,20 @@ package struct Envelope: Equatable {
     return message
   }
 }
+
+extension ResponseEncoding {
+  /// The message in an envelope.
+  ///
+  /// - Throws: ``ConnectError``: `internal` if it is flagged as compressed and the response has no encoding or
+  ///   the bytes are not in it, `resource_exhausted` if it would be larger than the limit.
+  func message(of envelope: Envelope, maximumSize: Int) throws(ConnectError) -> ByteBuffer {
+    guard envelope.flags & Envelope.compressedFlag != 0 else { return envelope.message }
+    guard self.pool != nil else {
+      throw ConnectError(
+        code: .internalError,
+        message: "received compressed message, but the response has no \(self.header)"
+      )
+    }
+    return try self.decompress(envelope.message, maximumSize: maximumSize)
+  }
+}

@@ -14,26 +14,31 @@ final class RequestWriter: Sendable {
   /// behind the user's.
   private let plainHeaders: Headers
 
-  /// - Parameter isUnary: Whether it is for unary calls; else it is for streams of all kinds.
+  /// - Parameters:
+  ///   - isUnary: Whether it is for unary calls; else it is for streams of all kinds.
+  ///   - maximumMessageSize: The limit for a message before compression, in bytes; nil for no limit.
   init(
-    config: ProtocolClientConfig,
     wire: any WireProtocol,
-    acceptedEncodings: AcceptedEncodings,
+    codecName: String,
     isUnary: Bool,
-    requestCompression: RequestCompression = .inherited
+    unaryGET: UnaryGET,
+    compression: Compression,
+    requestCompression: RequestCompression,
+    acceptedEncodings: AcceptedEncodings,
+    maximumMessageSize: Int?
   ) {
     self.wire = wire
     self.streamType = isUnary ? .unary : .bidirectionalStream
-    self.unaryGET = config.unaryGET
+    self.unaryGET = unaryGET
     self.acceptedEncodings = acceptedEncodings
     self.framer = MessageFramer(
       wire: wire,
       streamType: self.streamType,
-      compression: config.compression,
+      compression: compression,
       requestCompression: requestCompression,
-      maximumSize: config.limits.maximumSentMessageSize
+      maximumSize: maximumMessageSize
     )
-    self.contentType = wire.contentType(codecName: config.codec.name, isUnary: isUnary)
+    self.contentType = wire.contentType(codecName: codecName, isUnary: isUnary)
     self.plainHeaders = wire.requestHeaders(
       Headers(),
       for: WireRequest(

@@ -1,5 +1,3 @@
-public import HTTPTypes
-
 /// HTTP header or trailer fields: an ordered list of names and values.
 ///
 /// Names are case-insensitive and kept in lower case, which is how HTTP/2 sends them. A name may occur more
@@ -147,41 +145,6 @@ extension Headers: ExpressibleByDictionaryLiteral {
 extension Headers: CustomStringConvertible {
   public var description: String {
     "[" + self.fields.map { "\($0.name): \($0.value)" }.joined(separator: ", ") + "]"
-  }
-}
-
-// MARK: - swift-http-types
-
-extension Headers {
-  /// The fields of `httpFields`, in order.
-  public init(_ httpFields: HTTPFields) {
-    self.fields = httpFields.map { Field(name: $0.name.canonicalName, value: $0.value) }
-  }
-}
-
-extension HTTPFields {
-  /// `HTTPFields` cannot hold more.
-  private static let maximumCount = 65_534
-
-  /// The same fields as `HTTPFields`.
-  ///
-  /// - Throws: ``ConnectError`` with `invalid_argument` if a name is not a valid field name, if a value holds
-  ///   bytes that HTTP forbids, or if there are too many fields for `HTTPFields`.
-  public init(_ headers: Headers) throws(ConnectError) {
-    guard headers.count <= Self.maximumCount else {
-      throw ConnectError(
-        code: .invalidArgument,
-        message: "\(headers.count) header fields are more than the \(Self.maximumCount) that HTTPFields holds"
-      )
-    }
-    self.init()
-    self.reserveCapacity(headers.count)
-    for field in headers {
-      guard let name = HTTPField.Name(field.name), HTTPField.isValidValue(field.value) else {
-        throw ConnectError(code: .invalidArgument, message: "invalid header field '\(field.name)'")
-      }
-      self.append(HTTPField(name: name, value: field.value))
-    }
   }
 }
 

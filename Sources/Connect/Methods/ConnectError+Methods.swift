@@ -1,4 +1,4 @@
-/// The errors that a call itself finds.
+/// The errors that a call itself finds, each of which names the method.
 extension ConnectError {
   static func encodingFailed(_ error: any Swift.Error, method: MethodInfo) -> ConnectError {
     if let error = error as? ConnectError { return error }
@@ -73,23 +73,6 @@ extension ConnectError {
     ConnectError(
       code: .internalError,
       message: "nobody is left who could go on with \(method.path), or end it"
-    )
-  }
-
-  /// A hook has let go of its `proceed`.
-  static func abandoned(_ method: MethodInfo, by holder: HookHolder) -> ConnectError {
-    ConnectError(
-      code: .internalError,
-      message: "\(holder) of \(method.path), and let go of proceed without calling it"
-    )
-  }
-
-  static func unansweredNotModified(_ response: HTTPResponse) -> ConnectError {
-    ConnectError(
-      code: .unknown,
-      message: "\(HTTPStatus.describe(304)), and no interceptor had a response to give in its place",
-      metadata: response.headers,
-      httpStatus: 304
     )
   }
 }
