@@ -1,5 +1,3 @@
-internal import NIOCore
-
 /// gRPC over HTTP/2, <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>.
 ///
 /// All messages are enveloped, and all calls, unary ones too, end with a status in the trailers.
@@ -13,22 +11,6 @@ struct GRPCProtocol: WireProtocol {
   func owns(headerName name: String) -> Bool { GRPCRequestRules.owns(headerName: name) }
 
   func contentType(codecName: String, isUnary: Bool) -> String { "\(Self.contentType)+\(codecName)" }
-
-  func envelopesMessages(of streamType: StreamType) -> Bool { true }
-
-  func frame(_ message: consuming ByteBuffer, isCompressed: Bool, streamType: StreamType) -> ByteBuffer {
-    Envelope.encode(message, flags: isCompressed ? Envelope.compressedFlag : 0)
-  }
-
-  func requestHeaders(_ headers: Headers, for request: WireRequest) -> Headers {
-    var result = headers
-    result.reserveCapacity(headers.count + 6)
-    result.add(name: "te", value: "trailers")
-    GRPCRequestRules.addHeaders(to: &result, for: request)
-    return result
-  }
-
-  func timeoutField(_ timeout: Duration) -> Headers.Field { GRPCRequestRules.timeoutField(timeout) }
 
   func makeDecoder(
     contentType: String,
@@ -44,5 +26,31 @@ struct GRPCProtocol: WireProtocol {
       maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings
     ).boxed
+  }
+}
+
+extension GRPCProtocol {
+  /// The problem with the content-type of a response with status 200, if it has one.
+  ///
+  /// Another codec of the same protocol means `internal`, anything else `unknown`, as in connect-go. The base
+  /// alone means `+proto`.
+  ///
+  /// - Parameter base: The content-type without a codec, of gRPC or of gRPC-Web.
+  static func contentTypeError(of headers: Headers, base: String, expected: String) -> ConnectError? {
+    guard let received = headers.first(lowercased: "content-type") else {
+      return ResponseRules.contentTypeError(code: .unknown, nil, expected: expected)
+    }
+    if received == expected || (received == base && expected.dropFirst(base.count) == "+proto") { return nil }
+    let essence = MediaType.essence(received)
+    if self.full(essence, base: base) == self.full(MediaType.essence(expected), base: base) { return nil }
+    return ResponseRules.contentTypeError(
+      code: essence == base || essence.hasPrefix("\(base)+") ? .internalError : .unknown,
+      received,
+      expected: expected
+    )
+  }
+
+  private static func full(_ essence: String, base: String) -> String {
+    essence == base ? "\(base)+proto" : essence
   }
 }

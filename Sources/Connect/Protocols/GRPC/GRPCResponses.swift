@@ -73,7 +73,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
     guard case .open = self.output, case .open = self.input, self.head == nil else { return }
     self.head = head
     guard head.status == 200 else { return }
-    if let error = GRPCResponseRules.contentTypeError(
+    if let error = GRPCProtocol.contentTypeError(
       of: head.headers,
       base: self.baseContentType,
       expected: self.contentType
@@ -181,7 +181,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
     if let error = self.excessError { return self.complete(error, trailers: trailers) }
     if isTrailersOnly { return self.completeTrailersOnly(nil, head.headers) }
     self.output = .done
-    return .complete(code: .ok, error: nil, trailers: GRPCResponseRules.metadata(of: trailers))
+    return .complete(code: .ok, error: nil, trailers: GRPCStatus.metadata(of: trailers))
   }
 
   /// The response broke off; trailers that came in the body before say how the call ended.
@@ -218,8 +218,8 @@ struct GRPCResponseDecoder: ResponseDecoder {
   ) -> StreamResult<ByteBuffer> {
     self.envelopes.discard()
     self.output = .done
-    let trailers = GRPCResponseRules.metadata(of: trailers)
-    let headers = self.head.map { GRPCResponseRules.metadata(of: $0.headers) }
+    let trailers = GRPCStatus.metadata(of: trailers)
+    let headers = self.head.map { GRPCStatus.metadata(of: $0.headers) }
     let error = error.inResponse(self.head, headers: headers, trailers: trailers)
     return .complete(code: error.code, error: error, trailers: trailers)
   }
@@ -231,7 +231,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
     _ fields: Headers
   ) -> StreamResult<ByteBuffer> {
     self.output = .done
-    var trailers = GRPCResponseRules.metadata(of: fields)
+    var trailers = GRPCStatus.metadata(of: fields)
     let error = error?.inResponse(self.head, headers: trailers)
     trailers.remove(name: "content-type")
     return .complete(code: error?.code ?? .ok, error: error, trailers: trailers)
