@@ -103,9 +103,11 @@ bench-messages: ## Measure the messages of libprotobuf-c, side by side with Swif
 bench-compare: bench ## Measure, and compare with the results in the file `with`
 
 .PHONY: lint
-lint: ## Check the style of all Swift files
+lint: ## Check the style of all Swift files, and which folders use which
 	@echo "Checking the style"
 	@swift format lint --strict $(swift_files)
+	@.ci/check-arrows --self-test
+	@.ci/check-arrows
 
 .PHONY: format
 format: ## Format all Swift files

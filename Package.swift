@@ -63,6 +63,7 @@ let package = Package(
         .target(name: "CZstd", condition: .when(traits: ["Zstd"])),
         .target(name: "CSnappy", condition: .when(traits: ["Snappy"])),
       ],
+      exclude: ["ARROWS"],
       swiftSettings: swiftSettings
     ),
     .systemLibrary(
