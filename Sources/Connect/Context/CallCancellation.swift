@@ -1,13 +1,12 @@
 internal import Synchronization
 
-/// Cancels all calls that belong to it, at once, however they were made: also those whose caller does not wait for
-/// them in the task that is cancelled.
+/// Cancels all calls that belong to it at once, also calls whose caller does not wait for them in the cancelled task.
 ///
 /// A call belongs to the `cancellation` of its ``CallContext``. ``CallContext/withValues(_:isolation:operation:)``
 /// makes one for what it runs.
 public final class CallCancellation: Sendable {
   private enum State: Sendable {
-    /// What is to be cancelled, as far as it still exists.
+    /// Members that are gone are removed from time to time.
     case active([Member], sizeAfterSweep: Int)
     case cancelled
   }
@@ -34,13 +33,13 @@ public final class CallCancellation: Sendable {
     for member in members { member.target?.cancel() }
   }
 
-  /// Lets `target` be cancelled along. It is not kept alive.
+  /// Cancels `target` together with this object. Holds it weakly.
   func add(_ target: any Cancellable) {
     let isCancelled = self.state.withLock { state in
       guard case .active(var members, var sizeAfterSweep) = state else { return true }
       state = .cancelled  // So that the array is not copied.
       members.append(Member(target: target))
-      // Those that are gone are swept out when their share may be half: a constant share of the cost of adding.
+      // Sweep once half of the members may be gone: amortised O(1) per added member.
       if members.count > 2 * sizeAfterSweep + 16 {
         members.removeAll { $0.target == nil }
         sizeAfterSweep = members.count

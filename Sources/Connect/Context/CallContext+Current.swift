@@ -7,23 +7,23 @@ private enum CancellationKey: CallContextKey {
 }
 
 extension CallContext {
-  /// When what the call belongs to has to be over, for example the request that a service handles; nil if there is no
-  /// limit. A call ends at this time at the latest.
+  /// The deadline of the work that the call is part of, for example of the request that a service handles; nil for none.
+  /// The call ends at this time at the latest.
   public var deadline: CallDeadline? {
     get { self[DeadlineKey.self] }
     set { self[DeadlineKey.self] = newValue }
   }
 
-  /// What cancels the call besides its caller; nil for nothing.
+  /// Cancels the call together with the work that it is part of; nil if only its caller can cancel it.
   public var cancellation: CallCancellation? {
     get { self[CancellationKey.self] }
     set { self[CancellationKey.self] = newValue }
   }
 
-  /// The context that calls of this task inherit; nil for none. What a call's ``CallOptions/context`` says goes first.
+  /// The context that calls of this task inherit; nil for none. Values in a call's ``CallOptions/context`` take precedence.
   @TaskLocal public static var current: CallContext?
 
-  /// Runs `operation` with a context that the calls in it inherit: the present one, changed.
+  /// Runs `operation` with a changed copy of the current context, which the calls made in it inherit.
   ///
   /// ```swift
   /// try await CallContext.withValues { context in
@@ -33,8 +33,8 @@ extension CallContext {
   /// }
   /// ```
   ///
-  /// A deadline can only become earlier. Cancelling the task cancels the calls in it, also those that other tasks wait
-  /// for, or callbacks. For calls that are to outlive the operation, bind nil: `CallContext.$current.withValue(nil)`.
+  /// A deadline can only become earlier. Cancelling the task cancels all calls made in `operation`, also those that other
+  /// tasks or callbacks wait for. To let calls outlive the operation, bind nil: `CallContext.$current.withValue(nil)`.
   public static func withValues<Result>(
     _ change: (inout CallContext) -> Void,
     isolation: isolated (any Actor)? = #isolation,

@@ -8,15 +8,15 @@
 /// options.context[TenantKey.self] = "acme"
 /// ```
 public struct CallContext: Sendable {
-  /// Few: looking through them takes less time than hashing.
+  /// A list, since there are few values: searching it is faster than hashing.
   @usableFromInline
   var values: [(key: ObjectIdentifier, value: any Sendable)] = []
 
-  // Not under a key, since most calls would need a list of values for it alone.
-  /// Names the request that the call belongs to, in the logs of all services that it passes. With nil a call inherits that
-  /// of ``current``.
+  // Not one of the values: most calls have no others, and so need no list.
+  /// Identifies the request that the call belongs to, in the logs of all services that are involved. If nil, the call
+  /// inherits the request id of ``current``.
   ///
-  /// ConnectInterceptors' `ContextInterceptor` sends it, and makes one where there is none.
+  /// ConnectInterceptors' `ContextInterceptor` sends it, and creates one if there is none.
   public var requestID: String?
 
   public init() {}
@@ -39,7 +39,7 @@ public struct CallContext: Sendable {
   /// Whether there is no value, and no request id.
   var isEmpty: Bool { self.values.isEmpty && self.requestID == nil }
 
-  /// The values of this context, and of `outer` those that were not set here.
+  /// The values of this context, and the values of `outer` whose keys are not set here.
   func merged(over outer: CallContext) -> CallContext {
     var result = self
     if result.requestID == nil { result.requestID = outer.requestID }

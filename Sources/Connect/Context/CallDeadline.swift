@@ -1,8 +1,8 @@
-/// When something has to be over.
+/// The time when a call, or the work that it is part of, has to be over.
 public struct CallDeadline: Sendable {
   private let measure: @Sendable () -> Duration
 
-  /// A deadline in so much time from now.
+  /// A deadline `duration` from now.
   public init(in duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
     self.init(in: duration, opened: clock)
   }
@@ -20,16 +20,16 @@ public struct CallDeadline: Sendable {
     self.measure = { clock.now.duration(to: instant) }
   }
 
-  /// What is left until then; less than zero once it has passed.
+  /// The time that is left; negative once the deadline has passed.
   public var remaining: Duration { self.measure().clamped }
 
-  /// The same deadline moved, so that so much is left.
+  /// The deadline moved, so that `remaining` is left.
   func moved(toRemaining remaining: Duration) -> CallDeadline {
     let change = remaining.clamped - self.remaining
     return CallDeadline(measure: { self.remaining + change })
   }
 
-  /// The one of two that comes first.
+  /// The earlier of the two deadlines.
   func earlier(of other: CallDeadline?) -> CallDeadline {
     guard let other, other.remaining < self.remaining else { return self }
     return other

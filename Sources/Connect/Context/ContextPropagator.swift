@@ -1,11 +1,12 @@
-/// Takes task-local values of the caller along with a call, to where closure hooks run, which is outside of any task.
+/// Carries task-local values of the caller to the closure hooks of a call, which run outside of any task.
 ///
-/// Async interceptors need none of this: they see the caller's task-local values anyhow.
+/// Async interceptors do not need it: they see the caller's task-local values.
 public protocol ContextPropagator: Sendable {
-  /// Puts what is to be taken along into the call's context. Called in the caller's task when a call is made; what is
-  /// in the context already was given with the call and goes first.
+  /// Stores the values to carry in the call's context. Called in the caller's task when a call is made. Values that are
+  /// in the context already were given with the call and take precedence.
   func capture(into context: inout CallContext)
 
-  /// Runs `hook` once with what is in the context bound. Called for every hook; one that it does not run is run all the same.
+  /// Runs `hook` once, with the values of `context` bound. Called for every hook. A hook that is not run here is run
+  /// without the values.
   func bind(_ context: CallContext, around hook: () -> Void)
 }

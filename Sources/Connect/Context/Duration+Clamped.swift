@@ -7,7 +7,7 @@ extension Duration {
 
   /// The duration if it is between minus 100 and 100 years, else the nearer of the two.
   ///
-  /// Durations that users, peers and their clocks give pass through here before anything is computed of them.
+  /// Durations from users, peers and clocks are clamped before any arithmetic.
   package var clamped: Duration {
     // As integers, which are compared inline.
     let limit = Self.longest.attoseconds
@@ -16,7 +16,7 @@ extension Duration {
     return self
   }
 
-  /// This clamped duration, `factor` times, clamped. Not-a-number counts as zero.
+  /// The clamped duration multiplied by `factor`, clamped. A `factor` that is not a number counts as zero.
   package func scaled(by factor: Double) -> Duration {
     let base = self.clamped
     guard !factor.isNaN, base != .zero else { return .zero }

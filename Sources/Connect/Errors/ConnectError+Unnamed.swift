@@ -1,6 +1,6 @@
 extension ConnectError {
-  /// What an error is about whose message does not name the request, since whoever found the error does not know it.
-  /// The exchange does: see ``naming(_:method:answeredWith:over:)``.
+  /// The subject of an error whose message does not name the request yet, since the code that found the error does not
+  /// know the request. ``naming(_:method:answeredWith:over:)`` completes the message.
   package enum Unnamed: Sendable {
     /// A connection to a server that speaks something else, or that cannot be had at all. The message has the host.
     case connection

@@ -1,11 +1,11 @@
-/// What a stream of results comes to that may have one message.
+/// The outcome of a response that must have exactly one message.
 struct SingleMessage<Message: Sendable> {
   let result: Result<Message, ConnectError>
   let headers: Headers
   let trailers: Headers
 }
 
-/// Makes one response of a stream of results: exactly one message, or an error.
+/// Collects the results of a response that must have exactly one message.
 ///
 /// <https://connectrpc.com/docs/protocol#unary-response>: no message at all, or several, is `unimplemented`.
 struct SingleMessageCollector<Message: Sendable> {
@@ -17,7 +17,7 @@ struct SingleMessageCollector<Message: Sendable> {
     self.method = method
   }
 
-  /// The response, once `result` decides it.
+  /// The outcome, if `result` decides it; nil until then.
   mutating func receive(_ result: StreamResult<Message>) -> SingleMessage<Message>? {
     switch result {
     case .headers(let headers):

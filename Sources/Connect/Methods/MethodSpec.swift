@@ -3,7 +3,7 @@ public import SwiftProtobuf
 /// A method as a value: where it is, how it streams, and how its two message types are coded.
 ///
 /// Generated stubs have one for each method. This is the only place where a family of messages (SwiftProtobuf,
-/// `Codable`, one's own) enters; everything else is generic over nothing but the two types.
+/// `Codable`, your own) enters; everything else is generic over the two types alone.
 ///
 /// ```swift
 /// let say = MethodSpec<SayRequest, SayResponse>(path: "/eliza.v1.ElizaService/Say", streamType: .unary)

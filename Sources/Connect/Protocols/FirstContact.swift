@@ -37,7 +37,7 @@ extension ConnectError {
   }
 }
 
-/// What can be said of a response that is no answer of the protocol that was spoken.
+/// Describes a response that does not belong to the protocol that the client speaks.
 private enum FirstContact {
   /// What the response says of itself that helps to find out where it comes from.
   static func facts(of head: HTTPResponseHead, text: String) -> [String] {

@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// Writes requests in a client's wire protocol: heads, and the messages of bodies. A client has one for its unary calls
-/// and one for its streams; calls with a compression of their own make another.
+/// and one for its streams. A call with its own compression makes another.
 final class RequestWriter: Sendable {
   private let wire: any WireProtocol
   private let streamType: StreamType
@@ -10,8 +10,7 @@ final class RequestWriter: Sendable {
   private let framer: MessageFramer
   /// The content-type of requests that no interceptor has changed.
   private let contentType: String
-  /// The headers of a request with that content-type, without any of the user's, deadline and compressed body. They stand
-  /// behind the user's.
+  /// The protocol's headers for that content-type, without deadline and compressed body. They follow the user's headers.
   private let plainHeaders: Headers
 
   /// - Parameters:
@@ -58,8 +57,8 @@ final class RequestWriter: Sendable {
     return self.post(request, self.headers(of: request, payload: nil, timeout: timeout), .streamed)
   }
 
-  /// The whole of a request with one message: what is to be started, and what is to be written behind that if the
-  /// request does not end there.
+  /// A request with one message: the head to start it with, and the body to write after the head, unless the head
+  /// contains it.
   ///
   /// - Parameter message: Framed in place if nobody else holds it.
   /// - Throws: ``ConnectError``: `invalid_argument` as above, `resource_exhausted` if the message is too large,
@@ -85,13 +84,13 @@ final class RequestWriter: Sendable {
     self.framer.frame(try self.framer.payload(of: consume message))
   }
 
-  /// Tells the server what is left until the deadline now, where `request` is sent once more.
+  /// Updates the timeout that `request` announces, before the request is sent again.
   func renewTimeout(of request: inout HTTPStreamRequest, to timeout: Duration) {
     let field = self.wire.timeoutField(timeout)
     request.headers[field.name] = [field.value]
   }
 
-  /// Whether `request` will go as GET, as it is now.
+  /// Whether `request` would go as GET if it were sent unchanged.
   func goesAsGET(_ request: HTTPRequest<ByteBuffer>) -> Bool {
     guard request.isGET else { return false }
     if case .alwaysEnabled = self.unaryGET { return request.trailers.isEmpty }

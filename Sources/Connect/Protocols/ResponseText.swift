@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// What people are shown of a body that no protocol explains: the first words of an error page.
+/// The text that error messages show of a body that no protocol explains: the first words of an error page.
 package enum ResponseText {
   /// How many bytes of a body are looked at.
   package static let maximumBytes = 1024

@@ -1,5 +1,5 @@
 /// Whether unary calls of methods without side effects (``IdempotencyLevel/noSideEffects``) go as HTTP GET, with the
-/// message in the URL. Of the protocols, only Connect has that.
+/// message in the URL. Only the Connect protocol has GET.
 ///
 /// <https://connectrpc.com/docs/protocol#unary-get-request>
 public enum UnaryGET: Sendable, Hashable {

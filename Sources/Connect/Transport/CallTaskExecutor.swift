@@ -1,4 +1,4 @@
-/// Runs tasks on a call's executor: one at a time, where the calls live, and in virtual time if those do.
+/// Runs tasks on the executor of calls, one at a time. Their time is virtual if the executor's is.
 package final class CallTaskExecutor: TaskExecutor {
   private let executor: any CallExecutor
 

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// The executor of calls that no transport serves, since their host is not usable: runs work in order in tasks
-/// of the concurrency pool.
+/// The executor of calls that no transport serves, since their host is not usable. Runs work in order, in tasks of the
+/// concurrency pool.
 final class PoolExecutor: CallExecutor {
   private struct State {
     var work: [@Sendable () -> Void] = []
@@ -13,7 +13,7 @@ final class PoolExecutor: CallExecutor {
 
   var now: Duration { ContinuousClock.now - self.start }
 
-  /// Never certain: what runs here may start tasks that a task-local mark would follow, and threads change.
+  /// Always false, as it cannot be known: the thread changes, and tasks that work starts would inherit a task-local mark.
   var isCurrent: Bool { false }
 
   func execute(_ work: @escaping @Sendable () -> Void) {
