@@ -86,14 +86,14 @@ final class AllocationTests: XCTestCase {
   func testInterceptor() async throws {
     try await self.withClient(.connect, interceptors: [{ _ in PassThroughInterceptor() }]) { client, _ in
       let allocations = try await Self.unaryCall(client)
-      XCTAssertLessThanOrEqual(allocations, 123)
+      XCTAssertLessThanOrEqual(allocations, 140)
     }
   }
 
-  /// Messages that have arrived, so that their reader does not wait.
+  /// Messages that have arrived, so that their reader does not wait. Each is in a box, since calls do not know its type.
   func testReceivedMessage() async throws {
     let count = 2000
-    for (networkProtocol, limit) in [(NetworkProtocol.connect, 0.1), (.grpc, 0.1)] {
+    for (networkProtocol, limit) in [(NetworkProtocol.connect, 1.1), (.grpc, 1.1)] {
       try await self.withClient(networkProtocol) { client, server in
         let stream = client.serverStream(
           TestMethods.count,
@@ -117,7 +117,7 @@ final class AllocationTests: XCTestCase {
   }
 
   func testSentMessage() async throws {
-    for (networkProtocol, limit) in [(NetworkProtocol.connect, 4.5), (.grpc, 4.5)] {
+    for (networkProtocol, limit) in [(NetworkProtocol.connect, 5.5), (.grpc, 5.5)] {
       try await self.withClient(networkProtocol) { client, _ in
         let allocations = try await Self.allocations(of: 2000) { count in
           let stream = client.clientStream(TestMethods.sum)

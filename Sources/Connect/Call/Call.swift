@@ -2,351 +2,281 @@ internal import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// One call, from its start to its end: it owns the deadline, cancellation, attempts, and the rule that a call
-/// completes exactly once. ``UnaryCall`` and ``StreamCall`` add what flows.
+/// One call, from its start to its end. It owns the deadline, cancellation, and the rule that a call completes exactly once;
+/// the ``Pipeline`` moves what flows, ``Attempts`` what goes to the wire, and a ``CallSide`` is the caller's.
 ///
-/// Confined to ``executor``, which makes it `Sendable`: state is touched only there; `start` and `cancel` may
-/// be called from anywhere and hop.
-class Call: JobRunner, @unchecked Sendable {
-  let client: ProtocolClient
+/// `@unchecked Sendable`: confined to its executor, which debug builds check at its doors. `init`, ``start()``, ``cancel()``
+/// and ``run(_:)`` may be called from anywhere and hop.
+final class Call: Cancellable, @unchecked Sendable {
+  let plan: CallPlan
   let executor: any CallExecutor
-  let method: MethodInfo
-  let options: CallOptions
-  /// What is bound around hooks; nil if nothing was there to be inherited.
-  let inheritance: Inheritance?
-  let writer: RequestWriter
-  /// The interceptors of this call, outermost first; until it is over. Only replaced as a whole: so it does not matter that
-  /// those which go away may come back here.
-  @exclusivity(unchecked) private(set) var interceptors: [ResolvedInterceptor]
-  /// Among how many of them, from the outermost on, are those whose call hooks wait for the outcome.
-  private var waitingCount = 0
-  /// Whether one of them wants to be told when the call is over.
-  private var hasEndHooks = false
-  /// Whether one of them has the request.
-  private(set) var isAtCallHook = false
-  /// The hooks for metrics, outermost first.
-  private var metricsHooks: [ExchangeMeter.Hook] = []
-  /// How the caller calls the method.
-  private let streamType: StreamType
-  /// On the executor's clock.
-  private let deadline: Duration?
+  let side: any CallSide
+  let attempts = Attempts()
+  private var hooks: CallHooks
+  let pipeline: Pipeline
 
   private(set) var isOver = false
-  /// The same, for other threads.
-  let hasEnded = Atomic(false)
+  private let hasEndedFlag = Atomic(false)
   /// Whether interceptors are, or were, asked for their hooks.
   private var hasAskedForHooks = false
   /// Whether they are just being asked.
   private var isAskingForHooks = false
   /// The outcome, if the call has ended while they were asked.
   private var outcomeInAsking: CallOutcome?
+  /// Whether a call hook has the request.
+  private var isAtCallHook = false
   /// Whether a hook may be on the stack while the call ends, which is to return before the end hooks are called.
   private var mayEndInHook = false
-  /// How many attempts were given up whose metrics hooks are still to be called.
-  private var pendingMetrics = 0
   /// Whether hooks are being told of the end, which they must not start again.
-  private var isEnding = false
-  /// The attempt that was started last, counted from 1.
-  private(set) var attempt = 1
-  /// How many of the attempts are hedges.
-  private(set) var hedgeCount = 0
-  private var hasRetriedTransparently = false
+  private(set) var isEndingNow = false
   private var deadlineTimer: (any CallTimer)?
-  private var retryTimer: (any CallTimer)?
-  /// One that nobody holds, for the next visit of a hook. Read and written at once, never for longer.
-  @exclusivity(unchecked) final var spareTicket: ProceedTicket?
-  /// Will look whether an interceptor still holds the call up.
-  private var holdTimer: (any CallTimer)?
-  /// How often an interceptor began to hold the call up.
-  private var holdCount = 0
+  private var holdWatch: HoldWatch?
   /// The error of the last attempt that a hook has retried.
-  final var retryCause: ConnectError?
-  private(set) var exchange: Exchange?
-  private var exchangeCount = 0
-  /// The last one whose outcome counts, for call hooks.
-  private var lastExchange: CallOutcome.Exchange?
+  var retryCause: ConnectError?
 
-  init(client: ProtocolClient, method: MethodInfo, streamType: StreamType, options: consuming CallOptions) {
-    self.streamType = streamType
-    self.client = client
-    self.executor = client.executor
-    self.method = method
-    self.inheritance = client.inherit(into: &options, method: method)
-    self.writer = client.writer(isUnary: streamType == .unary, requestCompression: options.requestCompression)
-    self.interceptors = client.makeInterceptors(for: method, options: options)
-    let timeout = options.timeout ?? client.config.timeout
-    self.options = consume options
-    self.deadline = timeout.map { client.executor.now + $0.clamped }
-  }
-
-  // MARK: For subclasses
-
-  /// Asks an interceptor for its message and byte hooks.
-  func addHooks(of interceptor: any Interceptor, _ interceptorCount: Int) {}
-  /// Sends the request down that has passed all call hooks.
-  func send(_ head: RequestHead) {}
-  /// Completes the call with an error of a call hook, once those outside of it have seen that.
-  func finish(with error: ConnectError) {}
-  /// Tells the hooks of `error`, which they cannot change, and completes the call with it.
-  func fail(with error: ConnectError) {}
-  /// An exchange may have results.
-  func exchangeHasResults(_ exchange: Exchange) {}
-  /// The exchange has room for request messages.
-  func exchangeHasRoom() {}
-  /// Lets go of interceptors and of whatever waits; called once the call is over.
-  func release() {}
-  /// Runs a job of an async interceptor where the call was made.
-  func run(_ job: Job) { job.start(on: self.executor) }
-  /// A unary request has passed all byte hooks.
-  func sendBytes(_ request: HTTPRequest<ByteBuffer>) {}
-  /// A unary response has passed all byte hooks.
-  func receiveBytes(_ response: HTTPResponse) {}
-  /// The interceptor that holds the call up.
-  var holder: HookHolder? { nil }
-  /// Runs the jobs of byte hooks where no byte hook's own `next` is pending.
-  var byteRunner: any JobRunner { self }
-
-  // MARK: On the executor
-
-  /// Whether the caller is on the executor. What is not there goes there with ``hop(_:)``.
-  final var isOnExecutor: Bool { self.executor.isCurrent }
-
-  /// Runs `work` on the executor, later. The call lives until it has run.
-  final func hop(_ work: @escaping @Sendable () -> Void) {
-    self.executor.execute {
-      work()
-      withExtendedLifetime(self) {}
+  init(_ plan: consuming CallPlan, _ interceptors: consuming [ResolvedInterceptor], _ side: any CallSide) {
+    self.executor = plan.environment.executor
+    self.side = side
+    let isUnary = plan.isUnary
+    self.hooks = CallHooks(interceptors, plan.inheritance)
+    let settings = plan.environment.settings
+    self.plan = plan
+    self.pipeline = Pipeline(
+      isUnary: isUnary,
+      maximumWaiting: settings.maximumWaitingValues,
+      maximumReplayBytes: settings.maximumReplayBytes
+    )
+    if !self.hooks.isEmpty, side.runsJobsApart, self.hooks.haveAsyncForm(isUnary: isUnary) {
+      side.prepareForJobs(on: self.executor)
     }
   }
+
+  /// Nobody is left who could continue the call or end it. Hooks that wait are told, like at any other end.
+  deinit {
+    guard !self.isOver, !self.side.isWaitedFor else { return }
+    let error = ConnectError.abandoned(self.method)
+    var hooks = self.hooks
+    var outcome = self.side.outcome(of: self.side.end(of: error))
+    self.attempts.describe(&outcome)
+    let here = Confined((self.pipeline, hooks.takeWaiting(), self.side), to: self.executor)
+    let (end, plan) = (outcome, self.plan)
+    self.executor.execute {
+      let (pipeline, hooks, side) = here.value
+      pipeline.terminate(with: error, on: plan.environment.taskExecutor, plan.inheritance)
+      var outcome = end
+      hooks.passUp(&outcome)
+      pipeline.release()
+      hooks.end(end)
+      side.complete(with: side.end(of: error))
+      side.release(plan.method.info)
+    }
+  }
+
+  // MARK: From anywhere
+
+  /// Does something with the call on its executor: at once if the caller is there, else later.
+  func run(_ work: @escaping @Sendable (Call) -> Void) {
+    if self.executor.isCurrent { work(self) } else { self.executor.execute { work(self) } }
+  }
+
+  /// Starts the call on its executor.
+  func start() {
+    self.run { $0.startOnExecutor() }
+  }
+
+  /// Cancels the call, also on the wire. Does nothing once it is over.
+  func cancel() {
+    self.run { $0.terminate(with: ConnectError(code: .canceled, message: "the call was cancelled")) }
+  }
+
+  /// Whether the call is over, for other threads.
+  var hasEnded: Bool { self.hasEndedFlag.load(ordering: .relaxed) }
 
   // MARK: Start
 
-  /// Starts the call on its executor.
-  final func start() {
-    self.executor.run { self.startOnExecutor() }
-  }
-
-  final func startOnExecutor() {
+  func startOnExecutor() {
     guard !self.isOver else { return }
-    if let error = self.client.hostError {
+    if let error = self.plan.error {
       self.terminate(with: error)
       return
     }
-    guard self.method.streamType == self.streamType else {
-      self.terminate(
-        with: ConnectError(
-          code: .invalidArgument,
-          message: "\(self.method.path) is \(self.method.streamType), and was called as \(self.streamType)"
-        )
-      )
-      return
-    }
-    if !self.options.context.isEmpty, let cancellation = self.options.context.cancellation {
+    if !self.plan.context.isEmpty, let cancellation = self.plan.context.cancellation {
       cancellation.add(self)
       guard !self.isOver else { return }
     }
-    if let remaining = self.remainingTime {
+    if let remaining = self.plan.remainingTime {
       guard remaining > .zero else {
         self.deadlineDidPass()
         return
       }
       self.deadlineTimer = self.executor.schedule(after: remaining) { self.deadlineDidPass() }
     }
-    let head = self.makeRequestHead()
-    guard !self.interceptors.isEmpty else {
-      self.send(head)
+    let head = self.plan.makeRequestHead()
+    guard !self.hooks.isEmpty else {
+      self.pipeline.start(self.side.makeRequest(head), self)
       return
     }
-    let hasCallHooks = self.askForHooks(sendsRequest: true)
+    self.askForHooks()
     guard !self.isOver else {
       self.releaseAll()
       return
     }
-    if hasCallHooks { self.passDown(head) } else { self.send(head) }
+    guard self.hooks.isTransparent else {
+      self.passDown(head)
+      return
+    }
+    self.pipeline.start(self.side.makeRequest(head), self)
   }
 
   /// Asks the interceptors for their hooks.
   ///
-  /// - Parameter sendsRequest: Whether the call begins; else it ends before, and there are call hooks alone.
-  /// - Returns: Whether there are hooks for the request or its outcome.
-  private func askForHooks(sendsRequest: Bool) -> Bool {
+  /// - Parameter begins: Whether the call begins; else it ends before, and there are call hooks alone.
+  private func askForHooks(begins: Bool = true) {
     self.hasAskedForHooks = true
     self.isAskingForHooks = true
-    defer { self.isAskingForHooks = false }
-    var interceptors = self.interceptors
-    self.interceptors = []
-    var hasCallHooks = false
-    for index in interceptors.indices {
-      let interceptor = interceptors[index].interceptor
-      let function = interceptor.callFunction(self.method)
-      if function.endFunction != nil { self.hasEndHooks = true }
-      if !function.isTransparent { hasCallHooks = true }
-      if !function.isEmpty { interceptors[index].function = consume function }
-      if sendsRequest { self.addHooks(of: interceptor, interceptors.count) }
-      // What an interceptor is asked for may end the call. Those behind it are not asked, and hear of nothing.
-      if self.isOver {
-        if let outcome = self.outcomeInAsking.take() {
-          CallHooks(interceptors[...index], self.inheritance).end(outcome)
-        }
-        return false
-      }
+    if begins {
+      self.plan.method.accept(HookQuestion(pipeline: self.pipeline, host: self))
+      self.pipeline.numberAsyncStages()
+    } else {
+      for index in 0..<self.interceptorCount { _ = self.askForCallHooks(index) }
     }
-    self.interceptors = interceptors
-    return hasCallHooks
+    self.isAskingForHooks = false
+    if let outcome = self.outcomeInAsking.take() {
+      self.hooks.end(outcome)
+    } else {
+      self.attempts.keepsSummary = self.hooks.hasEndHooks || !self.hooks.isTransparent
+    }
   }
 
-  // MARK: Call hooks
+  var interceptorCount: Int { self.hooks.interceptors.count }
+
+  func askForCallHooks(_ index: Int) -> any Interceptor {
+    let interceptor = self.hooks.interceptors[index].interceptor
+    let function = interceptor.callFunction(self.method)
+    self.hooks.set(function, index)
+    return interceptor
+  }
 
   private func passDown(_ head: consuming RequestHead) {
     // The one reference to the head: what hooks change, they change in place.
     var request = HTTPRequest(head: head)
-    for index in self.interceptors.indices {
-      if let function = self.interceptors[index].function.requestFunction {
-        self.isAtCallHook = true
-        let given = request.head.callPart
-        do {
-          let interceptor = self.interceptors[index].interceptor
-          try self.inheritance.bind(given.context, of: type(of: interceptor)) { try function(&request) }
-        } catch {
-          self.fail(atCallHookWith: error)
-          return
-        }
-        self.isAtCallHook = false
+    let hooks = self.hooks
+    for index in hooks.interceptors.indices {
+      self.isAtCallHook = true
+      do {
+        try hooks.passDown(&request, index)
+      } catch {
         guard !self.isOver else { return }
-        request.complete(from: given)
-        request.complete(with: self.method)
-      }
-      if self.interceptors[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
-    }
-    self.send(request.head)
-  }
-
-  private func fail(atCallHookWith error: any Error) {
-    guard !self.isOver else { return }
-    var error = ConnectError(error)
-    error.isUnsent = true
-    self.finish(with: error)
-  }
-
-  /// Whether there are call hooks that are to be told of the outcome.
-  final var hasWaitingHooks: Bool { self.waitingCount > 0 }
-
-  /// Lets call hooks see and change the outcome.
-  ///
-  /// - Returns: What they have made of it; nil if it is as it was.
-  final func passUp(_ outcome: consuming CallOutcome) -> CallOutcome? {
-    self.isEnding = true
-    if let exchange = self.exchange { self.note(exchange) }
-    self.addExchanges(to: &outcome)
-    return self.takeWaitingHooks().pass(&outcome) ? outcome : nil
-  }
-
-  /// Says in an outcome what went to the network.
-  final func addExchanges(to outcome: inout CallOutcome) {
-    outcome.attempts = self.exchangeCount
-    outcome.exchange = self.lastExchange
-  }
-
-  /// The call hooks that are to be told that the call is over.
-  final var endHooks: CallHooks { CallHooks(self.interceptors[...], self.inheritance) }
-
-  final func takeWaitingHooks() -> CallHooks {
-    let hooks = CallHooks(self.interceptors[..<self.waitingCount], self.inheritance)
-    self.waitingCount = 0
-    return hooks
-  }
-
-  /// Remembers what call hooks are told of an exchange.
-  final func note(_ exchange: Exchange) {
-    if self.hasWaitingHooks || self.hasEndHooks, let summary = exchange.summary {
-      self.lastExchange = summary
-    }
-  }
-
-  // MARK: Hooks that wait
-
-  /// A hook has returned and not proceeded, or an async interceptor goes on with what it was given.
-  final func hookWaits() {
-    guard let patience = self.client.config.hookWarnings.holding else { return }
-    self.holdCount += 1
-    if self.holdTimer == nil { self.watchHolder(patience) }
-  }
-
-  /// Not one that has headers alone: most of these wait for what the server sends behind them.
-  private var blockingHolder: HookHolder? {
-    self.holder.flatMap { $0.held == .headers ? nil : $0 }
-  }
-
-  private func watchHolder(_ patience: Duration) {
-    let count = self.holdCount
-    self.holdTimer = self.executor.schedule(after: patience) { [weak self] in
-      guard let self, !self.isOver else { return }
-      self.holdTimer = nil
-      guard let holder = self.blockingHolder else { return }
-      guard count == self.holdCount else {
-        self.watchHolder(patience)
+        var error = ConnectError(error)
+        error.isUnsent = true
+        self.finish(with: self.side.end(of: error))
         return
       }
-      self.logger.warning(
-        "an interceptor holds a call up",
-        metadata: [
-          "rpc.method": "\(self.method.path)",
-          "interceptor": "\(holder.interceptor)",
-          "since": "more than \(patience)",
-        ]
-      )
+      self.isAtCallHook = false
+      guard !self.isOver else { return }
+      self.hooks.hasPassedDown(index)
     }
-  }
-
-  /// Ends the call, since a hook has let go of what it would have had to proceed with.
-  final func abandon(by holder: HookHolder) {
-    self.terminate(with: .abandoned(self.method, by: holder))
-  }
-
-  /// A ticket for a visit of a hook.
-  final func takeTicket() -> ProceedTicket {
-    self.spareTicket.take() ?? ProceedTicket()
-  }
-
-  // MARK: Metrics
-
-  final func addMetricsHook(
-    _ function: @escaping (HTTPMetrics, Proceed<HTTPMetrics>) -> Void,
-    of interceptor: any Interceptor.Type
-  ) {
-    self.metricsHooks.append(ExchangeMeter.Hook(function: function, interceptor: interceptor))
-  }
-
-  /// The metrics of an attempt are given to hooks later, and before the end.
-  final func metricsArePending() { self.pendingMetrics += 1 }
-
-  final func metricsWereGiven() { self.pendingMetrics -= 1 }
-
-  /// A new one for an exchange; nil if nobody wants to know its metrics.
-  final func makeMeter() -> ExchangeMeter? {
-    self.metricsHooks.isEmpty ? nil : ExchangeMeter(call: self, hooks: self.metricsHooks)
+    self.pipeline.start(self.side.makeRequest(request.head), self)
   }
 
   // MARK: End
 
-  /// Cancels the call, also on the wire. Does nothing once it is over. From any thread.
-  final func cancel() {
-    self.executor.run {
-      self.terminate(with: ConnectError(code: .canceled, message: "the call was cancelled"))
+  /// Takes the end that has passed all message hooks.
+  func finish(with end: ResultPart) {
+    guard self.hooks.areWaiting, !self.isOver else {
+      self.complete(with: end)
+      return
+    }
+    var outcome = self.side.outcome(of: end)
+    if self.passUp(&outcome) {
+      self.complete(with: self.side.end(end, changedTo: outcome), outcome)
+    } else {
+      self.complete(with: end)
     }
   }
 
+  /// Lets call hooks see and change the outcome.
+  private func passUp(_ outcome: inout CallOutcome) -> Bool {
+    self.isEndingNow = true
+    self.attempts.noteSummary()
+    self.attempts.describe(&outcome)
+    return self.hooks.takeWaiting().passUp(&outcome)
+  }
+
+  /// Ends the call with an error of its own.
+  func terminate(with error: ConnectError) {
+    guard !self.isOver, !self.isEndingNow else { return }
+    self.isEndingNow = true
+    if self.hasAskedForHooks {
+      self.mayEndInHook = true
+    } else if !self.hooks.isEmpty {
+      self.askForHooks(begins: false)
+    }
+    self.attempts.drop()
+    var error = error
+    if self.isAtCallHook || self.pipeline.holdsHead { error.isUnsent = true }
+    self.pipeline.terminate(with: error, on: self.taskExecutor, self.plan.inheritance)
+    if self.hooks.areWaiting {
+      var outcome = self.side.outcome(of: self.side.end(of: error))
+      _ = self.passUp(&outcome)
+    }
+    self.complete(with: self.side.end(of: error))
+  }
+
+  /// Completes the call, unless it is over.
+  private func complete(with end: ResultPart, _ changed: CallOutcome? = nil) {
+    guard !self.isOver else { return }
+    self.isOver = true
+    self.hasEndedFlag.store(true, ordering: .relaxed)
+    self.deadlineTimer.take()?.cancel()
+    self.holdWatch.take()?.cancel()
+    self.attempts.end()
+    if self.hooks.hasEndHooks || self.isAskingForHooks {
+      self.tellEnd(changed ?? self.side.outcome(of: end))
+    } else {
+      self.releaseAll()
+    }
+    self.side.complete(with: end)
+  }
+
+  /// Lets go of the interceptors, and tells them that the call is over.
+  private func tellEnd(_ outcome: consuming CallOutcome) {
+    self.attempts.describe(&outcome)
+    if self.isAskingForHooks {
+      self.outcomeInAsking = outcome
+      return
+    }
+    let hooks = self.hooks
+    let comesLater = self.mayEndInHook || self.attempts.hasPendingMetrics
+    self.releaseAll()
+    if comesLater {
+      let here = Confined((hooks, outcome), to: self.executor)
+      self.executor.execute { here.value.0.end(here.value.1) }
+    } else {
+      hooks.end(outcome)
+    }
+  }
+
+  private func releaseAll() {
+    let interceptors = self.hooks.release()
+    self.pipeline.release()
+    self.side.release(self.method)
+    withExtendedLifetime(interceptors) {}
+  }
+
+  // MARK: Deadline
+
   /// Ends the call with `deadline_exceeded` if its time is up, although the timer has not run yet: then no error
   /// of the peer counts any more.
-  final func endIfDeadlineHasPassed() -> Bool {
-    guard let remaining = self.remainingTime, remaining <= .zero else { return false }
+  func endIfDeadlineHasPassed() -> Bool {
+    guard let remaining = self.plan.remainingTime, remaining <= .zero else { return false }
     self.deadlineDidPass()
     return true
   }
 
   private func deadlineDidPass() {
-    let timeout = self.timeout ?? .zero
-    let holder = self.blockingHolder.map { "; \($0) and has not passed it on" } ?? ""
+    let timeout = self.plan.timeout ?? .zero
+    let holder = self.pipeline.blockingHolder.map { "; \($0) and has not passed it on" } ?? ""
     self.terminate(
       with: ConnectError(
         code: .deadlineExceeded,
@@ -355,157 +285,21 @@ class Call: JobRunner, @unchecked Sendable {
     )
   }
 
-  /// Ends the call with an error of its own.
-  final func terminate(with error: ConnectError) {
-    guard !self.isOver, !self.isEnding else { return }
-    self.isEnding = true
-    if self.hasAskedForHooks {
-      self.mayEndInHook = true
-    } else if !self.interceptors.isEmpty {
-      _ = self.askForHooks(sendsRequest: false)
-    }
-    self.dropExchange()
-    self.fail(with: error)
-  }
+  // MARK: Hooks that wait
 
-  /// Marks the call as over. Returns false if it already was: then the caller must not complete it.
-  ///
-  /// - Parameter outcome: For end hooks, what the caller gets.
-  final func markOver(_ outcome: @autoclosure () -> CallOutcome) -> Bool {
-    guard !self.isOver else { return false }
-    self.isOver = true
-    self.hasEnded.store(true, ordering: .relaxed)
-    self.deadlineTimer?.cancel()
-    self.deadlineTimer = nil
-    self.retryTimer?.cancel()
-    self.retryTimer = nil
-    self.holdTimer?.cancel()
-    self.holdTimer = nil
-    self.dropExchange()
-    if self.hasEndHooks || self.isAskingForHooks {
-      self.end(outcome())
-    } else {
-      self.releaseAll()
-    }
-    return true
-  }
-
-  /// Lets go of the interceptors, and tells them that the call is over.
-  private func end(_ outcome: consuming CallOutcome) {
-    self.addExchanges(to: &outcome)
-    if self.isAskingForHooks { self.outcomeInAsking = outcome }
-    let hooks = self.endHooks
-    let comesLater = self.mayEndInHook || self.pendingMetrics > 0
-    self.releaseAll()
-    if comesLater {
-      let end = outcome
-      self.executor.execute { hooks.end(end) }
-    } else {
-      hooks.end(outcome)
-    }
-  }
-
-  private func releaseAll() {
-    self.interceptors = []
-    self.metricsHooks = []
-    self.release()
-  }
-
-  // MARK: Deadline
-
-  final var timeout: Duration? { (self.options.timeout ?? self.client.config.timeout)?.clamped }
-
-  /// What is left until the deadline; nil if there is none. May be less than zero.
-  final var remainingTime: Duration? {
-    self.deadline.map { $0 - self.executor.now }
-  }
-
-  // MARK: Attempts
-
-  /// Takes one retry from the cap. Returns false if the cap is reached or the delay would pass the deadline.
-  final func takeRetry(after delay: Duration = .zero) -> Bool {
-    guard !self.isOver, !self.isEnding,
-      self.attempt - self.hedgeCount <= self.client.config.retries.maximumRetries
-    else { return false }
-    if let remaining = self.remainingTime, delay >= remaining { return false }
-    self.attempt += 1
-    self.dropExchange()
-    return true
-  }
-
-  /// Runs `work` after a delay, unless the call is over by then.
-  final func afterDelay(_ delay: Duration, _ work: @escaping @Sendable () -> Void) {
-    guard delay > .zero else {
-      work()
-      return
-    }
-    self.retryTimer?.cancel()
-    self.retryTimer = self.executor.schedule(after: delay.clamped) {
-      guard !self.isOver else { return }
-      self.retryTimer = nil
-      work()
-    }
-  }
-
-  /// Counts an exchange that goes to the network.
-  final func countExchange() {
-    self.exchangeCount += 1
-  }
-
-  /// Counts an attempt that starts beside others.
-  final func countHedge() {
-    self.attempt += 1
-    self.hedgeCount += 1
-  }
-
-  /// Whether a request that the server certainly did not process may be sent again. True once per call.
-  func takeTransparentRetry(of exchange: Exchange) -> Bool {
-    guard !self.isOver, !self.hasRetriedTransparently else { return false }
-    self.hasRetriedTransparently = true
-    return true
-  }
-
-  final func startExchange(_ request: RequestHead, body: consuming Exchange.Body) {
-    // The user's code that ran last may have ended the call.
-    guard !self.isOver else { return }
-    let exchange = Exchange(call: self, request: request)
-    self.exchange = exchange
-    exchange.start(body)
-  }
-
-  /// Gives up what is on the wire, if anything is.
-  func dropExchange() {
-    guard let exchange = self.exchange else { return }
-    self.exchange = nil
-    self.note(exchange)
-    exchange.cancel()
-  }
-
-  // MARK: The request
-
-  /// The request that the caller made, but for its message.
-  final func makeRequestHead() -> RequestHead {
-    RequestHead(
-      url: self.client.url(for: self.method),
-      contentType: self.client.contentType(for: self.method.streamType),
-      headers: self.options.headers,
-      trailers: Headers(),
-      context: self.options.context,
-      isGET: self.client.mayUseGET(for: self.method),
-      timeout: self.timeout,
-      method: self.method,
-      clientIdentity: self.client.clientIdentity
-    )
-  }
-
-  final var logger: Logger { self.client.config.logger }
-
-  final func logIgnored(_ what: String) {
-    self.logger.debug(
-      "ignored: the call or the attempt is over, or the hook has proceeded before",
-      metadata: ["rpc.method": "\(self.method.path)", "hook": "\(what)"]
-    )
+  func hookWaits() {
+    guard let patience = self.plan.environment.settings.holdingPatience else { return }
+    let watch = self.holdWatch ?? HoldWatch(patience: patience)
+    self.holdWatch = watch
+    watch.hookWaits(self)
   }
 }
 
-extension Call: Cancellable {}
+extension CallHooks {
+  func haveAsyncForm(isUnary: Bool) -> Bool {
+    self.interceptors.indices.contains {
+      let interceptor = self.interceptors[$0].interceptor
+      return isUnary ? interceptor.asyncUnaryForm != nil : interceptor.asyncStreamForm != nil
+    }
+  }
+}

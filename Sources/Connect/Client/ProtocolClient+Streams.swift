@@ -7,8 +7,13 @@ extension ProtocolClient {
     _ request: Input,
     options: CallOptions = CallOptions()
   ) -> ServerStream<Input, Output> {
-    let session = StreamSession(client: self, method: method, streamType: .serverStream, options: options)
-    session.start(sending: request)
+    let session = StreamSession(
+      client: self,
+      method: method.erased,
+      streamType: .serverStream,
+      options: options
+    )
+    session.start(sending: MessageBox(request))
     return ServerStream(session: session)
   }
 
@@ -17,7 +22,7 @@ extension ProtocolClient {
     _ method: MethodSpec<Input, Output>,
     options: CallOptions = CallOptions()
   ) -> ClientStream<Input, Output> {
-    ClientStream(session: ClientStreamSession(client: self, method: method, options: options))
+    ClientStream(session: ClientStreamSession(client: self, method: method.erased, options: options))
   }
 
   /// Starts a call with streams in both directions.
@@ -27,7 +32,7 @@ extension ProtocolClient {
   ) -> BidirectionalStream<Input, Output> {
     let session = StreamSession(
       client: self,
-      method: method,
+      method: method.erased,
       streamType: .bidirectionalStream,
       options: options
     )
@@ -70,15 +75,7 @@ extension ProtocolClient {
     options: CallOptions = CallOptions(),
     completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) -> StreamHandle<Input, Output> {
-    let receiver = SingleMessageReceiver(method: method.info, completion: completion)
-    let call = StreamCall(
-      client: self,
-      method: method,
-      streamType: .clientStream,
-      options: options,
-      onResult: { receiver.receive($0) }
-    )
-    receiver.call = call
+    let call = self.makeClientStream(method.erased, options) { completion(ResponseMessage($0)) }
     return self.start(call, demand: .max)
   }
 
@@ -105,24 +102,40 @@ extension ProtocolClient {
     demand: Int,
     _ onResult: @escaping @Sendable (StreamResult<Output>) -> Void
   ) -> StreamHandle<Input, Output> {
-    let call = StreamCall(
-      client: self,
-      method: method,
-      streamType: streamType,
-      options: options,
-      onResult: onResult
-    )
+    let call = self.makeStream(method.erased, streamType, options) { onResult(StreamResult($0)) }
     return self.start(call, demand: demand)
   }
 
-  private func start<Input, Output>(
-    _ call: StreamCall<Input, Output>,
-    demand: Int
-  ) -> StreamHandle<Input, Output> {
-    self.executor.run {
+  private func start<Input, Output>(_ call: StreamCall, demand: Int) -> StreamHandle<Input, Output> {
+    call.run { side, call in
       call.startOnExecutor()
-      call.request(demand)
+      side.request(demand, call)
     }
     return StreamHandle(call: call)
+  }
+
+  // MARK: For both
+
+  /// - Parameter onResult: Called on the executor with each result.
+  func makeStream(
+    _ method: AnyMethod,
+    _ streamType: StreamType,
+    _ options: CallOptions,
+    _ onResult: @escaping @Sendable (ResultPart) -> Void
+  ) -> StreamCall {
+    let side = StreamSide(maximumQueued: self.config.limits.maximumQueuedMessages, onResult: onResult)
+    return StreamCall(self.makeCall(of: method, as: streamType, options, side), side)
+  }
+
+  /// - Parameter completion: Called once on the executor.
+  func makeClientStream(
+    _ method: AnyMethod,
+    _ options: CallOptions,
+    _ completion: @escaping @Sendable (AnyResponse) -> Void
+  ) -> StreamCall {
+    let receiver = Confined(SingleMessageReceiver(method: method.info, completion: completion))
+    let call = self.makeStream(method, .clientStream, options) { receiver.value.receive($0) }
+    receiver.value.call = call.call
+    return call
   }
 }

@@ -2,18 +2,14 @@ extension ProtocolClient {
   /// Makes a unary call and waits for its outcome. Cancelling the task cancels the call on the wire.
   ///
   /// - Returns: The message or the error, with the metadata around it; `get()` throws the error.
-  public func unary<Input, Output>(
+  public nonisolated(nonsending) func unary<Input, Output>(
     _ method: MethodSpec<Input, Output>,
     _ request: Input,
     options: CallOptions = CallOptions()
   ) async -> ResponseMessage<Output> {
-    let call = UnaryCall(client: self, method: method, input: request, options: options)
-    await withTaskCancellationHandler {
-      await call.run()
-    } onCancel: {
-      call.cancel()
-    }
-    return call.response
+    let side = UnarySide(MessageBox(request))
+    let call = self.makeCall(of: method.erased, as: .unary, options, side)
+    return ResponseMessage(await UnarySide.response(of: call, Confined(side, to: call.executor)))
   }
 
   /// Makes a unary call and calls back once with its outcome.
@@ -28,13 +24,8 @@ extension ProtocolClient {
     options: CallOptions = CallOptions(),
     completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) -> CallHandle {
-    let call = UnaryCall(
-      client: self,
-      method: method,
-      input: request,
-      options: options,
-      completion: completion
-    )
+    let side = UnarySide(MessageBox(request)) { completion(ResponseMessage($0)) }
+    let call = self.makeCall(of: method.erased, as: .unary, options, side)
     call.start()
     return CallHandle(call)
   }

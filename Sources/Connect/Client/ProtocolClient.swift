@@ -21,22 +21,13 @@ public final class ProtocolClient: Sendable {
   public let clientIdentity: UInt64?
   private static let lastIdentity = Atomic<UInt64>(0)
 
-  private let httpClient: any HTTPClientInterface
-  private let origin: Origin
-  private let pathPrefix: String
-  private let endpoint: Result<any HTTPEndpoint, ConnectError>
+  let environment: CallEnvironment
+  private let acceptedEncodings: AcceptedEncodings
   private let unaryWriter: RequestWriter
   private let streamWriter: RequestWriter
-  private let unaryContentType: String
-  /// Of all calls that are not unary.
-  private let streamContentType: String
-  private let maximumMetadataSize: Int
   /// Whether the interceptors of a call were asked whether the configuration suits them.
   private let hasCheckedInterceptors = Atomic(false)
-  let acceptedEncodings: AcceptedEncodings
-  let wire: any WireProtocol
-  /// Where this client's calls live.
-  let executor: any CallExecutor
+
   /// Where tasks wait for this client's calls at the least cost: the event loop of its connections. A task that prefers
   /// it changes no thread when it starts a call, nor when the outcome arrives.
   ///
@@ -47,56 +38,63 @@ public final class ProtocolClient: Sendable {
   /// ```
   ///
   /// What runs there must not block, nor compute for long: all calls on the loop wait for it.
-  public let taskExecutor: any TaskExecutor
+  public var taskExecutor: any TaskExecutor { self.environment.taskExecutor }
 
   /// - Parameter httpClient: The transport, which may serve several clients.
   public init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
-    self.httpClient = httpClient
     self.config = config
-    self.clientIdentity =
+    let identity =
       httpClient.authenticatesClient ? Self.lastIdentity.wrappingAdd(1, ordering: .relaxed).newValue : nil
-    let wire = config.networkProtocol.wire
-    self.wire = wire
+    self.clientIdentity = identity
     let acceptedEncodings = AcceptedEncodings(config.compression.responses)
     self.acceptedEncodings = acceptedEncodings
     self.unaryWriter = config.makeWriter(isUnary: true, acceptedEncodings: acceptedEncodings)
     self.streamWriter = config.makeWriter(isUnary: false, acceptedEncodings: acceptedEncodings)
-    self.unaryContentType = wire.contentType(codecName: config.codec.name, isUnary: true)
-    self.streamContentType = wire.contentType(codecName: config.codec.name, isUnary: false)
-    let host: Result<(origin: Origin, pathPrefix: String), ConnectError> = Result { () throws(ConnectError) in
-      try Origin.parse(host: config.host)
-    }
-    self.endpoint = host.flatMap { host in
-      Self.endpoint(of: httpClient, for: host.origin, on: nil, wire: wire)
-    }
-    let usable = try? host.get()
-    self.origin = usable?.origin ?? Origin(scheme: .http, host: config.host, port: 0)
-    self.pathPrefix = usable?.pathPrefix ?? ""
-    let usableEndpoint = try? self.endpoint.get()
-    self.maximumMetadataSize = usableEndpoint?.maximumHeaderListSize ?? HeaderListSize.defaultLimit
-    self.executor = usableEndpoint?.executor ?? PoolExecutor()
-    self.taskExecutor = self.executor.taskExecutor ?? CallTaskExecutor(self.executor)
+    self.environment = CallEnvironment(
+      settings: config.callSettings,
+      httpClient: httpClient,
+      host: config.host,
+      decoders: DecoderMaker(
+        wire: config.networkProtocol.wire,
+        acceptedEncodings: acceptedEncodings,
+        maximumMessageSize: config.limits.maximumReceivedMessageSize
+      ),
+      codec: config.codec,
+      unaryGET: config.unaryGET,
+      clientIdentity: identity,
+      logger: config.logger
+    )
   }
 
   // MARK: For calls
 
-  /// Why no call can be made, if the host is not usable.
-  var hostError: ConnectError? {
-    if case .failure(let error) = self.endpoint { error } else { nil }
-  }
-
-  func url(for method: MethodInfo) -> RequestURL {
-    RequestURL(
-      origin: self.origin,
-      path: self.pathPrefix.isEmpty ? method.path : self.pathPrefix + method.path
+  /// Makes a call of a method that starts here and now, in the caller's task.
+  ///
+  /// - Parameter side: The caller's side of it.
+  func makeCall(
+    of method: AnyMethod,
+    as streamType: StreamType,
+    _ options: consuming CallOptions,
+    _ side: any CallSide
+  ) -> Call {
+    let inheritance = self.inherit(into: &options, method: method.info)
+    let interceptors = self.makeInterceptors(for: method.info, options: options)
+    let plan = CallPlan(
+      environment: self.environment,
+      method: method,
+      streamType: streamType,
+      headers: options.headers,
+      context: options.context,
+      timeout: options.timeout ?? self.config.timeout,
+      hedging: options.hedging,
+      isExplained: options.arrangement != nil,
+      inheritance: inheritance,
+      writer: self.writer(isUnary: streamType == .unary, requestCompression: options.requestCompression)
     )
+    return Call(plan, interceptors, side)
   }
 
-  func contentType(for streamType: StreamType) -> String {
-    streamType == .unary ? self.unaryContentType : self.streamContentType
-  }
-
-  func writer(isUnary: Bool, requestCompression: RequestCompression) -> RequestWriter {
+  private func writer(isUnary: Bool, requestCompression: RequestCompression) -> RequestWriter {
     if case .inherited = requestCompression { return isUnary ? self.unaryWriter : self.streamWriter }
     return self.config.makeWriter(
       isUnary: isUnary,
@@ -106,7 +104,7 @@ public final class ProtocolClient: Sendable {
   }
 
   /// New interceptors for a call, outermost first.
-  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [ResolvedInterceptor] {
+  private func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [ResolvedInterceptor] {
     let interceptors = self.config.makeInterceptors(for: method, options: options)
     if !interceptors.isEmpty, !self.hasCheckedInterceptors.load(ordering: .relaxed) {
       self.check(interceptors)
@@ -125,46 +123,17 @@ public final class ProtocolClient: Sendable {
       self.config.logger.warning("\(problem)")
     }
   }
+}
 
-  /// How a unary call hedges; nil if it does not.
-  func hedgingPolicy(for method: MethodInfo, options: CallOptions) -> HedgingPolicy? {
-    guard let policy = options.hedging ?? self.config.hedging?(method), policy.applies(to: method) else {
-      return nil
-    }
-    return policy
-  }
-
-  /// The way to `origin`, which is another than the client's if an interceptor has said so.
-  func endpoint(for origin: Origin) -> Result<any HTTPEndpoint, ConnectError> {
-    guard origin != self.origin else { return self.endpoint }
-    return Self.endpoint(of: self.httpClient, for: origin, on: self.executor, wire: self.wire)
-  }
-
-  /// The one place where a transport is asked for a way, with what the protocol needs of it.
-  private static func endpoint(
-    of httpClient: any HTTPClientInterface,
-    for origin: Origin,
-    on executor: (any CallExecutor)?,
-    wire: any WireProtocol
-  ) -> Result<any HTTPEndpoint, ConnectError> {
-    Result { () throws(ConnectError) in
-      try httpClient.endpoint(for: origin, on: executor, requiresHTTP2: wire.requiresHTTP2)
-    }
-  }
-
-  /// Whether calls of `method` go as GET, if their message is not too large for that.
-  func mayUseGET(for method: MethodInfo) -> Bool {
-    guard self.config.unaryGET != .disabled else { return false }
-    return method.idempotencyLevel == .noSideEffects && method.streamType == .unary && self.wire.supportsGET
-  }
-
-  func makeDecoder(contentType: String, streamType: StreamType) -> any ResponseDecoder & AnyObject {
-    self.wire.makeDecoder(
-      contentType: contentType,
-      streamType: streamType,
-      maximumMessageSize: self.config.limits.maximumReceivedMessageSize,
-      maximumMetadataSize: self.maximumMetadataSize,
-      acceptedEncodings: self.acceptedEncodings
+extension ProtocolClientConfig {
+  fileprivate var callSettings: CallEnvironment.Settings {
+    CallEnvironment.Settings(
+      maximumRetries: self.retries.maximumRetries,
+      maximumReplayBytes: self.retries.maximumReplayBytes,
+      maximumWaitingValues: self.limits.maximumWaitingValues,
+      maximumQueuedMessages: self.limits.maximumQueuedMessages,
+      holdingPatience: self.hookWarnings.holding,
+      hedging: self.hedging
     )
   }
 }

@@ -1,20 +1,32 @@
-/// Completes a client stream's callback with the one message, or the error, that its results come to.
+/// Makes of a client stream's results the one response that they come to.
 ///
-/// Confined to the call's executor once the call has started, which makes it `Sendable`.
-final class SingleMessageReceiver<Output: Sendable>: @unchecked Sendable {
+/// Confined to the call's executor.
+final class SingleMessageReceiver {
   weak var call: Call?
-  private var collector: SingleMessageCollector<Output>
-  private var completion: (@Sendable (ResponseMessage<Output>) -> Void)?
+  private var collector: SingleMessageCollector
+  private var completion: (@Sendable (AnyResponse) -> Void)?
 
-  init(method: MethodInfo, completion: @escaping @Sendable (ResponseMessage<Output>) -> Void) {
+  init(method: MethodInfo, completion: @escaping @Sendable (AnyResponse) -> Void) {
     self.collector = SingleMessageCollector(method: method)
     self.completion = completion
   }
 
-  func receive(_ result: StreamResult<Output>) {
+  func receive(_ result: ResultPart) {
     guard let completion = self.completion, let collected = self.collector.receive(result) else { return }
     self.completion = nil
-    completion(ResponseMessage(collected))
+    completion(AnyResponse(collected))
     self.call?.cancel()
+  }
+}
+
+extension AnyResponse {
+  fileprivate init(_ collected: SingleMessage) {
+    let outcome: Outcome =
+      switch collected.result {
+      case .success(.message(let message)): .message(message)
+      case .success(let part): .error(part.error ?? ConnectError(code: .internalError, message: "no message"))
+      case .failure(let error): .error(error)
+      }
+    self.init(outcome, headers: collected.headers, trailers: collected.trailers)
   }
 }

@@ -1,7 +1,7 @@
 /// A stream that is under way and calls back: to send on, to ask for more results, and to cancel. Dropping it
 /// changes nothing.
 public struct StreamHandle<Input: Sendable, Output: Sendable>: Sendable {
-  let call: StreamCall<Input, Output>
+  let call: StreamCall
 
   /// Sends a message as soon as the server takes it. Messages are sent in the order of these calls.
   ///
@@ -9,20 +9,18 @@ public struct StreamHandle<Input: Sendable, Output: Sendable>: Sendable {
   ///   which is the time to send the next one, or with the reason why it cannot be sent; that is
   ///   `resource_exhausted` if too many are waiting, `failed_precondition` if the call has ended.
   public func send(_ message: Input, completion: @escaping @Sendable (ConnectError?) -> Void = { _ in }) {
-    let call = self.call
-    call.executor.run { call.send(message, completion: completion) }
+    let message = MessageBox(message)
+    self.call.run { $0.send(message, $1, completion: completion) }
   }
 
   /// Ends the request behind what was sent; the response goes on.
   public func finish() {
-    let call = self.call
-    call.executor.run { call.finishRequest() }
+    self.call.finish()
   }
 
   /// Lets so many more results come, where the call was started with a limited demand.
   public func request(_ count: Int) {
-    let call = self.call
-    call.executor.run { call.request(max(count, 0)) }
+    self.call.run { $0.request(count, $1) }
   }
 
   /// Cancels the call, also on the wire: it completes with `canceled`, unless it has completed before.

@@ -9,18 +9,18 @@ public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
   public typealias Element = StreamResult<Output>
   public typealias Failure = Never
 
-  let source: ResultSource<Output>
+  let session: StreamSession
 
   public struct AsyncIterator: AsyncIteratorProtocol {
-    let iteration: StreamIteration<Output>
+    let iteration: StreamIteration
 
     public mutating func next() async -> StreamResult<Output>? {
-      await self.iteration.next()
+      await self.iteration.next().map { StreamResult($0) }
     }
   }
 
   public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(iteration: StreamIteration(self.source))
+    AsyncIterator(iteration: StreamIteration(self.session))
   }
 }
 
@@ -31,81 +31,62 @@ public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
 public struct StreamMessages<Output: Sendable>: AsyncSequence, Sendable {
   public typealias Element = Output
 
-  let source: ResultSource<Output>
+  let session: StreamSession
 
   public struct AsyncIterator: AsyncIteratorProtocol {
-    let iteration: StreamIteration<Output>
+    let iteration: StreamIteration
 
     public mutating func next() async throws -> Output? {
-      if let message = self.iteration.takeMessage() { return message }
-      while let result = await self.iteration.next() {
-        switch result {
-        case .headers: continue
-        case .message(let message): return message
-        case .complete(_, let error?, _): throw error
-        case .complete: return nil
-        }
-      }
-      return nil
+      try await self.iteration.nextMessage().map { MessageBox<Output>.of($0).message }
     }
   }
 
   public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(iteration: StreamIteration(self.source))
+    AsyncIterator(iteration: StreamIteration(self.session))
   }
 }
 
 /// One iteration over a stream, which all copies of an iterator share. When the last copy is released, the call is
 /// cancelled.
-///
-/// `@unchecked Sendable`: what changes is an iterator's own, and an iterator is used by one task at a time.
-final class StreamIteration<Output: Sendable>: @unchecked Sendable {
-  private let source: ResultSource<Output>
+final class StreamIteration: Sendable {
+  private let session: StreamSession
   /// Whether there was another iteration before this one.
   private let isRepeated: Bool
-  private var hasEnded = false
+  /// Whether a repeated iteration has had its one result.
+  private let hasEnded = Atomic(false)
 
-  init(_ source: ResultSource<Output>) {
-    self.source = source
-    self.isRepeated = !source.beginIteration()
+  init(_ session: StreamSession) {
+    self.session = session
+    self.isRepeated = !session.beginIteration()
   }
 
   deinit {
-    if !self.isRepeated { self.source.cancel() }
+    if !self.isRepeated { self.session.call.cancel() }
   }
 
-  func next() async -> StreamResult<Output>? {
-    guard self.isRepeated else { return await self.source.next() }
-    guard !self.hasEnded else { return nil }
-    self.hasEnded = true
-    return .failed(.iteratedAgain(self.source.method))
+  /// The next result, if it can be had without waiting; nil says nothing.
+  func poll() -> ResultPart? { self.isRepeated ? nil : self.session.poll() }
+
+  func next() async -> ResultPart? {
+    guard self.isRepeated else { return await self.session.next() }
+    guard !self.hasEnded.exchange(true, ordering: .relaxed) else { return nil }
+    return .failed(.iteratedAgain(self.session.method))
   }
 
-  func takeMessage() -> Output? {
-    self.isRepeated ? nil : self.source.takeMessage()
+  /// The next message; nil behind the end.
+  ///
+  /// - Throws: The ``ConnectError`` that the stream ends with.
+  func nextMessage() async throws -> (any AnyMessage)? {
+    while true {
+      var result = self.poll()
+      if result == nil { result = await self.next() }
+      switch result {
+      case nil: return nil
+      case .headers, .bytes: continue
+      case .message(let message): return message
+      case .end(let error?, _): throw error
+      case .end, .whole, .wholeBytes: return nil
+      }
+    }
   }
-}
-
-/// What a stream's sequences read from, whatever the stream sends.
-class ResultSource<Output: Sendable>: @unchecked Sendable {
-  let method: MethodInfo
-  private let isIterated = Atomic(false)
-
-  init(method: MethodInfo) {
-    self.method = method
-  }
-
-  /// Returns false if an iteration has begun before.
-  final func beginIteration() -> Bool {
-    !self.isIterated.exchange(true, ordering: .relaxed)
-  }
-
-  /// Cancels the call, if it is not over.
-  func cancel() {}
-
-  /// The next result; nil behind the end. Cancelling the task cancels the call.
-  func next() async -> StreamResult<Output>? { nil }
-
-  /// The next result, if that is a message that has arrived and can be had without waiting; nil says nothing.
-  func takeMessage() -> Output? { nil }
 }

@@ -7,16 +7,16 @@
 /// Dropping it, leaving the loop before the end, cancelling the task that reads it, or ``cancel()`` cancels the call on the
 /// wire.
 public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
-  let session: StreamSession<Input, Output>
+  let session: StreamSession
 
   /// Headers, messages, and the end.
   public var results: StreamResults<Output> {
-    StreamResults(source: self.session)
+    StreamResults(session: self.session)
   }
 
   /// The messages alone.
   public var messages: StreamMessages<Output> {
-    StreamMessages(source: self.session)
+    StreamMessages(session: self.session)
   }
 
   public func cancel() {
@@ -28,19 +28,19 @@ public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
 ///
 /// Dropping it, cancelling the task that sends or waits, or ``cancel()`` cancels the call on the wire.
 public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
-  let session: ClientStreamSession<Input, Output>
+  let session: ClientStreamSession
 
   /// Sends a message. Waits while the server does not take what was sent before.
   ///
   /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is what
   ///   ``closeAndReceive()`` then gives.
   public func send(_ message: Input) async throws(ConnectError) {
-    try await self.session.call.send(message)
+    try await self.session.call.send(MessageBox(message))
   }
 
   /// Ends the request and waits for the response. Called again, also from another task, it gives the same response.
   public func closeAndReceive() async -> ResponseMessage<Output> {
-    await self.session.closeAndReceive()
+    ResponseMessage(await self.session.closeAndReceive())
   }
 
   public func cancel() {
@@ -53,14 +53,14 @@ public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
 /// Dropping it, leaving the loop over its results before the end, cancelling a task that sends or reads, or ``cancel()``
 /// cancels the call on the wire.
 public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
-  let session: StreamSession<Input, Output>
+  let session: StreamSession
 
   /// Sends a message. Waits while the server does not take what was sent before.
   ///
   /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is at the end of
   ///   ``results``.
   public func send(_ message: Input) async throws(ConnectError) {
-    try await self.session.call.send(message)
+    try await self.session.call.send(MessageBox(message))
   }
 
   /// Ends the request; the response goes on.
@@ -70,12 +70,12 @@ public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Headers, messages, and the end.
   public var results: StreamResults<Output> {
-    StreamResults(source: self.session)
+    StreamResults(session: self.session)
   }
 
   /// The messages alone.
   public var messages: StreamMessages<Output> {
-    StreamMessages(source: self.session)
+    StreamMessages(session: self.session)
   }
 
   public func cancel() {

@@ -2,10 +2,7 @@ internal import CZlib
 internal import NIOCore
 
 /// A context of zlib that compresses one message after the other.
-///
-/// `@unchecked Sendable`: ``ContextPool`` gives it to one user at a time, under a lock at both ends, and nothing
-/// else refers to it.
-final class ZlibDeflater: @unchecked Sendable {
+final class ZlibDeflater {
   // zlib's state points back to it, so that it must not move.
   private let stream: UnsafeMutablePointer<z_stream>
 

@@ -2,10 +2,7 @@ internal import CZlib
 internal import NIOCore
 
 /// A context of zlib that decompresses one message after the other.
-///
-/// `@unchecked Sendable`: ``ContextPool`` gives it to one user at a time, under a lock at both ends, and nothing
-/// else refers to it.
-final class ZlibInflater: @unchecked Sendable {
+final class ZlibInflater {
   private static let gzipMagic: UInt8 = 0x1f
 
   private let name: String

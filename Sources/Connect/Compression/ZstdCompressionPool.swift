@@ -31,9 +31,7 @@ public struct ZstdCompressionPool: CompressionPool {
   }
 }
 
-/// `@unchecked Sendable`: ``ContextPool`` gives it to one user at a time, under a lock at both ends, and nothing
-/// else refers to it.
-private final class ZstdCompressor: @unchecked Sendable {
+private final class ZstdCompressor {
   private let context: OpaquePointer
   private let level: Int32
 
@@ -73,8 +71,7 @@ private final class ZstdCompressor: @unchecked Sendable {
   }
 }
 
-/// `@unchecked Sendable`: as ``ZstdCompressor``.
-private final class ZstdDecompressor: @unchecked Sendable {
+private final class ZstdDecompressor {
   /// 8 MiB, the largest window that HTTP allows (RFC 9659); a frame could ask for far more memory.
   private static let maximumWindowLog: Int32 = 23
 

@@ -42,10 +42,6 @@ public protocol Interceptor {
   var asyncStreamForm: AsyncStreamForm? { get }
 }
 
-/// Makes an interceptor for one call. Runs where the call is made, whose task-local values it sees; all else of the
-/// interceptor runs on the call's executor.
-public typealias InterceptorFactory = @Sendable (ProtocolClientConfig) -> any Interceptor
-
 extension Interceptor {
   public func callFunction(_ method: MethodInfo) -> CallFunction { CallFunction() }
 

@@ -10,98 +10,79 @@
 /// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
-  private let owner: HookOwner
-  private let visit: Int
-  /// Nil if it was made from a closure. Kept alive, since the call has to live until somebody goes on with it.
-  private let call: Call?
-  /// Nil if it was made from a closure.
-  private var ticket: ProceedTicket?
+  /// Takes what the hook does; nil if this was made from a closure.
+  @usableFromInline let ticket: (any HookTicket)?
+  private let closure: ProceedClosure<Verb>?
   /// Whether the hook is only told how the call has ended, by its deadline or its cancellation: whatever it says, nothing
   /// comes of it. So it need not ask anybody what to do.
   public let isOver: Bool
 
-  private init(from owner: ClosureHookOwner<Verb>, isOver: Bool) {
-    self.owner = owner
-    self.visit = 0
-    self.call = nil
+  private init(_ closure: ProceedClosure<Verb>, isOver: Bool) {
+    self.ticket = nil
+    self.closure = closure
     self.isOver = isOver
+  }
+
+  /// For a hook of a call.
+  @inline(__always)
+  init(_ ticket: any HookTicket) {
+    self.ticket = ticket
+    self.closure = nil
+    self.isOver = ticket.isOver
   }
 
   /// - Parameter isOver: What ``isOver`` says.
   public init(isOver: Bool = false, _ body: @escaping @Sendable (Verb) -> Void) {
-    self.init(from: ClosureHookOwner(body), isOver: isOver)
+    self.init(ProceedClosure(body), isOver: isOver)
   }
 
   /// For hooks around other hooks: what an inner hook is given in place of `proceed`.
   public init<Outer>(around proceed: Proceed<Outer>, _ body: @escaping @Sendable (Verb) -> Void) {
     self.init(
-      from: ClosureHookOwner(wrapping: proceed.hookedCall, on: proceed.taskExecutor, body),
+      ProceedClosure(wrapping: proceed.hookTicket, on: proceed.taskExecutor, body),
       isOver: proceed.isOver
     )
   }
 
   /// - Parameter executor: Where ``task(_:)`` runs.
   package init(on executor: any TaskExecutor, _ body: @escaping @Sendable (Verb) -> Void) {
-    self.init(from: ClosureHookOwner(on: executor, body), isOver: false)
+    self.init(ProceedClosure(on: executor, body), isOver: false)
   }
 
-  /// For a hook that is told of its call's end.
-  static func over(on executor: any TaskExecutor) -> Self {
-    Proceed(from: ClosureHookOwner(on: executor) { _ in }, isOver: true)
-  }
-
-  /// For a visit of a hook, by its number.
-  init(_ owner: HookOwner, visit: Int, of call: Call, _ ticket: ProceedTicket) {
-    self.owner = owner
-    self.visit = visit
-    self.call = call
-    self.ticket = ticket
-    self.isOver = false
-  }
-
-  /// For a visit whose value is kept from the start, so that the hook may proceed at any time.
-  static func armed(_ owner: HookOwner, visit: Int, of call: Call) -> Self {
-    let proceed = Proceed(owner, visit: visit, of: call, ProceedTicket())
-    proceed.arm()
-    return proceed
-  }
-
-  /// The hook has not proceeded yet: from now on, releasing the last copy uncalled ends the call.
-  func arm() {
-    if let call = self.call { self.ticket?.arm(self.owner, visit: self.visit, of: call) }
-  }
-
-  /// The ticket for another visit, if there is no other copy of this `proceed`. It must not be armed.
-  @inline(__always)
-  mutating func takeTicket() -> ProceedTicket? {
-    guard isKnownUniquelyReferenced(&self.ticket), let ticket = self.ticket.take() else { return nil }
-    ticket.renew()
-    return ticket
-  }
-
-  private var hookedCall: Call? { self.call ?? self.owner.wrappedCall }
+  /// The ticket of this `proceed`, or of the one around which it was made.
+  private var hookTicket: (any HookTicket)? { self.ticket ?? self.closure?.wrapped }
 
   private var taskExecutor: (any TaskExecutor)? {
-    self.hookedCall?.client.taskExecutor ?? self.owner.taskExecutor
+    self.hookTicket?.taskExecutor ?? self.closure?.executor
   }
 
   /// The error of the attempt which a hook has given up last, to make another. To be read while the hook is called.
-  package var retryCause: ConnectError? { self.hookedCall?.retryCause }
+  package var retryCause: ConnectError? { self.hookTicket?.retryCause }
 
   /// Goes on as `verb` says, for hooks around other hooks, which pass on what those proceeded with.
   public func send(_ verb: consuming Verb) {
-    self.ticket?.use()
-    if self.call?.isOnExecutor ?? true {
-      self.owner.hook(self.visit, did: verb)
+    if let ticket = self.ticket {
+      if let verb = verb as? any HookVerb { ticket.take(verb.action) }
     } else {
-      self.hop(verb)
+      self.closure?.body(verb)
     }
   }
+}
 
-  private func hop(_ verb: Verb) {
-    let owner = self.owner
-    let visit = self.visit
-    self.call?.hop { owner.hook(visit, did: verb) }
+/// Gives what a hook does to a closure.
+private final class ProceedClosure<Verb: Sendable>: Sendable {
+  let body: @Sendable (Verb) -> Void
+  let wrapped: (any HookTicket)?
+  let executor: (any TaskExecutor)?
+
+  init(
+    wrapping ticket: (any HookTicket)? = nil,
+    on executor: (any TaskExecutor)? = nil,
+    _ body: @escaping @Sendable (Verb) -> Void
+  ) {
+    self.body = body
+    self.wrapped = ticket
+    self.executor = executor
   }
 }
 
@@ -127,7 +108,7 @@ extension Proceed {
   @discardableResult
   public func task(_ body: @escaping () async -> Void) -> Task<Void, Never> {
     assert(
-      self.hookedCall?.isOnExecutor ?? true,
+      self.hookTicket?.isOnExecutor ?? true,
       "proceed.task was called outside of the call's executor"
     )
     let body = Confined(body)
@@ -146,15 +127,29 @@ public enum RequestVerb<Request: Sendable, Response: Sendable>: Sendable {
 extension Proceed {
   /// Passes the request on to what is inside, or fails the call: then nothing inside is touched, and the error
   /// goes up through the hooks outside.
-  @inlinable
   public func callAsFunction<Request, Response>(
     _ result: Result<Request, ConnectError>
   ) where Verb == RequestVerb<Request, Response> {
     self.send(.proceed(result))
   }
 
-  /// Answers the call: nothing inside is touched, and the response goes up through the hooks outside.
+  /// The same, at less cost, where it is known that the request is one.
   @inlinable
+  @inline(__always)
+  public func callAsFunction<Message, Response>(
+    _ result: Result<HTTPRequest<Message>, ConnectError>
+  ) where Verb == RequestVerb<HTTPRequest<Message>, Response> {
+    guard let ticket = self.ticket else {
+      self.send(.proceed(result))
+      return
+    }
+    switch result {
+    case .success(let request): ticket.take(.send(request.part))
+    case .failure(let error): ticket.take(.fail(error))
+    }
+  }
+
+  /// Answers the call: nothing inside is touched, and the response goes up through the hooks outside.
   public func answer<Request, Response>(
     _ response: Response
   ) where Verb == RequestVerb<Request, Response> {
@@ -171,11 +166,36 @@ public enum ResponseVerb<Request: Sendable, Response: Sendable>: Sendable {
 
 extension Proceed {
   /// Passes a response on to what is outside: the one given, or another in its place.
-  @inlinable
   public func callAsFunction<Request, Response>(
     _ response: Response
   ) where Verb == ResponseVerb<Request, Response> {
     self.send(.proceed(response))
+  }
+
+  /// The same, at less cost, where it is known that it is a response of messages.
+  @inlinable
+  @inline(__always)
+  public func callAsFunction<Request, Output>(
+    _ response: ResponseMessage<Output>
+  ) where Verb == ResponseVerb<Request, ResponseMessage<Output>> {
+    if let ticket = self.ticket {
+      ticket.take(.receive(.whole(response.erased)))
+    } else {
+      self.send(.proceed(response))
+    }
+  }
+
+  /// The same, at less cost, where it is known that it is a response of bytes.
+  @inlinable
+  @inline(__always)
+  public func callAsFunction<Request>(
+    _ response: HTTPResponse
+  ) where Verb == ResponseVerb<Request, HTTPResponse> {
+    if let ticket = self.ticket {
+      ticket.take(.receive(.wholeBytes(response)))
+    } else {
+      self.send(.proceed(response))
+    }
   }
 
   /// Starts a new attempt at the first hook of this level (message or byte hooks); hooks outside do not see
@@ -187,7 +207,6 @@ extension Proceed {
   /// - Parameters:
   ///   - request: What to start with; nil for what the level was first started with.
   ///   - delay: How long to wait before.
-  @inlinable
   public func retry<Request, Response>(
     _ request: Request? = nil,
     after delay: Duration = .zero
@@ -206,12 +225,16 @@ public enum StreamDataVerb<Message: Sendable>: Sendable {
 extension Proceed {
   /// Passes a message on: the one given, or another in its place.
   @inlinable
+  @inline(__always)
   public func callAsFunction<Message>(_ message: Message) where Verb == StreamDataVerb<Message> {
-    self.send(.proceed(message))
+    if let ticket = self.ticket {
+      ticket.take(.send(.message(MessageBox(message))))
+    } else {
+      self.send(.proceed(message))
+    }
   }
 
   /// Passes nothing on, and releases what waits behind.
-  @inlinable
   public func drop<Message>() where Verb == StreamDataVerb<Message> {
     self.send(.drop)
   }
@@ -232,10 +255,15 @@ extension Proceed {
   /// A message in place of the end is followed by a successful end; an end in place of anything else ends the
   /// stream, and what follows inside is cancelled.
   @inlinable
+  @inline(__always)
   public func callAsFunction<Message>(
     _ result: StreamResult<Message>
   ) where Verb == StreamResultVerb<Message> {
-    self.send(.proceed(result))
+    if let ticket = self.ticket {
+      ticket.take(.receive(result.part))
+    } else {
+      self.send(.proceed(result))
+    }
   }
 
   /// Starts a new attempt at the first hook of this level, with the request messages sent so far.
@@ -243,7 +271,6 @@ extension Proceed {
   /// Refused, so that this result passes on, when the cap on retries is reached, the delay would pass the
   /// deadline, a result of this attempt has already gone out from this hook, or more request messages were
   /// sent than are kept.
-  @inlinable
   public func retry<Message>(
     _ request: HTTPRequest<Void>? = nil,
     after delay: Duration = .zero
@@ -252,7 +279,6 @@ extension Proceed {
   }
 
   /// Passes nothing on, and releases what waits behind. Headers and the end cannot be dropped; they pass.
-  @inlinable
   public func drop<Message>() where Verb == StreamResultVerb<Message> {
     self.send(.drop)
   }
@@ -260,8 +286,7 @@ extension Proceed {
 
 extension Proceed where Verb == HTTPMetrics {
   /// Passes metrics on.
-  @inlinable
   public func callAsFunction(_ metrics: HTTPMetrics) {
-    self.send(metrics)
+    if let ticket = self.ticket { ticket.take(.metrics(metrics)) } else { self.send(metrics) }
   }
 }

@@ -30,7 +30,7 @@ public struct StreamResponse<Output: Sendable>: Sendable {
 
   /// A response that needs no network.
   public init(_ answer: StreamAnswer<Output>) {
-    self.init(results: PulledSequence(answer.results))
+    self.init(results: PulledSequence(answer.results.map { StreamResult($0) }))
   }
 
   /// The same response with each message transformed. What `transform` throws ends the stream.
@@ -94,15 +94,6 @@ public struct StreamResponse<Output: Sendable>: Sendable {
         return { try await recovery.next() }
       }
     )
-  }
-}
-
-extension StreamAnswer {
-  /// The answer as a stream brings it.
-  var results: [StreamResult<Message>] {
-    [.headers(self.headers)] + self.messages.map { .message($0) } + [
-      .complete(code: self.error?.code ?? .ok, error: self.error, trailers: self.trailers)
-    ]
   }
 }
 

@@ -9,15 +9,11 @@
 /// swift-http-types has a type of the same name, which is another one. A file that imports both modules writes
 /// `Connect.HTTPRequest`.
 public struct HTTPRequest<Message: Sendable>: Sendable {
-  private(set) var head: RequestHead
-  private var box: MessageBox<Message>
+  @usableFromInline var head: RequestHead
+  @usableFromInline var box: MessageBox<Message>
 
   public var message: Message {
     get { self.box.message }
-    _modify {
-      if !isKnownUniquelyReferenced(&self.box) { self.box = MessageBox(self.box.message) }
-      yield &self.box.message
-    }
     set { self.box = MessageBox(newValue) }
   }
 
@@ -135,7 +131,9 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     self.init(head: head, box: MessageBox(message))
   }
 
-  fileprivate init(head: RequestHead, box: MessageBox<Message>) {
+  @inlinable
+  @inline(__always)
+  init(head: RequestHead, box: MessageBox<Message>) {
     self.head = head
     self.box = box
   }
@@ -145,30 +143,12 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     HTTPRequest<Other>(head: self.head, message: message)
   }
 
-  /// Gives the request the context of `given`, and whether it goes as GET, where it was made without.
-  mutating func complete(from given: RequestHead?) {
-    guard let given, self.head !== given else { return }
-    self.complete(from: given.callPart)
-    self.complete(with: given.method)
-  }
-
-  /// The same, from what ``RequestHead/callPart`` was before.
+  /// Gives a newly created request what it lacks of the request that the interceptor received.
   mutating func complete(from given: RequestHead.CallPart) {
-    guard
-      self.head.context == nil || self.head.isGET == nil
-        || (self.head.clientIdentity == nil && given.clientIdentity != nil)
-    else { return }
-    self.makeHeadUnique()
-    if self.head.context == nil { self.head.context = given.context }
-    if self.head.isGET == nil { self.head.isGET = given.isGET }
-    if given.encodesDeterministically { self.head.encodesDeterministically = true }
-    self.head.timeout = given.timeout
-    if self.head.clientIdentity == nil { self.head.clientIdentity = given.clientIdentity }
-  }
-
-  /// Gives the request the method that is called, where it was made without.
-  mutating func complete(with method: @autoclosure () -> MethodInfo?) {
-    if self.head.method == nil { self.method = method() }
+    if self.head.lacksCallPart(of: given) {
+      self.makeHeadUnique()
+      self.head.complete(from: given)
+    }
   }
 
   private mutating func makeHeadUnique() {
@@ -194,7 +174,7 @@ extension HTTPRequest where Message == Void {
     )
   }
 
-  init(head: RequestHead) {
+  package init(head: RequestHead) {
     self.init(head: head, box: Self.emptyBox)
   }
 
@@ -205,7 +185,8 @@ extension HTTPRequest where Message == Void {
 ///
 /// `@unchecked Sendable`: changed only by ``HTTPRequest``, and there only where it holds the one reference, under its own
 /// exclusive access.
-final class RequestHead: @unchecked Sendable {
+@usableFromInline
+package final class RequestHead: @unchecked Sendable {
   @exclusivity(unchecked) fileprivate(set) var url: RequestURL
   @exclusivity(unchecked) fileprivate(set) var contentType: String
   @exclusivity(unchecked) fileprivate(set) var headers: Headers
@@ -218,12 +199,13 @@ final class RequestHead: @unchecked Sendable {
   @exclusivity(unchecked) fileprivate(set) var method: MethodInfo?
   @exclusivity(unchecked) fileprivate(set) var clientIdentity: UInt64?
 
-  /// What a request has of its call, and one that an interceptor has made anew is to have, too.
+  /// What a request has of its call. A newly created request inherits it from the request the interceptor received.
   struct CallPart {
     var context: CallContext?
     var isGET: Bool?
     var encodesDeterministically: Bool
     var timeout: Duration?
+    var method: MethodInfo?
     var clientIdentity: UInt64?
   }
 
@@ -233,8 +215,33 @@ final class RequestHead: @unchecked Sendable {
       isGET: self.isGET,
       encodesDeterministically: self.encodesDeterministically,
       timeout: self.timeout,
+      method: self.method,
       clientIdentity: self.clientIdentity
     )
+  }
+
+  fileprivate func lacksCallPart(of given: CallPart) -> Bool {
+    self.context == nil || self.isGET == nil || self.method == nil
+      || (self.clientIdentity == nil && given.clientIdentity != nil)
+  }
+
+  fileprivate func complete(from given: CallPart) {
+    if self.context == nil { self.context = given.context }
+    if self.isGET == nil { self.isGET = given.isGET }
+    if given.encodesDeterministically { self.encodesDeterministically = true }
+    self.timeout = given.timeout
+    if self.method == nil { self.method = given.method }
+    if self.clientIdentity == nil { self.clientIdentity = given.clientIdentity }
+  }
+
+  /// This head; if an interceptor has made it, with what it lacks of the head that the interceptor received.
+  func completed(from given: RequestHead?) -> RequestHead {
+    guard let given, self !== given else { return self }
+    let part = given.callPart
+    guard self.lacksCallPart(of: part) else { return self }
+    let head = RequestHead(copying: self)
+    head.complete(from: part)
+    return head
   }
 
   init(

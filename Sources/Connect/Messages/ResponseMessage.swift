@@ -2,16 +2,12 @@
 ///
 /// A copy costs no more than some references; what a copy changes is its own.
 public struct ResponseMessage<Output: Sendable>: Sendable {
-  private enum Outcome {
-    case message(MessageBox<Output>)
-    case error(ConnectError)
+  @usableFromInline package var erased: AnyResponse
 
-    init(_ result: Result<Output, ConnectError>) {
-      switch result {
-      case .success(let message): self = .message(MessageBox(message))
-      case .failure(let error): self = .error(error)
-      }
-    }
+  @inlinable
+  @inline(__always)
+  package init(_ erased: AnyResponse) {
+    self.erased = erased
   }
 
   /// That of the error; ``Code/ok`` if there is none. To set another makes an error of a response that has none, and does nothing
@@ -20,29 +16,36 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     get { self.error?.code ?? .ok }
     set {
       if self.error == nil, let error = ConnectError(newValue, metadata: self.trailers) {
-        self.outcome = .error(error)
+        self.erased.outcome = .error(error)
       }
     }
   }
 
-  public var headers: Headers
-  public var trailers: Headers
-  private var outcome: Outcome
+  public var headers: Headers {
+    get { self.erased.headers }
+    _modify { yield &self.erased.headers }
+  }
+
+  public var trailers: Headers {
+    get { self.erased.trailers }
+    _modify { yield &self.erased.trailers }
+  }
 
   public var result: Result<Output, ConnectError> {
     get {
-      switch self.outcome {
-      case .message(let box): .success(box.message)
+      switch self.erased.outcome {
+      case .message(let message): .success(MessageBox<Output>.of(message).message)
       case .error(let error): .failure(error)
       }
     }
-    set { self.outcome = Outcome(newValue) }
+    set { self.erased.outcome = Self.outcome(newValue) }
   }
 
-  private init(headers: Headers, outcome: Outcome, trailers: Headers) {
-    self.headers = headers
-    self.outcome = outcome
-    self.trailers = trailers
+  private static func outcome(_ result: Result<Output, ConnectError>) -> AnyResponse.Outcome {
+    switch result {
+    case .success(let message): .message(MessageBox(message))
+    case .failure(let error): .error(error)
+    }
   }
 
   /// - Parameter code: For a `result` without error: one that is not ``Code/ok`` makes it an error.
@@ -52,47 +55,38 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     result: Result<Output, ConnectError>,
     trailers: Headers = Headers()
   ) {
-    self.init(headers: headers, outcome: Outcome(result), trailers: trailers)
+    self.init(AnyResponse(Self.outcome(result), headers: headers, trailers: trailers))
     self.code = code
   }
 
   public init(message: Output, headers: Headers = Headers(), trailers: Headers = Headers()) {
-    self.init(headers: headers, outcome: .message(MessageBox(message)), trailers: trailers)
+    self.init(AnyResponse(.message(MessageBox(message)), headers: headers, trailers: trailers))
   }
 
   public init(error: ConnectError, headers: Headers = Headers()) {
-    self.init(error: error, headers: headers, trailers: error.metadata)
-  }
-
-  init(error: ConnectError, headers: Headers, trailers: Headers) {
-    self.init(headers: headers, outcome: .error(error), trailers: trailers)
-  }
-
-  init(_ collected: SingleMessage<Output>) {
-    switch collected.result {
-    case .success(let message):
-      self.init(message: message, headers: collected.headers, trailers: collected.trailers)
-    case .failure(let error):
-      self.init(error: error, headers: collected.headers, trailers: collected.trailers)
-    }
+    self.init(AnyResponse(.error(error), headers: headers, trailers: error.metadata))
   }
 
   /// The message, or nil if the call failed.
   public var message: Output? {
-    if case .message(let box) = self.outcome { box.message } else { nil }
+    if case .message(let message) = self.erased.outcome {
+      MessageBox<Output>.of(message).message
+    } else {
+      nil
+    }
   }
 
   /// The error, or nil if the call succeeded.
   public var error: ConnectError? {
-    if case .error(let error) = self.outcome { error } else { nil }
+    self.erased.error
   }
 
   /// The message.
   ///
   /// - Throws: ``ConnectError`` if the call failed.
   public func get() throws(ConnectError) -> Output {
-    switch self.outcome {
-    case .message(let box): return box.message
+    switch self.erased.outcome {
+    case .message(let message): return MessageBox<Output>.of(message).message
     case .error(let error): throw error
     }
   }

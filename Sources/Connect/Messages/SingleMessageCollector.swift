@@ -1,6 +1,7 @@
 /// The outcome of a response that must have exactly one message.
-struct SingleMessage<Message: Sendable> {
-  let result: Result<Message, ConnectError>
+struct SingleMessage {
+  /// The part that brought the message, or the error.
+  let result: Result<ResultPart, ConnectError>
   let headers: Headers
   let trailers: Headers
 }
@@ -8,38 +9,40 @@ struct SingleMessage<Message: Sendable> {
 /// Collects the results of a response that must have exactly one message.
 ///
 /// <https://connectrpc.com/docs/protocol#unary-response>: no message at all, or several, is `unimplemented`.
-struct SingleMessageCollector<Message: Sendable> {
+struct SingleMessageCollector {
   private let method: MethodInfo
   private var headers = Headers()
-  private var message: Message?
+  private var message: ResultPart?
 
   init(method: MethodInfo) {
     self.method = method
   }
 
-  /// The outcome, if `result` decides it; nil until then.
-  mutating func receive(_ result: StreamResult<Message>) -> SingleMessage<Message>? {
+  /// The response, once `result` decides it.
+  mutating func receive(_ result: ResultPart) -> SingleMessage? {
     switch result {
     case .headers(let headers):
       self.headers = headers
       return nil
-    case .message(let message):
+    case .message, .bytes:
       guard self.message == nil else {
         return self.failure(.wrongMessageCount("several messages", self.method))
       }
-      self.message = message
+      self.message = result
       return nil
-    case .complete(_, let error?, let trailers):
+    case .end(let error?, let trailers):
       return SingleMessage(result: .failure(error), headers: self.headers, trailers: trailers)
-    case .complete(_, nil, let trailers):
+    case .end(nil, let trailers):
       guard let message = self.message else {
         return self.failure(.wrongMessageCount("no message", self.method), trailers: trailers)
       }
       return SingleMessage(result: .success(message), headers: self.headers, trailers: trailers)
+    case .whole, .wholeBytes:
+      return nil
     }
   }
 
-  private func failure(_ error: ConnectError, trailers: Headers = Headers()) -> SingleMessage<Message> {
+  private func failure(_ error: ConnectError, trailers: Headers = Headers()) -> SingleMessage {
     var error = error
     error.metadata = self.headers
     error.metadata.append(contentsOf: trailers)

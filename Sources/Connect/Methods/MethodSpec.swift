@@ -12,11 +12,31 @@ public struct MethodSpec<Input: Sendable, Output: Sendable>: Sendable {
   public let info: MethodInfo
   public let input: MessageCoding<Input>
   public let output: MessageCoding<Output>
+  @usableFromInline package let erased: AnyMethod
 
+  @inlinable
   public init(info: MethodInfo, input: MessageCoding<Input>, output: MessageCoding<Output>) {
     self.info = info
     self.input = input
     self.output = output
+    self.erased = AnyMethod(
+      info: info,
+      encode: { message, codec, deterministic in
+        try codec.encode(MessageBox<Input>.of(message).message, as: input, deterministic: deterministic)
+      },
+      decode: { bytes, codec in MessageBox<Output>(try codec.decode(bytes, as: output)) },
+      accept: { visitor, erased in
+        visitor.visit(MethodSpec(info: info, input: input, output: output, erased: erased))
+      }
+    )
+  }
+
+  @usableFromInline
+  init(info: MethodInfo, input: MessageCoding<Input>, output: MessageCoding<Output>, erased: AnyMethod) {
+    self.info = info
+    self.input = input
+    self.output = output
+    self.erased = erased
   }
 
   public var path: String { self.info.path }

@@ -48,7 +48,7 @@ protocol WireProtocol: Sendable {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any ResponseDecoder & AnyObject
+  ) -> any BoxedDecoder
 }
 
 extension WireProtocol {

@@ -6,7 +6,8 @@ public protocol CallExecutor: AnyObject, Sendable {
   /// Time since some fixed point; never goes back.
   var now: Duration { get }
 
-  /// Whether the caller is already running on this executor.
+  /// Whether the caller is already running on this executor: true while it runs what it was given. Debug builds trap where a
+  /// call is touched and this is false.
   var isCurrent: Bool { get }
 
   /// Runs `work` later, after everything that was given before it. May be called from any thread.

@@ -1,11 +1,19 @@
 internal import Synchronization
 
+#if canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
+
 /// The executor of calls that no transport serves, since their host is not usable. Runs work in order, in tasks of the
 /// concurrency pool.
 final class PoolExecutor: CallExecutor {
   private struct State {
     var work: [@Sendable () -> Void] = []
     var isRunning = false
+    /// The thread that runs a piece of work just now.
+    var thread: pthread_t?
   }
 
   private let state = Mutex(State())
@@ -13,8 +21,7 @@ final class PoolExecutor: CallExecutor {
 
   var now: Duration { ContinuousClock.now - self.start }
 
-  /// Always false, as it cannot be known: the thread changes, and tasks that work starts would inherit a task-local mark.
-  var isCurrent: Bool { false }
+  var isCurrent: Bool { self.state.withLock { $0.thread == pthread_self() } }
 
   func execute(_ work: @escaping @Sendable () -> Void) {
     let mustStart = self.state.withLock { state in
@@ -27,7 +34,11 @@ final class PoolExecutor: CallExecutor {
   }
 
   private func drain() {
-    while let work = self.takeNext() { work() }
+    while let work = self.takeNext() {
+      self.state.withLock { $0.thread = pthread_self() }
+      work()
+      self.state.withLock { $0.thread = nil }
+    }
   }
 
   private func takeNext() -> (@Sendable () -> Void)? {

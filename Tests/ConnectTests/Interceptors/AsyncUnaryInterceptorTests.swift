@@ -285,7 +285,8 @@ final class AsyncUnaryInterceptorTests: XCTestCase {
     )
     let response = await client.unary(.unary, "x", options: options)
     XCTAssertEqual(response.error?.code, .canceled)
-    XCTAssertEqual(attempts.value, 2)
+    // The call ends with the first attempt's error, whether that goes away before or after the second attempt.
+    XCTAssertLessThanOrEqual(attempts.value, 2)
     for proceed in kept.exchange([]) { proceed(ResponseMessage(message: "late")) }
   }
 

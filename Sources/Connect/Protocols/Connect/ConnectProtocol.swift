@@ -32,7 +32,7 @@ struct ConnectProtocol: WireProtocol {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any ResponseDecoder & AnyObject {
+  ) -> any BoxedDecoder {
     if streamType == .unary {
       ConnectUnaryDecoder(
         contentType: contentType,

@@ -18,7 +18,7 @@ struct GRPCProtocol: WireProtocol {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any ResponseDecoder & AnyObject {
+  ) -> any BoxedDecoder {
     GRPCResponseDecoder(
       baseContentType: Self.contentType,
       contentType: contentType,

@@ -22,7 +22,7 @@ struct GRPCWebProtocol: WireProtocol {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any ResponseDecoder & AnyObject {
+  ) -> any BoxedDecoder {
     GRPCWebResponseDecoder(
       isText: self.isText,
       contentType: contentType,

@@ -1,0 +1,131 @@
+internal import Logging
+
+/// What all calls of a client have in common: the way to the server, the protocol, the codec, and the limits.
+final class CallEnvironment: Sendable {
+  /// Limits and habits of calls, from the client's configuration.
+  struct Settings: Sendable {
+    /// How many attempts a call may make beyond the first.
+    var maximumRetries: Int
+    /// How many bytes of a stream's request messages are kept for another attempt.
+    var maximumReplayBytes: Int
+    /// How many values of a stream wait at one hook.
+    var maximumWaitingValues: Int
+    /// How many messages of the caller wait to be sent.
+    var maximumQueuedMessages: Int
+    /// How long an interceptor may hold a call up before the log says so; nil for no such warning.
+    var holdingPatience: Duration?
+    var hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)?
+  }
+
+  let settings: Settings
+  let codec: any Codec
+  let wire: any WireProtocol
+  let logger: Logger
+  /// Tells clients apart that servers know by something other than headers; nil if there is nothing of the kind.
+  let clientIdentity: UInt64?
+  /// Where calls live.
+  let executor: any CallExecutor
+  /// Where tasks of calls run.
+  let taskExecutor: any TaskExecutor
+  private let decoders: DecoderMaker
+
+  private let httpClient: any HTTPClientInterface
+  private let origin: Origin
+  private let pathPrefix: String
+  private let endpoint: Result<any HTTPEndpoint, ConnectError>
+  private let unaryContentType: String
+  /// Of all calls that are not unary.
+  private let streamContentType: String
+  private let supportsGET: Bool
+  private let maximumMetadataSize: Int
+
+  /// - Parameter unaryGET: Whether calls without side effects go as GET.
+  init(
+    settings: Settings,
+    httpClient: any HTTPClientInterface,
+    host: String,
+    decoders: DecoderMaker,
+    codec: any Codec,
+    unaryGET: UnaryGET,
+    clientIdentity: UInt64?,
+    logger: Logger
+  ) {
+    self.settings = settings
+    self.httpClient = httpClient
+    self.codec = codec
+    let wire = decoders.wire
+    self.wire = wire
+    self.decoders = decoders
+    self.logger = logger
+    self.clientIdentity = clientIdentity
+    self.supportsGET = unaryGET != .disabled && wire.supportsGET
+    self.unaryContentType = wire.contentType(codecName: codec.name, isUnary: true)
+    self.streamContentType = wire.contentType(codecName: codec.name, isUnary: false)
+    let parsed: Result<(origin: Origin, pathPrefix: String), ConnectError> = Result {
+      () throws(ConnectError) in
+      try Origin.parse(host: host)
+    }
+    self.endpoint = parsed.flatMap { Self.endpoint(of: httpClient, for: $0.origin, on: nil, wire: wire) }
+    let usable = try? parsed.get()
+    self.origin = usable?.origin ?? Origin(scheme: .http, host: host, port: 0)
+    self.pathPrefix = usable?.pathPrefix ?? ""
+    let usableEndpoint = try? self.endpoint.get()
+    self.maximumMetadataSize = usableEndpoint?.maximumHeaderListSize ?? HeaderListSize.defaultLimit
+    self.executor = usableEndpoint?.executor ?? PoolExecutor()
+    self.taskExecutor = self.executor.taskExecutor ?? CallTaskExecutor(self.executor)
+  }
+
+  /// Why no call can be made, if the host is not usable.
+  var hostError: ConnectError? {
+    if case .failure(let error) = self.endpoint { error } else { nil }
+  }
+
+  /// The way to `origin`, which is another than the client's if an interceptor has said so.
+  func endpoint(for origin: Origin) -> Result<any HTTPEndpoint, ConnectError> {
+    guard origin != self.origin else { return self.endpoint }
+    return Self.endpoint(of: self.httpClient, for: origin, on: self.executor, wire: self.wire)
+  }
+
+  /// The one place where a transport is asked for a way, with what the protocol needs of it.
+  private static func endpoint(
+    of httpClient: any HTTPClientInterface,
+    for origin: Origin,
+    on executor: (any CallExecutor)?,
+    wire: any WireProtocol
+  ) -> Result<any HTTPEndpoint, ConnectError> {
+    Result { () throws(ConnectError) in
+      try httpClient.endpoint(for: origin, on: executor, requiresHTTP2: wire.requiresHTTP2)
+    }
+  }
+
+  /// The request of a call, but for its message.
+  func makeRequestHead(
+    for method: MethodInfo,
+    headers: Headers,
+    context: CallContext,
+    timeout: Duration?
+  ) -> RequestHead {
+    RequestHead(
+      url: RequestURL(
+        origin: self.origin,
+        path: self.pathPrefix.isEmpty ? method.path : self.pathPrefix + method.path
+      ),
+      contentType: method.streamType == .unary ? self.unaryContentType : self.streamContentType,
+      headers: headers,
+      trailers: Headers(),
+      context: context,
+      isGET: self.supportsGET && method.idempotencyLevel == .noSideEffects && method.streamType == .unary,
+      timeout: timeout,
+      method: method,
+      clientIdentity: self.clientIdentity
+    )
+  }
+
+  func makeDecoder(contentType: String, streamType: StreamType) -> any BoxedDecoder {
+    self.decoders.makeDecoder(
+      contentType: contentType,
+      streamType: streamType,
+      maximumMetadataSize: self.maximumMetadataSize
+    )
+  }
+}

@@ -1,0 +1,84 @@
+/// What a call is from its beginning on: nothing of it changes.
+struct CallPlan: Sendable {
+  let environment: CallEnvironment
+  let method: AnyMethod
+  /// How the caller calls the method.
+  let streamType: StreamType
+  /// The metadata that the caller sends.
+  let headers: Headers
+  /// All that the call carries along, with what it has inherited.
+  let context: CallContext
+  /// The time that the call may take; nil for no limit.
+  let timeout: Duration?
+  /// How the caller wants this call to hedge; nil for what the client says.
+  let hedging: HedgingPolicy?
+  /// Whether somebody looks closely, so that metrics say how messages were compressed.
+  let isExplained: Bool
+  /// What is bound around hooks; nil if nothing was there to be inherited.
+  let inheritance: Inheritance?
+  let writer: RequestWriter
+  /// On the executor's clock.
+  private let deadline: Duration?
+
+  init(
+    environment: CallEnvironment,
+    method: AnyMethod,
+    streamType: StreamType,
+    headers: Headers,
+    context: CallContext,
+    timeout: Duration?,
+    hedging: HedgingPolicy?,
+    isExplained: Bool,
+    inheritance: Inheritance?,
+    writer: RequestWriter
+  ) {
+    self.environment = environment
+    self.method = method
+    self.streamType = streamType
+    self.headers = headers
+    self.context = context
+    self.timeout = timeout?.clamped
+    self.hedging = hedging
+    self.isExplained = isExplained
+    self.inheritance = inheritance
+    self.writer = writer
+    self.deadline = timeout.map { environment.executor.now + $0.clamped }
+  }
+
+  var isUnary: Bool { self.streamType == .unary }
+
+  /// What is left until the deadline; nil if there is none. May be less than zero.
+  var remainingTime: Duration? {
+    self.deadline.map { $0 - self.environment.executor.now }
+  }
+
+  /// Why the call cannot be made, if it cannot.
+  var error: ConnectError? {
+    if let error = self.environment.hostError { return error }
+    let info = self.method.info
+    guard info.streamType != self.streamType else { return nil }
+    return ConnectError(
+      code: .invalidArgument,
+      message: "\(info.path) is \(info.streamType), and was called as \(self.streamType)"
+    )
+  }
+
+  /// The request that the caller made, but for its message.
+  func makeRequestHead() -> RequestHead {
+    self.environment.makeRequestHead(
+      for: self.method.info,
+      headers: self.headers,
+      context: self.context,
+      timeout: self.timeout
+    )
+  }
+
+  /// How the call hedges; nil if it does not.
+  var hedgingPolicy: HedgingPolicy? {
+    guard self.isUnary,
+      let policy = self.hedging ?? self.environment.settings.hedging?(self.method.info),
+      policy.applies(to: self.method.info)
+    else { return nil }
+    return policy
+  }
+}

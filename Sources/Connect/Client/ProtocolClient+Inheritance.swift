@@ -1,0 +1,44 @@
+extension ProtocolClient {
+  /// Adds to the options of a call that is made here and now what it inherits. To be called in the caller's task.
+  ///
+  /// - Returns: What is to be done around its hooks; nil for nothing.
+  func inherit(into options: inout CallOptions, method: MethodInfo) -> Inheritance? {
+    let binds = self.inheritContext(into: &options)
+    let watch = self.hookWatch(for: method, options)
+    guard binds || watch != nil else { return nil }
+    return Inheritance(
+      context: options.context,
+      propagators: self.config.contextPropagators,
+      binds: binds,
+      watch: watch
+    )
+  }
+
+  /// - Returns: Whether there is anything to bind around hooks.
+  private func inheritContext(into options: inout CallOptions) -> Bool {
+    let current = CallContext.current
+    let propagators = self.config.contextPropagators
+    guard current != nil || !propagators.isEmpty || !options.context.isEmpty else { return false }
+    if let current { options.context = options.context.merged(over: current) }
+    for propagator in propagators { propagator.capture(into: &options.context) }
+    if let deadline = options.context.deadline {
+      let inherited = max(deadline.remaining - max(self.config.deadlineMargin.clamped, .zero), .zero)
+      let timeout = (options.timeout ?? self.config.timeout).map { min($0, inherited) } ?? inherited
+      options.timeout = timeout
+      options.context.deadline = deadline.moved(toRemaining: timeout)
+    }
+    return current != nil || !(propagators.isEmpty || options.context.isEmpty)
+  }
+
+  private func hookWatch(for method: MethodInfo, _ options: CallOptions) -> HookWatch? {
+    guard let limit = self.config.hookWarnings.blocking, self.config.mayHaveInterceptors(options) else {
+      return nil
+    }
+    return HookWatch(
+      executor: self.environment.executor,
+      limit: limit,
+      logger: self.config.logger,
+      method: method
+    )
+  }
+}

@@ -1,0 +1,123 @@
+public import NIOCore
+
+/// What flows down through the interceptors. Messages are those of the method, or behind the codec bytes.
+@usableFromInline
+package enum RequestPart: Sendable {
+  /// The whole request of a unary call.
+  case whole(RequestHead, any AnyMessage)
+  /// The same behind the codec, where nobody has put the bytes into a box.
+  case wholeBytes(RequestHead, ByteBuffer)
+  /// The beginning of a stream, whose messages follow.
+  case head(RequestHead)
+  case message(any AnyMessage)
+  /// A message behind the codec, where nobody has put the bytes into a box.
+  case bytes(ByteBuffer)
+  /// The end of a stream.
+  case end
+
+  /// The head, of a part that has one.
+  var head: RequestHead? {
+    switch self {
+    case .whole(let head, _), .wholeBytes(let head, _), .head(let head): head
+    case .message, .bytes, .end: nil
+    }
+  }
+
+  /// The part as it goes on in place of `given`, which an interceptor received. A newly created request inherits from the
+  /// head of the request that the interceptor received.
+  package func inPlace(of given: RequestHead?, isUnary: Bool) -> RequestPart {
+    switch self {
+    case .whole(let head, let message):
+      isUnary ? .whole(head.completed(from: given), message) : .head(head.completed(from: given))
+    case .wholeBytes(let head, let bytes): .wholeBytes(head.completed(from: given), bytes)
+    case .head(let head): .head(head.completed(from: given))
+    case .message, .bytes, .end: self
+    }
+  }
+}
+
+/// What flows up through the interceptors.
+@usableFromInline
+package enum ResultPart: Sendable {
+  /// The whole response to a unary call.
+  case whole(AnyResponse)
+  /// The same, with a message of bytes.
+  case wholeBytes(HTTPResponse)
+  case headers(Headers)
+  case message(any AnyMessage)
+  /// A message in front of the codec, where nobody has put the bytes into a box.
+  case bytes(ByteBuffer)
+  /// The end of a stream.
+  case end(ConnectError?, trailers: Headers)
+
+  /// The end that is an error, of a stream.
+  static func failed(_ error: ConnectError) -> ResultPart {
+    .end(error, trailers: error.metadata)
+  }
+
+  /// Whether nothing follows.
+  package var isEnd: Bool {
+    switch self {
+    case .whole, .wholeBytes, .end: true
+    case .headers, .message, .bytes: false
+    }
+  }
+
+  /// The error, of a part that ends the call.
+  package var error: ConnectError? {
+    switch self {
+    case .whole(let response): response.error
+    case .wholeBytes(let response): response.error
+    case .end(let error, _): error
+    case .headers, .message, .bytes: nil
+    }
+  }
+
+  /// Whether it is a message of a stream.
+  var isMessage: Bool {
+    switch self {
+    case .message, .bytes: true
+    case .whole, .wholeBytes, .headers, .end: false
+    }
+  }
+}
+
+extension StreamResult {
+  /// The part that carries this result. An end has an error if its code or its error says so, whatever a hook has made of
+  /// them: neither is lost.
+  @inlinable
+  @inline(__always)
+  package var part: ResultPart {
+    switch self {
+    case .headers(let headers): .headers(headers)
+    case .message(let message): .message(MessageBox(message))
+    case .complete(let code, let error, let trailers): .end(code: code, error, trailers)
+    }
+  }
+
+  /// The result that a part of a stream carries.
+  @inlinable
+  @inline(__always)
+  package init(_ part: ResultPart) {
+    switch part {
+    case .headers(let headers): self = .headers(headers)
+    case .message(let message): self = .message(MessageBox<Message>.of(message).message)
+    case .bytes(let bytes): self = .message(MessageBox<Message>.of(MessageBox(bytes)).message)
+    case .end(let error, let trailers): self = .end(error, trailers)
+    case .whole(let response): self = .end(response.error, response.trailers)
+    case .wholeBytes(let response): self = .end(response.error, response.trailers)
+    }
+  }
+
+  @usableFromInline
+  static func end(_ error: ConnectError?, _ trailers: Headers) -> Self {
+    .complete(code: error?.code ?? .ok, error: error, trailers: trailers)
+  }
+}
+
+extension ResultPart {
+  @usableFromInline
+  static func end(code: Code, _ error: ConnectError?, _ trailers: Headers) -> ResultPart {
+    .end(error ?? ConnectError(code, metadata: trailers), trailers: trailers)
+  }
+}

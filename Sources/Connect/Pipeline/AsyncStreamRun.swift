@@ -1,0 +1,133 @@
+internal import DequeModule
+
+/// One run of the body of an ``AsyncStreamStage``: from a request's head to the end, or to a new attempt that
+/// begins further out and has another run.
+///
+/// Confined to the call's executor.
+final class AsyncStreamRun {
+  /// Keeps the call alive while the body runs.
+  let host: any PipelineHost
+  let head: RequestHead
+  var job: Job?
+
+  /// Messages from outside, in order, from the first on while they are few enough to be kept.
+  var messages: Deque<any AnyMessage> = []
+  /// The number of the first one in ``messages``.
+  var firstMessage = 0
+  var hasRequestEnded = false
+  var reader: AsyncStreamReader?
+  /// What messages that have been encoded came to, in this attempt and in the longest one.
+  private var attemptBytes = 0
+  private var replayBytes = 0
+  private let maximumReplayBytes: Int
+
+  var next: AsyncStreamNext?
+  var hasCalledNext = false
+  /// How the last attempt ended.
+  var lastError: ConnectError?
+
+  /// What goes on outwards.
+  var results: Deque<ResultPart> = []
+  var hasPassedOut = false
+  var isClosed = false
+  /// Waits until a result is asked for.
+  var demand: Mailbox<Void>?
+  /// Whether a result was asked for that has not come yet.
+  var isWanted = false
+
+  init(_ host: any PipelineHost, head: RequestHead, maximumReplayBytes: Int) {
+    self.host = host
+    self.head = head
+    self.maximumReplayBytes = maximumReplayBytes
+  }
+
+  /// Counts the bytes that messages turned out to have against what may be kept of them.
+  func charge(_ byteCount: Int) {
+    self.attemptBytes += byteCount
+    self.replayBytes = max(self.replayBytes, self.attemptBytes)
+  }
+
+  /// Begins to count again, since the messages are sent again.
+  func restartCount() {
+    self.attemptBytes = 0
+  }
+
+  /// Lets go of messages that were read, if no other `next` can have them.
+  func trim() {
+    guard
+      self.hasPassedOut || self.firstMessage > 0 || self.messages.count > 1024
+        || self.replayBytes > self.maximumReplayBytes
+    else { return }
+    // One by one: releasing a message may run code of users that re-enters this object.
+    while let reader = self.reader, reader.position > self.firstMessage,
+      let message = self.messages.popFirst()
+    {
+      self.firstMessage += 1
+      withExtendedLifetime(message) {}
+    }
+  }
+
+  func cancel() {
+    self.job?.cancel()
+    self.job = nil
+    self.reader?.end(throwing: CancellationError())
+    self.reader = nil
+    self.next?.cancel()
+    self.next = nil
+    self.demand?.post(.failure(CancellationError()))
+    self.demand = nil
+  }
+}
+
+/// One iteration over the messages of a stream's request. Confined to the call's executor.
+final class AsyncStreamReader {
+  var position = 0
+  var waiting: Mailbox<(any AnyMessage)?>?
+
+  func end(throwing error: any Error) {
+    self.waiting?.post(.failure(error))
+    self.waiting = nil
+  }
+}
+
+/// What one `next` of a stream's interceptor has started. Confined to the call's executor.
+final class AsyncStreamNext {
+  /// Runs the jobs of async stages inside, where `next` was called.
+  let runner: Mailbox<Void>
+  var sender: Job?
+  /// Parts of the request to go on inwards.
+  var parts: Deque<RequestPart> = []
+  /// Waits until they have gone on.
+  var room: Mailbox<Void>?
+  /// Waits for a result from inside.
+  var waiting: Mailbox<ResultPart?>?
+  /// Whether nothing more comes from inside.
+  private(set) var hasEnded = false
+  /// Whether that is so since it was cancelled.
+  private(set) var isGivenUp = false
+
+  init(runner: Mailbox<Void>) {
+    self.runner = runner
+  }
+
+  /// The end has come from inside.
+  func end() {
+    self.hasEnded = true
+    self.sender?.cancel()
+    self.sender = nil
+    self.runner.post(.success(()))
+  }
+
+  func cancel() {
+    guard !self.isGivenUp else { return }
+    self.isGivenUp = true
+    self.end()
+    let parts = self.parts
+    self.parts = []
+    withExtendedLifetime(parts) {}
+    self.room?.post(.failure(CancellationError()))
+    self.room = nil
+    self.waiting?.post(.failure(CancellationError()))
+    self.waiting = nil
+  }
+}

@@ -1,0 +1,245 @@
+internal import DequeModule
+
+/// An interceptor of streams in its async form, as a stage of a ``Pipeline``.
+///
+/// Its body runs in a task of its own, see ``AsyncStreamTask``. Request messages that come from outside are kept here until
+/// the body, or what it gave to `next`, asks for them; results that come from inside go straight to whoever asks. Nothing is
+/// brought that was not asked for.
+///
+/// Confined to the call's executor.
+final class AsyncStreamStage: AsyncStage {
+  typealias Messages = PulledSequence<any AnyMessage>
+  typealias Results = PulledSequence<ResultPart>
+  typealias Next = @Sendable (RequestHead, Messages) async throws -> Results
+  typealias Body = @Sendable (RequestHead, Messages, @escaping Next) async throws -> Results
+
+  private static var maximumUnreadMessages: Int { 16 }
+
+  private let body: Body
+  /// Where it stands in the pipeline.
+  var index = 0
+  /// Whether messages are bytes. Then they are counted once, since a retry here does not encode them again.
+  private let isEncoded: Bool
+  private let maximumReplayBytes: Int
+  /// One run of the body. A new attempt that begins further out has another.
+  private var run: AsyncStreamRun?
+
+  init(isEncoded: Bool, maximumReplayBytes: Int, body: @escaping Body) {
+    self.isEncoded = isEncoded
+    self.maximumReplayBytes = maximumReplayBytes
+    self.body = body
+  }
+
+  // MARK: AsyncStage
+
+  var runner: (any JobRunner)? { self.run?.next?.runner }
+
+  func reset() {
+    self.run.take()?.cancel()
+  }
+
+  func end(with error: ConnectError) {
+    self.run?.next?.waiting.take()?.post(.success(.failed(error)))
+    self.reset()
+  }
+
+  func charge(_ byteCount: Int) {
+    self.run?.charge(byteCount)
+  }
+
+  var held: HookHolder.Held? {
+    guard let run = self.run, !run.isClosed else { return nil }
+    guard run.hasCalledNext else { return .request }
+    return run.isWanted && run.next?.waiting == nil ? .response : nil
+  }
+
+  var holdsHead: Bool { false }
+
+  var hasRoom: Bool {
+    guard let run = self.run else { return true }
+    let read = (run.reader?.position ?? run.firstMessage) - run.firstMessage
+    return run.messages.count - read < Self.maximumUnreadMessages
+  }
+
+  func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {
+    switch part {
+    case .head(let head), .whole(let head, _), .wholeBytes(let head, _): self.start(head, host, pipeline)
+    case .message(let message): self.run?.messages.append(message)
+    case .bytes(let bytes): self.run?.messages.append(MessageBox(bytes))
+    case .end: self.run?.hasRequestEnded = true
+    }
+    if let run = self.run { self.feedReader(of: run) }
+  }
+
+  func takeReady() -> RequestPart? {
+    guard let next = self.run?.next, let part = next.parts.popFirst() else { return nil }
+    if next.parts.isEmpty { next.room.take()?.post(.success(())) }
+    return part
+  }
+
+  func wantsResult(_ isWanted: Bool) -> Bool {
+    if isWanted, let run = self.run, run.results.isEmpty, !run.isClosed {
+      run.isWanted = true
+      run.demand.take()?.post(.success(()))
+    }
+    return self.run?.next?.waiting != nil
+  }
+
+  func accept(_ result: ResultPart) {
+    guard let run = self.run, let next = run.next, let waiting = next.waiting.take() else { return }
+    if result.isEnd {
+      run.lastError = result.error
+      next.end()
+    }
+    waiting.post(.success(result))
+  }
+
+  func takeReadyResult() -> ResultPart? {
+    guard let run = self.run, let result = run.results.popFirst() else { return nil }
+    run.hasPassedOut = true
+    return result
+  }
+
+  // MARK: The body
+
+  private func start(_ head: RequestHead, _ host: any PipelineHost, _ pipeline: Pipeline) {
+    self.reset()
+    let run = AsyncStreamRun(host, head: head, maximumReplayBytes: self.maximumReplayBytes)
+    self.run = run
+    let job = AsyncStreamTask(self, run, on: host.executor).makeJob(self.body, head)
+    run.job = job
+    pipeline.run(job, of: self.index, host)
+    host.hookWaits()
+  }
+
+  func isCurrent(_ run: AsyncStreamRun) -> Bool { self.run === run }
+
+  func isCurrent(_ next: AsyncStreamNext, of run: AsyncStreamRun) -> Bool {
+    self.run === run && run.next === next && !next.hasEnded
+  }
+
+  /// Gives a result of the body outwards.
+  func pass(_ result: ResultPart, of run: AsyncStreamRun) {
+    guard self.run === run, !run.isClosed else { return }
+    run.isWanted = false
+    run.results.append(result)
+    guard result.isEnd else {
+      run.host.pump()
+      return
+    }
+    run.isClosed = true
+    run.next.take()?.cancel()
+    self.perform(of: run) { $0.close(insideOf: self.index, cuttingAt: self.index, run.host) }
+  }
+
+  /// The body wants to know when a result is asked for.
+  func awaitDemand(of run: AsyncStreamRun, _ mailbox: Mailbox<Void>) {
+    if run.isWanted { mailbox.post(.success(())) } else { run.demand = mailbox }
+  }
+
+  // MARK: The request's messages
+
+  func read(_ reader: AsyncStreamReader, of run: AsyncStreamRun, _ mailbox: Mailbox<(any AnyMessage)?>) {
+    if run.reader !== reader {
+      guard reader.position == run.firstMessage else {
+        mailbox.post(.failure(ConnectError.tooMuchToReplay(run.host.method)))
+        return
+      }
+      run.reader?.end(throwing: CancellationError())
+      run.reader = reader
+    }
+    reader.waiting = mailbox
+    self.feedReader(of: run)
+    run.host.pump()
+  }
+
+  private func feedReader(of run: AsyncStreamRun) {
+    guard let reader = run.reader, let waiting = reader.waiting else { return }
+    let index = reader.position - run.firstMessage
+    if index < run.messages.count {
+      reader.waiting = nil
+      reader.position += 1
+      waiting.post(.success(run.messages[index]))
+      run.trim()
+    } else if run.hasRequestEnded {
+      reader.waiting = nil
+      waiting.post(.success(nil))
+    }
+  }
+
+  // MARK: next
+
+  func begin(_ head: RequestHead, of run: AsyncStreamRun, _ mailbox: Mailbox<Confined<AsyncStreamNext>>) {
+    if let earlier = run.next, !earlier.hasEnded {
+      mailbox.post(
+        .failure(
+          ConnectError(
+            code: .internalError,
+            message: "an interceptor called next while the results of an earlier next had not ended"
+          )
+        )
+      )
+      return
+    }
+    if run.hasCalledNext {
+      guard run.firstMessage == 0, !run.hasPassedOut, run.host.takeRetry(after: .zero) else {
+        mailbox.post(.failure(run.lastError ?? .retriesUsedUp(run.host.method)))
+        return
+      }
+    }
+    run.hasCalledNext = true
+    if !self.isEncoded { run.restartCount() }
+    let next = AsyncStreamNext(runner: Mailbox<Void>(executor: run.host.executor))
+    run.next = next
+    next.parts = [.head(head.completed(from: run.head))]
+    mailbox.post(.success(Confined(next)))
+    self.perform(of: run) { $0.reopen(insideOf: self.index, run.host) }
+  }
+
+  func send(_ part: RequestPart, _ next: AsyncStreamNext, of run: AsyncStreamRun, _ mailbox: Mailbox<Void>) {
+    guard self.isCurrent(next, of: run) else {
+      mailbox.post(.failure(CancellationError()))
+      return
+    }
+    next.parts.append(part)
+    next.room = mailbox
+    run.host.pump()
+  }
+
+  /// The messages that were given to `next` have ended with an error.
+  func failRequest(_ error: ConnectError, _ next: AsyncStreamNext, of run: AsyncStreamRun) {
+    guard self.isCurrent(next, of: run) else { return }
+    self.perform(of: run) { pipeline in
+      guard self.isCurrent(next, of: run) else { return }
+      pipeline.answer(at: self.index + 1, with: [.failed(error)], run.host)
+    }
+  }
+
+  func pullResult(_ next: AsyncStreamNext, of run: AsyncStreamRun, _ mailbox: Mailbox<ResultPart?>) {
+    guard run.next === next, !next.isGivenUp else {
+      mailbox.post(.failure(CancellationError()))
+      return
+    }
+    guard !next.hasEnded else {
+      mailbox.post(.success(nil))
+      return
+    }
+    next.waiting = mailbox
+    run.host.pump()
+  }
+
+  /// The task that reads the results was cancelled: the attempt is given up.
+  func giveUp(_ next: AsyncStreamNext, of run: AsyncStreamRun) {
+    guard self.isCurrent(next, of: run) else { return }
+    next.cancel()
+    self.perform(of: run) { pipeline in
+      if run.next === next { pipeline.close(insideOf: self.index, cuttingAt: self.index + 1, run.host) }
+    }
+  }
+
+  /// Does something with the pipeline, once no hook is on the stack. A hook may have started an attempt further out: then
+  /// the run does not count any more.
+  private func perform(of run: AsyncStreamRun, _ work: @escaping (Pipeline) -> Void) {
+    run.host.perform { if self.run === run { work($0) } }
+  }
+}

@@ -1,0 +1,176 @@
+/// An interceptor of unary calls in its async form, as a stage of a ``Pipeline``.
+///
+/// Confined to the call's executor.
+final class AsyncUnaryStage: AsyncStage {
+  typealias Next = @Sendable (RequestPart) async throws -> ResultPart
+  typealias Body = @Sendable (RequestPart, @escaping Next) async throws -> ResultPart
+
+  /// One run of the body. A new attempt that begins further out has another.
+  private final class Run {
+    /// Keeps the call alive while the body runs.
+    let host: any PipelineHost
+    let head: RequestHead?
+    var job: Job?
+    var hasCalledNext = false
+    /// Waits for the response from inside.
+    var pendingNext: Mailbox<ResultPart>?
+    var lastResponse: ResultPart?
+    /// A request on its way inwards.
+    var request: RequestPart?
+    /// The body's response.
+    var result: ResultPart?
+
+    init(_ host: any PipelineHost, _ head: RequestHead?) {
+      self.host = host
+      self.head = head
+    }
+  }
+
+  private let body: Body
+  /// An error as a response of this stage.
+  private let failure: @Sendable (ConnectError) -> ResultPart
+  /// Where it stands in the pipeline.
+  var index = 0
+  private var run: Run?
+
+  init(failure: @escaping @Sendable (ConnectError) -> ResultPart, body: @escaping Body) {
+    self.failure = failure
+    self.body = body
+  }
+
+  // MARK: AsyncStage
+
+  var hasRoom: Bool { true }
+
+  func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {
+    self.reset()
+    let run = Run(host, part.head)
+    self.run = run
+    let body = self.body
+    let failure = self.failure
+    let executor = host.executor
+    let here = Confined((stage: self, run: run), to: executor)
+    let next: Next = { request in
+      let mailbox = Mailbox<ResultPart>(executor: executor)
+      return try await withTaskCancellationHandler {
+        try await mailbox.value { here.value.stage.next(of: here.value.run, request, mailbox) }
+      } onCancel: {
+        executor.run { here.value.stage.cancelNext(of: here.value.run, mailbox) }
+      }
+    }
+    let job = Job {
+      let response: ResultPart
+      do {
+        response = try await body(part, next)
+      } catch {
+        response = failure(ConnectError(error))
+      }
+      executor.run { here.value.stage.finish(here.value.run, with: response) }
+    }
+    run.job = job
+    pipeline.run(job, of: self.index, host)
+    host.hookWaits()
+  }
+
+  func takeReady() -> RequestPart? { self.run?.request.take() }
+
+  func charge(_ byteCount: Int) {}
+
+  func wantsResult(_ isWanted: Bool) -> Bool { self.run?.pendingNext != nil }
+
+  func accept(_ result: ResultPart) {
+    guard let run = self.run, let mailbox = run.pendingNext.take() else { return }
+    run.lastResponse = result
+    mailbox.post(.success(result))
+  }
+
+  func takeReadyResult() -> ResultPart? {
+    guard let result = self.run?.result.take() else { return nil }
+    self.run = nil
+    return result
+  }
+
+  var runner: (any JobRunner)? { self.run?.pendingNext }
+
+  var held: HookHolder.Held? {
+    guard let run = self.run, run.pendingNext == nil, run.result == nil else { return nil }
+    return run.hasCalledNext ? .response : .request
+  }
+
+  var holdsHead: Bool { self.run?.hasCalledNext == false }
+
+  func reset() {
+    self.end(with: .failure(CancellationError()))
+  }
+
+  func end(with error: ConnectError) {
+    self.end(with: .success(self.failure(error)))
+  }
+
+  /// Cancels the body's task. A pending `next` returns or throws `result`.
+  private func end(with result: Result<ResultPart, any Error>) {
+    guard let run = self.run.take() else { return }
+    run.job.take()?.cancel()
+    run.pendingNext.take()?.post(result)
+  }
+
+  // MARK: The body
+
+  private func next(of run: Run, _ request: RequestPart, _ mailbox: Mailbox<ResultPart>) {
+    guard self.run === run, !mailbox.isCancelled else {
+      mailbox.post(.failure(CancellationError()))
+      return
+    }
+    guard run.pendingNext == nil else {
+      mailbox.post(
+        .failure(
+          ConnectError(
+            code: .internalError,
+            message: "an interceptor called next while an earlier next was pending"
+          )
+        )
+      )
+      return
+    }
+    let isAgain = run.hasCalledNext
+    guard !isAgain || run.host.takeRetry(after: .zero) else {
+      mailbox.post(
+        run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(run.host.method))
+      )
+      return
+    }
+    run.hasCalledNext = true
+    run.pendingNext = mailbox
+    run.request = request.inPlace(of: run.head, isUnary: true)
+    run.host.perform { pipeline in
+      if isAgain, self.run === run { pipeline.reopen(insideOf: self.index, run.host) }
+    }
+  }
+
+  private func cancelNext(of run: Run, _ mailbox: Mailbox<ResultPart>) {
+    mailbox.isCancelled = true
+    guard self.run === run, run.pendingNext === mailbox else { return }
+    run.pendingNext = nil
+    self.giveUpInside(of: run)
+    mailbox.post(.failure(CancellationError()))
+  }
+
+  private func finish(_ run: Run, with response: ResultPart) {
+    guard self.run === run else { return }
+    run.job = nil
+    if let mailbox = run.pendingNext.take() {
+      self.giveUpInside(of: run)
+      mailbox.post(.failure(CancellationError()))
+    }
+    run.result = response
+    run.host.pump()
+  }
+
+  private func giveUpInside(of run: Run) {
+    run.request = nil
+    run.host.perform { pipeline in
+      // A hook that was on the stack may have started an attempt further out.
+      if self.run === run { pipeline.close(insideOf: self.index, cuttingAt: self.index + 1, run.host) }
+    }
+  }
+}

@@ -1,0 +1,98 @@
+internal import DequeModule
+
+/// The values that wait at one hook, in order, each until the hook has proceeded with it.
+struct HookWindow<Element> {
+  private enum State {
+    case waiting(Element)
+    case ready(Element)
+    case dropped
+  }
+
+  private struct Slot {
+    let id: Int
+    var state: State
+  }
+
+  private var slots: Deque<Slot> = []
+
+  var count: Int { self.slots.count }
+  var isEmpty: Bool { self.slots.isEmpty }
+
+  /// Adds a value that need not wait for the hook. Numbers are never used again, so a late `proceed` finds nothing.
+  mutating func appendReady(_ element: Element, as id: Int) {
+    self.slots.append(Slot(id: id, state: .ready(element)))
+  }
+
+  /// Adds a value that the hook is given with this number.
+  mutating func appendWaiting(_ element: Element, as id: Int) {
+    self.slots.append(Slot(id: id, state: .waiting(element)))
+  }
+
+  /// Whether the hook has not yet proceeded with one of the values.
+  var hasWaiting: Bool {
+    self.slots.contains { if case .waiting = $0.state { true } else { false } }
+  }
+
+  /// The first value, if the hook has not yet proceeded with it.
+  var firstWaiting: Element? {
+    if case .waiting(let element)? = self.slots.first?.state { element } else { nil }
+  }
+
+  /// Lets values in front of the one with this number go on as they are, with which the hook has not yet proceeded.
+  mutating func passAll(before id: Int) {
+    guard let index = self.index(of: id) else { return }
+    for index in 0..<index {
+      if case .waiting(let element) = self.slots[index].state { self.slots[index].state = .ready(element) }
+    }
+  }
+
+  /// The value with this number, if the hook has not yet proceeded with it.
+  func waiting(_ id: Int) -> Element? {
+    guard let index = self.index(of: id), case .waiting(let element) = self.slots[index].state else {
+      return nil
+    }
+    return element
+  }
+
+  /// Sets what goes on in place of the value with this number; nil for nothing.
+  mutating func resolve(_ id: Int, with element: Element?) {
+    guard let index = self.index(of: id) else { return }
+    self.slots[index].state = element.map(State.ready) ?? .dropped
+  }
+
+  /// Throws away all values behind the one with this number.
+  ///
+  /// - Returns: What was thrown away. Releasing it may run code of users that re-enters the owner, so the owner does that when
+  ///   the access to this window is over.
+  @discardableResult
+  mutating func removeAll(behind id: Int) -> HookWindow {
+    var removed = HookWindow()
+    guard let index = self.index(of: id) else { return removed }
+    while self.slots.count > index + 1 { removed.slots.prepend(self.slots.removeLast()) }
+    return removed
+  }
+
+  /// The first value, if it is ready.
+  mutating func takeReady() -> Element? {
+    while let first = self.slots.first {
+      switch first.state {
+      case .waiting:
+        return nil
+      case .dropped:
+        self.slots.removeFirst()
+      case .ready(let element):
+        self.slots.removeFirst()
+        return element
+      }
+    }
+    return nil
+  }
+
+  mutating func removeAll() {
+    self.slots.removeAll()
+  }
+
+  private func index(of id: Int) -> Int? {
+    self.slots.firstIndex { $0.id == id }
+  }
+}

@@ -1,0 +1,63 @@
+/// What a call takes along from the task that makes it, to where its hooks run.
+package final class Inheritance: Sendable {
+  private let context: CallContext
+  private let propagators: [any ContextPropagator]
+  /// Whether there is anything to bind.
+  private let binds: Bool
+  fileprivate let watch: HookWatch?
+
+  /// - Parameters:
+  ///   - context: The call's, with all that it has inherited.
+  ///   - binds: Whether the context and what propagators bind are bound around hooks.
+  ///   - watch: Measures how long hooks run.
+  init(context: CallContext, propagators: [any ContextPropagator], binds: Bool, watch: HookWatch?) {
+    self.context = context
+    self.propagators = propagators
+    self.binds = binds
+    self.watch = watch
+  }
+
+  fileprivate func bind(_ context: CallContext?, around hook: () -> Void) {
+    guard self.binds else {
+      hook()
+      return
+    }
+    let context = context ?? self.context
+    CallContext.$current.withValue(context) {
+      self.bind(context, from: 0, around: hook)
+    }
+  }
+
+  private func bind(_ context: CallContext, from index: Int, around hook: () -> Void) {
+    guard index < self.propagators.count else {
+      hook()
+      return
+    }
+    self.propagators[index].bind(context) { self.bind(context, from: index + 1, around: hook) }
+  }
+}
+
+extension Inheritance? {
+  /// Runs a hook, or what calls one, with what the call has inherited bound, if there is anything.
+  ///
+  /// - Parameters:
+  ///   - context: That of the request which the hook is given, since another hook may have changed it; nil for
+  ///     the call's.
+  ///   - interceptor: Whose hook it is.
+  @inline(__always)
+  func bind<Value, Failure>(
+    _ context: @autoclosure () -> CallContext?,
+    of interceptor: @autoclosure () -> any Interceptor.Type,
+    around hook: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    guard let self else { return try hook() }
+    let measurement = self.watch?.begin(interceptor())
+    var result: Result<Value, Failure>?
+    self.bind(context()) {
+      do throws(Failure) { result = .success(try hook()) } catch { result = .failure(error) }
+    }
+    measurement?.end()
+    // Nil if a propagator has not run it.
+    return if let result { try result.get() } else { try hook() }
+  }
+}

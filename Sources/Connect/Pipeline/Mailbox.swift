@@ -1,0 +1,164 @@
+internal import Synchronization
+
+/// Brings what happens on a call's executor to the one task that waits for it, in order.
+///
+/// Besides values it brings jobs: async functions to run in a task made where the waiting task is, so that they
+/// see its task-local values.
+///
+/// Confined to the executor, which makes it `Sendable`: `state` is touched only there.
+final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
+  enum Event: Sendable {
+    case run(Job)
+    case value(Result<Value, any Error>)
+  }
+
+  let executor: any CallExecutor
+  private var waiting: CheckedContinuation<Event, Never>?
+  private var events: [Event] = []
+  /// Whether the waiting task was cancelled.
+  var isCancelled = false
+
+  init(executor: any CallExecutor) {
+    self.executor = executor
+  }
+
+  // MARK: On the executor
+
+  func post(_ result: Result<Value, any Error>) {
+    self.post(.value(result))
+  }
+
+  func run(_ job: Job) {
+    self.post(.run(job))
+  }
+
+  private func post(_ event: Event) {
+    if let waiting = self.waiting {
+      self.waiting = nil
+      waiting.resume(returning: event)
+    } else {
+      self.events.append(event)
+    }
+  }
+
+  private func receive(_ continuation: CheckedContinuation<Event, Never>) {
+    if self.events.isEmpty {
+      self.waiting = continuation
+    } else {
+      continuation.resume(returning: self.events.removeFirst())
+    }
+  }
+
+  // MARK: In the waiting task
+
+  /// Runs jobs until a value arrives. To be called by one task at a time.
+  ///
+  /// - Parameter start: Runs on the executor, before the waiting begins.
+  func value(after start: @escaping @Sendable () -> Void) async throws -> Value {
+    var start: (@Sendable () -> Void)? = start
+    while true {
+      let first = start
+      start = nil
+      let event = await withCheckedContinuation { continuation in
+        self.executor.run {
+          first?()
+          self.receive(continuation)
+        }
+      }
+      switch event {
+      case .run(let job): job.start(on: self.executor)
+      case .value(let result): return try result.get()
+      }
+    }
+  }
+}
+
+extension Mailbox where Value == Void {
+  /// A mailbox with a task that stands where this is called, to run async interceptors with the caller's task-local values.
+  /// The task ends when something is posted.
+  static func detached(on executor: any CallExecutor) -> Mailbox<Void> {
+    let mailbox = Mailbox<Void>(executor: executor)
+    Task(executorPreference: executor.taskExecutor) { try? await mailbox.value {} }
+    return mailbox
+  }
+}
+
+/// Runs jobs in tasks that inherit the task-local values of where it stands.
+protocol JobRunner: AnyObject {
+  func run(_ job: Job)
+}
+
+/// An async function that a call wants to run, and can cancel.
+///
+/// It is started in the waiting task and cancelled on the executor. Either the start or the cancellation is first: once
+/// ``cancel()`` has returned, the body sees itself as cancelled, also if it begins only then.
+package final class Job: Sendable {
+  private enum State {
+    case new
+    /// The task runs, but ``start(on:)`` does not have it yet: the body waits, since nobody could cancel it.
+    case waiting(CheckedContinuation<Void, Never>)
+    case running(Task<Void, Never>)
+    case cancelled
+  }
+
+  private let body: @Sendable () async -> Void
+  /// Nothing is called while it is locked: an executor that gets a task, and the cancellation handlers of a task, run at
+  /// once and may come back here.
+  private let state = Mutex(State.new)
+
+  init(_ body: @escaping @Sendable () async -> Void) {
+    self.body = body
+  }
+
+  /// Starts the task, which inherits the task-local values of the caller. It runs on `executor` if that runs tasks.
+  package func start(on executor: any CallExecutor) {
+    let task = Task(executorPreference: executor.taskExecutor) {
+      if !self.isRunning {
+        await self.waitForStart()
+        // Whoever cancelled had no task to cancel.
+        if !self.isRunning { withUnsafeCurrentTask { $0?.cancel() } }
+      }
+      await self.body()
+    }
+    let waiting = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
+      switch state {
+      case .new:
+        state = .running(task)
+        return nil
+      case .waiting(let continuation):
+        state = .running(task)
+        return continuation
+      case .running, .cancelled:
+        return nil
+      }
+    }
+    waiting?.resume()
+  }
+
+  func cancel() {
+    let last = self.state.withLock { state in
+      defer { state = .cancelled }
+      return state
+    }
+    switch last {
+    case .new, .cancelled: break
+    case .waiting(let continuation): continuation.resume()
+    case .running(let task): task.cancel()
+    }
+  }
+
+  private func waitForStart() async {
+    await withCheckedContinuation { continuation in
+      let waits = self.state.withLock { state in
+        guard case .new = state else { return false }
+        state = .waiting(continuation)
+        return true
+      }
+      if !waits { continuation.resume() }
+    }
+  }
+
+  private var isRunning: Bool {
+    self.state.withLock { if case .running = $0 { true } else { false } }
+  }
+}

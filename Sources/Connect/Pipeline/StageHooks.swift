@@ -1,0 +1,190 @@
+internal import NIOCore
+
+/// The hooks of an interceptor at one level, for the ``Pipeline``, which does not know the types of messages.
+protocol StageHooks: AnyObject {
+  var kinds: HookKinds { get }
+
+  /// Calls the hook for a part of the request.
+  func call(with part: RequestPart, _ visit: any HookTicket)
+  /// Calls the hook for a part of the response.
+  func call(with result: ResultPart, _ visit: any HookTicket)
+
+  /// Lets a synchronous hook change the request, in place where nobody else has it.
+  ///
+  /// - Returns: The error that the hook fails the call with.
+  func update(_ part: inout RequestPart) -> ConnectError?
+  /// Lets a synchronous hook change the response.
+  func update(_ result: inout ResultPart) -> ResponseDecision
+}
+
+extension StageHooks {
+  func update(_ part: inout RequestPart) -> ConnectError? { nil }
+  func update(_ result: inout ResultPart) -> ResponseDecision { .proceed }
+}
+
+/// Which hooks there are.
+struct HookKinds: OptionSet {
+  let rawValue: UInt8
+
+  /// For a request, or a stream's head.
+  static let head = HookKinds(rawValue: 1)
+  /// For the messages of a stream's request.
+  static let message = HookKinds(rawValue: 2)
+  /// For the response.
+  static let result = HookKinds(rawValue: 4)
+  /// For a request, synchronous.
+  static let headUpdate = HookKinds(rawValue: 8)
+  /// For the response, synchronous.
+  static let resultUpdate = HookKinds(rawValue: 16)
+
+  /// Whether a hook sees the response.
+  var seesResult: Bool { !self.isDisjoint(with: [.result, .resultUpdate]) }
+
+  func contains(hookFor part: borrowing RequestPart) -> Bool {
+    switch part {
+    case .whole, .wholeBytes, .head: self.contains(.head)
+    case .message, .bytes: self.contains(.message)
+    case .end: false
+    }
+  }
+}
+
+extension HTTPRequest {
+  /// Nil if it is not a whole request.
+  package init?(_ part: consuming RequestPart) {
+    switch consume part {
+    case .whole(let head, let message): self.init(head: head, box: .of(message))
+    case .wholeBytes(let head, let bytes): self.init(head: head, box: .of(MessageBox(bytes)))
+    case .head, .message, .bytes, .end: return nil
+    }
+  }
+}
+
+/// Message hooks around a unary call.
+///
+/// Generic over the messages alone: types that are put together from these would have to be looked up.
+final class UnaryMessageHooks<Input: Sendable, Output: Sendable>: StageHooks {
+  private let hooks: UnaryMessageFunction<Input, Output>
+  let kinds: HookKinds
+
+  init(_ hooks: consuming UnaryMessageFunction<Input, Output>) {
+    self.kinds = hooks.kinds
+    self.hooks = hooks
+  }
+
+  func call(with part: RequestPart, _ visit: any HookTicket) {
+    if let request = HTTPRequest<Input>(part) { self.hooks.requestHook?(request, Proceed(visit)) }
+  }
+
+  func call(with result: ResultPart, _ visit: any HookTicket) {
+    guard case .whole(let response) = result else { return }
+    self.hooks.responseHook?(ResponseMessage(response), Proceed(visit))
+  }
+
+  func update(_ part: inout RequestPart) -> ConnectError? { part.update(self.hooks.requestUpdate) }
+
+  func update(_ result: inout ResultPart) -> ResponseDecision {
+    guard case .whole(let erased) = result, let update = self.hooks.responseUpdate else { return .proceed }
+    var response = ResponseMessage<Output>(erased)
+    let decision = update(&response)
+    result = .whole(response.erased)
+    return decision
+  }
+}
+
+/// Byte hooks around a unary call.
+final class UnaryByteHooks: StageHooks {
+  private let hooks: UnaryFunction
+  let kinds: HookKinds
+
+  init(_ hooks: consuming UnaryFunction) {
+    self.kinds = hooks.kinds
+    self.hooks = hooks
+  }
+
+  func call(with part: RequestPart, _ visit: any HookTicket) {
+    if let request = HTTPRequest<ByteBuffer>(part) { self.hooks.requestHook?(request, Proceed(visit)) }
+  }
+
+  func call(with result: ResultPart, _ visit: any HookTicket) {
+    if case .wholeBytes(let response) = result { self.hooks.responseHook?(response, Proceed(visit)) }
+  }
+
+  func update(_ part: inout RequestPart) -> ConnectError? { part.update(self.hooks.requestUpdate) }
+
+  func update(_ result: inout ResultPart) -> ResponseDecision {
+    guard case .wholeBytes(var response) = result, let update = self.hooks.responseUpdate else {
+      return .proceed
+    }
+    let decision = update(&response)
+    result = .wholeBytes(response)
+    return decision
+  }
+}
+
+extension UnaryHooks {
+  var kinds: HookKinds {
+    var kinds: HookKinds = []
+    if self.requestHook != nil { kinds.insert(.head) }
+    if self.requestUpdate != nil { kinds.insert(.headUpdate) }
+    if self.responseHook != nil { kinds.insert(.result) }
+    if self.responseUpdate != nil { kinds.insert(.resultUpdate) }
+    return kinds
+  }
+}
+
+extension RequestPart {
+  /// Lets a synchronous hook change the request. Nobody else is given it meanwhile.
+  ///
+  /// - Returns: The error that the hook fails the call with.
+  fileprivate mutating func update<Message>(
+    _ update: ((inout HTTPRequest<Message>) throws -> Void)?
+  ) -> ConnectError? {
+    guard let update, var request = HTTPRequest<Message>(self) else { return nil }
+    self = .end
+    let given = request.head.callPart
+    do {
+      try update(&request)
+      request.complete(from: given)
+      self = request.part
+      return nil
+    } catch {
+      return ConnectError(error)
+    }
+  }
+}
+
+/// The hooks around a stream.
+final class StreamStageHooks<RequestMessage: Sendable, ResponseMessage: Sendable>: StageHooks {
+  private let hooks: StreamHooks<RequestMessage, ResponseMessage>
+  let kinds: HookKinds
+
+  init(_ hooks: consuming StreamHooks<RequestMessage, ResponseMessage>) {
+    var kinds: HookKinds = []
+    if hooks.requestFunction != nil { kinds.insert(.head) }
+    if hooks.requestMessageFunction != nil { kinds.insert(.message) }
+    if hooks.streamResultFunction != nil { kinds.insert(.result) }
+    self.kinds = kinds
+    self.hooks = hooks
+  }
+
+  func call(with part: RequestPart, _ visit: any HookTicket) {
+    switch part {
+    case .head(let head), .whole(let head, _), .wholeBytes(let head, _):
+      self.hooks.requestFunction?(HTTPRequest(head: head), Proceed(visit))
+    case .message(let message):
+      self.hooks.requestMessageFunction?(MessageBox<RequestMessage>.of(message).message, Proceed(visit))
+    case .bytes(let bytes):
+      self.hooks.requestMessageFunction?(
+        MessageBox<RequestMessage>.of(MessageBox(bytes)).message,
+        Proceed(visit)
+      )
+    case .end:
+      break
+    }
+  }
+
+  func call(with result: ResultPart, _ visit: any HookTicket) {
+    self.hooks.streamResultFunction?(StreamResult(result), Proceed(visit))
+  }
+}

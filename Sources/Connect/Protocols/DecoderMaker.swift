@@ -1,0 +1,22 @@
+/// Makes the decoders of a client's responses.
+struct DecoderMaker: Sendable {
+  let wire: any WireProtocol
+  /// What requests announce.
+  let acceptedEncodings: AcceptedEncodings
+  /// The largest message that is received, in bytes, after decompression.
+  let maximumMessageSize: Int
+
+  /// - Parameters:
+  ///   - contentType: That of the request.
+  ///   - maximumMetadataSize: The limit for metadata in the body, in bytes.
+  func makeDecoder(contentType: String, streamType: StreamType, maximumMetadataSize: Int) -> any BoxedDecoder
+  {
+    self.wire.makeDecoder(
+      contentType: contentType,
+      streamType: streamType,
+      maximumMessageSize: self.maximumMessageSize,
+      maximumMetadataSize: maximumMetadataSize,
+      acceptedEncodings: self.acceptedEncodings
+    )
+  }
+}

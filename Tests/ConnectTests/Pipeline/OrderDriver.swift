@@ -1,0 +1,342 @@
+import NIOCore
+
+@testable import Connect
+
+/// Drives a ``PipelineOrder`` as a pipeline does. What hooks, the wire and the caller do, the test says.
+final class OrderDriver {
+  /// What a stage does with a part.
+  enum Hook {
+    /// There is no hook for it.
+    case none
+    /// The hook returns without having proceeded.
+    case waits
+    /// The hook proceeds before it returns.
+    case does(HookAction)
+  }
+
+  /// A hook that has returned without having proceeded.
+  struct Visit: Equatable {
+    let isRequest: Bool
+    let index: Int
+    let number: Int
+    let part: String
+  }
+
+  /// A retry that waits for its time.
+  struct Retry {
+    let index: Int
+    let head: RequestPart
+    let epoch: Int
+  }
+
+  let order: PipelineOrder
+  let count: Int
+  let maximumReplayBytes: Int
+  var onRequest: (Int, RequestPart) -> Hook = { _, _ in .none }
+  var onResult: (Int, ResultPart) -> Hook = { _, _ in .none }
+  /// How many parts the wire takes.
+  var wireRoom = Int.max
+  /// How many results the caller wants.
+  var demand = Int.max
+  private(set) var visits: [Visit] = []
+  private(set) var retries: [Retry] = []
+  private(set) var wire: [String] = []
+  private(set) var delivered: [String] = []
+  /// How often what is inside was given up.
+  private(set) var dropCount = 0
+
+  /// The order looks at nothing of a stage but where it stands.
+  private func insertStage(at index: Int, isMessageStage: Bool) {
+    let stage = PipelineOrder.Stage(.codec, of: NoInterceptor.self)
+    self.order.insert(stage, at: index, isMessageStage: isMessageStage)
+  }
+
+  /// - Parameters:
+  ///   - messageStages: How many stages stand in front of the codec.
+  ///   - byteStages: How many stand behind.
+  init(
+    _ messageStages: Int,
+    _ byteStages: Int = 0,
+    isUnary: Bool = false,
+    maximumWaiting: Int = 4,
+    maximumReplayBytes: Int = 1000
+  ) {
+    self.count = messageStages + 1 + byteStages
+    self.maximumReplayBytes = maximumReplayBytes
+    self.order = PipelineOrder(isUnary: isUnary, maximumWaiting: maximumWaiting)
+    for index in 0..<messageStages { self.insertStage(at: index, isMessageStage: true) }
+    for index in 0..<byteStages { self.insertStage(at: messageStages + 1 + index, isMessageStage: false) }
+  }
+
+  // MARK: Down
+
+  func start(_ part: RequestPart = .head("first")) {
+    self.begin(atMessages: true, part)
+    self.send(part, at: 0)
+    self.move()
+  }
+
+  /// Sends what the caller has sent, if there is room.
+  ///
+  /// - Returns: False if there is none.
+  @discardableResult
+  func send(_ parts: RequestPart...) -> Bool {
+    for part in parts {
+      guard self.order.messages?.isBusy != true, self.hasRoom(at: 0) else { return false }
+      self.order.note(part, atMessages: true)
+      self.send(part, at: 0)
+      self.move()
+    }
+    return true
+  }
+
+  func hasRoom(at index: Int) -> Bool {
+    if self.order.isCut(at: index) { return true }
+    if index == self.count { return self.wireRoom > 0 }
+    if index == self.order.codec { return self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1) }
+    return self.order.hasRoomForRequest(at: index)
+  }
+
+  private func begin(atMessages: Bool, _ part: RequestPart) {
+    self.order.begin(
+      atMessages: atMessages,
+      with: part,
+      maximumReplayBytes: self.maximumReplayBytes,
+      keepsMessages: true
+    )
+  }
+
+  private func send(_ part: RequestPart, at first: Int) {
+    var part = part
+    for index in first..<max(first, self.count) {
+      if self.order.isCut(at: index) { return }
+      if index == self.order.codec {
+        if part.head != nil {
+          self.begin(atMessages: false, part)
+        } else {
+          self.order.note(part, atMessages: false)
+        }
+        continue
+      }
+      let mayPass = self.order.isRequestStraight(at: index) && self.hasRoom(at: index + 1)
+      let step: PipelineOrder.RequestStep
+      switch self.onRequest(index, part) {
+      case .none: step = self.order.pass(part, at: index, mayPass: mayPass)
+      case .does(let action):
+        self.order.willVisit(part.head, at: index)
+        step = self.order.didReturn(action, at: index, given: part.head, mayPass: mayPass)
+      case .waits:
+        let number = self.order.takeNumber()
+        self.order.willVisit(part.head, at: index)
+        self.order.wait(part, at: index, as: number)
+        self.visits.append(Visit(isRequest: true, index: index, number: number, part: part.name))
+        return
+      }
+      switch step {
+      case .pass(let passed): part = passed
+      case .stay: return
+      case .answer(let results):
+        self.answer(at: index, results)
+        return
+      }
+    }
+    guard !self.order.isCut(at: self.count) else { return }
+    self.wireRoom -= 1
+    self.wire.append(part.name)
+  }
+
+  func answer(at index: Int, _ results: [ResultPart]) {
+    _ = self.order.close(insideOf: index - 1, cuttingAt: index)
+    self.dropCount += 1
+    self.order.setAnswer(results, at: index)
+  }
+
+  // MARK: Up
+
+  /// Whether the wire may bring a result.
+  var wantsResult: Bool {
+    self.order.cut == nil && !self.order.isWaitingToRetry && self.demand > 0
+      && (0..<self.count).allSatisfy { $0 == self.order.codec || self.order.hasRoomForResult(at: $0) }
+  }
+
+  /// Brings results from the wire.
+  func receive(_ results: ResultPart...) {
+    for result in results {
+      self.receive(result, at: self.count - 1)
+      self.move()
+    }
+  }
+
+  private func hasRoomForResult(at index: Int) -> Bool {
+    if index < 0 { return self.demand > 0 }
+    return index == self.order.codec
+      ? self.hasRoomForResult(at: index - 1) : self.order.hasRoomForResult(at: index)
+  }
+
+  private func receive(_ result: ResultPart, at last: Int) {
+    var result = result
+    for index in stride(from: last, through: 0, by: -1) where index != self.order.codec {
+      guard self.order.accept(result, at: index) else { return }
+      let mayPass = self.order.isResultStraight(at: index) && self.hasRoomForResult(at: index - 1)
+      let step: PipelineOrder.ResultStep
+      var number = 0
+      switch self.onResult(index, result) {
+      case .none: step = self.order.pass(result, at: index, mayPass: mayPass)
+      case .does(.retry(let head, let delay)):
+        number = self.order.takeNumber()
+        self.order.wait(result, at: index, as: number)
+        step = self.order.didResult(.retry(head, after: delay), at: index, number) ?? .stay
+      case .does(let action): step = self.order.didReturn(action, at: index, given: result, mayPass: mayPass)
+      case .waits:
+        let number = self.order.takeNumber()
+        self.order.wait(result, at: index, as: number)
+        self.visits.append(Visit(isRequest: false, index: index, number: number, part: result.name))
+        return
+      }
+      guard let passed = self.follow(step, at: index, number) else { return }
+      result = passed
+    }
+    self.demand -= 1
+    self.delivered.append(result.name)
+  }
+
+  private func follow(_ step: PipelineOrder.ResultStep, at index: Int, _ number: Int) -> ResultPart? {
+    switch step {
+    case .pass(let result): return result
+    case .stay: return nil
+    case .end:
+      _ = self.order.close(insideOf: index, cuttingAt: index)
+      self.dropCount += 1
+    case .retry(let request, _):
+      guard let head = self.order.retryHead(request, at: index) else {
+        self.order.retryWasRefused(number, at: index)
+        return nil
+      }
+      _ = self.order.waitToRetry(for: index)
+      self.dropCount += 1
+      self.retries.append(Retry(index: index, head: head, epoch: self.order.epoch))
+    }
+    return nil
+  }
+
+  // MARK: Later
+
+  /// The visit that waits with this part, the outermost one first.
+  func visit(_ part: String, at index: Int? = nil) -> Visit? {
+    self.visits.last { $0.part == part && (index == nil || $0.index == index) }
+  }
+
+  /// A hook that has returned proceeds.
+  ///
+  /// - Returns: Whether that counts.
+  @discardableResult
+  func proceed(_ visit: Visit?, _ action: HookAction) -> Bool {
+    guard let visit else { return false }
+    if visit.isRequest {
+      guard let step = self.order.didRequest(action, at: visit.index, visit.number) else { return false }
+      if case .answer(let results) = step { self.answer(at: visit.index, results) }
+    } else {
+      guard let step = self.order.didResult(action, at: visit.index, visit.number) else { return false }
+      _ = self.follow(step, at: visit.index, visit.number)
+    }
+    self.visits.removeAll { $0 == visit }
+    self.move()
+    return true
+  }
+
+  /// Does not remember a visit any more, which does not count.
+  func forget(_ visit: Visit) {
+    self.visits.removeAll { $0 == visit }
+  }
+
+  /// The delay of the oldest retry is over.
+  ///
+  /// - Returns: Whether the retry counts.
+  @discardableResult
+  func retryIsDue() -> Bool {
+    guard !self.retries.isEmpty else { return false }
+    let retry = self.retries.removeFirst()
+    let counts = self.order.retry(for: retry.index, with: retry.head, in: retry.epoch)
+    self.move()
+    return counts
+  }
+
+  /// Moves everything that can move.
+  func move() {
+    // Each round moves something, and nothing moves in circles.
+    for _ in 0..<10_000 where !self.moveOnce() { return }
+  }
+
+  private func moveOnce() -> Bool {
+    var hasMoved = false
+    for index in 0..<self.count where index != self.order.codec && self.hasRoomForResult(at: index - 1) {
+      guard let result = self.order.takeReadyResult(at: index) else { continue }
+      hasMoved = true
+      self.receive(result, at: index - 1)
+    }
+    if let entry = self.order.answerEntry, self.hasRoomForResult(at: entry),
+      let result = self.order.takeAnswer()
+    {
+      hasMoved = true
+      self.receive(result, at: entry)
+    }
+    self.order.settle()
+    for index in (0..<self.count).reversed() where index != self.order.codec && self.hasRoom(at: index + 1) {
+      guard let part = self.order.takeReadyRequest(at: index) else { continue }
+      hasMoved = true
+      self.send(part, at: index + 1)
+    }
+    for atMessages in [false, true] {
+      let first = atMessages ? 0 : self.order.codec + 1
+      let level = atMessages ? self.order.messages : self.order.bytes
+      while level?.isBusy == true, self.hasRoom(at: first),
+        let part = self.order.takeReplay(atMessages: atMessages)
+      {
+        hasMoved = true
+        self.send(part, at: first)
+      }
+    }
+    return hasMoved
+  }
+}
+
+// MARK: - Parts
+
+extension RequestPart {
+  static func head(_ path: String) -> RequestPart {
+    let url = RequestURL(origin: Origin(scheme: .http, host: "order.test", port: 80), path: path)
+    return .head(HTTPRequest(url: url, contentType: "text").head)
+  }
+
+  static func text(_ text: String) -> RequestPart { .message(MessageBox(Text(text))) }
+
+  /// The head's path, the message's text, or `end`.
+  var name: String {
+    switch self {
+    case .whole(let head, _), .wholeBytes(let head, _), .head(let head): head.url.path
+    case .message(let message): MessageBox<Text>.of(message).message.text
+    case .bytes(let bytes): String(buffer: bytes)
+    case .end: "end"
+    }
+  }
+}
+
+extension ResultPart {
+  static func text(_ text: String) -> ResultPart { .message(MessageBox(Text(text))) }
+
+  static var end: ResultPart { .end(nil, trailers: Headers()) }
+
+  static func failed(_ code: Code) -> ResultPart { .failed(ConnectError(code: code)) }
+
+  /// `headers`, the message's text, or the end and its code.
+  var name: String {
+    switch self {
+    case .headers: "headers"
+    case .message(let message): MessageBox<Text>.of(message).message.text
+    case .bytes(let bytes): String(buffer: bytes)
+    case .end(let error, _): error.map { "end \($0.code)" } ?? "end"
+    case .whole(let response): response.error.map { "whole \($0.code)" } ?? "whole"
+    case .wholeBytes(let response): response.error.map { "bytes \($0.code)" } ?? "bytes"
+    }
+  }
+}
