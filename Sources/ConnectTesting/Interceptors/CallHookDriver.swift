@@ -2,15 +2,15 @@ public import Connect
 
 /// Runs the call hooks of one interceptor; see ``InterceptorDriver``.
 public final class CallHookDriver: Sendable {
-  private let driven: DrivenInterceptor
+  private let driven: Confined<DrivenInterceptor>
   private let method: MethodInfo
   private let executor: VirtualExecutor
 
-  init(_ driven: DrivenInterceptor, _ method: MethodInfo, _ executor: VirtualExecutor) {
+  init(_ driven: Confined<DrivenInterceptor>, _ method: MethodInfo, _ executor: VirtualExecutor) {
     self.driven = driven
     self.method = method
     self.executor = executor
-    executor.sync { driven.tell(method) }
+    executor.sync { driven.value.tell(method) }
   }
 
   /// Gives the request hook a request.
@@ -21,7 +21,7 @@ public final class CallHookDriver: Sendable {
     try self.executor.sync {
       Result {
         var request = request
-        try self.driven.callHooks(self.method).requestFunction?(&request)
+        try self.driven.value.callHooks(self.method).requestFunction?(&request)
         return request
       }
     }.get()
@@ -33,7 +33,7 @@ public final class CallHookDriver: Sendable {
   public func outcome(_ outcome: CallOutcome) -> CallOutcome {
     self.executor.sync {
       var outcome = outcome
-      self.driven.callHooks(self.method).outcomeFunction?(&outcome)
+      self.driven.value.callHooks(self.method).outcomeFunction?(&outcome)
       return outcome
     }
   }

@@ -1,24 +1,18 @@
 internal import Connect
-internal import Synchronization
 
 /// One value given to a hook by an ``InterceptorDriver``, and what the hook has done with its `proceed`.
 ///
 /// A visit begins when it is made. Its ``outcome`` waits for the hook; ``verbs`` says what has happened up to now,
 /// which may be nothing yet, as for a hook that holds headers back until the first message.
 public final class HookVisit<Verb: Sendable>: Sendable {
-  private struct State {
-    var verbs: [Verb] = []
-    var misuse: HookMisuse.Kind?
-  }
-
+  let record = HookRecord<Verb>()
   /// Which hook of which interceptor.
   private let hook: String
   private let time: DriverTime
   /// What has to live as long as the hook may still proceed.
-  private let lifetime: Lifetime?
-  private let state = Mutex(State())
+  private let lifetime: Lifetime
 
-  init(_ hook: String, _ time: DriverTime, keeping lifetime: Lifetime? = nil) {
+  init(_ hook: String, _ time: DriverTime, keeping lifetime: Lifetime) {
     self.hook = hook
     self.time = time
     self.lifetime = lifetime
@@ -28,51 +22,26 @@ public final class HookVisit<Verb: Sendable>: Sendable {
   ///
   /// A stream's interceptor in its async form may give several values in the place of one: then these are all of
   /// them.
-  public var verbs: [Verb] { self.state.withLock { $0.verbs } }
+  public var verbs: [Verb] { self.record.state.verbs }
 
   /// What the hook proceeded with. Waits for it, and lets virtual time pass as fast as it can meanwhile.
   ///
   /// - Throws: ``HookMisuse`` if the hook called `proceed` twice, let go of it without calling it, or did not call
-  ///   it in time; see ``InterceptorDriver``.
+  ///   it in time, or if the value did not get to the hook; see ``InterceptorDriver``.
   public var outcome: Verb {
     get async throws {
-      await self.time.pass { !self.verbs.isEmpty || self.state.withLock { $0.misuse } != nil }
-      let state = self.state.withLock { $0 }
+      await self.time.pass { !self.record.isOpen }
+      let state = self.record.state
       if let kind = state.misuse { throw self.misuse(kind, state.verbs) }
-      guard let verb = state.verbs.first else { throw self.misuse(.neverProceeded, []) }
+      guard let verb = state.verbs.first else {
+        throw self.misuse(state.wasRead ? .neverProceeded : .notWaiting, [])
+      }
       return verb
     }
   }
 
   private func misuse(_ kind: HookMisuse.Kind, _ verbs: [Verb]) -> HookMisuse {
     HookMisuse(kind: kind, hook: self.hook, verbs: verbs.map { describe($0) })
-  }
-
-  // MARK: For drivers
-
-  var isOpen: Bool { self.state.withLock { $0.verbs.isEmpty && $0.misuse == nil } }
-
-  /// The `proceed` for the hook. When the last copy of it is gone uncalled, the visit knows that the hook never will.
-  func makeProceed() -> Proceed<Verb> {
-    let lifetime = Lifetime { self.report(.letGoOfProceed) }
-    return Proceed(on: self.time.executor) { verb in
-      withExtendedLifetime(lifetime) {}
-      self.state.withLock { state in
-        state.verbs.append(verb)
-        if state.verbs.count > 1 { state.misuse = .proceededTwice }
-      }
-    }
-  }
-
-  /// Notes what an interceptor in its async form did, which is no call of `proceed`.
-  func add(_ verb: Verb) {
-    self.state.withLock { $0.verbs.append(verb) }
-  }
-
-  func report(_ kind: HookMisuse.Kind) {
-    self.state.withLock { state in
-      if state.verbs.isEmpty, state.misuse == nil { state.misuse = kind }
-    }
   }
 }
 
@@ -88,13 +57,14 @@ final class Lifetime: Sendable {
 /// A hook that has not called `proceed` exactly once.
 public struct HookMisuse: Error, Sendable {
   public enum Kind: Sendable, Hashable {
-    /// It holds on to its `proceed` and did not call it in the time that it had.
+    /// It holds on to its `proceed` and did not call it in the time that it had, or called it when the call had gone on
+    /// without it.
     case neverProceeded
     /// It let go of its `proceed` without calling it: it never will.
     case letGoOfProceed
     case proceededTwice
-    /// The interceptor, in its async form, was given a value that it did not wait for: a response while no `next` was
-    /// pending, or anything when it had returned.
+    /// The value did not get to the interceptor, as in a call: a response to a request that was answered, failed or not passed
+    /// on, anything behind the end, or what the async form did not read.
     case notWaiting
   }
 

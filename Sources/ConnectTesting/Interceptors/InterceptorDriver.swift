@@ -1,8 +1,8 @@
 public import Connect
 public import NIOCore
 
-/// Runs the hooks of one interceptor with values that a test gives, and hands back what it proceeded with. There is
-/// no client and no server.
+/// Runs one interceptor with values that a test gives, and hands back what it proceeded with. There is no client and no
+/// server, but the interceptor stands in a call's own pipeline: the driver accepts and refuses what a call does.
 ///
 /// ```swift
 /// let driver = InterceptorDriver { TokenInterceptor(config: $0) }
@@ -14,6 +14,15 @@ public import NIOCore
 /// is driven at one level: ``unary`` and ``stream`` are its byte hooks, ``unaryMessages(_:)`` and
 /// ``streamMessages(_:)`` its message hooks, or at either level the interceptor in its async form if it has one there,
 /// ``call(_:)`` its call hooks. A hook that is absent passes its value on.
+///
+/// At each level, a request begins a call, and ends the one before. A response waits until the request has passed the
+/// interceptor. A value that no call would bring, such as a second response, does not get to the interceptor, which is a
+/// ``HookMisuse``. After a retry, once its delay is over, the request passes the hooks again, and the next response belongs
+/// to the new attempt. A retry that a call refuses passes the response on. The cap on retries and the limits of streams are
+/// those of ``config``; there is no deadline.
+///
+/// A test of response hooks may leave the request out: the driver begins a call whose request the interceptor does not see,
+/// and another one for a value behind the end. The async form needs a request.
 ///
 /// Hooks run on ``executor``, in virtual time, which passes by itself, as far as the hook needs, while a test waits
 /// for an outcome: delays take no real time, and `executor.now` tells of them. An interceptor that sleeps has to be
@@ -27,11 +36,11 @@ public final class InterceptorDriver: Sendable {
   /// The byte hooks for streams.
   public let stream: StreamHookDriver<ByteBuffer, ByteBuffer>
 
-  private let driven: DrivenInterceptor
+  private let driven: Confined<DrivenInterceptor>
   private let time: DriverTime
 
   /// - Parameters:
-  ///   - config: What the factory is given.
+  ///   - config: What the factory is given, with the limits of the pipeline.
   ///   - executor: Where the hooks run; by default one of its own.
   ///   - timeout: How much virtual time a hook has to proceed.
   ///   - patience: How much real time a hook has that waits for something outside of virtual time. Only hooks that
@@ -44,52 +53,24 @@ public final class InterceptorDriver: Sendable {
     patience: Duration = .seconds(2),
     _ factory: @escaping InterceptorFactory
   ) {
-    let driven = DrivenInterceptor(executor.sync { factory(config) }, executor)
     let time = DriverTime(executor: executor, timeout: timeout, patience: patience)
     self.config = config
     self.executor = executor
-    self.driven = driven
     self.time = time
-    self.unary = Self.unaryBytes(driven, time)
-    self.stream = Self.streamBytes(driven, time)
-  }
-
-  private static func unaryBytes(
-    _ driven: DrivenInterceptor,
-    _ time: DriverTime
-  ) -> UnaryHookDriver<ByteBuffer, HTTPResponse> {
-    if case .bytes(let form) = time.executor.sync({ driven.interceptor.asyncUnaryForm }) {
-      let method = MethodInfo(path: Self.defaultPath, streamType: .unary)
-      let subject = AsyncUnarySubject(driven.name, form, method, time)
-      return UnaryHookDriver(driven, subject, time, keeping: Self.lifetime(time.executor) { subject.end() })
+    (self.driven, self.unary, self.stream) = executor.sync {
+      let driven = DrivenInterceptor(factory(config), executor)
+      return (
+        Confined(driven, to: executor),
+        UnaryHookDriver(driven, config, time),
+        StreamHookDriver(driven, config, time)
+      )
     }
-    return UnaryHookDriver(
-      driven,
-      UnaryHookSubject(driven.name, "unary byte") { driven.interceptor.unaryFunction() },
-      time
-    )
-  }
-
-  private static func streamBytes(
-    _ driven: DrivenInterceptor,
-    _ time: DriverTime
-  ) -> StreamHookDriver<ByteBuffer, ByteBuffer> {
-    if case .bytes(let form) = time.executor.sync({ driven.interceptor.asyncStreamForm }) {
-      let method = MethodInfo(path: Self.defaultPath, streamType: .bidirectionalStream)
-      let subject = AsyncStreamSubject(driven.name, form, method, time)
-      return StreamHookDriver(driven, subject, time, keeping: Self.lifetime(time.executor) { subject.end() })
-    }
-    return StreamHookDriver(
-      driven,
-      StreamHookSubject(driven.name, "stream byte") { driven.interceptor.streamFunction() },
-      time
-    )
   }
 
   /// Tells the interceptor that its call is over, as a call does at its end. What the driver stands for is over too when
   /// it is released: then the interceptor hears of an end with `canceled`. Only the first end counts.
   public func end(_ outcome: CallOutcome = CallOutcome()) {
-    self.executor.sync { self.driven.end(outcome) }
+    self.executor.sync { self.driven.value.end(outcome) }
     self.executor.runUntilIdle()
   }
 
@@ -103,24 +84,7 @@ public final class InterceptorDriver: Sendable {
   public func unaryMessages<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryHookDriver<Input, ResponseMessage<Output>> {
-    let driven = self.driven
-    self.executor.sync { driven.tell(method.info) }
-    if case .messages(let form) = self.executor.sync({ driven.interceptor.asyncUnaryForm }) {
-      let subject = AsyncUnarySubject(driven.name, form, method, self.time)
-      return UnaryHookDriver(
-        driven,
-        subject,
-        self.time,
-        keeping: Self.lifetime(self.executor) { subject.end() }
-      )
-    }
-    return UnaryHookDriver(
-      driven,
-      UnaryHookSubject(driven.name, "unary message") {
-        driven.interceptor.unaryMessageFunction(method)
-      },
-      self.time
-    )
+    self.executor.sync { UnaryHookDriver(self.driven.value, method, self.config, self.time) }
   }
 
   /// The message hooks for streams of `method`, or the async form if the interceptor has one. The interceptor is
@@ -128,32 +92,7 @@ public final class InterceptorDriver: Sendable {
   public func streamMessages<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> StreamHookDriver<Input, Output> {
-    let driven = self.driven
-    self.executor.sync { driven.tell(method.info) }
-    if case .messages(let form) = self.executor.sync({ driven.interceptor.asyncStreamForm }) {
-      let subject = AsyncStreamSubject(driven.name, form, method, self.time)
-      return StreamHookDriver(
-        driven,
-        subject,
-        self.time,
-        keeping: Self.lifetime(self.executor) { subject.end() }
-      )
-    }
-    return StreamHookDriver(
-      driven,
-      StreamHookSubject(driven.name, "stream message") {
-        driven.interceptor.streamMessageFunction(method)
-      },
-      self.time
-    )
-  }
-
-  /// Runs `end` on the executor, later: a subject may be holding a lock when it lets go of the last visit.
-  private static func lifetime(
-    _ executor: VirtualExecutor,
-    _ end: @escaping @Sendable () -> Void
-  ) -> Lifetime {
-    Lifetime { executor.execute(end) }
+    self.executor.sync { StreamHookDriver(self.driven.value, method, self.config, self.time) }
   }
 
   /// The method of requests, and what the async forms of byte hooks are told.
@@ -174,57 +113,5 @@ public final class InterceptorDriver: Sendable {
       message: message,
       context: context
     )
-  }
-}
-
-/// The interceptor of a driver, made and used only on the driver's executor, which makes it `Sendable`.
-final class DrivenInterceptor: @unchecked Sendable {
-  let interceptor: any Interceptor
-  let name: String
-  private let executor: VirtualExecutor
-  private var method: MethodInfo?
-  private var callHooks: CallFunction?
-  private var hasEnded = false
-
-  init(_ interceptor: any Interceptor, _ executor: VirtualExecutor) {
-    self.interceptor = interceptor
-    self.name = "\(type(of: interceptor))"
-    self.executor = executor
-  }
-
-  deinit {
-    guard !self.hasEnded, let function = self.callHooks?.endFunction else { return }
-    let end = Confined(function)
-    self.executor.execute {
-      end.value(CallOutcome(error: ConnectError(code: .canceled, message: "the driver was released")))
-    }
-  }
-
-  /// The call hooks, for which it is asked once.
-  func callHooks(_ method: MethodInfo) -> CallFunction {
-    if let hooks = self.callHooks { return hooks }
-    let hooks = self.interceptor.callFunction(method)
-    self.method = method
-    self.callHooks = hooks
-    return hooks
-  }
-
-  /// Tells it which method is called, as a call does before all else.
-  func tell(_ method: MethodInfo) {
-    _ = self.callHooks(method)
-  }
-
-  /// The request as a call has it. An interceptor that has not been told yet is told that the request's method is called.
-  func complete<Message>(_ request: HTTPRequest<Message>, _ streamType: StreamType) -> HTTPRequest<Message> {
-    self.tell(request.method ?? MethodInfo(path: request.url.path, streamType: streamType))
-    var request = request
-    if request.method == nil { request.method = self.method }
-    return request
-  }
-
-  func end(_ outcome: CallOutcome) {
-    guard !self.hasEnded else { return }
-    self.hasEnded = true
-    self.callHooks?.endFunction?(outcome)
   }
 }

@@ -1,4 +1,5 @@
 public import Connect
+internal import NIOCore
 
 /// Runs the hooks of one interceptor around a stream, at one level; see ``InterceptorDriver``.
 ///
@@ -22,132 +23,102 @@ public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: S
   public typealias MessageVisit = HookVisit<StreamDataVerb<RequestMessage>>
   public typealias ResultVisit = HookVisit<StreamResultVerb<ResponseMessage>>
 
-  private let driven: DrivenInterceptor
-  private let subject: any StreamSubject<RequestMessage, ResponseMessage>
-  private let time: DriverTime
-  private let lifetime: Lifetime?
+  private typealias Session = HookSession<
+    RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>,
+    StreamDataVerb<RequestMessage>,
+    StreamResultVerb<ResponseMessage>
+  >
 
-  /// - Parameter lifetime: Ends the subject once neither the driver nor a visit needs it any more.
-  init(
-    _ driven: DrivenInterceptor,
-    _ subject: any StreamSubject<RequestMessage, ResponseMessage>,
-    _ time: DriverTime,
-    keeping lifetime: Lifetime? = nil
-  ) {
-    self.driven = driven
-    self.subject = subject
+  private let name: String
+  private let session: Confined<Session>
+  private let time: DriverTime
+  private let lifetime: Lifetime
+
+  private init(_ name: String, _ session: Session, _ time: DriverTime) {
+    let here = Confined(session, to: time.executor)
+    self.name = name
+    self.session = here
     self.time = time
-    self.lifetime = lifetime
+    self.lifetime = Lifetime { time.executor.execute { here.value.end() } }
   }
 
-  /// Gives the request hook the head of a request.
+  /// The message hooks of `method`, or the async form.
+  convenience init(
+    _ driven: DrivenInterceptor,
+    _ method: MethodSpec<RequestMessage, ResponseMessage>,
+    _ config: ProtocolClientConfig,
+    _ time: DriverTime
+  ) {
+    driven.tell(method.info)
+    let plan = DrivenPlan(method: method.erased, isBytes: false, config: config, executor: time.executor)
+    if case .messages(let form) = driven.interceptor.asyncStreamForm {
+      let session = Session(driven, plan, .stream(), isAsync: true) { run in
+        DrivenLevel(asyncStreamForm: .messages(NotedStream(base: form, report: run.asyncReport)))
+      }
+      self.init("\(driven.name), stream async", session, time)
+    } else {
+      let hooks = OnceMade { driven.interceptor.streamMessageFunction(method) }
+      let session = Session(driven, plan, .stream(), isAsync: false) { run in
+        DrivenLevel(messages: hooks.value.noted(by: run))
+      }
+      self.init("\(driven.name), stream message", session, time)
+    }
+  }
+
+  /// The byte hooks, or the async form.
+  convenience init(_ driven: DrivenInterceptor, _ config: ProtocolClientConfig, _ time: DriverTime)
+  where RequestMessage == ByteBuffer, ResponseMessage == ByteBuffer {
+    let method = MethodSpec<ByteBuffer, ByteBuffer>.driven(.bidirectionalStream)
+    let plan = DrivenPlan(method: method.erased, isBytes: true, config: config, executor: time.executor)
+    if case .bytes(let form) = driven.interceptor.asyncStreamForm {
+      let session = Session(driven, plan, .stream(), isAsync: true) { run in
+        DrivenLevel(asyncStreamForm: .bytes(NotedStreamBytes(base: form, report: run.asyncReport)))
+      }
+      self.init("\(driven.name), stream async byte", session, time)
+    } else {
+      let hooks = OnceMade { driven.interceptor.streamFunction() }
+      let session = Session(driven, plan, .stream(), isAsync: false) { run in
+        DrivenLevel(stream: hooks.value.noted(by: run))
+      }
+      self.init("\(driven.name), stream byte", session, time)
+    }
+  }
+
+  /// Begins a call: gives the request hook the head of a request. A call that an earlier request has begun ends.
   public func request(_ head: HTTPRequest<Void>) -> RequestVisit {
-    let visit = RequestVisit(self.subject.label("request"), self.time, keeping: self.lifetime)
-    self.perform { self.subject.request(self.driven.complete(head, .bidirectionalStream), visit) }
+    let visit = RequestVisit("\(self.name) request", self.time, keeping: self.lifetime)
+    self.perform { $0.request($0.driven.complete(head, .bidirectionalStream).part, visit.record) }
     return visit
   }
 
   /// Gives the hook for request messages a message.
   public func requestMessage(_ message: RequestMessage) -> MessageVisit {
-    let visit = MessageVisit(self.subject.label("request message"), self.time, keeping: self.lifetime)
-    self.perform { self.subject.requestMessage(message, visit) }
+    let visit = MessageVisit("\(self.name) request message", self.time, keeping: self.lifetime)
+    self.perform { $0.message(.message(MessageBox(message)), visit.record) }
     return visit
   }
 
   /// Ends the request. Only the async form sees that.
   public func finishRequest() {
-    self.perform { self.subject.finishRequest() }
+    self.perform { $0.finishRequest() }
   }
 
-  /// Gives the result hook headers, a message, or the end.
+  /// Gives the result hook headers, a message, or the end, once the request has passed the request hook.
   public func result(_ result: StreamResult<ResponseMessage>) -> ResultVisit {
-    let visit = ResultVisit(self.subject.label("result"), self.time, keeping: self.lifetime)
-    self.perform { self.subject.result(result, visit) }
+    let visit = ResultVisit("\(self.name) result", self.time, keeping: self.lifetime)
+    self.perform { $0.result(result.part, visit.record) }
     return visit
   }
 
   /// Gives the metrics hook metrics. Message hooks and the async form see none, and pass them on.
   public func metrics(_ metrics: HTTPMetrics) -> HookVisit<HTTPMetrics> {
-    let visit = HookVisit<HTTPMetrics>(self.subject.label("metrics"), self.time, keeping: self.lifetime)
-    self.perform { self.subject.metrics(metrics, visit) }
+    let visit = HookVisit<HTTPMetrics>("\(self.name) metrics", self.time, keeping: self.lifetime)
+    self.perform { $0.metrics(metrics, visit.record) }
     return visit
   }
 
-  private func perform(_ work: @escaping @Sendable () -> Void) {
-    self.time.executor.sync(work)
+  private func perform(_ work: @escaping @Sendable (Session) -> Void) {
+    self.time.executor.sync { work(self.session.value) }
     self.time.executor.runUntilIdle()
-  }
-}
-
-/// How an interceptor of streams is written: with hooks or with an async function. All functions are called on the
-/// driver's executor.
-protocol StreamSubject<RequestMessage, ResponseMessage>: Sendable {
-  associatedtype RequestMessage: Sendable
-  associatedtype ResponseMessage: Sendable
-
-  func label(_ hook: String) -> String
-  func request(
-    _ head: HTTPRequest<Void>,
-    _ visit: HookVisit<RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>>
-  )
-  func requestMessage(_ message: RequestMessage, _ visit: HookVisit<StreamDataVerb<RequestMessage>>)
-  func finishRequest()
-  func result(
-    _ result: StreamResult<ResponseMessage>,
-    _ visit: HookVisit<StreamResultVerb<ResponseMessage>>
-  )
-  func metrics(_ metrics: HTTPMetrics, _ visit: HookVisit<HTTPMetrics>)
-}
-
-/// An interceptor's hooks, asked for with the first value. Confined to the driver's executor, which makes it
-/// `Sendable`.
-final class StreamHookSubject<RequestMessage: Sendable, ResponseMessage: Sendable>: StreamSubject,
-  @unchecked Sendable
-{
-  private let name: String
-  private lazy var hooks: StreamHooks<RequestMessage, ResponseMessage> = self.makeHooks()
-  private let makeHooks: () -> StreamHooks<RequestMessage, ResponseMessage>
-
-  init(
-    _ interceptor: String,
-    _ level: String,
-    _ makeHooks: @escaping () -> StreamHooks<RequestMessage, ResponseMessage>
-  ) {
-    self.name = "\(interceptor), \(level)"
-    self.makeHooks = makeHooks
-  }
-
-  func label(_ hook: String) -> String { "\(self.name) \(hook)" }
-
-  func request(
-    _ head: HTTPRequest<Void>,
-    _ visit: HookVisit<RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>>
-  ) {
-    let proceed = visit.makeProceed()
-    guard let function = self.hooks.requestFunction else { return proceed(.success(head)) }
-    function(head, proceed)
-  }
-
-  func requestMessage(_ message: RequestMessage, _ visit: HookVisit<StreamDataVerb<RequestMessage>>) {
-    let proceed = visit.makeProceed()
-    guard let function = self.hooks.requestMessageFunction else { return proceed(message) }
-    function(message, proceed)
-  }
-
-  func finishRequest() {}
-
-  func result(
-    _ result: StreamResult<ResponseMessage>,
-    _ visit: HookVisit<StreamResultVerb<ResponseMessage>>
-  ) {
-    let proceed = visit.makeProceed()
-    guard let function = self.hooks.streamResultFunction else { return proceed(result) }
-    function(result, proceed)
-  }
-
-  func metrics(_ metrics: HTTPMetrics, _ visit: HookVisit<HTTPMetrics>) {
-    let proceed = visit.makeProceed()
-    guard let function = self.hooks.responseMetricsFunction else { return proceed(metrics) }
-    function(metrics, proceed)
   }
 }

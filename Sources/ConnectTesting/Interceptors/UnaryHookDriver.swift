@@ -1,4 +1,5 @@
 public import Connect
+internal import NIOCore
 
 /// Runs the hooks of one interceptor around a unary call, at one level; see ``InterceptorDriver``.
 ///
@@ -12,102 +13,102 @@ public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Senda
   public typealias RequestVisit = HookVisit<RequestVerb<Request, Response>>
   public typealias ResponseVisit = HookVisit<ResponseVerb<Request, Response>>
 
-  private let driven: DrivenInterceptor
-  private let subject: any UnarySubject<Message, Response>
-  private let time: DriverTime
-  private let lifetime: Lifetime?
+  private typealias Session = HookSession<
+    RequestVerb<Request, Response>, StreamDataVerb<Never>, ResponseVerb<Request, Response>
+  >
 
-  /// - Parameter lifetime: Ends the subject once neither the driver nor a visit needs it any more.
-  init(
-    _ driven: DrivenInterceptor,
-    _ subject: any UnarySubject<Message, Response>,
-    _ time: DriverTime,
-    keeping lifetime: Lifetime? = nil
-  ) {
-    self.driven = driven
-    self.subject = subject
+  private let name: String
+  private let session: Confined<Session>
+  private let part: @Sendable (Response) -> ResultPart
+  private let time: DriverTime
+  private let lifetime: Lifetime
+
+  private init(_ name: String, _ session: Session, _ time: DriverTime)
+  where Response: DrivenResponse {
+    let here = Confined(session, to: time.executor)
+    self.name = name
+    self.session = here
+    self.part = { $0.resultPart }
     self.time = time
-    self.lifetime = lifetime
+    self.lifetime = Lifetime { time.executor.execute { here.value.end() } }
   }
 
-  /// Gives the request hook a request.
+  /// The message hooks of `method`, or the async form.
+  convenience init<Output>(
+    _ driven: DrivenInterceptor,
+    _ method: MethodSpec<Message, Output>,
+    _ config: ProtocolClientConfig,
+    _ time: DriverTime
+  ) where Response == ResponseMessage<Output> {
+    driven.tell(method.info)
+    let plan = DrivenPlan(method: method.erased, isBytes: false, config: config, executor: time.executor)
+    if case .messages(let form) = driven.interceptor.asyncUnaryForm {
+      let session = Session(driven, plan, .unary(), isAsync: true) { run in
+        DrivenLevel(asyncUnaryForm: .messages(NotedUnary(base: form, report: run.asyncReport)))
+      }
+      self.init("\(driven.name), unary async", session, time)
+    } else {
+      let hooks = OnceMade { driven.interceptor.unaryMessageFunction(method) }
+      let session = Session(driven, plan, .unary(), isAsync: false) { run in
+        DrivenLevel(messages: hooks.value.noted(by: run))
+      }
+      self.init("\(driven.name), unary message", session, time)
+    }
+  }
+
+  /// The byte hooks, or the async form.
+  convenience init(_ driven: DrivenInterceptor, _ config: ProtocolClientConfig, _ time: DriverTime)
+  where Message == ByteBuffer, Response == HTTPResponse {
+    let method = MethodSpec<ByteBuffer, ByteBuffer>.driven(.unary)
+    let plan = DrivenPlan(method: method.erased, isBytes: true, config: config, executor: time.executor)
+    if case .bytes(let form) = driven.interceptor.asyncUnaryForm {
+      let session = Session(driven, plan, .unary(), isAsync: true) { run in
+        DrivenLevel(asyncUnaryForm: .bytes(NotedUnaryBytes(base: form, report: run.asyncReport)))
+      }
+      self.init("\(driven.name), unary async byte", session, time)
+    } else {
+      let hooks = OnceMade { driven.interceptor.unaryFunction() }
+      let session = Session(driven, plan, .unary(), isAsync: false) { run in
+        DrivenLevel(unary: hooks.value.noted(by: run))
+      }
+      self.init("\(driven.name), unary byte", session, time)
+    }
+  }
+
+  /// Begins a call: gives the request hook a request. A call that an earlier request has begun ends.
   public func request(_ request: Request) -> RequestVisit {
-    let visit = RequestVisit(self.subject.label("request"), self.time, keeping: self.lifetime)
-    self.perform { self.subject.request(self.driven.complete(request, .unary), visit) }
+    let visit = RequestVisit("\(self.name) request", self.time, keeping: self.lifetime)
+    self.perform { $0.request($0.driven.complete(request, .unary).part, visit.record) }
     return visit
   }
 
-  /// Gives the response hook a response, or an error in one.
+  /// Gives the response hook a response, or an error in one, once the request has passed the request hook.
   public func response(_ response: Response) -> ResponseVisit {
-    let visit = ResponseVisit(self.subject.label("response"), self.time, keeping: self.lifetime)
-    self.perform { self.subject.response(response, visit) }
+    let visit = ResponseVisit("\(self.name) response", self.time, keeping: self.lifetime)
+    let part = self.part(response)
+    self.perform { $0.result(part, visit.record) }
     return visit
   }
 
   /// Gives the metrics hook metrics. Message hooks and the async form see none, and pass them on.
   public func metrics(_ metrics: HTTPMetrics) -> HookVisit<HTTPMetrics> {
-    let visit = HookVisit<HTTPMetrics>(self.subject.label("metrics"), self.time, keeping: self.lifetime)
-    self.perform { self.subject.metrics(metrics, visit) }
+    let visit = HookVisit<HTTPMetrics>("\(self.name) metrics", self.time, keeping: self.lifetime)
+    self.perform { $0.metrics(metrics, visit.record) }
     return visit
   }
 
-  private func perform(_ work: @escaping @Sendable () -> Void) {
-    self.time.executor.sync(work)
+  private func perform(_ work: @escaping @Sendable (Session) -> Void) {
+    self.time.executor.sync { work(self.session.value) }
     self.time.executor.runUntilIdle()
   }
 }
 
-/// How an interceptor of unary calls is written: with hooks or with an async function. All functions are called on
-/// the driver's executor.
-protocol UnarySubject<Message, Response>: Sendable {
-  associatedtype Message: Sendable
-  associatedtype Response: Sendable
+/// A value that is made when it is first asked for.
+final class OnceMade<Value> {
+  private let make: () -> Value
+  private(set) lazy var value = self.make()
 
-  func label(_ hook: String) -> String
-  func request(
-    _ request: HTTPRequest<Message>,
-    _ visit: HookVisit<RequestVerb<HTTPRequest<Message>, Response>>
-  )
-  func response(_ response: Response, _ visit: HookVisit<ResponseVerb<HTTPRequest<Message>, Response>>)
-  func metrics(_ metrics: HTTPMetrics, _ visit: HookVisit<HTTPMetrics>)
-}
-
-/// An interceptor's hooks, asked for with the first value. Confined to the driver's executor, which makes it
-/// `Sendable`.
-final class UnaryHookSubject<Message: Sendable, Response: Sendable>: UnarySubject, @unchecked Sendable {
-  private let name: String
-  private lazy var hooks: UnaryHooks<Message, Response> = self.makeHooks()
-  private let makeHooks: () -> UnaryHooks<Message, Response>
-
-  init(
-    _ interceptor: String,
-    _ level: String,
-    _ makeHooks: @escaping () -> UnaryHooks<Message, Response>
-  ) {
-    self.name = "\(interceptor), \(level)"
-    self.makeHooks = makeHooks
-  }
-
-  func label(_ hook: String) -> String { "\(self.name) \(hook)" }
-
-  func request(
-    _ request: HTTPRequest<Message>,
-    _ visit: HookVisit<RequestVerb<HTTPRequest<Message>, Response>>
-  ) {
-    let proceed = visit.makeProceed()
-    guard let function = self.hooks.requestFunction else { return proceed(.success(request)) }
-    function(request, proceed)
-  }
-
-  func response(_ response: Response, _ visit: HookVisit<ResponseVerb<HTTPRequest<Message>, Response>>) {
-    let proceed = visit.makeProceed()
-    guard let function = self.hooks.responseFunction else { return proceed(response) }
-    function(response, proceed)
-  }
-
-  func metrics(_ metrics: HTTPMetrics, _ visit: HookVisit<HTTPMetrics>) {
-    let proceed = visit.makeProceed()
-    guard let function = self.hooks.responseMetricsFunction else { return proceed(metrics) }
-    function(metrics, proceed)
+  init(_ make: @escaping () -> Value) {
+    self.make = make
   }
 }

@@ -101,7 +101,13 @@ final class InterceptorDriverTests: XCTestCase {
   func testStreamHooks() async throws {
     let driver = self.hooks { interceptor in
       interceptor.stream = StreamFunction(
-        requestFunction: { head, proceed in proceed.answer(StreamAnswer(messages: [])) },
+        requestFunction: { head, proceed in
+          if head.url.path == "/answer" {
+            proceed.answer(StreamAnswer(messages: []))
+          } else {
+            proceed(.success(head))
+          }
+        },
         requestDataFunction: { message, proceed in
           if message.readableBytes == 0 { proceed.drop() } else { proceed(message) }
         },
@@ -119,8 +125,10 @@ final class InterceptorDriverTests: XCTestCase {
         }
       )
     }
+    let answered = try await driver.stream.request(driver.makeRequest(path: "/answer", message: ())).outcome
+    XCTAssertEqual(answered.answer?.messages, [])
     let head = try await driver.stream.request(driver.makeRequest(message: ())).outcome
-    XCTAssertEqual(head.answer?.messages, [])
+    XCTAssertNotNil(head.request)
     let dropped = try await driver.stream.requestMessage(ByteBuffer()).outcome
     XCTAssertTrue(dropped.isDrop)
     XCTAssertNil(dropped.message)

@@ -1,0 +1,67 @@
+internal import Connect
+internal import NIOCore
+
+/// The interceptor of a driver.
+///
+/// Confined to the driver's executor.
+final class DrivenInterceptor {
+  let interceptor: any Interceptor
+  private let executor: VirtualExecutor
+  private var method: MethodInfo?
+  private var callHooks: CallFunction?
+  private var hasEnded = false
+
+  init(_ interceptor: any Interceptor, _ executor: VirtualExecutor) {
+    self.interceptor = interceptor
+    self.executor = executor
+  }
+
+  deinit {
+    guard !self.hasEnded, let function = self.callHooks?.endFunction else { return }
+    let end = Confined(function)
+    self.executor.execute {
+      end.value(CallOutcome(error: ConnectError(code: .canceled, message: "the driver was released")))
+    }
+  }
+
+  var name: String { "\(type(of: self.interceptor))" }
+
+  /// The call hooks, for which it is asked once.
+  func callHooks(_ method: MethodInfo) -> CallFunction {
+    if let hooks = self.callHooks { return hooks }
+    let hooks = self.interceptor.callFunction(method)
+    self.method = method
+    self.callHooks = hooks
+    return hooks
+  }
+
+  /// Tells it which method is called, as a call does before all else.
+  func tell(_ method: MethodInfo) {
+    _ = self.callHooks(method)
+  }
+
+  /// The request as a call has it. An interceptor that has not been told yet is told that the request's method is called.
+  func complete<Message>(_ request: HTTPRequest<Message>, _ streamType: StreamType) -> HTTPRequest<Message> {
+    self.tell(request.method ?? MethodInfo(path: request.url.path, streamType: streamType))
+    var request = request
+    if request.method == nil { request.method = self.method }
+    return request
+  }
+
+  func end(_ outcome: CallOutcome) {
+    guard !self.hasEnded else { return }
+    self.hasEnded = true
+    self.callHooks?.endFunction?(outcome)
+  }
+}
+
+extension MethodSpec where Input == ByteBuffer, Output == ByteBuffer {
+  /// The method that the byte hooks of a driver are told. Nothing is coded.
+  static func driven(_ streamType: StreamType) -> Self {
+    MethodSpec(
+      info: MethodInfo(path: InterceptorDriver.defaultPath, streamType: streamType),
+      input: MessageCoding(binary: nil, json: nil),
+      output: MessageCoding(binary: nil, json: nil)
+    )
+  }
+}

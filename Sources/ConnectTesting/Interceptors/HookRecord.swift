@@ -1,0 +1,61 @@
+internal import Connect
+internal import Synchronization
+
+/// What has become of one value that a hook was to be given. Shared by the pipeline that drives the hook and the test's
+/// ``HookVisit``.
+final class HookRecord<Verb: Sendable>: Sendable {
+  struct State {
+    var verbs: [Verb] = []
+    var misuse: HookMisuse.Kind?
+    /// Whether the interceptor got the value.
+    var wasRead = false
+
+    var isOpen: Bool { self.verbs.isEmpty && self.misuse == nil }
+  }
+
+  private let content = Mutex(State())
+
+  var state: State { self.content.withLock { $0 } }
+
+  /// Whether nothing has become of the value.
+  var isOpen: Bool { self.content.withLock { $0.isOpen } }
+
+  /// The interceptor has got the value.
+  func read() {
+    self.content.withLock { $0.wasRead = true }
+  }
+
+  /// Notes what an interceptor in its async form did. It may give several values in the place of one.
+  func add(_ verb: Verb?) {
+    guard let verb else { return }
+    self.content.withLock { $0.verbs.append(verb) }
+  }
+
+  /// Notes what a hook called `proceed` with, which it may do once.
+  ///
+  /// - Parameter effect: What the call has made of it; nil if the call has ignored it.
+  func proceed(_ verb: Verb, effect: Verb?) {
+    self.content.withLock { state in
+      if !state.verbs.isEmpty {
+        state.verbs.append(verb)
+        state.misuse = .proceededTwice
+      } else if let effect {
+        state.verbs = [effect]
+      } else {
+        state.misuse = .neverProceeded
+      }
+    }
+  }
+
+  /// Nothing becomes of the value any more.
+  ///
+  /// - Returns: False if something has become of it before.
+  @discardableResult
+  func report(_ kind: HookMisuse.Kind) -> Bool {
+    self.content.withLock { state in
+      guard state.isOpen else { return false }
+      state.misuse = kind
+      return true
+    }
+  }
+}
