@@ -33,7 +33,7 @@ final class Attempts {
 
   /// Starts the attempts for a request that has passed all interceptors: one, or several if the call hedges.
   func begin(_ request: RequestHead, _ body: consuming Attempt.Body, _ call: Call) {
-    guard let policy = call.plan.hedgingPolicy else {
+    guard call.plan.mayHedge, let policy = call.plan.hedgingPolicy else {
       self.start(request, body, isHedge: false, call)
       return
     }

@@ -228,8 +228,14 @@ final class Call: Cancellable, @unchecked Sendable {
     guard !self.isOver else { return }
     self.isOver = true
     self.hasEndedFlag.store(true, ordering: .relaxed)
-    self.deadlineTimer.take()?.cancel()
-    self.holdWatch.take()?.cancel()
+    if let timer = self.deadlineTimer {
+      self.deadlineTimer = nil
+      timer.cancel()
+    }
+    if let watch = self.holdWatch {
+      self.holdWatch = nil
+      watch.cancel()
+    }
     self.attempts.end()
     if self.hooks.hasEndHooks || self.isAskingForHooks {
       self.tellEnd(changed ?? self.side.outcome(of: end))

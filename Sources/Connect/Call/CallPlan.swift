@@ -73,6 +73,10 @@ struct CallPlan: Sendable {
     )
   }
 
+  /// Whether somebody wants the call to hedge, as far as that can be told at once.
+  @inline(__always)
+  var mayHedge: Bool { self.hedging != nil || self.environment.settings.hedging != nil }
+
   /// How the call hedges; nil if it does not.
   var hedgingPolicy: HedgingPolicy? {
     guard self.isUnary,

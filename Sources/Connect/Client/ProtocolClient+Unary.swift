@@ -5,7 +5,7 @@ extension ProtocolClient {
   public nonisolated(nonsending) func unary<Input, Output>(
     _ method: MethodSpec<Input, Output>,
     _ request: Input,
-    options: CallOptions = CallOptions()
+    options: consuming CallOptions = CallOptions()
   ) async -> ResponseMessage<Output> {
     let side = UnarySide(MessageBox(request))
     let call = self.makeCall(of: method.erased, as: .unary, options, side)

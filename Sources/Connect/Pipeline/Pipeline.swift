@@ -181,6 +181,8 @@ package final class Pipeline {
 
   /// Moves parts of the request that wait, those furthest along first, and then new ones.
   private func moveDown(_ host: any PipelineHost) -> Bool {
+    // Nothing follows the one part of a unary call.
+    if self.order.isUnary, self.stages.isEmpty { return false }
     var hasMoved = false
     if self.order.mayKeep || self.hasAsyncStages {
       for index in self.stages.indices.reversed() {
