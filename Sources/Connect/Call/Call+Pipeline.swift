@@ -21,6 +21,8 @@ extension Call: PipelineHost {
 
   func takeOutgoing() -> RequestPart? { self.side.takeOutgoing(self) }
 
+  func outgoingWasTaken() { self.side.outgoingWasTaken() }
+
   /// Whether to send more is of no use: the response has ended, and nothing can start it again.
   var isRequestObsolete: Bool {
     self.pipeline.isRequestObsolete(attemptIsOver: self.attempts.only?.isOver == true)

@@ -1,5 +1,3 @@
-internal import Logging
-internal import NIOCore
 internal import Synchronization
 
 /// One call, from its start to its end. It owns the deadline, cancellation, and the rule that a call completes exactly once;
@@ -135,14 +133,14 @@ final class Call: Cancellable, @unchecked Sendable {
     self.hasAskedForHooks = true
     self.isAskingForHooks = true
     if begins {
-      self.plan.method.accept(HookQuestion(pipeline: self.pipeline, host: self))
-      self.pipeline.numberAsyncStages()
+      self.pipeline.askForHooks(of: self.plan.method, self)
     } else {
       for index in 0..<self.interceptorCount { _ = self.askForCallHooks(index) }
     }
     self.isAskingForHooks = false
     if let outcome = self.outcomeInAsking.take() {
-      self.hooks.end(outcome)
+      let hooks = self.hooks
+      hooks.end(outcome)
     } else {
       self.attempts.keepsSummary = self.hooks.hasEndHooks || !self.hooks.isTransparent
     }

@@ -16,6 +16,8 @@ protocol CallSide: AnyObject {
   func makeRequest(_ head: RequestHead) -> RequestPart
   /// What the caller has sent behind that.
   func takeOutgoing(_ call: Call) -> RequestPart?
+  /// That part has gone inwards as far as it gets for now.
+  func outgoingWasTaken()
 
   // MARK: The response
 

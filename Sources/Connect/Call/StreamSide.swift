@@ -18,6 +18,8 @@ final class StreamSide: CallSide {
   private var runner: Mailbox<Void>?
   private(set) var demand = 0
   private var outgoing: Deque<Outgoing> = []
+  /// To be told that the message which was taken last is accepted.
+  private var acceptance: SendCompletion?
   private var isRequestFinished = false
   /// What the call hooks are told at the end.
   private var receivedHeaders = Headers()
@@ -106,11 +108,17 @@ final class StreamSide: CallSide {
           continue
         }
         self.sentCount += 1
-        completion?(nil)
+        self.acceptance = completion
         return .message(message)
       }
     }
     return nil
+  }
+
+  func outgoingWasTaken() {
+    guard let acceptance = self.acceptance else { return }
+    self.acceptance = nil
+    acceptance(nil)
   }
 
   func deliver(_ result: ResultPart) {

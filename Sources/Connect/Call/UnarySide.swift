@@ -105,6 +105,8 @@ final class UnarySide: CallSide {
 
   func takeOutgoing(_ call: Call) -> RequestPart? { nil }
 
+  func outgoingWasTaken() {}
+
   var demand: Int { .max }
 
   func deliver(_ result: ResultPart) {}

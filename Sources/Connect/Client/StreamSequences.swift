@@ -15,7 +15,8 @@ public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
     let iteration: StreamIteration
 
     public mutating func next() async -> StreamResult<Output>? {
-      await self.iteration.next().map { StreamResult($0) }
+      if let result = self.iteration.poll() { return StreamResult(result) }
+      return await self.iteration.next().map { StreamResult($0) }
     }
   }
 
@@ -67,6 +68,7 @@ final class StreamIteration: Sendable {
   /// The next result, if it can be had without waiting; nil says nothing.
   func poll() -> ResultPart? { self.isRepeated ? nil : self.session.poll() }
 
+  /// Waits for the next result; nil behind the end.
   func next() async -> ResultPart? {
     guard self.isRepeated else { return await self.session.next() }
     guard !self.hasEnded.exchange(true, ordering: .relaxed) else { return nil }

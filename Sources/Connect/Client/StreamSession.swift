@@ -40,10 +40,9 @@ final class StreamSession: Sendable {
     return self.queue.value.poll(self.call.sideOnExecutor, call)
   }
 
-  /// The next result; nil behind the end. Cancelling the task cancels the call.
+  /// Waits for the next result; nil behind the end. Cancelling the task cancels the call.
   func next() async -> ResultPart? {
-    if let result = self.poll() { return result }
-    return await withTaskCancellationHandler {
+    await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
         let queue = self.queue
         self.call.run { queue.value.wait(continuation, $0, $1) }

@@ -24,7 +24,7 @@ package final class Pipeline {
   /// What has happened while a hook was on the stack.
   private var events: Deque<Event> = []
   private(set) var hasEvents = false
-  /// One that nobody has, for the next visit of a hook.
+  /// A visit that nobody uses any more, for the next hook.
   var spareVisit: Visit?
   /// How many of the byte hooks, the last ones, stand inside of all that are placed as listed.
   var innerCount = 0
@@ -211,6 +211,7 @@ package final class Pipeline {
       hasMoved = true
       self.order.note(part, atMessages: true)
       self.send(part, at: 0, host)
+      host.outgoingWasTaken()
     }
     return hasMoved
   }

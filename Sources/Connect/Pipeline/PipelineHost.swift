@@ -24,6 +24,8 @@ package protocol PipelineHost: AnyObject, Sendable {
   func deliver(_ result: ResultPart)
   /// The next part of the request that the caller has sent; nil for none.
   func takeOutgoing() -> RequestPart?
+  /// That part has gone inwards as far as it gets for now.
+  func outgoingWasTaken()
 
   // MARK: The codec
 

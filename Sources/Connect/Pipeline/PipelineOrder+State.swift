@@ -71,8 +71,8 @@ extension PipelineOrder {
   struct Remains {
     let waiting: [Kept]
     let stages: [Stage]
-    let levels: [Level?]
-    let first: (RequestPart?, RequestPart?)
+    let messages: (first: RequestPart?, level: Level?)
+    let bytes: (first: RequestPart?, level: Level?)
   }
 
   /// Message hooks, or byte hooks: where attempts are started again, and what for that is kept.

@@ -27,7 +27,7 @@ final class PipelineOrder {
     case stay
     /// The hook has ended the stream: what is inside is to be given up.
     case end
-    /// The hook asks for a new attempt; if there is to be none, ``PipelineOrder/retryWasRefused(_:at:given:)``.
+    /// The hook asks for a new attempt; if there is to be none, ``PipelineOrder/retryWasRefused(_:at:)``.
     case retry(RequestPart?, after: Duration)
   }
 
@@ -160,14 +160,14 @@ final class PipelineOrder {
       self.stages[index].holdsHead = false
       self.stages[index].hasPassedHead = true
     }
-    return self.pass(part, at: index, as: 0, mayPass)
+    return self.goOn(part, from: index, mayPass)
   }
 
-  private func pass(_ part: RequestPart, at index: Int, as number: Int, _ mayPass: Bool) -> RequestStep {
+  private func goOn(_ part: RequestPart, from index: Int, _ mayPass: Bool) -> RequestStep {
     if mayPass { return .pass(part) }
     self.mayKeep = true
     self.stages[index].keepsRequests = true
-    self.stages[index].requests.appendReady(part, as: number)
+    self.stages[index].requests.appendReady(part, as: self.takeNumber())
     return .stay
   }
 
@@ -189,7 +189,7 @@ final class PipelineOrder {
     if given != nil { self.stages[index].holdsHead = false }
     let step = self.step(action, at: index, given)
     guard case .pass(let part) = step else { return step }
-    return self.pass(part, at: index, as: 0, mayPass)
+    return self.goOn(part, from: index, mayPass)
   }
 
   /// The hook has proceeded later.
@@ -266,7 +266,6 @@ final class PipelineOrder {
   }
 
   /// A new attempt at the first stage of the level of `index` begins after a delay.
-  ///
   func waitToRetry(for index: Int) -> [Kept] {
     let isMessages = self.isMessageStage(index)
     let old = self.reset(from: isMessages ? 0 : self.codec + 1, keepingHeadsOutsideOf: index)
@@ -332,8 +331,8 @@ final class PipelineOrder {
     let remains = Remains(
       waiting: waiting,
       stages: self.stages,
-      levels: self.isUnary && self.messages == nil && self.bytes == nil ? [] : [self.messages, self.bytes],
-      first: (self.firstMessage, self.firstBytes)
+      messages: (self.firstMessage, self.messages),
+      bytes: (self.firstBytes, self.bytes)
     )
     self.stages = []
     self.codec = 0

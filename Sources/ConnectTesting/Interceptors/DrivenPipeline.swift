@@ -240,6 +240,8 @@ final class DrivenPipeline<OfRequest: Sendable, OfMessage: Sendable, OfResult: S
     return part
   }
 
+  func outgoingWasTaken() {}
+
   func encode(_ part: RequestPart) throws(ConnectError) -> RequestPart {
     guard self.isBytes else { return part }
     return switch part {

@@ -32,13 +32,7 @@ extension UnaryHooks {
       },
       responseMetricsFunction: metrics.map { notedMetrics($0, run) }
     )
-    guard run.hasRequest else { return hooks }
-    hooks.requestFunction = { [weak run] given, proceed in
-      guard let run else { return }
-      let proceed = run.noting(proceed, run.takeRequestRecord())
-      guard let request else { return proceed(.success(given)) }
-      request(given, proceed)
-    }
+    if run.hasRequest { hooks.requestFunction = notedRequest(request, run) }
     return hooks
   }
 }
@@ -69,14 +63,20 @@ extension StreamHooks {
       },
       responseMetricsFunction: self.responseMetricsFunction.map { notedMetrics($0, run) }
     )
-    guard run.hasRequest else { return hooks }
-    hooks.requestFunction = { [weak run] given, proceed in
-      guard let run else { return }
-      let proceed = run.noting(proceed, run.takeRequestRecord())
-      guard let request else { return proceed(.success(given)) }
-      request(given, proceed)
-    }
+    if run.hasRequest { hooks.requestFunction = notedRequest(request, run) }
     return hooks
+  }
+}
+
+private func notedRequest<Message, Response, OfMessage, OfResult>(
+  _ function: ((HTTPRequest<Message>, Proceed<RequestVerb<HTTPRequest<Message>, Response>>) -> Void)?,
+  _ run: DrivenPipeline<RequestVerb<HTTPRequest<Message>, Response>, OfMessage, OfResult>
+) -> (HTTPRequest<Message>, Proceed<RequestVerb<HTTPRequest<Message>, Response>>) -> Void {
+  { [weak run] given, proceed in
+    guard let run else { return }
+    let proceed = run.noting(proceed, run.takeRequestRecord())
+    guard let function else { return proceed(.success(given)) }
+    function(given, proceed)
   }
 }
 

@@ -97,6 +97,28 @@ final class StreamCallTests: XCTestCase {
     }
   }
 
+  /// A message is accepted when hooks that proceed at once have passed it on: cancelling then does not take it back.
+  func testAMessageIsAcceptedBehindTheHooks() {
+    let events = Events()
+    let stream = SteppedStream(interceptors: [
+      TestInterceptor.make { interceptor in
+        interceptor.streamMessages.requestMessageFunction = { message, proceed in
+          events.add("hook \(message.text)")
+          proceed(message)
+        }
+      }
+    ])
+    let handle = stream.handle
+    handle.send(Text("a")) { error in
+      events.add(error.map { "\($0.code)" } ?? "accepted")
+      handle.cancel()
+    }
+    stream.executor.runUntilIdle()
+    XCTAssertEqual(events.all, ["hook a", "accepted"])
+    XCTAssertEqual(stream.written, ["a"])
+    stream.assertEnded(["end canceled"])
+  }
+
   /// What a callback sends goes out behind what was sent before.
   func testSendingFromWithinResultsKeepsTheOrder() {
     let handle = Box<StreamHandle<Text, Text>?>(nil)

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Asks the interceptors of a call for their hooks, outermost first. If the call ends meanwhile, those behind are not asked.
-struct HookQuestion: MethodVisitor {
+/// Asks the interceptors of a call for their hooks, outermost first. If the call ends meanwhile, it stops asking.
+private struct HookQuestion: MethodVisitor {
   let pipeline: Pipeline
   let host: any PipelineHost
 
@@ -195,7 +195,7 @@ extension Pipeline {
   }
 
   /// Tells async stages where they stand, once all are known.
-  func numberAsyncStages() {
+  private func numberAsyncStages() {
     guard self.hasAsyncStages else { return }
     for (index, stage) in self.stages.enumerated() {
       if case .async(let stage) = stage.form { stage.index = index }
