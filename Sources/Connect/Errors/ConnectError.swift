@@ -1,16 +1,16 @@
-/// The one error of the library: whatever fails, the caller gets this, once.
+/// The only error type of the library. A call that fails gives it to the caller once.
 ///
-/// It describes an error that the server sent as well as one that the client found (a timeout, a refused
-/// connection, bytes that do not decode). `code` says what to do about it, `message` is for people.
+/// It describes errors that the server sent, and errors that the client found: a timeout, a refused connection, bytes that
+/// do not decode. `code` says what to do about the error; `message` is for people.
 ///
-/// A copy costs one reference; what a copy changes is its own.
+/// Copying an error copies one reference. Changing a copy does not change the original.
 public struct ConnectError: Swift.Error, Sendable {
   private var storage: Storage
 
   /// Whether this is a copy of the other, and neither was changed since.
   func isIdentical(to other: ConnectError) -> Bool { self.storage === other.storage }
 
-  /// What to do about the error. Never ``Code/ok``, which no error has: it becomes ``Code/unknown`` where it is given or set.
+  /// What to do about the error. Never ``Code/ok``: setting it sets ``Code/unknown``.
   public var code: Code {
     get { self.storage.code }
     set { self.unique.code = newValue.ofError }
@@ -19,7 +19,7 @@ public struct ConnectError: Swift.Error, Sendable {
   /// An explanation for people; may be absent when the server sent none.
   public var message: String? {
     get { self.storage.message }
-    _modify { yield &self.unique.message }
+    set { self.unique.message = newValue }
   }
 
   /// The cause, where there is one: the error of a codec, a socket, TLS, or user code.
@@ -31,13 +31,25 @@ public struct ConnectError: Swift.Error, Sendable {
   /// Typed details that the server attached; see ``unpackedDetails(_:)``.
   public var details: [Detail] {
     get { self.storage.details }
-    _modify { yield &self.unique.details }
+    _modify {
+      let storage = self.unique
+      var details = storage.details
+      storage.details = []
+      defer { storage.details = details }
+      yield &details
+    }
   }
 
   /// The response's headers and trailers, as far as they arrived.
   public var metadata: Headers {
     get { self.storage.metadata }
-    _modify { yield &self.unique.metadata }
+    _modify {
+      let storage = self.unique
+      var metadata = storage.metadata
+      storage.metadata = Headers()
+      defer { storage.metadata = metadata }
+      yield &metadata
+    }
   }
 
   /// The HTTP status of the response, if one arrived.
@@ -46,28 +58,28 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.httpStatus = newValue }
   }
 
-  /// Whether the request of the attempt that failed is known not to have left the interceptors: one of them failed it, or
-  /// the call ended while one held it. Then the error says nothing about the server. Earlier attempts of the call may have
-  /// been sent.
+  /// Whether the request of the failed attempt is known not to have left the interceptors: an interceptor failed the
+  /// request, or the call ended while an interceptor held it. Then the error says nothing about the server. Earlier attempts
+  /// of the call may have been sent.
   public var isUnsent: Bool {
     get { self.storage.isUnsent }
     set { self.unique.isUnsent = newValue }
   }
 
-  /// Whether the transport has failed: there was no connection, or it was lost before the response had ended. The server
-  /// may have done what it was asked for, or not.
+  /// Whether the transport failed: there was no connection, or it was lost before the response had ended. The server may
+  /// have processed the request.
   public var isConnectionLost: Bool {
     get { self.storage.isConnectionLost }
     set { self.unique.isConnectionLost = newValue }
   }
 
-  /// What the error is about, as long as the message does not say to which request it belongs.
+  /// The subject of an error whose message does not name the request yet.
   package var unnamed: Unnamed? {
     get { self.storage.unnamed }
     set { self.unique.unnamed = newValue }
   }
 
-  /// - Parameter code: ``Code/ok``, which no error has, becomes ``Code/unknown``.
+  /// - Parameter code: ``Code/ok`` becomes ``Code/unknown``.
   public init(
     code: Code,
     message: String? = nil,
@@ -82,7 +94,7 @@ public struct ConnectError: Swift.Error, Sendable {
     self.storage.httpStatus = httpStatus
   }
 
-  /// What may be changed, since nobody else has it.
+  /// The storage, for changes. It is copied first if other errors share it.
   private var unique: Storage {
     mutating get {
       if !isKnownUniquelyReferenced(&self.storage) { self.storage = Storage(copying: self.storage) }
@@ -90,7 +102,9 @@ public struct ConnectError: Swift.Error, Sendable {
     }
   }
 
-  /// `@unchecked Sendable`: changed only where the error that is changed holds the one reference.
+  /// `@unchecked Sendable`: only ``ConnectError`` changes it, while it holds the only reference and has exclusive access to
+  /// itself. No access to a variable lasts while other code runs, so that the compiler needs no exclusivity checks at run
+  /// time.
   private final class Storage: @unchecked Sendable {
     var code: Code
     var message: String?
@@ -121,8 +135,8 @@ public struct ConnectError: Swift.Error, Sendable {
 }
 
 extension ConnectError {
-  /// `error` itself if it is one of ours; `canceled` for a `CancellationError`; else `code` with the error as
-  /// the cause.
+  /// `error` itself if it is a ``ConnectError``; `canceled` for a `CancellationError`; else `code` with `error` as the
+  /// cause.
   public init(_ error: any Swift.Error, code: Code = .unknown) {
     switch error {
     case let error as ConnectError:
@@ -135,15 +149,13 @@ extension ConnectError {
   }
 }
 
-extension ConnectError {
-  /// The error that a code stands for which came without one; nil for ``Code/ok``.
-  init?(_ code: Code, metadata: Headers, httpStatus: Int? = nil) {
-    guard code != .ok else { return nil }
-    self.init(code: code, metadata: metadata, httpStatus: httpStatus)
-  }
-}
-
 extension Code {
-  /// The code as an error's: the one that says nothing instead of ``ok``.
+  /// An error with this code, for a result that has a code and no error; nil for ``ok``.
+  func error(metadata: Headers, httpStatus: Int? = nil) -> ConnectError? {
+    guard self != .ok else { return nil }
+    return ConnectError(code: self, metadata: metadata, httpStatus: httpStatus)
+  }
+
+  /// ``unknown`` instead of ``ok``, which no error has.
   fileprivate var ofError: Code { self == .ok ? .unknown : self }
 }

@@ -28,7 +28,7 @@ public struct CallOutcome: Sendable {
   /// to one that has.
   public var code: Code {
     get { self.error?.code ?? .ok }
-    set { if self.error == nil { self.error = ConnectError(newValue, metadata: self.trailers) } }
+    set { if self.error == nil { self.error = newValue.error(metadata: self.trailers) } }
   }
 
   /// The response's headers. Those of a stream have gone out before: a hook cannot change them.
@@ -60,7 +60,7 @@ public struct CallOutcome: Sendable {
     self.init(
       headers: headers,
       trailers: trailers,
-      error: error ?? ConnectError(code, metadata: trailers),
+      error: error ?? code.error(metadata: trailers),
       messagesSent: 0,
       messagesReceived: 0
     )

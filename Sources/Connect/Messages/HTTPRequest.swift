@@ -1,13 +1,12 @@
 /// A request as interceptors see it on its way down.
 ///
 /// `Message` is the method's input in message hooks, `ByteBuffer` in byte hooks of unary calls, and `Void` at
-/// the start of a stream, whose messages follow one by one. The headers are the user's; what the wire
-/// protocol adds (timeout, encodings, protocol version) comes below the interceptors.
+/// the start of a stream, whose messages follow one by one. The headers are the user's. The wire protocol adds its own
+/// headers (timeout, encodings, protocol version) below the interceptors.
 ///
-/// A copy costs no more than two references; what a copy changes is its own.
+/// Copying a request copies two references. Changing a copy does not change the original.
 ///
-/// swift-http-types has a type of the same name, which is another one. A file that imports both modules writes
-/// `Connect.HTTPRequest`.
+/// swift-http-types has another type of this name. A file that imports both modules writes `Connect.HTTPRequest`.
 public struct HTTPRequest<Message: Sendable>: Sendable {
   @usableFromInline var head: RequestHead
   @usableFromInline var box: MessageBox<Message>
@@ -19,91 +18,75 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
 
   public var url: RequestURL {
     get { self.head.url }
-    _modify {
-      self.makeHeadUnique()
-      yield &self.head.url
-    }
+    set { self.uniqueHead.url = newValue }
   }
 
   /// For example `application/proto` or `application/connect+json`.
   public var contentType: String {
     get { self.head.contentType }
-    _modify {
-      self.makeHeadUnique()
-      yield &self.head.contentType
-    }
+    set { self.uniqueHead.contentType = newValue }
   }
 
   public var headers: Headers {
     get { self.head.headers }
     _modify {
-      self.makeHeadUnique()
-      yield &self.head.headers
+      let head = self.uniqueHead
+      var headers = head.headers
+      head.headers = Headers()
+      defer { head.headers = headers }
+      yield &headers
     }
   }
 
-  /// Sent behind the body, for servers that read such; most don't.
+  /// Sent behind the body. Most servers ignore trailers of requests.
   public var trailers: Headers {
     get { self.head.trailers }
     _modify {
-      self.makeHeadUnique()
-      yield &self.head.trailers
+      let head = self.uniqueHead
+      var trailers = head.trailers
+      head.trailers = Headers()
+      defer { head.trailers = trailers }
+      yield &trailers
     }
   }
 
-  /// Values that belong to the call and not to the wire; see ``CallContext``. A request that an interceptor
-  /// made anew without naming a context keeps that of the one it was given.
+  /// Values that belong to the call and not to the wire; see ``CallContext``. A newly created request without a context
+  /// inherits the context of the request that the interceptor received.
   public var context: CallContext {
     get { self.head.context ?? CallContext() }
-    set {
-      self.makeHeadUnique()
-      self.head.context = newValue
-    }
+    set { self.uniqueHead.context = newValue }
   }
 
-  /// Whether the request will go as HTTP GET, with the message in the URL, which is what caches want to know. A
-  /// hook may set it to false. A request that an interceptor made anew keeps what that of the one it was given
-  /// says, as with ``context``.
+  /// Whether the request will go as HTTP GET, with the message in the URL. Caches depend on it. A hook may set it to
+  /// false. A newly created request inherits it from the request that the interceptor received, like ``context``.
   public var isGET: Bool {
     get { self.head.isGET ?? false }
-    set {
-      self.makeHeadUnique()
-      self.head.isGET = newValue
-    }
+    set { self.uniqueHead.isGET = newValue }
   }
 
-  /// Whether equal messages have to become equal bytes, which is what caches want; requests that go as GET always do. A
-  /// message hook may set it to true.
+  /// Whether equal messages must be encoded as equal bytes, for example for a cache. GET requests are always encoded
+  /// this way. A message hook may set it to true.
   public var encodesDeterministically: Bool {
     get { self.head.encodesDeterministically }
-    set {
-      self.makeHeadUnique()
-      self.head.encodesDeterministically = newValue
-    }
+    set { self.uniqueHead.encodesDeterministically = newValue }
   }
 
-  /// Tells clients apart that servers know by something other than headers, such as a TLS client certificate; nil if there
-  /// is nothing of the kind. That of ``ProtocolClient/clientIdentity``, which a request made for other purposes than a
-  /// call lacks.
+  /// Distinguishes clients that servers identify by something other than headers, such as a TLS client certificate. Nil
+  /// if there is no such identity, and for a request that does not belong to a call. See
+  /// ``ProtocolClient/clientIdentity``.
   public var clientIdentity: UInt64? {
     get { self.head.clientIdentity }
-    set {
-      self.makeHeadUnique()
-      self.head.clientIdentity = newValue
-    }
+    set { self.uniqueHead.clientIdentity = newValue }
   }
 
-  /// The method that is called; nil for a request that does not belong to a call. If an interceptor makes a new request
-  /// without a method, it gets that of the request which the interceptor was given.
+  /// The method that is called; nil for a request that does not belong to a call. A newly created request inherits it from
+  /// the request that the interceptor received, like ``context``.
   public var method: MethodInfo? {
     get { self.head.method }
-    set {
-      self.makeHeadUnique()
-      self.head.method = newValue
-    }
+    set { self.uniqueHead.method = newValue }
   }
 
-  /// How long the call may take, from its start to its end with all its attempts; nil if there is no limit.
+  /// The time limit of the whole call with all its attempts, counted from its start; nil if there is no limit.
   public var timeout: Duration? { self.head.timeout }
 
   public init(
@@ -143,16 +126,17 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     HTTPRequest<Other>(head: self.head, message: message)
   }
 
-  /// Gives a newly created request what it lacks of the request that the interceptor received.
+  /// Adds to a newly created request what it lacks of the request that the interceptor received.
   mutating func complete(from given: RequestHead.CallPart) {
-    if self.head.lacksCallPart(of: given) {
-      self.makeHeadUnique()
-      self.head.complete(from: given)
-    }
+    if self.head.lacksCallPart(of: given) { self.uniqueHead.complete(from: given) }
   }
 
-  private mutating func makeHeadUnique() {
-    if !isKnownUniquelyReferenced(&self.head) { self.head = RequestHead(copying: self.head) }
+  /// The head, for changes. It is copied first if other requests share it.
+  private var uniqueHead: RequestHead {
+    mutating get {
+      if !isKnownUniquelyReferenced(&self.head) { self.head = RequestHead(copying: self.head) }
+      return self.head
+    }
   }
 }
 
@@ -181,25 +165,29 @@ extension HTTPRequest where Message == Void {
   private static let emptyBox = MessageBox(())
 }
 
-/// What all of a request is but its message. Shared by copies of a request until one of them changes it.
+/// A request without its message. Copies of a request share it until one of them changes it.
 ///
-/// `@unchecked Sendable`: changed only by ``HTTPRequest``, and there only where it holds the one reference, under its own
-/// exclusive access.
+/// `@unchecked Sendable`: only ``HTTPRequest`` changes it, while it holds the only reference and has exclusive access to
+/// itself.
+///
+/// Each access to a variable ends before other code runs: ``HTTPRequest`` takes headers out to change them in place. So the
+/// compiler needs no exclusivity checks at run time. It can prove this only for variables that other modules do not see.
 @usableFromInline
 package final class RequestHead: @unchecked Sendable {
-  @exclusivity(unchecked) fileprivate(set) var url: RequestURL
-  @exclusivity(unchecked) fileprivate(set) var contentType: String
-  @exclusivity(unchecked) fileprivate(set) var headers: Headers
-  @exclusivity(unchecked) fileprivate(set) var trailers: Headers
-  /// Nil if the request was made without.
-  @exclusivity(unchecked) fileprivate(set) var context: CallContext?
-  @exclusivity(unchecked) fileprivate(set) var isGET: Bool?
-  @exclusivity(unchecked) fileprivate(set) var encodesDeterministically = false
-  @exclusivity(unchecked) fileprivate(set) var timeout: Duration?
-  @exclusivity(unchecked) fileprivate(set) var method: MethodInfo?
-  @exclusivity(unchecked) fileprivate(set) var clientIdentity: UInt64?
+  fileprivate(set) var url: RequestURL
+  fileprivate(set) var contentType: String
+  fileprivate(set) var headers: Headers
+  fileprivate(set) var trailers: Headers
+  /// Nil if the request was created without a context.
+  fileprivate(set) var context: CallContext?
+  fileprivate(set) var isGET: Bool?
+  fileprivate(set) var encodesDeterministically = false
+  fileprivate(set) var timeout: Duration?
+  fileprivate(set) var method: MethodInfo?
+  fileprivate(set) var clientIdentity: UInt64?
 
-  /// What a request has of its call. A newly created request inherits it from the request the interceptor received.
+  /// The properties that belong to the call. A newly created request inherits them from the request that the interceptor
+  /// received.
   struct CallPart {
     var context: CallContext?
     var isGET: Bool?
@@ -234,7 +222,7 @@ package final class RequestHead: @unchecked Sendable {
     if self.clientIdentity == nil { self.clientIdentity = given.clientIdentity }
   }
 
-  /// This head; if an interceptor has made it, with what it lacks of the head that the interceptor received.
+  /// This head. If an interceptor has created it, what it lacks is added from the head that the interceptor received.
   func completed(from given: RequestHead?) -> RequestHead {
     guard let given, self !== given else { return self }
     let part = given.callPart

@@ -1,40 +1,51 @@
 public import NIOCore
 
-/// A unary response as byte hooks see it: after the wire protocol was decoded, before the message is.
+/// A unary response as byte hooks see it: after the wire protocol was decoded, before the message is decoded.
 ///
-/// A copy costs no more than a reference and the message; what a copy changes is its own.
+/// Copying a response copies two references. Changing a copy does not change the original.
 public struct HTTPResponse: Sendable {
   private var head: Head
   /// The message's bytes; empty if there is an error.
   public var message: ByteBuffer
 
-  /// That of ``error``; ``Code/ok`` if there is none. To set another makes an error of a response that has none, and does nothing
-  /// to one that has.
+  /// The code of ``error``; ``Code/ok`` if there is no error. Setting another code gives a response without an error an
+  /// error with this code. It does nothing to a response that has an error.
   public var code: Code {
     get { self.head.error?.code ?? .ok }
     set {
       if self.head.error == nil {
-        self.error = ConnectError(newValue, metadata: self.trailers, httpStatus: self.httpStatus)
+        self.error = newValue.error(metadata: self.trailers, httpStatus: self.httpStatus)
       }
     }
   }
 
-  /// The response's metadata, without what belongs to the wire protocol's trailers.
+  /// The response's metadata, without the trailers of the wire protocol.
   public var headers: Headers {
     get { self.head.headers }
-    _modify { yield &self.uniqueHead.headers }
+    _modify {
+      let head = self.uniqueHead
+      var headers = head.headers
+      head.headers = Headers()
+      defer { head.headers = headers }
+      yield &headers
+    }
   }
 
   public var trailers: Headers {
     get { self.head.trailers }
-    _modify { yield &self.uniqueHead.trailers }
+    _modify {
+      let head = self.uniqueHead
+      var trailers = head.trailers
+      head.trailers = Headers()
+      defer { head.trailers = trailers }
+      yield &trailers
+    }
   }
 
-  /// Nil for a response that succeeded. A hook that sets it to nil makes of a failure a success with what is in
-  /// ``message``.
+  /// Nil for a response that succeeded. A hook that sets it to nil turns a failure into a success with ``message``.
   public var error: ConnectError? {
     get { self.head.error }
-    _modify { yield &self.uniqueHead.error }
+    set { self.uniqueHead.error = newValue }
   }
 
   /// The HTTP status, if a response arrived at all.
@@ -46,18 +57,23 @@ public struct HTTPResponse: Sendable {
   /// The header fields exactly as they arrived.
   public var httpHeaders: Headers {
     get { self.head.httpHeaders }
-    _modify { yield &self.uniqueHead.httpHeaders }
+    _modify {
+      let head = self.uniqueHead
+      var httpHeaders = head.httpHeaders
+      head.httpHeaders = Headers()
+      defer { head.httpHeaders = httpHeaders }
+      yield &httpHeaders
+    }
   }
 
-  /// The request that went to the network for this response, without its message, as it left the last byte hook: with all
-  /// that interceptors have made of it, and without what the wire protocol adds. Nil for a response that did not come from
-  /// the network. A copy of a response keeps it; a response made by `init` has none.
+  /// The request that was sent for this response, without its message. It has the changes of all interceptors, and not what
+  /// the wire protocol adds. Nil for a response that did not come from the network, and for one created by `init`.
   public var request: HTTPRequest<Void>? {
     get { self.head.request.map { HTTPRequest(head: $0) } }
     set { self.uniqueHead.request = newValue?.head }
   }
 
-  /// - Parameter code: For a response without `error`: one that is not ``Code/ok`` makes it an error.
+  /// - Parameter code: Ignored if there is an `error`. Another code than ``Code/ok`` creates an error with this code.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),
@@ -71,7 +87,7 @@ public struct HTTPResponse: Sendable {
       headers: headers,
       message: message,
       trailers: trailers,
-      error: error ?? ConnectError(code, metadata: trailers, httpStatus: httpStatus),
+      error: error ?? code.error(metadata: trailers, httpStatus: httpStatus),
       httpStatus: httpStatus,
       httpHeaders: httpHeaders,
       request: nil
@@ -107,7 +123,7 @@ public struct HTTPResponse: Sendable {
     )
   }
 
-  /// What may be changed, since nobody else has it.
+  /// The head, for changes. It is copied first if other responses share it.
   private var uniqueHead: Head {
     mutating get {
       if !isKnownUniquelyReferenced(&self.head) { self.head = Head(copying: self.head) }
@@ -115,15 +131,15 @@ public struct HTTPResponse: Sendable {
     }
   }
 
-  /// `@unchecked Sendable`: changed only where the response that is changed holds the one reference, and under its exclusive
-  /// access.
+  /// `@unchecked Sendable`: only ``HTTPResponse`` changes it, while it holds the only reference and has exclusive access to
+  /// itself. No access to a variable lasts while other code runs, as in ``RequestHead``.
   private final class Head: @unchecked Sendable {
-    @exclusivity(unchecked) var headers: Headers
-    @exclusivity(unchecked) var trailers: Headers
-    @exclusivity(unchecked) var error: ConnectError?
-    @exclusivity(unchecked) var httpStatus: Int?
-    @exclusivity(unchecked) var httpHeaders: Headers
-    @exclusivity(unchecked) var request: RequestHead?
+    var headers: Headers
+    var trailers: Headers
+    var error: ConnectError?
+    var httpStatus: Int?
+    var httpHeaders: Headers
+    var request: RequestHead?
 
     init(
       headers: Headers,

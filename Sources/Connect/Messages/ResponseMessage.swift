@@ -15,7 +15,7 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
   public var code: Code {
     get { self.error?.code ?? .ok }
     set {
-      if self.error == nil, let error = ConnectError(newValue, metadata: self.trailers) {
+      if self.error == nil, let error = newValue.error(metadata: self.trailers) {
         self.erased.outcome = .error(error)
       }
     }

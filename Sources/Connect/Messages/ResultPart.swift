@@ -82,6 +82,6 @@ extension StreamResult {
 extension ResultPart {
   @usableFromInline
   static func end(code: Code, _ error: ConnectError?, _ trailers: Headers) -> ResultPart {
-    .end(error ?? ConnectError(code, metadata: trailers), trailers: trailers)
+    .end(error ?? code.error(metadata: trailers), trailers: trailers)
   }
 }

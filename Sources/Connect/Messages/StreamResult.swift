@@ -20,7 +20,7 @@ extension StreamResult {
   /// The same result with a code and an error that agree, whatever a hook has made of them: neither is lost.
   var consistent: Self {
     guard case .complete(let code, let error, let trailers) = self else { return self }
-    let found = error ?? ConnectError(code, metadata: trailers)
+    let found = error ?? code.error(metadata: trailers)
     return .complete(code: found?.code ?? .ok, error: found, trailers: trailers)
   }
 

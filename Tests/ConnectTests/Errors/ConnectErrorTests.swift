@@ -9,6 +9,30 @@ final class ConnectErrorTests: XCTestCase {
     let debugDescription = "the cause at /build/ssl/record.cc:231"
   }
 
+  // MARK: Copies
+
+  func testCopiesAreTheirOwn() {
+    let error = ConnectError(code: .aborted, message: "no", metadata: ["a": ["1"]])
+    var copy = error
+    copy.message = "yes"
+    copy.metadata["a"] = ["2"]
+    copy.details.append(ConnectError.Detail(type: "t", value: ByteBuffer()))
+    XCTAssertEqual([error.message, copy.message], ["no", "yes"])
+    XCTAssertEqual([error.metadata, copy.metadata], [["a": ["1"]], ["a": ["2"]]])
+    XCTAssertEqual([error.details.count, copy.details.count], [0, 1])
+  }
+
+  /// Changing metadata in place does not copy the list.
+  func testChangesAreInPlace() {
+    var error = ConnectError(code: .aborted)
+    error.metadata.reserveCapacity(8)
+    error.metadata.add(name: "a", value: "1")
+    let place = error.metadata.place
+    error.metadata.add(name: "b", value: "2")
+    XCTAssertEqual(error.metadata.place, place)
+    XCTAssertEqual(error.metadata, ["a": ["1"], "b": ["2"]])
+  }
+
   // MARK: Forms for people
 
   func testDescriptionIsCodeAndMessage() {

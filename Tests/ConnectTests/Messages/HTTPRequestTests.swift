@@ -25,6 +25,38 @@ final class HTTPRequestTests: XCTestCase {
     }
   }
 
+  /// Changing headers in place does not copy the list.
+  func testChangesAreInPlace() {
+    var request = HTTPRequest(
+      url: RequestURL(origin: Origin(scheme: .https, host: "a.test", port: 443), path: "/a/B"),
+      contentType: "application/proto"
+    )
+    request.headers.reserveCapacity(8)
+    request.headers.add(name: "a", value: "1")
+    request.trailers.reserveCapacity(8)
+    request.trailers.add(name: "a", value: "1")
+    let places = [request.headers.place, request.trailers.place]
+    request.headers.add(name: "b", value: "2")
+    request.trailers.add(name: "b", value: "2")
+    XCTAssertEqual([request.headers.place, request.trailers.place], places)
+    XCTAssertEqual(request.headers, ["a": ["1"], "b": ["2"]])
+  }
+
+  /// A change in place that throws leaves the headers as they are then.
+  func testChangesThatThrow() {
+    func change(_ headers: inout Headers) throws {
+      headers.add(name: "b", value: "2")
+      throw ConnectError(code: .aborted)
+    }
+    var request = HTTPRequest(
+      url: RequestURL(origin: Origin(scheme: .https, host: "a.test", port: 443), path: "/a/B"),
+      contentType: "application/proto",
+      headers: ["a": ["1"]]
+    )
+    XCTAssertThrowsError(try change(&request.headers))
+    XCTAssertEqual(request.headers, ["a": ["1"], "b": ["2"]])
+  }
+
   /// A newly created request inherits the client's identity, also if it has a context and says whether it is GET.
   func testWhoTheClientIs() async {
     let seen = Box<[UInt64?]>([])
