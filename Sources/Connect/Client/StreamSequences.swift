@@ -72,7 +72,13 @@ final class StreamIteration: Sendable {
   func next() async -> ResultPart? {
     guard self.isRepeated else { return await self.session.next() }
     guard !self.hasEnded.exchange(true, ordering: .relaxed) else { return nil }
-    return .failed(.iteratedAgain(self.session.method))
+    return .failed(
+      ConnectError(
+        code: .failedPrecondition,
+        message:
+          "the stream of \(self.session.method.path) was iterated before; a stream can be iterated once"
+      )
+    )
   }
 
   /// The next message; nil behind the end.

@@ -58,24 +58,8 @@ struct ResponseEncoding {
       )
     }
     guard result.readableBytes <= maximumSize else {
-      throw .decompressedTooLarge("\(result.readableBytes)", limit: maximumSize)
+      throw CompressionErrors.tooLarge("\(result.readableBytes)", limit: maximumSize)
     }
     return result
-  }
-}
-
-extension ConnectError {
-  /// - Parameter size: What is known of the size, in bytes.
-  static func decompressedTooLarge(_ size: String, limit: Int) -> ConnectError {
-    ConnectError(
-      code: .resourceExhausted,
-      message: "received message of \(size) bytes after decompression,"
-        + " which is over the limit of \(limit) bytes"
-    )
-  }
-
-  /// Bytes that are not what their encoding says.
-  static func corrupt(_ name: String, _ problem: String) -> ConnectError {
-    ConnectError(code: .internalError, message: "received message is no valid \(name): \(problem)")
   }
 }

@@ -26,7 +26,7 @@ struct BoundedOutput {
     guard room > 0 else {
       var probe: UInt8 = 0
       guard withUnsafeMutableBytes(of: &probe, body) == 0 else {
-        throw .decompressedTooLarge("more than \(self.limit)", limit: self.limit)
+        throw CompressionErrors.tooLarge("more than \(self.limit)", limit: self.limit)
       }
       return
     }
@@ -45,7 +45,7 @@ struct BoundedOutput {
     _ body: (UnsafeMutableRawBufferPointer) -> Void
   ) throws(ConnectError) {
     guard count <= self.limit - self.bytes.readableBytes else {
-      throw .decompressedTooLarge("at least \(self.bytes.readableBytes + count)", limit: self.limit)
+      throw CompressionErrors.tooLarge("at least \(self.bytes.readableBytes + count)", limit: self.limit)
     }
     if self.bytes.writableBytes < count {
       self.bytes.reserveCapacity(

@@ -38,7 +38,7 @@ public struct BrotliCompressionPool: CompressionPool {
 
   public func decompress(_ message: ByteBuffer, maximumSize: Int) throws -> ByteBuffer {
     guard let decoder = BrotliDecoderCreateInstance(nil, nil, nil) else {
-      throw ConnectError(code: .resourceExhausted, message: "no memory to decompress brotli")
+      throw CompressionErrors.noMemory("to decompress brotli")
     }
     defer { BrotliDecoderDestroyInstance(decoder) }
     var output = BoundedOutput(limit: maximumSize, expected: message.readableBytes.multipliedClamping(by: 4))
@@ -63,16 +63,16 @@ public struct BrotliCompressionPool: CompressionPool {
         switch result {
         case BROTLI_DECODER_RESULT_SUCCESS:
           guard inputCount == 0 else {
-            throw ConnectError.corrupt(self.name, "there are bytes behind its end")
+            throw CompressionErrors.corrupt(self.name, "there are bytes behind its end")
           }
           return
         case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT:
           continue
         case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT:
-          throw ConnectError.corrupt(self.name, "it is incomplete")
+          throw CompressionErrors.corrupt(self.name, "it is incomplete")
         default:
           let problem = BrotliDecoderErrorString(BrotliDecoderGetErrorCode(decoder))
-          throw ConnectError.corrupt(self.name, problem.map { String(cString: $0) } ?? "data error")
+          throw CompressionErrors.corrupt(self.name, problem.map { String(cString: $0) } ?? "data error")
         }
       }
     }

@@ -61,12 +61,12 @@ public struct SnappyCompressionPool: CompressionPool {
     guard let start = message.readBytes(length: SnappyFrame.streamIdentifier.count),
       start == SnappyFrame.streamIdentifier
     else {
-      throw ConnectError.corrupt(self.name, "it does not begin with the stream identifier")
+      throw CompressionErrors.corrupt(self.name, "it does not begin with the stream identifier")
     }
     while message.readableBytes > 0 {
       guard let header = message.readInteger(endianness: .little, as: UInt32.self),
         var chunk = message.readSlice(length: Int(header >> 8))
-      else { throw ConnectError.corrupt(self.name, "it is incomplete") }
+      else { throw CompressionErrors.corrupt(self.name, "it is incomplete") }
       switch UInt8(truncatingIfNeeded: header) {
       case SnappyFrame.compressedChunk:
         try self.decompress(&chunk, isCompressed: true, to: &output)
@@ -77,7 +77,7 @@ public struct SnappyCompressionPool: CompressionPool {
       case 0xff where Array(chunk.readableBytesView) == Array(SnappyFrame.streamIdentifier.dropFirst(4)):
         break
       case let type:
-        throw ConnectError.corrupt(self.name, "unknown chunk type \(type)")
+        throw CompressionErrors.corrupt(self.name, "unknown chunk type \(type)")
       }
     }
     return output.bytes
@@ -89,16 +89,16 @@ public struct SnappyCompressionPool: CompressionPool {
     to output: inout BoundedOutput
   ) throws {
     guard let checksum = chunk.readInteger(endianness: .little, as: UInt32.self) else {
-      throw ConnectError.corrupt(self.name, "a chunk has no checksum")
+      throw CompressionErrors.corrupt(self.name, "a chunk has no checksum")
     }
     try chunk.withUnsafeReadableBytes { input in
       let text = input.baseAddress?.assumingMemoryBound(to: CChar.self)
       var size = input.count
       if isCompressed, snappy_uncompressed_length(text, input.count, &size) != SNAPPY_OK {
-        throw ConnectError.corrupt(self.name, "a chunk has no length")
+        throw CompressionErrors.corrupt(self.name, "a chunk has no length")
       }
       guard size <= SnappyFrame.maximumChunkSize else {
-        throw ConnectError.corrupt(self.name, "a chunk is larger than 64 KiB")
+        throw CompressionErrors.corrupt(self.name, "a chunk is larger than 64 KiB")
       }
       var isValid = true
       try output.write(exactly: size) { space in
@@ -111,7 +111,7 @@ public struct SnappyCompressionPool: CompressionPool {
         }
         isValid = isValid && SnappyFrame.checksum(of: UnsafeRawBufferPointer(space)) == checksum
       }
-      guard isValid else { throw ConnectError.corrupt(self.name, "a chunk does not match its checksum") }
+      guard isValid else { throw CompressionErrors.corrupt(self.name, "a chunk does not match its checksum") }
     }
   }
 }

@@ -23,7 +23,7 @@ final class ZlibDeflater {
       ZLIB_VERSION,
       Int32(MemoryLayout<z_stream>.size)
     )
-    guard status == Z_OK else { throw ConnectError.zlib(status) }
+    guard status == Z_OK else { throw CompressionErrors.zlib(status) }
   }
 
   // Also runs when `init` has thrown; zlib then finds no state and does nothing.
@@ -35,7 +35,7 @@ final class ZlibDeflater {
   /// The compressed form of `message`, with room for an envelope's prefix in front.
   func compress(_ message: ByteBuffer) throws -> ByteBuffer {
     let status = deflateReset(self.stream)
-    guard status == Z_OK else { throw ConnectError.zlib(status) }
+    guard status == Z_OK else { throw CompressionErrors.zlib(status) }
     let bound = Int(deflateBound(self.stream, UInt(message.readableBytes)))
     var output = ByteBuffer(withHeadroomFor: bound)
     try message.withUnsafeReadableBytes { input in
@@ -47,7 +47,7 @@ final class ZlibDeflater {
           self.stream.write(to: space) { status = deflate(self.stream, Z_FINISH) }
         }
         guard status == Z_STREAM_END || status == Z_OK || status == Z_BUF_ERROR else {
-          throw ConnectError.zlib(status)
+          throw CompressionErrors.zlib(status)
         }
       }
     }
@@ -77,14 +77,5 @@ extension UnsafeMutablePointer<z_stream> {
     self.pointee.avail_in = 0
     self.pointee.next_out = nil
     self.pointee.avail_out = 0
-  }
-}
-
-extension ConnectError {
-  static func zlib(_ status: Int32) -> ConnectError {
-    ConnectError(
-      code: status == Z_MEM_ERROR ? .resourceExhausted : .internalError,
-      message: "zlib failed with \(status)"
-    )
   }
 }

@@ -20,7 +20,7 @@ final class ZlibInflater {
     self.stream = .allocate(capacity: 1)
     self.stream.initialize(to: z_stream())
     let status = inflateInit2_(self.stream, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
-    guard status == Z_OK else { throw ConnectError.zlib(status) }
+    guard status == Z_OK else { throw CompressionErrors.zlib(status) }
   }
 
   // Also runs when `init` has thrown; zlib then finds no state and does nothing.
@@ -52,19 +52,19 @@ final class ZlibInflater {
         case Z_STREAM_END:
           guard self.stream.pointee.avail_in > 0 else { return }
           guard self.isGzip, self.stream.pointee.next_in?.pointee == Self.gzipMagic else {
-            throw ConnectError.corrupt(self.name, "there are bytes behind its end")
+            throw CompressionErrors.corrupt(self.name, "there are bytes behind its end")
           }
           try self.reset()
         case Z_OK, Z_BUF_ERROR:
           // zlib stops for want of input or of room; the latter is what the next round brings.
-          if hadRoom { throw ConnectError.corrupt(self.name, "it is incomplete") }
+          if hadRoom { throw CompressionErrors.corrupt(self.name, "it is incomplete") }
         case Z_NEED_DICT:
-          throw ConnectError.corrupt(self.name, "it needs a dictionary")
+          throw CompressionErrors.corrupt(self.name, "it needs a dictionary")
         case Z_DATA_ERROR:
           let problem = self.stream.pointee.msg.map { String(cString: $0) } ?? "data error"
-          throw ConnectError.corrupt(self.name, problem)
+          throw CompressionErrors.corrupt(self.name, problem)
         default:
-          throw ConnectError.zlib(status)
+          throw CompressionErrors.zlib(status)
         }
       }
     }
@@ -72,6 +72,6 @@ final class ZlibInflater {
 
   private func reset() throws {
     let status = inflateReset(self.stream)
-    guard status == Z_OK else { throw ConnectError.zlib(status) }
+    guard status == Z_OK else { throw CompressionErrors.zlib(status) }
   }
 }

@@ -36,7 +36,7 @@ private final class ZstdCompressor {
   private let level: Int32
 
   init(level: Int32) throws {
-    guard let context = ZSTD_createCCtx() else { throw ConnectError.zstdMemory }
+    guard let context = ZSTD_createCCtx() else { throw CompressionErrors.noMemory("for zstd") }
     self.context = context
     self.level = level
   }
@@ -78,7 +78,7 @@ private final class ZstdDecompressor {
   private let context: OpaquePointer
 
   init() throws {
-    guard let context = ZSTD_createDCtx() else { throw ConnectError.zstdMemory }
+    guard let context = ZSTD_createDCtx() else { throw CompressionErrors.noMemory("for zstd") }
     self.context = context
     ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, Self.maximumWindowLog)
   }
@@ -102,21 +102,15 @@ private final class ZstdDecompressor {
           return target.pos
         }
         guard ZSTD_isError(status) == 0 else {
-          throw ConnectError.corrupt("zstd", String(cString: ZSTD_getErrorName(status)))
+          throw CompressionErrors.corrupt("zstd", String(cString: ZSTD_getErrorName(status)))
         }
         // 0 is the end of a frame, anything else says that more is to come.
         if status == 0, input.pos == input.size { return }
         if status != 0, hadRoom, input.pos == input.size {
-          throw ConnectError.corrupt("zstd", "it is incomplete")
+          throw CompressionErrors.corrupt("zstd", "it is incomplete")
         }
       }
     }
-  }
-}
-
-extension ConnectError {
-  fileprivate static var zstdMemory: ConnectError {
-    ConnectError(code: .resourceExhausted, message: "no memory for zstd")
   }
 }
 #endif

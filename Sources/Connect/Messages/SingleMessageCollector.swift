@@ -26,7 +26,7 @@ struct SingleMessageCollector {
       return nil
     case .message, .bytes:
       guard self.message == nil else {
-        return self.failure(.wrongMessageCount("several messages", self.method))
+        return self.wrongCount("several messages")
       }
       self.message = result
       return nil
@@ -34,7 +34,7 @@ struct SingleMessageCollector {
       return SingleMessage(result: .failure(error), headers: self.headers, trailers: trailers)
     case .end(nil, let trailers):
       guard let message = self.message else {
-        return self.failure(.wrongMessageCount("no message", self.method), trailers: trailers)
+        return self.wrongCount("no message", trailers: trailers)
       }
       return SingleMessage(result: .success(message), headers: self.headers, trailers: trailers)
     case .whole, .wholeBytes:
@@ -42,9 +42,12 @@ struct SingleMessageCollector {
     }
   }
 
-  private func failure(_ error: ConnectError, trailers: Headers = Headers()) -> SingleMessage {
-    var error = error
-    error.metadata = self.headers
+  private func wrongCount(_ what: String, trailers: Headers = Headers()) -> SingleMessage {
+    var error = ConnectError(
+      code: .unimplemented,
+      message: "\(self.method.path) answered with \(what), where exactly one was expected",
+      metadata: self.headers
+    )
     error.metadata.append(contentsOf: trailers)
     return SingleMessage(result: .failure(error), headers: self.headers, trailers: trailers)
   }

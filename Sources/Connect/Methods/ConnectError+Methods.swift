@@ -1,4 +1,4 @@
-/// The errors that a call itself finds, each of which names the method.
+/// The errors that a call itself finds. Each message names the method.
 extension ConnectError {
   static func encodingFailed(_ error: any Swift.Error, method: MethodInfo) -> ConnectError {
     if let error = error as? ConnectError { return error }
@@ -18,13 +18,6 @@ extension ConnectError {
       )
   }
 
-  static func wrongMessageCount(_ what: String, _ method: MethodInfo) -> ConnectError {
-    ConnectError(
-      code: .unimplemented,
-      message: "\(method.path) answered with \(what), where exactly one was expected"
-    )
-  }
-
   static func tooMuchToReplay(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .resourceExhausted,
@@ -39,18 +32,11 @@ extension ConnectError {
     )
   }
 
-  /// The response has ended, so that what is sent reaches nobody.
+  /// The response has ended, so that the server no longer reads messages.
   static func streamEnded(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .failedPrecondition,
       message: "\(method.path) has ended; the end of its results says how"
-    )
-  }
-
-  static func iteratedAgain(_ method: MethodInfo) -> ConnectError {
-    ConnectError(
-      code: .failedPrecondition,
-      message: "the stream of \(method.path) was iterated before; a stream can be iterated once"
     )
   }
 
@@ -68,7 +54,7 @@ extension ConnectError {
     )
   }
 
-  /// Nobody is left who could go on with the call.
+  /// All references that could continue the call were released.
   static func abandoned(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .internalError,
