@@ -1,9 +1,11 @@
 internal import NIOCore
 
-/// A decoder in a place of its own, where it is changed and asked without being copied. What decoders call,
-/// such as a user's `CompressionPool`, may end the call, which does not come here.
+/// Holds a decoder as an object, so that it is changed in place and never copied.
 final class DecoderBox<Decoder: ResponseDecoder>: BoxedDecoder {
-  @exclusivity(unchecked) private(set) var decoder: Decoder
+  /// `@exclusivity(unchecked)`: decoders are large structs, and taking one out for each change costs more than the run-time
+  /// check. Accesses do not overlap: a `CompressionPool` is the only code of users that a decoder calls. A pool may end the
+  /// call, which then does not use the decoder, and cannot make the call read another result.
+  @exclusivity(unchecked) private var decoder: Decoder
 
   init(_ decoder: Decoder) {
     self.decoder = decoder
@@ -20,7 +22,7 @@ final class DecoderBox<Decoder: ResponseDecoder>: BoxedDecoder {
   func settle() { self.decoder.settle() }
 }
 
-/// A ``ResponseDecoder`` in a box; see there for what its functions do.
+/// A ``ResponseDecoder`` as an object. The functions are described there.
 protocol BoxedDecoder: AnyObject {
   func receive(_ head: HTTPResponseHead)
   func receive(_ bytes: ByteBuffer)

@@ -1,18 +1,18 @@
 internal import NIOCore
 
-/// What all protocols make of a response that has no usable RPC error.
+/// The errors of responses that have no usable RPC error. They are the same in all protocols.
 enum ResponseRules {
-  /// The error of a response of which the HTTP status is all that counts.
+  /// The error of a response of which only the HTTP status counts.
   ///
-  /// - Parameter body: What has come of the body, in which people may have been told more.
+  /// - Parameter body: The beginning of the body, which may explain the error to people.
   static func statusError(_ head: HTTPResponseHead, body: ByteBuffer = ByteBuffer()) -> ConnectError {
-    // A status that is no error but not 200 either maps to unknown like all others.
+    // A success status other than 200 maps to unknown.
     var error = ConnectError(code: Code(httpStatus: head.status), message: HTTPStatus.describe(head.status))
     error.unnamed = .response(text: ResponseText.excerpt(of: body, head))
     return error
   }
 
-  /// The error of a response with status 200 whose content-type shows that it is no answer to the request.
+  /// The error of a response with status 200 and a content-type that does not match the request.
   static func contentTypeError(code: Code, _ received: String?, expected: String) -> ConnectError {
     let what = received.map { "content-type '\($0)'" } ?? "no content-type"
     var error = ConnectError(code: code, message: "response has \(what), expected '\(expected)'")
@@ -20,23 +20,27 @@ enum ResponseRules {
     return error
   }
 
-  /// The error of a response with an error status that broke off before its body was complete.
+  /// The error of a response that broke off with `error`, before its body was complete.
   ///
-  /// That the call failed is known, and so is the status; only the end of one's own patience says more.
-  static func brokenOff(_ error: ConnectError, _ head: HTTPResponseHead) -> ConnectError {
-    if error.code == .canceled || error.code == .deadlineExceeded { return error }
+  /// An error status is more precise than `error`, unless the client itself has ended the call.
+  static func brokenOff(_ error: ConnectError, _ head: HTTPResponseHead?) -> ConnectError {
+    guard let head, head.status != 200, error.code != .canceled, error.code != .deadlineExceeded else {
+      return error
+    }
     var result = self.statusError(head)
     result.exception = error
     return result
   }
-}
 
-extension ConnectError {
-  /// The same error with what is known of the response around it: the HTTP status, and headers and trailers as
-  /// metadata.
-  func inResponse(_ head: HTTPResponseHead?, headers: Headers? = nil, trailers: Headers = Headers()) -> Self {
-    guard let head else { return self }
-    var error = self
+  /// `error` with the HTTP status of its response, and with the response's headers and trailers as metadata.
+  static func complete(
+    _ error: ConnectError,
+    from head: HTTPResponseHead?,
+    headers: Headers? = nil,
+    trailers: Headers = Headers()
+  ) -> ConnectError {
+    guard let head else { return error }
+    var error = error
     if error.httpStatus == nil { error.httpStatus = head.status }
     if error.metadata.isEmpty {
       error.metadata = headers ?? head.headers

@@ -2,16 +2,15 @@ internal import NIOCore
 
 /// Decodes the response of a unary call, <https://connectrpc.com/docs/protocol#unary-response>.
 ///
-/// With status 200 the body is the message; with any other it is an error in JSON, or something that a proxy
-/// said, of which only the status counts. Trailers are headers that begin with `trailer-`. HTTP trailers are
-/// ignored.
+/// With status 200 the body is the message. With another status it is an error in JSON, or comes from a proxy; then only
+/// the status counts. Trailers are headers that begin with `trailer-`. HTTP trailers are ignored.
 struct ConnectUnaryDecoder: ResponseDecoder {
   private static let trailerPrefix = "trailer-"
 
   private let contentType: String
   private let maximumMessageSize: Int
   private let acceptedEncodings: AcceptedEncodings
-  /// Of a response with status 200.
+  /// The encoding of a response with status 200.
   private var encoding: ResponseEncoding?
 
   private var head: HTTPResponseHead?
@@ -113,11 +112,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
 
   mutating func fail(_ error: ConnectError) {
     guard self.outcome == nil else { return }
-    if let head = self.head, head.status != 200 {
-      self.fail(with: ResponseRules.brokenOff(error, head))
-    } else {
-      self.fail(with: error)
-    }
+    self.fail(with: ResponseRules.brokenOff(error, self.head))
   }
 
   mutating func next() -> StreamResult<ByteBuffer>? {
@@ -142,14 +137,16 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     }
   }
 
-  /// A whole response has one message, and it comes out with the rest.
+  /// There is only one message, which ``next()`` gives.
   mutating func nextPlainMessage() -> ByteBuffer? { nil }
 
   mutating func settle() {}
 
   private mutating func fail(with error: ConnectError) {
     _ = self.body.take()
-    self.outcome = .failure(error.inResponse(self.head, headers: self.headers, trailers: self.trailers))
+    self.outcome = .failure(
+      ResponseRules.complete(error, from: self.head, headers: self.headers, trailers: self.trailers)
+    )
   }
 
   private mutating func sortHeaders(_ fields: Headers) {
@@ -179,40 +176,20 @@ struct ConnectUnaryDecoder: ResponseDecoder {
 }
 
 /// Decodes the response of a stream, <https://connectrpc.com/docs/protocol#streaming-response>: enveloped
-/// messages, and an end-of-stream message that says how it went.
+/// messages, and an end-of-stream message with the outcome.
 ///
-/// The end comes out when the body has ended, so that the connection is left in order and bytes behind the
-/// end-of-stream message are noticed: they are an error, `internal`, as in connect-go. A status other than 200
-/// comes from something between client and server; an error in JSON is honoured, else the status counts.
+/// The end comes out when the body has ended, so that bytes behind the end-of-stream message are noticed: they are an
+/// error, `internal`, as in connect-go. A status other than 200 comes from something between client and server. An error in
+/// JSON is honoured; without one, the status counts.
 struct ConnectStreamDecoder: ResponseDecoder {
   private let contentType: String
-  private let maximumMessageSize: Int
   private let maximumMetadataSize: Int
   private let acceptedEncodings: AcceptedEncodings
-  private var encoding = ResponseEncoding(pool: nil, header: "connect-content-encoding")
 
-  private var head: HTTPResponseHead?
-  private var isHeadDelivered = false
-
-  private var envelopes: EnvelopeDecoder
+  private var response: EnvelopedResponse
   private var endStream: ConnectEndStream?
   /// The body of a response with another status than 200.
   private var errorBody = BodyBuffer(limit: ConnectErrorJSON.maximumSize)
-
-  private var input = Input.open
-  private var output = Output.open
-
-  private enum Input {
-    case open
-    case ended
-    case failed(ConnectError)
-  }
-
-  private enum Output {
-    case open
-    case failing(ConnectError)
-    case done
-  }
 
   init(
     contentType: String,
@@ -221,175 +198,105 @@ struct ConnectStreamDecoder: ResponseDecoder {
     acceptedEncodings: AcceptedEncodings = .none
   ) {
     self.contentType = contentType
-    self.maximumMessageSize = maximumMessageSize
     self.maximumMetadataSize = maximumMetadataSize
     self.acceptedEncodings = acceptedEncodings
-    self.envelopes = EnvelopeDecoder(
-      maximumMessageSize: maximumMessageSize,
+    self.response = EnvelopedResponse(
+      encodingHeader: "connect-content-encoding",
       endFlag: ConnectEndStream.flag,
-      maximumEndSize: ConnectErrorJSON.maximumSize
+      maximumMessageSize: maximumMessageSize,
+      maximumEndSize: ConnectErrorJSON.maximumSize,
+      acceptedEncodings: acceptedEncodings
     )
   }
 
-  var bufferedByteCount: Int { self.envelopes.bufferedByteCount + self.errorBody.bytes.readableBytes }
+  var bufferedByteCount: Int { self.response.bufferedByteCount + self.errorBody.bytes.readableBytes }
 
   mutating func receive(_ head: HTTPResponseHead) {
-    guard case .open = self.output, case .open = self.input, self.head == nil else { return }
-    self.head = head
-    guard head.status == 200 else { return }
-    if let error = ConnectProtocol.contentTypeError(
+    let error = ConnectProtocol.contentTypeError(
       of: head.headers,
       expected: self.contentType,
       streamType: .bidirectionalStream
-    ) {
-      self.fail(with: error)
-      return
-    }
-    do throws(ConnectError) {
-      self.encoding = try self.acceptedEncodings.encoding(
-        of: head.headers,
-        header: "connect-content-encoding"
-      )
-    } catch {
-      self.fail(with: error)
-    }
+    )
+    self.response.receive(head, contentTypeError: error)
   }
 
   mutating func receive(_ bytes: ByteBuffer) {
-    guard case .open = self.output, case .open = self.input, let head = self.head else { return }
+    guard let head = self.response.openHead else { return }
     if head.status == 200 {
-      self.envelopes.receive(bytes)
+      self.response.receive(bytes)
     } else if !self.errorBody.append(bytes) {
-      self.fail(with: ResponseRules.statusError(head, body: self.errorBody.bytes))
+      self.response.reject(with: ResponseRules.statusError(head, body: self.errorBody.take()))
     }
   }
 
-  mutating func receiveEnd(trailers: Headers) {
-    guard case .open = self.input else { return }
-    self.input = .ended
-  }
+  mutating func receiveEnd(trailers: Headers) { self.response.receiveEnd(trailers: trailers) }
 
-  mutating func fail(_ error: ConnectError) {
-    guard case .open = self.input else { return }
-    self.input = .failed(error)
-  }
+  mutating func fail(_ error: ConnectError) { self.response.fail(error) }
 
   mutating func next() -> StreamResult<ByteBuffer>? {
-    if case .done = self.output { return nil }
-    if let head = self.head, !self.isHeadDelivered {
-      self.isHeadDelivered = true
-      return .headers(head.headers)
-    }
-    if case .failing(let error) = self.output { return self.complete(error) }
-    guard let head = self.head else { return self.completeWithoutHead() }
-    guard head.status == 200 else { return self.completeErrorStatus(head) }
+    if self.response.isFinished { return nil }
     do throws(ConnectError) {
-      if self.endStream == nil, let message = try self.nextMessage() { return .message(message) }
+      switch try self.response.next() {
+      case .result(let result): return result
+      case .end(let message):
+        self.endStream = try ConnectEndStream(message, maximumMetadataSize: self.maximumMetadataSize)
+      case nil: break
+      }
       return try self.completeStream()
     } catch {
       return self.complete(error)
     }
   }
 
-  mutating func nextPlainMessage() -> ByteBuffer? {
-    guard self.isHeadDelivered, self.endStream == nil, case .open = self.output else { return nil }
-    return self.envelopes.nextPlainMessage()
-  }
+  mutating func nextPlainMessage() -> ByteBuffer? { self.response.nextPlainMessage() }
 
-  mutating func settle() { self.envelopes.settle() }
-
-  // MARK: Messages
-
-  /// The next message; nil if there is none yet, or if the end of the stream was reached.
-  private mutating func nextMessage() throws(ConnectError) -> ByteBuffer? {
-    guard let envelope = try self.envelopes.next() else { return nil }
-    guard envelope.flags & ~(Envelope.compressedFlag | ConnectEndStream.flag) == 0 else {
-      throw ConnectError(
-        code: .internalError,
-        message: "received envelope with unknown flags \(envelope.flags)"
-      )
-    }
-    guard envelope.flags & ConnectEndStream.flag != 0 else {
-      return try self.encoding.message(of: envelope, maximumSize: self.maximumMessageSize)
-    }
-    let end = try self.encoding.message(of: envelope, maximumSize: ConnectErrorJSON.maximumSize)
-    self.endStream = try ConnectEndStream(end, maximumMetadataSize: self.maximumMetadataSize)
-    return nil
-  }
+  mutating func settle() { self.response.settle() }
 
   // MARK: Ends
-
-  private mutating func fail(with error: ConnectError) {
-    self.envelopes.discard()
-    _ = self.errorBody.take()
-    self.output = .failing(error)
-  }
 
   private mutating func complete(
     _ error: ConnectError,
     trailers: Headers = Headers()
   ) -> StreamResult<ByteBuffer> {
-    self.envelopes.discard()
+    self.response.discard()
     _ = self.errorBody.take()
-    self.output = .done
-    let error = error.inResponse(self.head, trailers: trailers)
+    self.response.finish()
+    let error = ResponseRules.complete(error, from: self.response.head, trailers: trailers)
     return .complete(code: error.code, error: error, trailers: trailers)
   }
 
   private mutating func completeStream() throws(ConnectError) -> StreamResult<ByteBuffer>? {
-    guard let endStream = self.endStream else {
-      switch self.input {
-      case .open:
-        return nil
-      case .failed(let error):
-        throw error
-      case .ended:
-        throw ConnectError(
-          code: .internalError,
-          message: self.envelopes.bufferedByteCount > 0
-            ? "response ended in the middle of a message"
-            : "response ended without an end-of-stream message"
-        )
-      }
-    }
-    let excess = self.envelopes.bufferedByteCount
-    guard excess == 0 else {
-      throw ConnectError(
-        code: .internalError,
-        message: "received \(excess) bytes behind the end-of-stream message"
-      )
-    }
-    if case .open = self.input { return nil }
-    if let error = endStream.error { return self.complete(error, trailers: endStream.trailers) }
-    self.output = .done
-    return .complete(code: .ok, error: nil, trailers: endStream.trailers)
-  }
-
-  private mutating func completeWithoutHead() -> StreamResult<ByteBuffer>? {
-    switch self.input {
-    case .open:
+    if self.endStream != nil, let error = self.excessError { throw error }
+    switch (self.response.input, self.endStream) {
+    case (.open, _):
       return nil
-    case .ended:
-      return self.complete(ConnectError(code: .internalError, message: "response ended without a head"))
-    case .failed(let error):
-      return self.complete(error)
+    case (.ended, nil):
+      throw self.missingEndError
+    case (.failed(let error), nil):
+      throw ResponseRules.brokenOff(error, self.response.head)
+    case (_, let endStream?):
+      if let error = endStream.error { return self.complete(error, trailers: endStream.trailers) }
+      self.response.finish()
+      return .complete(code: .ok, error: nil, trailers: endStream.trailers)
     }
   }
 
-  private mutating func completeErrorStatus(_ head: HTTPResponseHead) -> StreamResult<ByteBuffer>? {
-    switch self.input {
-    case .open:
-      return nil
-    case .ended:
-      return self.complete(
-        ConnectErrorJSON.responseError(
-          head,
-          body: self.errorBody.bytes,
-          acceptedEncodings: self.acceptedEncodings
-        )
-      )
-    case .failed(let error):
-      return self.complete(ResponseRules.brokenOff(error, head))
+  /// Bytes of the body that are no whole message, or are behind the end-of-stream message.
+  private var excessError: ConnectError? { self.response.excessError(behind: "end-of-stream message") }
+
+  /// The error of a body that ended without an end-of-stream message.
+  private var missingEndError: ConnectError {
+    guard let head = self.response.head else {
+      return ConnectError(code: .internalError, message: "response ended without a head")
     }
+    guard head.status == 200 else {
+      return ConnectErrorJSON.responseError(
+        head,
+        body: self.errorBody.bytes,
+        acceptedEncodings: self.acceptedEncodings
+      )
+    }
+    return self.excessError
+      ?? ConnectError(code: .internalError, message: "response ended without an end-of-stream message")
   }
 }

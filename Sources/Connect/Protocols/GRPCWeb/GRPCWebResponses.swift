@@ -1,10 +1,10 @@
 package import NIOCore
 
-/// Decodes the response of a call: like ``GRPCResponseDecoder``, with trailers in the body and, in text mode,
-/// base64 around it. HTTP trailers mean nothing.
+/// Decodes the response of a call: like ``GRPCResponseDecoder``, with trailers in the body. In text mode the body is base64.
+/// HTTP trailers are ignored.
 struct GRPCWebResponseDecoder: ResponseDecoder {
   private var decoder: GRPCResponseDecoder
-  /// In text mode.
+  /// Nil if the body is not base64.
   private var base64: Base64StreamDecoder?
 
   init(
@@ -25,12 +25,10 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
     self.base64 = isText ? Base64StreamDecoder() : nil
   }
 
-  var head: HTTPResponseHead? { self.decoder.head }
-
   var bufferedByteCount: Int { self.decoder.bufferedByteCount }
 
   mutating func receive(_ head: HTTPResponseHead) {
-    // What a proxy says with an error status is no base64 and does not matter.
+    // The body of an error status comes from a proxy and is not base64.
     if head.status != 200 { self.base64 = nil }
     self.decoder.receive(head)
   }
@@ -70,14 +68,14 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
   }
 }
 
-/// Decodes base64 that arrives in pieces. Padding may occur in mid-stream, where a server has encoded parts of the
-/// body each on its own, and may be missing at the end.
+/// Decodes base64 that arrives in pieces. Padding may occur in mid-stream, if a server encodes parts of the body
+/// separately. It may be missing at the end.
 package struct Base64StreamDecoder: Sendable {
   /// The digits of the group of four that is not yet complete.
   private var bits: UInt32 = 0
   private var digitCount = 0
   private var paddingCount = 0
-  /// Whether all was base64 so far. What follows something else is not decoded.
+  /// Whether all characters so far were base64. Decoding stops at the first other character.
   package private(set) var isValid = true
 
   package init() {}
@@ -125,8 +123,8 @@ package struct Base64StreamDecoder: Sendable {
     return bytes
   }
 
-  /// The bytes of a last group without padding; to be called at the end of the text, which is not valid if it breaks
-  /// off within a byte.
+  /// The bytes of a last group without padding. To be called at the end of the text. A text that breaks off within a byte
+  /// is not valid.
   package mutating func finish() -> ByteBuffer {
     guard self.isValid, self.digitCount > 0 else { return ByteBuffer() }
     guard self.paddingCount == 0, self.digitCount >= 2 else {
