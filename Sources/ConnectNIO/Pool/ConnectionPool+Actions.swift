@@ -13,6 +13,24 @@ extension ConnectionPool {
     /// How long a connection without streams stays.
     var idleTimeout: Duration
 
+    /// How many connections to open for waiting calls, given the connections that are opening and open.
+    func connectionsToOpen(
+      _ version: HTTPConnectionInfo.Version?,
+      waiting: Int,
+      opening: Int,
+      open: Int
+    ) -> Int {
+      let wanted: Int
+      let limit: Int
+      switch version {
+      case .http1: (wanted, limit) = (waiting - opening, self.http1Connections)
+      // One at a time: it brings room for many streams.
+      case .http2: (wanted, limit) = (1 - opening, self.http2Connections)
+      case nil: (wanted, limit) = (1 - opening, 1)
+      }
+      return max(min(wanted, limit - opening - open), 0)
+    }
+
     /// How many calls may wait beside so many connections.
     func maximumWaiting(_ version: HTTPConnectionInfo.Version?, opening: Int, open: Int) -> Int {
       let expected: Int

@@ -13,7 +13,7 @@ internal import Connect
 ///
 /// Between events, nobody waits while an open connection has room for another stream.
 struct ConnectionPool<Connection, Waiter> {
-  /// Names a connection; never used again for another one.
+  /// Identifies a connection; never used again for another connection.
   struct ConnectionID: Hashable, Sendable {
     fileprivate(set) var slot: Int
     fileprivate(set) var generation: UInt64
@@ -174,7 +174,7 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// The connection takes no more streams.
   mutating func connectionWillClose(_ id: ConnectionID) -> [Action] {
-    // One that never served is an attempt that fails as soon as it is gone.
+    // A connection that never served streams counts as a failed attempt once it is closed.
     guard self.isCurrent(id), self.slots[id.slot].phase == .open else { return [] }
     var actions: [Action] = []
     self.startDraining(id.slot)
@@ -284,7 +284,7 @@ extension ConnectionPool {
     self.slots.indices.contains(id.slot) && self.slots[id.slot].generation == id.generation
   }
 
-  /// Gives what room the connection has to those who wait; otherwise it may be idle.
+  /// Starts waiting calls while the connection has room for streams. A connection without streams becomes idle.
   private mutating func offer(_ index: Int, now: Duration, _ actions: inout [Action]) {
     guard let connection = self.slots[index].connection else { return }
     let id = ConnectionID(slot: index, generation: self.slots[index].generation)
@@ -306,22 +306,13 @@ extension ConnectionPool {
 
   private mutating func openAsNeeded(_ actions: inout [Action]) {
     guard !self.waiting.isEmpty, !self.isBackingOff else { return }
-    let wanted: Int
-    let limit: Int
-    switch self.version {
-    case .http1:
-      (wanted, limit) = (self.waiting.count - self.openingCount, self.limits.http1Connections)
-    case .http2:
-      // One at a time: it brings room for many.
-      (wanted, limit) = (1 - self.openingCount, self.limits.http2Connections)
-    case nil:
-      (wanted, limit) = (1 - self.openingCount, 1)
-    }
-    let count = min(wanted, limit - self.openingCount - self.openCount)
-    guard count > 0 else { return }
-    for _ in 0..<count {
-      actions.append(.open(self.occupy()))
-    }
+    let count = self.limits.connectionsToOpen(
+      self.version,
+      waiting: self.waiting.count,
+      opening: self.openingCount,
+      open: self.openCount
+    )
+    for _ in 0..<count { actions.append(.open(self.occupy())) }
   }
 
   private mutating func occupy() -> ConnectionID {
@@ -352,9 +343,8 @@ extension ConnectionPool {
     }
   }
 
-  /// Fails the calls for which no connection is left: all of them after the only attempt, or, with other
-  /// attempts under way, the oldest ones that those cannot serve. Calls that an open connection will serve go
-  /// on waiting.
+  /// Fails waiting calls that no pending connection can serve: all if none is pending, else the oldest surplus. Calls that
+  /// an open connection will serve go on waiting.
   private mutating func attemptFailed(_ error: ConnectError, _ actions: inout [Action]) {
     if self.openCount == 0 {
       while self.waiting.count > self.openingCount, let waiter = self.waiting.popFirst() {
@@ -376,8 +366,8 @@ extension ConnectionPool {
     actions.append(.checkIdle(after: delay))
   }
 
-  /// While shutting down: once nobody waits, attempts are given up and connections drain; at last tells of
-  /// the end.
+  /// While shutting down: once no call waits, abandons attempts to connect and drains connections. Reports the end when no
+  /// connection is left.
   private mutating func drainIfShuttingDown(_ actions: inout [Action]) {
     guard case .shuttingDown = self.lifecycle, self.waiting.isEmpty else { return }
     for index in self.slots.indices {
