@@ -103,11 +103,13 @@ bench-messages: ## Measure the messages of libprotobuf-c, side by side with Swif
 bench-compare: bench ## Measure, and compare with the results in the file `with`
 
 .PHONY: lint
-lint: ## Check the style of all Swift files, and which folders use which
+lint: ## Check the style of all Swift files, which folders use which, and the sizes of files and types
 	@echo "Checking the style"
 	@swift format lint --strict $(swift_files)
 	@.ci/check-arrows --self-test
 	@.ci/check-arrows
+	@.ci/check-rooms --self-test
+	@.ci/check-rooms
 
 .PHONY: format
 format: ## Format all Swift files
