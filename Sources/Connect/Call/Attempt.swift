@@ -1,144 +1,108 @@
 internal import NIOCore
 
-/// One attempt of a call on the wire: a request in the wire protocol, and the results that come back for it
-/// when they are asked for.
+/// One attempt of a call on the wire: a request in the wire protocol, and the response that comes back for it.
 ///
 /// Sends the request once more, unseen by anybody, if the server certainly did not process it.
 /// Confined to the call's executor.
-final class Attempt: HTTPStreamHandler {
+final class Attempt: HTTPStreamHandler, PipelineAttempt {
   enum Body {
     /// The whole request: one message, then the end.
     case message(ByteBuffer)
-    /// The whole request as another attempt has sent it.
-    case written(Written)
+    /// The request as another attempt has sent it, or this one.
+    case sent(SentRequest)
     /// Messages follow.
     case messages
   }
 
-  /// A whole request in the wire protocol: what is to be started, and what is to be written behind that if the request
-  /// does not end there.
-  struct Written {
-    var head: HTTPStreamRequest
-    var rest: ByteBuffer?
+  private enum Phase {
+    case running
+    /// The response has ended, or there will be none.
+    case ended
+    case cancelled
   }
 
-  /// How many bytes may wait in the transport before messages are held back.
-  private static let writeHighWaterMark = 64 * 1024
-
-  /// How many bytes of the response may be taken before the transport hears of it, if more of them are there.
-  private static let consumptionStep = 16 * 1024
-
-  private let call: Call
+  /// Keeps the call, while the attempt is on the wire.
+  private let host: any PipelineHost
+  private let attempts: Attempts
   /// As it left the interceptors.
   let request: RequestHead
-  /// Whether it started beside another one that still ran.
-  let isHedge: Bool
-  /// Makes one response of the results, for unary calls.
-  private var collector: SingleMessageCollector
+  let response: ResponseReader
   private var stream: (any HTTPStream)?
-  private let decoder: any BoxedDecoder
-  /// Whether anything of it has been given to the transport.
-  private var hasStarted = false
-  private var requestBodyBytes = 0
-  private var responseBodyBytes = 0
-  private var remoteAddress: String?
-  /// The response's status and headers as they arrived.
-  private(set) var head: HTTPResponseHead?
-  private var isCancelled = false
-  private var hasEndedOnWire = false
+  private var phase = Phase.running
 
-  /// What was sent, while it may have to be sent again: the head, with a body that is known as a whole...
-  private var sentHead: HTTPStreamRequest?
-  /// ... and what followed. The first message whatever its size, since most calls have no other.
-  private var sent = ReplayLog<ByteBuffer>(maximumBytes: writeHighWaterMark, keepsFirst: true)
-  private var hasFinishedRequest = false
+  /// Nil once it need not be sent again, or cannot.
+  private(set) var sent: SentRequest?
   /// For errors.
   private var sentMethod = HTTPStreamRequest.Method.post
   private var unwrittenBytes = 0
-  /// Bytes of the response that were given to us and that the transport may not yet replace by others.
-  private var unconsumedBytes = 0
 
   /// Nil if nobody wants to know.
-  private let meter: AttemptMeter?
+  let meter: AttemptMeter?
 
-  init(_ call: Call, _ request: RequestHead, isHedge: Bool) {
-    self.call = call
+  init(_ attempts: Attempts, _ request: RequestHead, _ host: any PipelineHost) {
+    self.host = host
+    self.attempts = attempts
     self.request = request
-    self.isHedge = isHedge
-    self.collector = SingleMessageCollector(method: call.method)
-    self.meter = AttemptMeter.make(call)
-    self.decoder = call.plan.environment.makeDecoder(
+    let isMeasured = attempts.keepsSummary || !attempts.metricsHooks.isEmpty
+    self.meter = isMeasured ? AttemptMeter(attempts, on: host.executor) : nil
+    self.response = attempts.plan.environment.makeDecoder(
       contentType: request.contentType,
-      streamType: call.method.streamType
+      streamType: attempts.plan.info.streamType
     )
   }
 
   // MARK: Request
 
-  func start(_ body: consuming Body) {
+  /// - Returns: Whether the attempt goes to the network.
+  func start(_ body: consuming Body) -> Bool {
+    let plan = self.attempts.plan
     do throws(ConnectError) {
-      let endpoint = try self.call.plan.environment.endpoint(for: self.request.url.origin).get()
       switch consume body {
       case .message(let message):
-        let (head, rest) = try self.call.plan.writer.whole(
-          self.request,
-          message: message,
-          timeout: self.call.plan.remainingTime
-        )
-        self.start(head, rest, on: endpoint)
-      case .written(var written):
-        if let timeout = self.call.plan.remainingTime {
-          self.call.plan.writer.renewTimeout(of: &written.head, to: timeout)
+        let (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
+        try self.start(head)
+        if let rest {
+          self.write(rest)
+          self.finishRequest()
         }
-        self.start(written.head, written.rest, on: endpoint)
       case .messages:
-        self.start(
-          try self.call.plan.writer.head(of: self.request, timeout: self.call.plan.remainingTime),
-          on: endpoint
-        )
+        try self.start(try plan.writer.head(of: self.request, timeout: plan.remainingTime))
+      case .sent(let request):
+        var head = request.head
+        if let timeout = plan.remainingTime { plan.writer.renewTimeout(of: &head, to: timeout) }
+        try self.start(head)
+        for message in request.messages { self.write(message) }
+        if request.isFinished { self.finishRequest() }
       }
+      return true
     } catch {
       self.end(with: error)
+      return false
     }
   }
 
-  private func start(_ head: HTTPStreamRequest, _ rest: ByteBuffer?, on endpoint: any HTTPEndpoint) {
-    self.start(head, on: endpoint)
-    guard let rest else { return }
-    self.sent.append(rest, byteCount: rest.readableBytes)
-    self.write(rest)
-    self.finishRequest()
-  }
-
-  /// The whole request, so that another attempt can send it, too. Nil if it could not be sent, or not any more.
-  var written: Written? {
-    self.sentHead.map { Written(head: $0, rest: self.sent.elements.first) }
-  }
-
-  private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
-    self.sentHead = head
+  private func start(_ head: consuming HTTPStreamRequest) throws(ConnectError) {
+    let endpoint = try self.attempts.plan.environment.endpoint(for: self.request.url.origin).get()
+    let head = head
+    self.sent = SentRequest(head)
     self.sentMethod = head.method
-    if !self.hasStarted { self.call.attempts.countSent() }
-    self.hasStarted = true
-    self.remoteAddress = nil
-    self.requestBodyBytes = 0
-    if case .complete(let body) = head.body { self.requestBodyBytes = body.readableBytes }
+    self.unwrittenBytes = 0
     self.meter?.willStart(head)
     self.stream = endpoint.startStream(head, handler: self)
   }
 
   /// Whether request messages can be sent without piling up.
-  var hasRoom: Bool { self.unwrittenBytes < Self.writeHighWaterMark || self.hasEndedOnWire }
+  var hasRoom: Bool { self.unwrittenBytes < SentRequest.maximumBytes || self.phase == .ended }
 
   /// Whether the response has ended, so that sending more is of no use.
-  var isOver: Bool { self.hasEndedOnWire || self.isCancelled }
+  var isOver: Bool { self.phase != .running }
 
   /// - Parameter message: Framed in place if nobody else holds it.
   func send(_ message: consuming ByteBuffer) {
     guard !self.isOver else { return }
     let bytes: ByteBuffer
     do throws(ConnectError) {
-      bytes = try self.call.plan.writer.body(of: consume message)
+      bytes = try self.attempts.plan.writer.body(of: consume message)
     } catch {
       // What the server has got so far is of no use without this message.
       self.stream?.cancel()
@@ -146,19 +110,22 @@ final class Attempt: HTTPStreamHandler {
       self.end(with: error)
       return
     }
-    self.sent.append(bytes, byteCount: bytes.readableBytes)
     self.write(bytes)
   }
 
   func finishRequest() {
     guard !self.isOver else { return }
-    self.hasFinishedRequest = true
+    if self.sent != nil { self.sent?.isFinished = true }
     self.stream?.finish(trailers: self.request.trailers)
   }
 
   private func write(_ bytes: ByteBuffer) {
+    // Taken out, so that each access to the variable is over at once.
+    if var sent = self.sent {
+      self.sent = nil
+      if sent.append(bytes) { self.sent = sent }
+    }
     self.unwrittenBytes += bytes.readableBytes
-    self.requestBodyBytes += bytes.readableBytes
     self.meter?.willWrite(bytes.readableBytes)
     self.stream?.write(bytes)
   }
@@ -167,188 +134,113 @@ final class Attempt: HTTPStreamHandler {
 
   /// The next result; nil if more has to arrive, which this lets happen.
   func next() -> ResultPart? {
-    if let message = self.decoder.nextPlainMessage() {
-      self.settleConsumption(isEmpty: false)
-      return .bytes(message)
-    }
-    let result: ResultPart?
-    let decoded: StreamResult<ByteBuffer>? = self.decoder.next()
-    switch decoded {
-    case .headers(let headers): result = .headers(headers)
-    case .message(let bytes): result = .bytes(bytes)
-    case .complete(_, nil, let trailers): result = .end(nil, trailers: trailers)
-    case .complete(_, let error?, let trailers):
-      if self.call.endIfDeadlineHasPassed() { return nil }
-      result = .end(self.naming(error), trailers: trailers)
-    case nil: result = nil
-    }
-    self.settleConsumption(isEmpty: result == nil)
-    return result
+    guard let result = self.response.next(from: self.stream) else { return nil }
+    guard result.isFailure, case .end(let error?, let trailers) = result else { return result }
+    return self.named(error).map { .end($0, trailers: trailers) }
+  }
+
+  /// An error that the transport or the decoder has found, with the name of the request; nil if the call is over.
+  private func named(_ error: ConnectError) -> ConnectError? {
+    if self.host.endIfDeadlineHasPassed() { return nil }
+    return error.naming(
+      self.request.url,
+      method: self.sentMethod,
+      answeredWith: self.response.head,
+      over: self.attempts.plan.environment.wire
+    )
   }
 
   /// The one response that the results of a unary call come to, once that is known.
   func takeResponse() -> SingleMessage? {
-    while let result = self.next() {
-      if let collected = self.collector.receive(result) { return collected }
+    guard var single = self.response.takeSingle(from: self.stream, of: self.attempts.plan.info) else {
+      return nil
     }
-    return nil
-  }
-
-  /// Gives an error that the transport or the decoder has found the name of the request.
-  private func naming(_ error: ConnectError) -> ConnectError {
-    error.naming(
-      self.request.url,
-      method: self.sentMethod,
-      answeredWith: self.head,
-      over: self.call.plan.environment.wire
-    )
-  }
-
-  /// Whether the response says that what the request has named is still current. That is no error.
-  var isNotModified: Bool {
-    self.head?.status == 304 && self.request.headers.contains("if-none-match")
-  }
-
-  /// A response to a unary call as byte hooks see it.
-  func makeResponse(_ collected: SingleMessage) -> HTTPResponse {
-    var message = ByteBuffer()
-    var error: ConnectError?
-    switch collected.result {
-    case .success(.bytes(let bytes)): message = bytes
-    case .success: break
-    case .failure(let failure): error = self.isNotModified ? nil : failure
+    if case .failure(let error) = single.result {
+      guard let error = self.named(error) else { return nil }
+      single.result = .failure(error)
     }
-    if error != nil, error?.httpStatus == nil { error?.httpStatus = self.head?.status }
-    return HTTPResponse(
-      headers: collected.headers,
-      message: message,
-      trailers: collected.trailers,
-      error: error,
-      httpStatus: self.head?.status,
-      httpHeaders: self.head?.headers ?? Headers(),
-      request: self.request
-    )
+    return single
   }
 
-  /// Gives back to the transport what was taken.
-  private func settleConsumption(isEmpty: Bool) {
-    guard self.unconsumedBytes > 0 else { return }
-    let consumed = self.unconsumedBytes - (isEmpty ? 0 : self.decoder.bufferedByteCount)
-    guard consumed >= Self.consumptionStep || (isEmpty && consumed > 0) else { return }
-    self.unconsumedBytes -= consumed
-    self.stream?.consume(consumed)
-  }
-
-  /// What call hooks are told of it; nil if nothing went to the network.
-  var summary: CallOutcome.Exchange? {
-    guard self.hasStarted else { return nil }
-    return CallOutcome.Exchange(
-      httpStatus: self.head?.status,
-      requestBodyBytes: self.requestBodyBytes,
-      responseBodyBytes: self.responseBodyBytes,
-      remoteAddress: self.remoteAddress
-    )
-  }
+  // MARK: End
 
   /// Gives up the attempt on the wire. Nothing is told of it any more.
   func cancel() {
-    guard !self.isCancelled else { return }
-    self.isCancelled = true
-    guard !self.hasEndedOnWire else { return }
+    let wasRunning = self.phase == .running
+    self.phase = .cancelled
+    guard wasRunning else { return }
     self.stream?.cancel()
     self.stream = nil
     // Later: a hook could end the call, under the feet of whoever gives up this attempt.
-    self.meter?.finishLater(self.call)
+    self.meter?.finishLater(self.attempts, self.host)
   }
 
   /// Ends the attempt with an error that did not come from the transport.
   private func end(with error: ConnectError) {
-    let here = Confined(self, to: self.call.executor)
-    self.call.executor.execute {
+    let here = Confined(self, to: self.host.executor)
+    self.host.executor.execute {
       let attempt = here.value
       guard !attempt.isOver else { return }
-      attempt.decoder.fail(error)
+      attempt.response.fail(error)
       attempt.endOnWire()
     }
   }
 
   private func endOnWire() {
-    self.hasEndedOnWire = true
+    self.phase = .ended
     self.stream = nil
-    self.meter?.finish(self.call)
-    guard !self.isCancelled else { return }
-    self.call.attemptHasResults(self)
-    self.call.pump()
+    self.meter?.finish(self.host)
+    if self.phase == .ended { self.host.pump() }
   }
 
   // MARK: HTTPStreamHandler
 
   func streamDidStart(on connection: HTTPConnectionInfo) {
-    self.remoteAddress = connection.remoteAddress
-    self.meter?.didStart(on: connection, self.call)
+    self.meter?.didStart(on: connection, self.host)
   }
 
   func streamDidBecomeWritable() {
     guard !self.isOver else { return }
     self.unwrittenBytes = 0
-    self.call.pump()
+    self.host.pump()
   }
 
   func streamDidReceive(_ head: HTTPResponseHead) {
     guard !self.isOver else { return }
-    self.sent.drop()
-    self.sentHead = nil
-    self.meter?.didReceive(head, self.call)
-    if self.head == nil { self.head = head }
-    self.decoder.receive(head)
-    self.call.attemptHasResults(self)
+    self.sent = nil
+    self.meter?.didReceive(head, self.host)
+    self.response.receive(head)
+    if !self.response.awaitsEnd() { self.attempts.hasResults(self, self.host) }
   }
 
   func streamDidReceive(_ bytes: ByteBuffer) {
     guard !self.isOver else { return }
-    self.responseBodyBytes += bytes.readableBytes
     self.meter?.didReceive(bytes.readableBytes)
-    self.unconsumedBytes += bytes.readableBytes
-    self.decoder.receive(bytes)
-    self.call.attemptHasResults(self)
-    self.decoder.settle()
+    self.response.receive(bytes)
+    if self.response.awaitsEnd() {
+      self.response.consumeAll(from: self.stream)
+    } else {
+      self.attempts.hasResults(self, self.host)
+      self.response.settle()
+    }
   }
 
   func streamDidEnd(trailers: Headers) {
     guard !self.isOver else { return }
-    self.decoder.receiveEnd(trailers: trailers)
+    self.response.receiveEnd(trailers: trailers)
     self.endOnWire()
   }
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
     guard !self.isOver else { return }
-    if self.call.endIfDeadlineHasPassed() { return }
-    if failure.isUnprocessed, let head = self.sentHead, self.sent.isComplete,
-      self.call.attempts.takeTransparentRetry(of: self)
-    {
-      self.resend(head)
+    if self.host.endIfDeadlineHasPassed() { return }
+    if failure.isUnprocessed, let sent = self.sent, self.attempts.takeTransparentRetry(of: self) {
+      if self.start(.sent(sent)) { self.host.pump() }
       return
     }
     var error = failure.error
     if error.code == .unavailable { error.isConnectionLost = true }
-    self.decoder.fail(error)
+    self.response.fail(error)
     self.endOnWire()
-  }
-
-  private func resend(_ head: HTTPStreamRequest) {
-    do throws(ConnectError) {
-      let endpoint = try self.call.plan.environment.endpoint(for: self.request.url.origin).get()
-      var head = head
-      if let timeout = self.call.plan.remainingTime {
-        self.call.plan.writer.renewTimeout(of: &head, to: timeout)
-      }
-      self.unwrittenBytes = 0
-      self.start(head, on: endpoint)
-      for bytes in self.sent.elements { self.write(bytes) }
-      if self.hasFinishedRequest { self.stream?.finish(trailers: self.request.trailers) }
-      self.call.pump()
-    } catch {
-      self.end(with: error)
-    }
   }
 }

@@ -1,26 +1,26 @@
 internal import NIOCore
 
-/// Measures one attempt, and reports to the hooks for metrics. Confined to the call's executor.
+/// Measures one attempt for call hooks, and reports to the hooks for metrics. Confined to the call's executor.
 final class AttemptMeter {
-  private let report: MetricsReport
+  /// Nil without hooks for metrics: then no times are taken.
+  private let report: MetricsReport?
   private let startTime: Duration
+  private var hasStarted = false
   /// Whether somebody looks that closely.
   private let readsEncodings: Bool
   private var metrics: HTTPMetrics
 
-  /// A meter for the attempt that was started last; nil if nobody wants to know.
-  static func make(_ call: Call) -> AttemptMeter? {
-    call.attempts.metricsHooks.isEmpty ? nil : AttemptMeter(call)
-  }
-
-  private init(_ call: Call) {
-    self.report = MetricsReport(call.attempts.metricsHooks)
-    self.startTime = call.executor.now
-    self.readsEncodings = call.plan.isExplained
-    self.metrics = HTTPMetrics(attempt: call.attempts.number)
+  /// A meter for the attempt that was started last.
+  init(_ attempts: Attempts, on executor: any CallExecutor) {
+    self.report = attempts.metricsHooks.isEmpty ? nil : MetricsReport(attempts.metricsHooks)
+    self.startTime = self.report == nil ? .zero : executor.now
+    self.readsEncodings = attempts.plan.isExplained
+    self.metrics = HTTPMetrics(attempt: attempts.number)
   }
 
   func willStart(_ head: HTTPStreamRequest) {
+    self.hasStarted = true
+    self.metrics.connection = nil
     if self.readsEncodings { self.metrics.requestEncoding = head.headers.announcedEncoding }
     self.metrics.requestBodyBytes = 0
     if case .complete(let body) = head.body { self.metrics.requestBodyBytes = body.readableBytes }
@@ -30,13 +30,13 @@ final class AttemptMeter {
     self.metrics.requestBodyBytes += byteCount
   }
 
-  func didStart(on connection: HTTPConnectionInfo, _ call: Call) {
+  func didStart(on connection: HTTPConnectionInfo, _ host: any PipelineHost) {
     self.metrics.connection = connection
-    self.metrics.timeToConnection = self.elapsed(call)
+    if self.report != nil { self.metrics.timeToConnection = self.elapsed(host) }
   }
 
-  func didReceive(_ head: HTTPResponseHead, _ call: Call) {
-    self.metrics.timeToHeaders = self.elapsed(call)
+  func didReceive(_ head: HTTPResponseHead, _ host: any PipelineHost) {
+    if self.report != nil { self.metrics.timeToHeaders = self.elapsed(host) }
     self.metrics.httpStatus = head.status
     if self.readsEncodings { self.metrics.responseEncoding = head.headers.announcedEncoding }
   }
@@ -45,24 +45,37 @@ final class AttemptMeter {
     self.metrics.responseBodyBytes += byteCount
   }
 
+  /// What call hooks are told of the attempt; nil if nothing went to the network.
+  var summary: CallOutcome.Exchange? {
+    guard self.hasStarted else { return nil }
+    return CallOutcome.Exchange(
+      httpStatus: self.metrics.httpStatus,
+      requestBodyBytes: self.metrics.requestBodyBytes,
+      responseBodyBytes: self.metrics.responseBodyBytes,
+      remoteAddress: self.metrics.connection?.remoteAddress
+    )
+  }
+
   /// Gives the metrics to the hooks.
-  func finish(_ call: Call) {
-    self.metrics.duration = self.elapsed(call)
-    self.report.pass(self.metrics, call)
+  func finish(_ host: any PipelineHost) {
+    guard let report = self.report else { return }
+    self.metrics.duration = self.elapsed(host)
+    report.pass(self.metrics, host)
   }
 
   /// Gives them to the hooks later, as they are now.
-  func finishLater(_ call: Call) {
-    self.metrics.duration = self.elapsed(call)
-    call.attempts.metricsArePending()
-    let here = Confined((self.report, self.metrics), to: call.executor)
-    call.executor.execute {
-      call.attempts.metricsWereGiven()
-      here.value.0.pass(here.value.1, call)
+  func finishLater(_ attempts: Attempts, _ host: any PipelineHost) {
+    guard let report = self.report else { return }
+    self.metrics.duration = self.elapsed(host)
+    attempts.pendingMetrics += 1
+    let here = Confined((report, self.metrics, attempts), to: host.executor)
+    host.executor.execute {
+      here.value.2.pendingMetrics -= 1
+      here.value.0.pass(here.value.1, host)
     }
   }
 
-  private func elapsed(_ call: Call) -> Duration { call.executor.now - self.startTime }
+  private func elapsed(_ host: any PipelineHost) -> Duration { host.executor.now - self.startTime }
 }
 
 extension Headers {

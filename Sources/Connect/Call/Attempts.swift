@@ -1,27 +1,29 @@
+internal import NIOCore
+
 /// The attempts of a call: starts them, counts them, and says whether there may be another. A retry of a hook, another `next`
 /// and a hedge come here; so the cap and the delay stand in one place.
 ///
 /// Confined to the call's executor.
-final class Attempts {
+final class Attempts: PipelineInside {
+  let plan: CallPlan
   /// The number of the attempt that was started last, from 1 on.
   private(set) var number = 1
   /// How many of the attempts are hedges.
   private(set) var hedgeCount = 0
   /// The one that runs, of a call that does not hedge.
-  private(set) var only: Attempt?
-  /// Those that run, of a call that hedges.
-  private(set) var running: [Attempt] = []
+  private var only: Attempt?
+  /// Has those that run, of a call that hedges.
   private var hedge: Hedge?
   /// Whether the first attempt has been sent once more, as the server had not processed it.
   private var hasRetriedTransparently = false
-  /// The hedges of which the same is true.
-  private var retriedHedges: [Attempt] = []
   private var retryTimer: (any CallTimer)?
+  /// Whether hooks are being told of the call's end, which they must not start again.
+  var isEnding = false
 
   /// The hooks for metrics, outermost first.
-  var metricsHooks: [MetricsReport.Hook] = []
-  /// How many attempts were given up whose metrics hooks are still to be called.
-  private var pendingMetrics = 0
+  private(set) var metricsHooks: [MetricsReport.Hook] = []
+  /// How many attempts were given up whose metrics hooks are still to be called, before the end is told.
+  var pendingMetrics = 0
   /// How many attempts went to the network.
   private var sentCount = 0
   /// Whether somebody will ask for the last attempt.
@@ -29,71 +31,85 @@ final class Attempts {
   /// The last attempt whose outcome counts, for call hooks.
   private var summary: CallOutcome.Exchange?
 
+  init(_ plan: CallPlan) {
+    self.plan = plan
+  }
+
   // MARK: Starting
 
-  /// Starts the attempts for a request that has passed all interceptors: one, or several if the call hedges.
-  func begin(_ request: RequestHead, _ body: consuming Attempt.Body, _ call: Call) {
-    guard call.plan.mayHedge, let policy = call.plan.hedgingPolicy else {
-      self.start(request, body, isHedge: false, call)
+  func transmit(_ part: consuming RequestPart, _ host: any PipelineHost) {
+    switch consume part {
+    case .wholeBytes(let head, let bytes): self.begin(head, .message(bytes), host)
+    case .whole(let head, let message):
+      self.begin(head, .message(MessageBox<ByteBuffer>.of(message).message), host)
+    case .head(let head): self.begin(head, .messages, host)
+    case .bytes(let bytes): self.only?.send(bytes)
+    case .message(let message): self.only?.send(MessageBox<ByteBuffer>.of(message).message)
+    case .end: self.only?.finishRequest()
+    }
+  }
+
+  /// Starts the attempts for a request: one, or several if the call hedges.
+  private func begin(_ request: RequestHead, _ body: consuming Attempt.Body, _ host: any PipelineHost) {
+    guard self.plan.mayHedge, let policy = self.plan.hedgingPolicy else {
+      self.start(request, body, host)
       return
     }
     // The user's code that ran last may have ended the call.
-    guard !call.isOver else { return }
-    let hedge = Hedge(policy, request)
+    guard !host.isOver else { return }
+    let hedge = Hedge(policy, request, self)
     self.hedge = hedge
-    hedge.begin(after: self.start(request, body, isHedge: false, call), call)
+    hedge.begin(after: self.start(request, body, host), host)
   }
 
   /// Starts an attempt: the one place where that happens.
   @discardableResult
-  func start(_ request: RequestHead, _ body: consuming Attempt.Body, isHedge: Bool, _ call: Call) -> Attempt {
-    let attempt = Attempt(call, request, isHedge: isHedge)
-    if self.hedge == nil { self.only = attempt } else { self.running.append(attempt) }
-    attempt.start(body)
+  private func start(_ request: RequestHead, _ body: consuming Attempt.Body, _ host: any PipelineHost)
+    -> Attempt
+  {
+    let attempt = Attempt(self, request, host)
+    if let hedge = self.hedge { hedge.append(attempt) } else { self.only = attempt }
+    if attempt.start(body) { self.sentCount += 1 }
     return attempt
   }
 
+  /// Starts an attempt beside others.
+  func startHedge(_ request: RequestHead, _ sent: consuming SentRequest, _ host: any PipelineHost) {
+    sent.head.headers["grpc-previous-rpc-attempts"] = ["\(self.number)"]
+    self.number += 1
+    self.hedgeCount += 1
+    self.start(request, .sent(sent), host)
+  }
+
   /// Takes one retry from the cap. Returns false if the cap is reached or the delay would pass the deadline.
-  func takeRetry(after delay: Duration, _ call: Call) -> Bool {
-    guard self.number - self.hedgeCount <= call.plan.environment.settings.maximumRetries else { return false }
-    if let remaining = call.plan.remainingTime, delay >= remaining { return false }
+  func takeRetry(after delay: Duration, _ host: any PipelineHost) -> Bool {
+    guard !host.isOver, !self.isEnding else { return false }
+    guard self.number - self.hedgeCount <= self.plan.environment.settings.maximumRetries else { return false }
+    if let remaining = self.plan.remainingTime, delay >= remaining { return false }
     self.number += 1
     self.drop()
     return true
   }
 
   /// Runs `work` after a delay, unless the call is over by then.
-  func afterDelay(_ delay: Duration, _ call: Call, _ work: @escaping () -> Void) {
+  func afterDelay(_ delay: Duration, _ host: any PipelineHost, _ work: @escaping () -> Void) {
     guard delay > .zero else {
       work()
       return
     }
     self.retryTimer?.cancel()
-    let here = Confined((attempts: self, work: work), to: call.executor)
-    self.retryTimer = call.executor.schedule(after: delay.clamped) {
-      guard !call.isOver else { return }
+    let here = Confined((attempts: self, work: work), to: host.executor)
+    self.retryTimer = host.executor.schedule(after: delay.clamped) {
+      guard !host.isOver else { return }
       here.value.attempts.retryTimer = nil
       here.value.work()
     }
   }
 
-  /// Counts an attempt that goes to the network.
-  func countSent() { self.sentCount += 1 }
-
-  /// Counts an attempt that starts beside others.
-  func countHedge() {
-    self.number += 1
-    self.hedgeCount += 1
-  }
-
   /// Whether a request that the server certainly did not process may be sent again: true once for the call, and once for each
   /// hedge.
   func takeTransparentRetry(of attempt: Attempt) -> Bool {
-    if attempt.isHedge {
-      guard !self.retriedHedges.contains(where: { $0 === attempt }) else { return false }
-      self.retriedHedges.append(attempt)
-      return true
-    }
+    if let hedge = self.hedge, !hedge.isFirst(attempt) { return hedge.takeTransparentRetry(of: attempt) }
     guard !self.hasRetriedTransparently else { return false }
     self.hasRetriedTransparently = true
     return true
@@ -101,31 +117,33 @@ final class Attempts {
 
   // MARK: What runs
 
-  func isRunning(_ attempt: Attempt) -> Bool {
-    attempt === self.only || self.running.contains { $0 === attempt }
+  var running: (any PipelineAttempt)? { self.only }
+
+  var httpStatus: Int? { self.only?.response.head?.status }
+
+  /// An attempt may have results.
+  func hasResults(_ attempt: Attempt, _ host: any PipelineHost) {
+    if attempt === self.only || self.hedge?.runs(attempt) == true { host.pump() }
   }
 
-  /// The response of an attempt that is over, if it decides the call's outcome; then no attempt runs any more.
-  func takeResponse(_ call: Call) -> (SingleMessage, of: Attempt)? {
-    guard let hedge = self.hedge else {
-      guard let attempt = self.only, let response = attempt.takeResponse() else { return nil }
-      self.drop()
-      return (response, attempt)
+  func takeArrived(_ host: any PipelineHost, forByteHooks: Bool) -> ResultPart? {
+    guard self.plan.isUnary else { return self.only?.next() }
+    let attempt: Attempt
+    let collected: SingleMessage
+    if let hedge = self.hedge {
+      guard let decided = hedge.takeResponse(host) else { return nil }
+      (collected, attempt) = decided
+    } else {
+      guard let only = self.only, let response = only.takeResponse() else { return nil }
+      (collected, attempt) = (response, only)
     }
-    for attempt in self.running {
-      // The deadline may have passed, or the user's budget may have ended the call.
-      guard !call.isOver else { return nil }
-      guard let response = attempt.takeResponse() else { continue }
-      self.running.removeAll { $0 === attempt }
-      attempt.cancel()
-      var error: ConnectError?
-      if case .failure(let failure) = response.result, !attempt.isNotModified { error = failure }
-      if hedge.goesOn(after: error, call) { continue }
-      self.drop()
-      self.note(attempt)
-      return (response, attempt)
+    self.drop()
+    self.note(attempt)
+    // Without byte hooks the shorter way.
+    if !forByteHooks, case .success(.bytes(let bytes)) = collected.result {
+      return .whole(MessageCodec(self.plan).decode(bytes, collected.headers, collected.trailers, 200))
     }
-    return nil
+    return .wholeBytes(attempt.response.makeResponse(collected, to: attempt.request))
   }
 
   /// Gives up what is on the wire, if anything is.
@@ -135,45 +153,40 @@ final class Attempts {
       self.note(attempt)
       attempt.cancel()
     }
-    if self.hedge != nil { self.dropHedges() }
-  }
-
-  private func dropHedges() {
-    self.hedge.take()?.startNoMore()
-    self.noteSummary()
-    let running = self.running
-    self.running = []
-    self.retriedHedges = []
-    for attempt in running { attempt.cancel() }
+    if let hedge = self.hedge {
+      self.hedge = nil
+      if let last = hedge.last { self.note(last) }
+      hedge.cancel()
+    }
   }
 
   /// The call is over.
   func end() {
-    self.retryTimer.take()?.cancel()
+    if let timer = self.retryTimer {
+      self.retryTimer = nil
+      timer.cancel()
+    }
     self.drop()
     self.metricsHooks = []
   }
 
   // MARK: What hooks are told
 
-  /// The metrics of an attempt are given to hooks later, and before the end.
-  func metricsArePending() { self.pendingMetrics += 1 }
-
-  func metricsWereGiven() { self.pendingMetrics -= 1 }
-
-  var hasPendingMetrics: Bool { self.pendingMetrics > 0 }
-
-  /// Remembers what call hooks are told of the attempt that runs.
-  func noteSummary() {
-    if let last = self.only ?? self.running.last { self.note(last) }
+  func add(_ hook: MetricsReport.Hook) {
+    // Taken out, so that each access to the variable is over at once.
+    var hooks = self.metricsHooks
+    self.metricsHooks = []
+    hooks.append(hook)
+    self.metricsHooks = hooks
   }
 
   private func note(_ attempt: Attempt) {
-    if self.keepsSummary, let summary = attempt.summary { self.summary = summary }
+    if self.keepsSummary, let summary = attempt.meter?.summary { self.summary = summary }
   }
 
   /// Says in an outcome what went to the network.
   func describe(_ outcome: inout CallOutcome) {
+    if let last = self.only ?? self.hedge?.last { self.note(last) }
     outcome.attempts = self.sentCount
     outcome.exchange = self.summary
   }

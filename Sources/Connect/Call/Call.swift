@@ -3,70 +3,69 @@ internal import Synchronization
 /// One call, from its start to its end. It owns the deadline, cancellation, and the rule that a call completes exactly once;
 /// the ``Pipeline`` moves what flows, ``Attempts`` what goes to the wire, and a ``CallSide`` is the caller's.
 ///
-/// `@unchecked Sendable`: confined to its executor, which debug builds check at its doors. `init`, ``start()``, ``cancel()``
+/// `@unchecked Sendable`: confined to its executor, which debug builds check at its doors. `init`, ``cancel()``
 /// and ``run(_:)`` may be called from anywhere and hop.
-final class Call: Cancellable, @unchecked Sendable {
+final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   let plan: CallPlan
   let executor: any CallExecutor
   let side: any CallSide
-  let attempts = Attempts()
-  private var hooks: CallHooks
+  let attempts: Attempts
   let pipeline: Pipeline
+  /// Nil for a call without interceptors.
+  private let hooks: CallHooks?
 
   private(set) var isOver = false
   private let hasEndedFlag = Atomic(false)
-  /// Whether interceptors are, or were, asked for their hooks.
-  private var hasAskedForHooks = false
-  /// Whether they are just being asked.
-  private var isAskingForHooks = false
-  /// The outcome, if the call has ended while they were asked.
-  private var outcomeInAsking: CallOutcome?
-  /// Whether a call hook has the request.
-  private var isAtCallHook = false
   /// Whether a hook may be on the stack while the call ends, which is to return before the end hooks are called.
   private var mayEndInHook = false
-  /// Whether hooks are being told of the end, which they must not start again.
-  private(set) var isEndingNow = false
   private var deadlineTimer: (any CallTimer)?
   private var holdWatch: HoldWatch?
-  /// The error of the last attempt that a hook has retried.
-  var retryCause: ConnectError?
 
-  init(_ plan: consuming CallPlan, _ interceptors: consuming [ResolvedInterceptor], _ side: any CallSide) {
-    self.executor = plan.environment.executor
-    self.side = side
-    let isUnary = plan.isUnary
-    self.hooks = CallHooks(interceptors, plan.inheritance)
-    let settings = plan.environment.settings
+  init(_ plan: CallPlan, _ interceptors: consuming [any Interceptor], _ side: any CallSide) {
+    let executor = plan.environment.executor
+    let attempts = Attempts(plan)
     self.plan = plan
+    self.executor = executor
+    self.side = side
+    self.attempts = attempts
     self.pipeline = Pipeline(
-      isUnary: isUnary,
-      maximumWaiting: settings.maximumWaitingValues,
-      maximumReplayBytes: settings.maximumReplayBytes
+      isUnary: plan.isUnary,
+      maximumWaiting: plan.environment.settings.maximumWaitingValues,
+      Pipeline.Surroundings(
+        outside: side,
+        inside: attempts,
+        codec: MessageCodec(plan),
+        inheritance: plan.inheritance,
+        maximumReplayBytes: plan.environment.settings.maximumReplayBytes
+      )
     )
-    if !self.hooks.isEmpty, side.runsJobsApart, self.hooks.haveAsyncForm(isUnary: isUnary) {
-      side.prepareForJobs(on: self.executor)
+    guard !interceptors.isEmpty else {
+      self.hooks = nil
+      return
     }
+    let hooks = CallHooks(interceptors, of: plan.info, plan.inheritance)
+    self.hooks = hooks
+    if side.runsJobsApart, hooks.haveAsyncForm(isUnary: plan.isUnary) { side.prepareForJobs(on: executor) }
   }
 
   /// Nobody is left who could continue the call or end it. Hooks that wait are told, like at any other end.
   deinit {
     guard !self.isOver, !self.side.isWaitedFor else { return }
-    let error = ConnectError.abandoned(self.method)
-    var hooks = self.hooks
+    let error = ConnectError.abandoned(self.plan.info)
     var outcome = self.side.outcome(of: self.side.end(of: error))
     self.attempts.describe(&outcome)
-    let here = Confined((self.pipeline, hooks.takeWaiting(), self.side), to: self.executor)
+    let here = Confined((self.pipeline, self.hooks, self.side), to: self.executor)
     let (end, plan) = (outcome, self.plan)
     self.executor.execute {
       let (pipeline, hooks, side) = here.value
-      pipeline.terminate(with: error, on: plan.environment.taskExecutor, plan.inheritance)
+      Termination(error: error, executor: plan.taskExecutor).tell(pipeline)
       var outcome = end
-      hooks.passUp(&outcome)
+      _ = hooks?.passUp(&outcome)
+      pipeline.surroundings.inside.drop()
       pipeline.release()
-      hooks.end(end)
+      hooks?.release().tell(end)
       side.complete(with: side.end(of: error))
-      side.release(plan.method.info)
+      side.release(plan.info)
     }
   }
 
@@ -75,11 +74,6 @@ final class Call: Cancellable, @unchecked Sendable {
   /// Does something with the call on its executor: at once if the caller is there, else later.
   func run(_ work: @escaping @Sendable (Call) -> Void) {
     if self.executor.isCurrent { work(self) } else { self.executor.execute { work(self) } }
-  }
-
-  /// Starts the call on its executor.
-  func start() {
-    self.run { $0.startOnExecutor() }
   }
 
   /// Cancels the call, also on the wire. Does nothing once it is over.
@@ -103,66 +97,27 @@ final class Call: Cancellable, @unchecked Sendable {
       guard !self.isOver else { return }
     }
     if let remaining = self.plan.remainingTime {
-      guard remaining > .zero else {
-        self.deadlineDidPass()
-        return
-      }
+      guard !self.endIfDeadlineHasPassed() else { return }
       self.deadlineTimer = self.executor.schedule(after: remaining) { self.deadlineDidPass() }
     }
     let head = self.plan.makeRequestHead()
-    guard !self.hooks.isEmpty else {
+    if let hooks = self.hooks {
+      self.start(head, through: hooks)
+    } else {
       self.pipeline.start(self.side.makeRequest(head), self)
-      return
     }
-    self.askForHooks()
+  }
+
+  private func start(_ head: consuming RequestHead, through hooks: CallHooks) {
+    self.ask(hooks, for: self.pipeline)
     guard !self.isOver else {
-      self.releaseAll()
+      self.release(hooks)
       return
     }
-    guard self.hooks.isTransparent else {
-      self.passDown(head)
-      return
-    }
-    self.pipeline.start(self.side.makeRequest(head), self)
-  }
-
-  /// Asks the interceptors for their hooks.
-  ///
-  /// - Parameter begins: Whether the call begins; else it ends before, and there are call hooks alone.
-  private func askForHooks(begins: Bool = true) {
-    self.hasAskedForHooks = true
-    self.isAskingForHooks = true
-    if begins {
-      self.pipeline.askForHooks(of: self.plan.method, self)
-    } else {
-      for index in 0..<self.interceptorCount { _ = self.askForCallHooks(index) }
-    }
-    self.isAskingForHooks = false
-    if let outcome = self.outcomeInAsking.take() {
-      let hooks = self.hooks
-      hooks.end(outcome)
-    } else {
-      self.attempts.keepsSummary = self.hooks.hasEndHooks || !self.hooks.isTransparent
-    }
-  }
-
-  var interceptorCount: Int { self.hooks.interceptors.count }
-
-  func askForCallHooks(_ index: Int) -> any Interceptor {
-    let interceptor = self.hooks.interceptors[index].interceptor
-    let function = interceptor.callFunction(self.method)
-    self.hooks.set(function, index)
-    return interceptor
-  }
-
-  private func passDown(_ head: consuming RequestHead) {
-    // The one reference to the head: what hooks change, they change in place.
-    var request = HTTPRequest(head: head)
-    let hooks = self.hooks
-    for index in hooks.interceptors.indices {
-      self.isAtCallHook = true
+    if !hooks.isTransparent {
       do {
-        try hooks.passDown(&request, index)
+        guard let changed = try hooks.passDown(head, self) else { return }
+        head = changed
       } catch {
         guard !self.isOver else { return }
         var error = ConnectError(error)
@@ -170,23 +125,30 @@ final class Call: Cancellable, @unchecked Sendable {
         self.finish(with: self.side.end(of: error))
         return
       }
-      self.isAtCallHook = false
-      guard !self.isOver else { return }
-      self.hooks.hasPassedDown(index)
     }
-    self.pipeline.start(self.side.makeRequest(request.head), self)
+    self.pipeline.start(self.side.makeRequest(head), self)
+  }
+
+  private func ask(_ hooks: CallHooks, for pipeline: Pipeline?) {
+    hooks.ask(for: pipeline, of: self.plan.method, self)
+    if let outcome = hooks.outcomeInAsking {
+      hooks.outcomeInAsking = nil
+      hooks.release().tell(outcome)
+    } else {
+      self.attempts.keepsSummary = hooks.hasEndHooks || !hooks.isTransparent
+    }
   }
 
   // MARK: End
 
   /// Takes the end that has passed all message hooks.
   func finish(with end: ResultPart) {
-    guard self.hooks.areWaiting, !self.isOver else {
+    guard let hooks = self.hooks, hooks.areWaiting, !self.isOver else {
       self.complete(with: end)
       return
     }
     var outcome = self.side.outcome(of: end)
-    if self.passUp(&outcome) {
+    if self.pass(&outcome, up: hooks) {
       self.complete(with: self.side.end(end, changedTo: outcome), outcome)
     } else {
       self.complete(with: end)
@@ -194,34 +156,32 @@ final class Call: Cancellable, @unchecked Sendable {
   }
 
   /// Lets call hooks see and change the outcome.
-  private func passUp(_ outcome: inout CallOutcome) -> Bool {
-    self.isEndingNow = true
-    self.attempts.noteSummary()
+  private func pass(_ outcome: inout CallOutcome, up hooks: CallHooks) -> Bool {
+    self.attempts.isEnding = true
     self.attempts.describe(&outcome)
-    return self.hooks.takeWaiting().passUp(&outcome)
+    return hooks.passUp(&outcome)
   }
 
   /// Ends the call with an error of its own.
   func terminate(with error: ConnectError) {
-    guard !self.isOver, !self.isEndingNow else { return }
-    self.isEndingNow = true
-    if self.hasAskedForHooks {
-      self.mayEndInHook = true
-    } else if !self.hooks.isEmpty {
-      self.askForHooks(begins: false)
+    guard !self.isOver, !self.attempts.isEnding else { return }
+    self.attempts.isEnding = true
+    if let hooks = self.hooks {
+      if hooks.hasAsked { self.mayEndInHook = true } else { self.ask(hooks, for: nil) }
     }
     self.attempts.drop()
     var error = error
-    if self.isAtCallHook || self.pipeline.holdsHead { error.isUnsent = true }
-    self.pipeline.terminate(with: error, on: self.taskExecutor, self.plan.inheritance)
-    if self.hooks.areWaiting {
-      var outcome = self.side.outcome(of: self.side.end(of: error))
-      _ = self.passUp(&outcome)
+    if self.hooks?.haveRequest == true || HookHolders(in: self.pipeline).haveHead { error.isUnsent = true }
+    Termination(error: error, executor: self.plan.taskExecutor).tell(self.pipeline)
+    let end = self.side.end(of: error)
+    if let hooks = self.hooks, hooks.areWaiting {
+      var outcome = self.side.outcome(of: end)
+      _ = self.pass(&outcome, up: hooks)
     }
-    self.complete(with: self.side.end(of: error))
+    self.complete(with: end)
   }
 
-  /// Completes the call, unless it is over.
+  /// Completes the call, unless it is over, and lets go of the interceptors, which are told of it.
   private func complete(with end: ResultPart, _ changed: CallOutcome? = nil) {
     guard !self.isOver else { return }
     self.isOver = true
@@ -235,37 +195,37 @@ final class Call: Cancellable, @unchecked Sendable {
       watch.cancel()
     }
     self.attempts.end()
-    if self.hooks.hasEndHooks || self.isAskingForHooks {
-      self.tellEnd(changed ?? self.side.outcome(of: end))
+    if let hooks = self.hooks {
+      self.tellEnd(end, changed, to: hooks)
     } else {
-      self.releaseAll()
+      self.release(nil)
     }
     self.side.complete(with: end)
   }
 
-  /// Lets go of the interceptors, and tells them that the call is over.
-  private func tellEnd(_ outcome: consuming CallOutcome) {
-    self.attempts.describe(&outcome)
-    if self.isAskingForHooks {
-      self.outcomeInAsking = outcome
+  private func tellEnd(_ end: ResultPart, _ changed: CallOutcome?, to hooks: CallHooks) {
+    guard hooks.hasEndHooks || hooks.isAsking else {
+      self.release(hooks)
       return
     }
-    let hooks = self.hooks
-    let comesLater = self.mayEndInHook || self.attempts.hasPendingMetrics
-    self.releaseAll()
-    if comesLater {
-      let here = Confined((hooks, outcome), to: self.executor)
-      self.executor.execute { here.value.0.end(here.value.1) }
+    var outcome = changed ?? self.side.outcome(of: end)
+    self.attempts.describe(&outcome)
+    if hooks.isAsking {
+      hooks.outcomeInAsking = outcome
+    } else if self.mayEndInHook || self.attempts.pendingMetrics > 0 {
+      let here = Confined((self.release(hooks), outcome), to: self.executor)
+      self.executor.execute { here.value.0?.tell(here.value.1) }
     } else {
-      hooks.end(outcome)
+      self.release(hooks)?.tell(outcome)
     }
   }
 
-  private func releaseAll() {
-    let interceptors = self.hooks.release()
+  @discardableResult
+  private func release(_ hooks: CallHooks?) -> CallHooks.Released? {
+    let released = hooks?.release()
     self.pipeline.release()
-    self.side.release(self.method)
-    withExtendedLifetime(interceptors) {}
+    self.side.release(self.plan.info)
+    return released
   }
 
   // MARK: Deadline
@@ -280,16 +240,18 @@ final class Call: Cancellable, @unchecked Sendable {
 
   private func deadlineDidPass() {
     let timeout = self.plan.timeout ?? .zero
-    let holder = self.pipeline.blockingHolder.map { "; \($0) and has not passed it on" } ?? ""
+    let holder = HookHolders(in: self.pipeline).blocking.map { "; \($0) and has not passed it on" } ?? ""
     self.terminate(
       with: ConnectError(
         code: .deadlineExceeded,
-        message: "\(self.method.path) did not complete within \(timeout)\(holder)"
+        message: "\(self.plan.info.path) did not complete within \(timeout)\(holder)"
       )
     )
   }
 
-  // MARK: Hooks that wait
+  // MARK: PipelineHost
+
+  var environment: any HookEnvironment { self.plan }
 
   func hookWaits() {
     guard let patience = self.plan.environment.settings.holdingPatience else { return }
@@ -297,13 +259,10 @@ final class Call: Cancellable, @unchecked Sendable {
     self.holdWatch = watch
     watch.hookWaits(self)
   }
-}
 
-extension CallHooks {
-  func haveAsyncForm(isUnary: Bool) -> Bool {
-    self.interceptors.indices.contains {
-      let interceptor = self.interceptors[$0].interceptor
-      return isUnary ? interceptor.asyncUnaryForm != nil : interceptor.asyncStreamForm != nil
+  func hookWasDropped(_ place: Visit.Place, _ number: Int) {
+    if let holder = HookHolders(in: self.pipeline).holder(of: place, number) {
+      self.terminate(with: .abandoned(self.plan.info, by: holder))
     }
   }
 }

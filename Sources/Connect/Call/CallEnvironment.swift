@@ -121,7 +121,7 @@ final class CallEnvironment: Sendable {
     )
   }
 
-  func makeDecoder(contentType: String, streamType: StreamType) -> any BoxedDecoder {
+  func makeDecoder(contentType: String, streamType: StreamType) -> ResponseReader {
     self.decoders.makeDecoder(
       contentType: contentType,
       streamType: streamType,

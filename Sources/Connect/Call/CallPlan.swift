@@ -1,5 +1,7 @@
+internal import Logging
+
 /// What a call is from its beginning on: nothing of it changes.
-struct CallPlan: Sendable {
+final class CallPlan: HookEnvironment {
   let environment: CallEnvironment
   let method: AnyMethod
   /// How the caller calls the method.
@@ -45,6 +47,10 @@ struct CallPlan: Sendable {
     self.deadline = timeout.map { environment.executor.now + $0.clamped }
   }
 
+  var info: MethodInfo { self.method.info }
+  var logger: Logger { self.environment.logger }
+  var taskExecutor: any TaskExecutor { self.environment.taskExecutor }
+
   var isUnary: Bool { self.streamType == .unary }
 
   /// What is left until the deadline; nil if there is none. May be less than zero.
@@ -55,7 +61,7 @@ struct CallPlan: Sendable {
   /// Why the call cannot be made, if it cannot.
   var error: ConnectError? {
     if let error = self.environment.hostError { return error }
-    let info = self.method.info
+    let info = self.info
     guard info.streamType != self.streamType else { return nil }
     return ConnectError(
       code: .invalidArgument,
@@ -66,7 +72,7 @@ struct CallPlan: Sendable {
   /// The request that the caller made, but for its message.
   func makeRequestHead() -> RequestHead {
     self.environment.makeRequestHead(
-      for: self.method.info,
+      for: self.info,
       headers: self.headers,
       context: self.context,
       timeout: self.timeout
@@ -80,8 +86,8 @@ struct CallPlan: Sendable {
   /// How the call hedges; nil if it does not.
   var hedgingPolicy: HedgingPolicy? {
     guard self.isUnary,
-      let policy = self.hedging ?? self.environment.settings.hedging?(self.method.info),
-      policy.applies(to: self.method.info)
+      let policy = self.hedging ?? self.environment.settings.hedging?(self.info),
+      policy.applies(to: self.info)
     else { return nil }
     return policy
   }

@@ -1,69 +1,111 @@
-/// When a call that hedges starts which attempt, as its ``HedgingPolicy`` says. Confined to the call's executor.
+/// The attempts of a call that hedges, which start when its ``HedgingPolicy`` says. Confined to the call's executor.
 final class Hedge {
   private let policy: HedgingPolicy
   private let request: RequestHead
+  private let attempts: Attempts
+  private var first: Attempt?
+  private var running: [Attempt] = []
+  /// The hedges that have been sent once more, as the server had not processed them.
+  private var retried: [Attempt] = []
   /// What each attempt sends; nil once no other will start.
-  private var written: Attempt.Written?
+  private var sent: SentRequest?
   /// Will start the next attempt.
   private var timer: (any CallTimer)?
 
-  init(_ policy: HedgingPolicy, _ request: RequestHead) {
+  init(_ policy: HedgingPolicy, _ request: RequestHead, _ attempts: Attempts) {
     self.policy = policy
     self.request = request
+    self.attempts = attempts
   }
 
   // MARK: Starting attempts
 
   /// The first attempt has started.
-  func begin(after first: Attempt, _ call: Call) {
-    guard !call.isOver else { return }
-    self.written = first.written
-    self.scheduleNext(after: self.policy.delay, call)
+  func begin(after first: Attempt, _ host: any PipelineHost) {
+    guard !host.isOver else { return }
+    self.first = first
+    self.sent = first.sent
+    self.scheduleNext(after: self.policy.delay, host)
   }
 
-  private func startNext(_ call: Call) {
-    guard var written = self.written else { return }
-    call.attempts.countHedge()
-    written.head.headers["grpc-previous-rpc-attempts"] = ["\(call.attempts.number - 1)"]
-    call.attempts.start(self.request, .written(written), isHedge: true, call)
-    self.scheduleNext(after: self.policy.delay, call)
+  func append(_ attempt: Attempt) { self.running.append(attempt) }
+
+  private func startNext(_ host: any PipelineHost) {
+    guard let sent = self.sent else { return }
+    self.attempts.startHedge(self.request, sent, host)
+    self.scheduleNext(after: self.policy.delay, host)
   }
 
   /// Replaces what was scheduled.
-  private func scheduleNext(after delay: Duration, _ call: Call) {
-    let isInTime = call.plan.remainingTime.map { delay < $0 } ?? true
-    guard self.written != nil, isInTime, call.attempts.hedgeCount + 1 < self.policy.attemptLimit else {
+  private func scheduleNext(after delay: Duration, _ host: any PipelineHost) {
+    let isInTime = self.attempts.plan.remainingTime.map { delay < $0 } ?? true
+    guard self.sent != nil, isInTime, self.attempts.hedgeCount + 1 < self.policy.attemptLimit else {
       self.startNoMore()
       return
     }
     self.timer?.cancel()
-    let here = Confined(self, to: call.executor)
-    self.timer = call.executor.schedule(after: delay.clamped) {
+    let here = Confined(self, to: host.executor)
+    self.timer = host.executor.schedule(after: delay.clamped) {
       here.value.timer = nil
-      if !call.endIfDeadlineHasPassed() { here.value.startDue(call) }
+      if !host.endIfDeadlineHasPassed() { here.value.startDue(host) }
     }
   }
 
-  private func startDue(_ call: Call) {
+  private func startDue(_ host: any PipelineHost) {
     // Where none runs, the server has said when to come again, and the budget has been asked then.
-    guard call.attempts.running.isEmpty || self.budgetAllowsMore else {
-      self.startNoMore()
-      return
-    }
-    self.startNext(call)
+    if self.running.isEmpty || self.budgetAllowsMore { self.startNext(host) } else { self.startNoMore() }
   }
 
-  func startNoMore() {
-    self.written = nil
+  private func startNoMore() {
+    self.sent = nil
     self.timer.take()?.cancel()
   }
 
   private var budgetAllowsMore: Bool { self.policy.budget?.allowsRetry ?? true }
 
+  // MARK: What runs
+
+  /// The attempt that started last, of those that run.
+  var last: Attempt? { self.running.last }
+
+  func isFirst(_ attempt: Attempt) -> Bool { self.first.map { $0 === attempt } ?? true }
+
+  func runs(_ attempt: Attempt) -> Bool { self.running.contains { $0 === attempt } }
+
+  func takeTransparentRetry(of attempt: Attempt) -> Bool {
+    guard !self.retried.contains(where: { $0 === attempt }) else { return false }
+    self.retried.append(attempt)
+    return true
+  }
+
+  func cancel() {
+    self.startNoMore()
+    let running = self.running
+    self.running = []
+    for attempt in running { attempt.cancel() }
+  }
+
   // MARK: Ends of attempts
 
+  /// The response of an attempt that is over, if it decides the call's outcome.
+  func takeResponse(_ host: any PipelineHost) -> (SingleMessage, of: Attempt)? {
+    for attempt in self.running {
+      // The deadline may have passed, or the user's budget may have ended the call.
+      guard !host.isOver else { return nil }
+      guard let response = attempt.takeResponse() else { continue }
+      self.running.removeAll { $0 === attempt }
+      attempt.cancel()
+      var error: ConnectError?
+      if case .failure(let failure) = response.result, !attempt.response.isNotModified(for: attempt.request) {
+        error = failure
+      }
+      if !self.goesOn(after: error, host) { return (response, attempt) }
+    }
+    return nil
+  }
+
   /// Whether other attempts decide the call's outcome, since one that is over ended with `error` and does not.
-  func goesOn(after error: ConnectError?, _ call: Call) -> Bool {
+  private func goesOn(after error: ConnectError?, _ host: any PipelineHost) -> Bool {
     guard let error else {
       self.policy.budget?.recordSuccess()
       return false
@@ -72,19 +114,19 @@ final class Hedge {
     let pushback = Pushback(error)
     if !isFinal || pushback == .never { self.policy.budget?.recordFailure() }
     guard !isFinal else { return false }
-    self.continueSchedule(pushback, call)
-    return !call.attempts.running.isEmpty || self.timer != nil
+    self.continueSchedule(pushback, host)
+    return !self.running.isEmpty || self.timer != nil
   }
 
-  private func continueSchedule(_ pushback: Pushback?, _ call: Call) {
-    guard self.written != nil, self.budgetAllowsMore else {
+  private func continueSchedule(_ pushback: Pushback?, _ host: any PipelineHost) {
+    guard self.sent != nil, self.budgetAllowsMore else {
       self.startNoMore()
       return
     }
     switch pushback {
-    case nil: self.startNext(call)
+    case nil: self.startNext(host)
     case .after(let delay) where delay <= self.policy.longestServerDelay:
-      self.scheduleNext(after: delay, call)
+      self.scheduleNext(after: delay, host)
     case .after, .never: self.startNoMore()
     }
   }

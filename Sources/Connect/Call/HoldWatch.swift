@@ -30,7 +30,7 @@ final class HoldWatch {
 
   private func timeIsUp(_ count: Int, _ call: Call) {
     self.timer = nil
-    guard let holder = call.pipeline.blockingHolder else { return }
+    guard let holder = HookHolders(in: call.pipeline).blocking else { return }
     guard count == self.count else {
       self.watch(call)
       return
@@ -38,7 +38,7 @@ final class HoldWatch {
     call.plan.environment.logger.warning(
       "an interceptor holds a call up",
       metadata: [
-        "rpc.method": "\(call.method.path)",
+        "rpc.method": "\(call.plan.info.path)",
         "interceptor": "\(holder.interceptor)",
         "since": "more than \(self.patience)",
       ]

@@ -11,6 +11,7 @@ final class StreamSide: CallSide {
     case end
   }
 
+  private let method: MethodInfo
   private let maximumQueued: Int
   /// Called with each result, the last of which is an end.
   private var onResult: (@Sendable (ResultPart) -> Void)?
@@ -27,7 +28,8 @@ final class StreamSide: CallSide {
   private var receivedCount = 0
 
   /// - Parameter maximumQueued: How many messages may wait to be sent.
-  init(maximumQueued: Int, onResult: @escaping @Sendable (ResultPart) -> Void) {
+  init(of method: MethodInfo, maximumQueued: Int, onResult: @escaping @Sendable (ResultPart) -> Void) {
+    self.method = method
     self.maximumQueued = max(maximumQueued, 1)
     self.onResult = onResult
   }
@@ -46,15 +48,15 @@ final class StreamSide: CallSide {
   /// - Parameter completion: Called once, when the message was accepted or cannot be sent any more.
   func send(_ message: any AnyMessage, _ call: Call, completion: @escaping SendCompletion) {
     guard !call.isOver else {
-      completion(.streamEnded(call.method))
+      completion(.streamEnded(self.method))
       return
     }
     guard !self.isRequestFinished else {
-      completion(.requestFinished(call.method))
+      completion(.requestFinished(self.method))
       return
     }
     guard self.outgoing.count < self.maximumQueued else {
-      completion(.tooManyQueuedMessages(self.maximumQueued, method: call.method))
+      completion(.tooManyQueuedMessages(self.maximumQueued, method: self.method))
       return
     }
     self.outgoing.append(.message(message, completion))
@@ -65,7 +67,9 @@ final class StreamSide: CallSide {
   ///
   /// - Returns: False if nothing was done.
   func sendAtOnce(_ message: any AnyMessage, _ call: Call) -> Bool {
-    guard !call.isOver, !self.isRequestFinished, self.outgoing.isEmpty, call.acceptsMessage else {
+    guard !call.isOver, !self.isRequestFinished, self.outgoing.isEmpty,
+      RequestFlow(pipeline: call.pipeline, host: call).acceptsMessage
+    else {
       return false
     }
     self.outgoing.append(.message(message, nil))
@@ -89,7 +93,7 @@ final class StreamSide: CallSide {
     self.runner = Mailbox.detached(on: executor)
   }
 
-  func run(_ job: Job, _ executor: any CallExecutor) {
+  func run(_ job: Job, on executor: any CallExecutor) {
     if let runner = self.runner { runner.run(job) } else { job.start(on: executor) }
   }
 
@@ -97,14 +101,14 @@ final class StreamSide: CallSide {
 
   func makeRequest(_ head: RequestHead) -> RequestPart { .head(head) }
 
-  func takeOutgoing(_ call: Call) -> RequestPart? {
+  func takeOutgoing(isObsolete: @autoclosure () -> Bool) -> RequestPart? {
     while let next = self.outgoing.popFirst() {
       switch next {
       case .end:
         return .end
       case .message(let message, let completion):
-        guard !call.isRequestObsolete else {
-          completion?(.streamEnded(call.method))
+        guard !isObsolete() else {
+          completion?(.streamEnded(self.method))
           continue
         }
         self.sentCount += 1

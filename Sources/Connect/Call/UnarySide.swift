@@ -70,8 +70,8 @@ final class UnarySide: CallSide {
   }
 
   private func wait(_ continuation: UnsafeContinuation<Wakeup, Never>) {
-    if !self.jobs.isEmpty {
-      continuation.resume(returning: .run(self.jobs.removeFirst()))
+    if let job = self.takeJob() {
+      continuation.resume(returning: .run(job))
     } else if let response = self.response {
       continuation.resume(returning: .finish(response))
     } else {
@@ -87,14 +87,20 @@ final class UnarySide: CallSide {
     self.detachedRunner = Mailbox.detached(on: executor)
   }
 
-  func run(_ job: Job, _ executor: any CallExecutor) {
+  func run(_ job: Job, on executor: any CallExecutor) {
     if let runner = self.detachedRunner {
       runner.run(job)
     } else if let waitingTask = self.waitingTask.take() {
       waitingTask.resume(returning: .run(job))
     } else {
-      self.jobs.append(job)
+      self.jobs = self.jobs + [job]
     }
+  }
+
+  private func takeJob() -> Job? {
+    guard let job = self.jobs.first else { return nil }
+    self.jobs = Array(self.jobs.dropFirst())
+    return job
   }
 
   var isWaitedFor: Bool { self.completion == nil }
@@ -103,7 +109,7 @@ final class UnarySide: CallSide {
 
   func makeRequest(_ head: RequestHead) -> RequestPart { .whole(head, self.message) }
 
-  func takeOutgoing(_ call: Call) -> RequestPart? { nil }
+  func takeOutgoing(isObsolete: @autoclosure () -> Bool) -> RequestPart? { nil }
 
   func outgoingWasTaken() {}
 

@@ -9,7 +9,7 @@ final class ClientStreamSession: Sendable {
     let response = Confined(SharedResponse(), to: executor)
     self.response = response
     self.call = client.makeClientStream(method, options) { response.value.set($0) }
-    self.call.call.start()
+    self.call.call.run { $0.startOnExecutor() }
   }
 
   deinit {

@@ -123,7 +123,11 @@ extension ProtocolClient {
     _ options: CallOptions,
     _ onResult: @escaping @Sendable (ResultPart) -> Void
   ) -> StreamCall {
-    let side = StreamSide(maximumQueued: self.config.limits.maximumQueuedMessages, onResult: onResult)
+    let side = StreamSide(
+      of: method.info,
+      maximumQueued: self.config.limits.maximumQueuedMessages,
+      onResult: onResult
+    )
     return StreamCall(self.makeCall(of: method, as: streamType, options, side), side)
   }
 

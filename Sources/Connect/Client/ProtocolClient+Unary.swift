@@ -7,7 +7,7 @@ extension ProtocolClient {
     _ request: Input,
     options: consuming CallOptions = CallOptions()
   ) async -> ResponseMessage<Output> {
-    let side = UnarySide(MessageBox(request))
+    let side = UnarySide(method.box(request))
     let call = self.makeCall(of: method.erased, as: .unary, options, side)
     return ResponseMessage(await UnarySide.response(of: call, Confined(side, to: call.executor)))
   }
@@ -24,9 +24,9 @@ extension ProtocolClient {
     options: CallOptions = CallOptions(),
     completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) -> CallHandle {
-    let side = UnarySide(MessageBox(request)) { completion(ResponseMessage($0)) }
+    let side = UnarySide(method.box(request)) { completion(ResponseMessage($0)) }
     let call = self.makeCall(of: method.erased, as: .unary, options, side)
-    call.start()
+    call.run { $0.startOnExecutor() }
     return CallHandle(call)
   }
 }

@@ -143,9 +143,9 @@ extension ProtocolClientConfig {
   }
 
   /// New interceptors for a call, outermost first.
-  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [ResolvedInterceptor] {
+  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
     guard self.mayHaveInterceptors(options) else { return [] }
-    var interceptors: [ResolvedInterceptor] = []
+    var interceptors: [any Interceptor] = []
     interceptors.reserveCapacity(self.interceptors.count + options.interceptors.count)
     switch self.methodInterceptors?(method) {
     case nil:
@@ -160,10 +160,10 @@ extension ProtocolClientConfig {
     return interceptors
   }
 
-  private func append(_ factories: [InterceptorFactory], to interceptors: inout [ResolvedInterceptor]) {
+  private func append(_ factories: [InterceptorFactory], to interceptors: inout [any Interceptor]) {
     for factory in factories {
-      interceptors.append(ResolvedInterceptor(interceptor: factory(self)))
-      if interceptors[interceptors.count - 1].interceptor.isNone { interceptors.removeLast() }
+      let interceptor = factory(self)
+      if !interceptor.isNone { interceptors.append(interceptor) }
     }
   }
 }

@@ -23,15 +23,25 @@ package enum RequestPart: Sendable {
     }
   }
 
+  /// Whether it has a head.
+  var hasHead: Bool {
+    switch self {
+    case .whole, .wholeBytes, .head: true
+    case .message, .bytes, .end: false
+    }
+  }
+
   /// The part as it goes on in place of `given`, which an interceptor received. A newly created request inherits from the
   /// head of the request that the interceptor received.
-  package func inPlace(of given: RequestHead?, isUnary: Bool) -> RequestPart {
-    switch self {
+  package consuming func inPlace(of given: RequestHead?, isUnary: Bool) -> RequestPart {
+    switch consume self {
     case .whole(let head, let message):
       isUnary ? .whole(head.completed(from: given), message) : .head(head.completed(from: given))
     case .wholeBytes(let head, let bytes): .wholeBytes(head.completed(from: given), bytes)
     case .head(let head): .head(head.completed(from: given))
-    case .message, .bytes, .end: self
+    case .message(let message): .message(message)
+    case .bytes(let bytes): .bytes(bytes)
+    case .end: .end
     }
   }
 }

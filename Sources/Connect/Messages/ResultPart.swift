@@ -37,6 +37,11 @@ package enum ResultPart: Sendable {
     }
   }
 
+  /// Whether it is an end with an error.
+  var isFailure: Bool {
+    if case .end(.some, _) = self { true } else { false }
+  }
+
   /// Whether it is a message of a stream.
   var isMessage: Bool {
     switch self {

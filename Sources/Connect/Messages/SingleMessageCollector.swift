@@ -1,7 +1,7 @@
 /// The outcome of a response that must have exactly one message.
 struct SingleMessage {
   /// The part that brought the message, or the error.
-  let result: Result<ResultPart, ConnectError>
+  var result: Result<ResultPart, ConnectError>
   let headers: Headers
   let trailers: Headers
 }

@@ -13,12 +13,15 @@ public struct MethodSpec<Input: Sendable, Output: Sendable>: Sendable {
   public let input: MessageCoding<Input>
   public let output: MessageCoding<Output>
   @usableFromInline package let erased: AnyMethod
+  /// Puts a request's message into a box, whose type is known where the method is made.
+  @usableFromInline let box: @Sendable (Input) -> any AnyMessage
 
   @inlinable
   public init(info: MethodInfo, input: MessageCoding<Input>, output: MessageCoding<Output>) {
     self.info = info
     self.input = input
     self.output = output
+    self.box = { MessageBox($0) }
     self.erased = AnyMethod(
       info: info,
       encode: { message, codec, deterministic in
@@ -26,13 +29,20 @@ public struct MethodSpec<Input: Sendable, Output: Sendable>: Sendable {
       },
       decode: { bytes, codec in MessageBox<Output>(try codec.decode(bytes, as: output)) },
       accept: { visitor, erased in
-        visitor.visit(MethodSpec(info: info, input: input, output: output, erased: erased))
+        visitor.visit(MethodSpec(info: info, input: input, output: output, erased: erased) { MessageBox($0) })
       }
     )
   }
 
   @usableFromInline
-  init(info: MethodInfo, input: MessageCoding<Input>, output: MessageCoding<Output>, erased: AnyMethod) {
+  init(
+    info: MethodInfo,
+    input: MessageCoding<Input>,
+    output: MessageCoding<Output>,
+    erased: AnyMethod,
+    box: @escaping @Sendable (Input) -> any AnyMessage
+  ) {
+    self.box = box
     self.info = info
     self.input = input
     self.output = output

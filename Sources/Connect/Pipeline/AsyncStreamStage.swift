@@ -16,52 +16,54 @@ final class AsyncStreamStage: AsyncStage {
   private static var maximumUnreadMessages: Int { 16 }
 
   private let body: Body
-  /// Where it stands in the pipeline.
-  var index = 0
   /// Whether messages are bytes. Then they are counted once, since a retry here does not encode them again.
   private let isEncoded: Bool
   private let maximumReplayBytes: Int
   /// One run of the body. A new attempt that begins further out has another.
   private var run: AsyncStreamRun?
 
-  init(isEncoded: Bool, maximumReplayBytes: Int, body: @escaping Body) {
+  init(
+    of interceptor: any Interceptor.Type,
+    isEncoded: Bool,
+    maximumReplayBytes: Int,
+    body: @escaping Body
+  ) {
     self.isEncoded = isEncoded
     self.maximumReplayBytes = maximumReplayBytes
     self.body = body
+    super.init(.stream, of: interceptor)
   }
 
   // MARK: AsyncStage
 
-  var runner: (any JobRunner)? { self.run?.next?.runner }
+  override var runner: (any JobRunner)? { self.run?.next?.runner }
 
-  func reset() {
+  override func giveUp() {
     self.run.take()?.cancel()
   }
 
-  func end(with error: ConnectError) {
+  override func end(with error: ConnectError) {
     self.run?.next?.waiting.take()?.post(.success(.failed(error)))
-    self.reset()
+    self.giveUp()
   }
 
-  func charge(_ byteCount: Int) {
+  override func charge(_ byteCount: Int) {
     self.run?.charge(byteCount)
   }
 
-  var held: HookHolder.Held? {
+  override var held: HookHolder.Held? {
     guard let run = self.run, !run.isClosed else { return nil }
     guard run.hasCalledNext else { return .request }
     return run.isWanted && run.next?.waiting == nil ? .response : nil
   }
 
-  var holdsHead: Bool { false }
-
-  var hasRoom: Bool {
+  override var hasRoom: Bool {
     guard let run = self.run else { return true }
     let read = (run.reader?.position ?? run.firstMessage) - run.firstMessage
     return run.messages.count - read < Self.maximumUnreadMessages
   }
 
-  func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {
+  override func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {
     switch part {
     case .head(let head), .whole(let head, _), .wholeBytes(let head, _): self.start(head, host, pipeline)
     case .message(let message): self.run?.messages.append(message)
@@ -71,13 +73,13 @@ final class AsyncStreamStage: AsyncStage {
     if let run = self.run { self.feedReader(of: run) }
   }
 
-  func takeReady() -> RequestPart? {
+  override func takeReady() -> RequestPart? {
     guard let next = self.run?.next, let part = next.parts.popFirst() else { return nil }
     if next.parts.isEmpty { next.room.take()?.post(.success(())) }
     return part
   }
 
-  func wantsResult(_ isWanted: Bool) -> Bool {
+  override func wantsResult(_ isWanted: Bool) -> Bool {
     if isWanted, let run = self.run, run.results.isEmpty, !run.isClosed {
       run.isWanted = true
       run.demand.take()?.post(.success(()))
@@ -85,7 +87,7 @@ final class AsyncStreamStage: AsyncStage {
     return self.run?.next?.waiting != nil
   }
 
-  func accept(_ result: ResultPart) {
+  override func take(_ result: ResultPart) {
     guard let run = self.run, let next = run.next, let waiting = next.waiting.take() else { return }
     if result.isEnd {
       run.lastError = result.error
@@ -94,7 +96,7 @@ final class AsyncStreamStage: AsyncStage {
     waiting.post(.success(result))
   }
 
-  func takeReadyResult() -> ResultPart? {
+  override func takeResult() -> ResultPart? {
     guard let run = self.run, let result = run.results.popFirst() else { return nil }
     run.hasPassedOut = true
     return result
@@ -103,7 +105,7 @@ final class AsyncStreamStage: AsyncStage {
   // MARK: The body
 
   private func start(_ head: RequestHead, _ host: any PipelineHost, _ pipeline: Pipeline) {
-    self.reset()
+    self.giveUp()
     let run = AsyncStreamRun(host, head: head, maximumReplayBytes: self.maximumReplayBytes)
     self.run = run
     let job = AsyncStreamTask(self, run, on: host.executor).makeJob(self.body, head)
@@ -182,7 +184,9 @@ final class AsyncStreamStage: AsyncStage {
       return
     }
     if run.hasCalledNext {
-      guard run.firstMessage == 0, !run.hasPassedOut, run.host.takeRetry(after: .zero) else {
+      guard run.firstMessage == 0, !run.hasPassedOut,
+        run.host.pipeline.surroundings.inside.takeRetry(after: .zero, run.host)
+      else {
         mailbox.post(.failure(run.lastError ?? .retriesUsedUp(run.host.method)))
         return
       }
@@ -193,7 +197,7 @@ final class AsyncStreamStage: AsyncStage {
     run.next = next
     next.parts = [.head(head.completed(from: run.head))]
     mailbox.post(.success(Confined(next)))
-    self.perform(of: run) { $0.reopen(insideOf: self.index, run.host) }
+    self.perform(of: run) { $0.close(insideOf: self.index, cuttingAt: nil, run.host) }
   }
 
   func send(_ part: RequestPart, _ next: AsyncStreamNext, of run: AsyncStreamRun, _ mailbox: Mailbox<Void>) {

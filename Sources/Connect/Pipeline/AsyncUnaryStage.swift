@@ -27,27 +27,21 @@ final class AsyncUnaryStage: AsyncStage {
   }
 
   private let body: Body
-  /// An error as a response of this stage.
-  private let failure: @Sendable (ConnectError) -> ResultPart
-  /// Where it stands in the pipeline.
-  var index = 0
   private var run: Run?
 
-  init(failure: @escaping @Sendable (ConnectError) -> ResultPart, body: @escaping Body) {
-    self.failure = failure
+  init(_ form: Form, of interceptor: any Interceptor.Type, body: @escaping Body) {
     self.body = body
+    super.init(form, of: interceptor)
   }
 
   // MARK: AsyncStage
 
-  var hasRoom: Bool { true }
-
-  func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {
-    self.reset()
+  override func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {
+    self.giveUp()
     let run = Run(host, part.head)
     self.run = run
     let body = self.body
-    let failure = self.failure
+    let form = self.form
     let executor = host.executor
     let here = Confined((stage: self, run: run), to: executor)
     let next: Next = { request in
@@ -63,7 +57,7 @@ final class AsyncUnaryStage: AsyncStage {
       do {
         response = try await body(part, next)
       } catch {
-        response = failure(ConnectError(error))
+        response = form.failure(ConnectError(error))
       }
       executor.run { here.value.stage.finish(here.value.run, with: response) }
     }
@@ -72,39 +66,37 @@ final class AsyncUnaryStage: AsyncStage {
     host.hookWaits()
   }
 
-  func takeReady() -> RequestPart? { self.run?.request.take() }
+  override func takeReady() -> RequestPart? { self.run?.request.take() }
 
-  func charge(_ byteCount: Int) {}
+  override func wantsResult(_ isWanted: Bool) -> Bool { self.run?.pendingNext != nil }
 
-  func wantsResult(_ isWanted: Bool) -> Bool { self.run?.pendingNext != nil }
-
-  func accept(_ result: ResultPart) {
+  override func take(_ result: ResultPart) {
     guard let run = self.run, let mailbox = run.pendingNext.take() else { return }
     run.lastResponse = result
     mailbox.post(.success(result))
   }
 
-  func takeReadyResult() -> ResultPart? {
+  override func takeResult() -> ResultPart? {
     guard let result = self.run?.result.take() else { return nil }
     self.run = nil
     return result
   }
 
-  var runner: (any JobRunner)? { self.run?.pendingNext }
+  override var runner: (any JobRunner)? { self.run?.pendingNext }
 
-  var held: HookHolder.Held? {
+  override var held: HookHolder.Held? {
     guard let run = self.run, run.pendingNext == nil, run.result == nil else { return nil }
     return run.hasCalledNext ? .response : .request
   }
 
-  var holdsHead: Bool { self.run?.hasCalledNext == false }
+  override var holdsRequest: Bool { self.run?.hasCalledNext == false }
 
-  func reset() {
+  override func giveUp() {
     self.end(with: .failure(CancellationError()))
   }
 
-  func end(with error: ConnectError) {
-    self.end(with: .success(self.failure(error)))
+  override func end(with error: ConnectError) {
+    self.end(with: .success(self.form.failure(error)))
   }
 
   /// Cancels the body's task. A pending `next` returns or throws `result`.
@@ -133,7 +125,7 @@ final class AsyncUnaryStage: AsyncStage {
       return
     }
     let isAgain = run.hasCalledNext
-    guard !isAgain || run.host.takeRetry(after: .zero) else {
+    guard !isAgain || run.host.pipeline.surroundings.inside.takeRetry(after: .zero, run.host) else {
       mailbox.post(
         run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(run.host.method))
       )
@@ -143,7 +135,7 @@ final class AsyncUnaryStage: AsyncStage {
     run.pendingNext = mailbox
     run.request = request.inPlace(of: run.head, isUnary: true)
     run.host.perform { pipeline in
-      if isAgain, self.run === run { pipeline.reopen(insideOf: self.index, run.host) }
+      if isAgain, self.run === run { pipeline.close(insideOf: self.index, cuttingAt: nil, run.host) }
     }
   }
 

@@ -1,7 +1,7 @@
 internal import DequeModule
 
 /// The values that wait at one hook, in order, each until the hook has proceeded with it.
-struct HookWindow<Element> {
+final class HookWindow<Element> {
   private enum State {
     case waiting(Element)
     case ready(Element)
@@ -9,22 +9,29 @@ struct HookWindow<Element> {
   }
 
   private struct Slot {
-    let id: Int
+    let id: Int?
     var state: State
   }
 
-  private var slots: Deque<Slot> = []
+  private var slots: Deque<Slot>
+
+  init() { self.slots = [] }
+
+  private init(_ slots: Deque<Slot>) { self.slots = slots }
 
   var count: Int { self.slots.count }
   var isEmpty: Bool { self.slots.isEmpty }
 
-  /// Adds a value that need not wait for the hook. Numbers are never used again, so a late `proceed` finds nothing.
-  mutating func appendReady(_ element: Element, as id: Int) {
-    self.slots.append(Slot(id: id, state: .ready(element)))
+  /// Whether nothing waits, in a window that is made when something does.
+  static func isClear(_ window: HookWindow?) -> Bool { window?.isEmpty ?? true }
+
+  /// Adds a value that does not wait for the hook.
+  func appendReady(_ element: Element) {
+    self.slots.append(Slot(id: nil, state: .ready(element)))
   }
 
-  /// Adds a value that the hook is given with this number.
-  mutating func appendWaiting(_ element: Element, as id: Int) {
+  /// Adds a value that the hook is given with this number. Numbers are never used again, so a late `proceed` finds nothing.
+  func appendWaiting(_ element: Element, as id: Int) {
     self.slots.append(Slot(id: id, state: .waiting(element)))
   }
 
@@ -39,7 +46,7 @@ struct HookWindow<Element> {
   }
 
   /// Lets values in front of the one with this number go on as they are, with which the hook has not yet proceeded.
-  mutating func passAll(before id: Int) {
+  func passAll(before id: Int) {
     guard let index = self.index(of: id) else { return }
     for index in 0..<index {
       if case .waiting(let element) = self.slots[index].state { self.slots[index].state = .ready(element) }
@@ -55,7 +62,7 @@ struct HookWindow<Element> {
   }
 
   /// Sets what goes on in place of the value with this number; nil for nothing.
-  mutating func resolve(_ id: Int, with element: Element?) {
+  func resolve(_ id: Int, with element: Element?) {
     guard let index = self.index(of: id) else { return }
     self.slots[index].state = element.map(State.ready) ?? .dropped
   }
@@ -65,15 +72,15 @@ struct HookWindow<Element> {
   /// - Returns: What was thrown away. Releasing it may run code of users that re-enters the owner, so the owner does that when
   ///   the access to this window is over.
   @discardableResult
-  mutating func removeAll(behind id: Int) -> HookWindow {
-    var removed = HookWindow()
-    guard let index = self.index(of: id) else { return removed }
-    while self.slots.count > index + 1 { removed.slots.prepend(self.slots.removeLast()) }
+  func removeAll(behind id: Int) -> HookWindow {
+    let first = self.index(of: id).map { $0 + 1 } ?? self.slots.count
+    let removed = HookWindow(Deque(self.slots[first...]))
+    self.slots.removeSubrange(first...)
     return removed
   }
 
   /// The first value, if it is ready.
-  mutating func takeReady() -> Element? {
+  func takeReady() -> Element? {
     while let first = self.slots.first {
       switch first.state {
       case .waiting:
@@ -86,10 +93,6 @@ struct HookWindow<Element> {
       }
     }
     return nil
-  }
-
-  mutating func removeAll() {
-    self.slots.removeAll()
   }
 
   private func index(of id: Int) -> Int? {

@@ -3,8 +3,10 @@
 ///
 /// Confined to the call's executor.
 package final class MetricsReport {
+  typealias Function = (HTTPMetrics, Proceed<HTTPMetrics>) -> Void
+
   package struct Hook {
-    let function: (HTTPMetrics, Proceed<HTTPMetrics>) -> Void
+    let function: Function
     let interceptor: any Interceptor.Type
   }
 
@@ -22,7 +24,9 @@ package final class MetricsReport {
     var metrics = metrics
     while let hook = self.hooks.popLast() {
       let visit = Visit(self.hooks.count, at: .metrics(self), of: host)
-      host.inheritance.bind(nil, of: hook.interceptor) { hook.function(metrics, Proceed(visit)) }
+      host.pipeline.surroundings.inheritance.bind(nil, of: hook.interceptor) {
+        hook.function(metrics, Proceed(visit))
+      }
       guard case .metrics(let passed) = visit.hookReturned(waits: false) else {
         self.waiting = visit.number
         return
@@ -31,8 +35,8 @@ package final class MetricsReport {
     }
   }
 
-  package func hookDid(_ action: HookAction, _ number: Int, _ host: any PipelineHost) {
-    guard number == self.waiting, case .metrics(let metrics) = action else { return }
+  package func hookDid(_ action: HookAction, _ visit: Visit, _ host: any PipelineHost) {
+    guard visit.number == self.waiting, case .metrics(let metrics) = action else { return }
     self.waiting = nil
     self.pass(metrics, host)
   }

@@ -1,59 +1,18 @@
-/// The call around a ``Pipeline``: what is outside of its first stage and inside of its last one.
+package import Logging
+
+/// The call around a ``Pipeline``.
 package protocol PipelineHost: AnyObject, Sendable {
-  var method: MethodInfo { get }
+  var pipeline: Pipeline { get }
+  var environment: any HookEnvironment { get }
   var executor: any CallExecutor { get }
-  var taskExecutor: any TaskExecutor { get }
-  /// What is bound around hooks; nil if nothing is.
-  var inheritance: Inheritance? { get }
   var isOver: Bool { get }
   /// The same, for other threads.
   var hasEnded: Bool { get }
 
-  // MARK: Its interceptors
-
-  var interceptorCount: Int { get }
-  /// Asks an interceptor for its call hooks.
-  func askForCallHooks(_ index: Int) -> any Interceptor
-  func addMetricsHook(_ hook: MetricsReport.Hook)
-
-  // MARK: Outside
-
-  /// How many results the caller wants.
-  var demand: Int { get }
-  /// Takes a result that has passed all stages.
-  func deliver(_ result: ResultPart)
-  /// The next part of the request that the caller has sent; nil for none.
-  func takeOutgoing() -> RequestPart?
-  /// That part has gone inwards as far as it gets for now.
-  func outgoingWasTaken()
-
-  // MARK: The codec
-
-  /// The message's bytes, in a part of bytes.
-  func encode(_ part: RequestPart) throws(ConnectError) -> RequestPart
-  /// The message in the bytes of a result.
-  func decode(_ result: ResultPart) throws(ConnectError) -> ResultPart
-
-  // MARK: Inside
-
-  var attemptHasRoom: Bool { get }
-  /// Takes a part of the request that has passed all stages; a head starts an attempt.
-  func transmit(_ part: RequestPart)
-  /// The next result that has arrived; nil if more has to arrive for that.
-  func takeArrived() -> ResultPart?
-  /// Gives up what is on the wire.
-  func dropAttempts()
-
-  // MARK: Attempts
-
-  /// Takes one retry from the cap. False if the cap is reached, or if the delay would pass the deadline.
-  func takeRetry(after delay: Duration) -> Bool
-  /// Runs `work` after a delay, unless the call is over by then.
-  func afterDelay(_ delay: Duration, _ work: @escaping () -> Void)
-  /// The error of the last attempt that a hook has given up.
-  var retryCause: ConnectError? { get set }
-
-  // MARK: Hooks
+  /// Takes the end that has passed all stages.
+  func finish(with end: ResultPart)
+  /// Ends the call if its time is up, although the timer has not run yet.
+  func endIfDeadlineHasPassed() -> Bool
 
   /// Continues the call after a hook that had returned has proceeded.
   func hookDid(_ action: HookAction, _ visit: Visit)
@@ -61,11 +20,142 @@ package protocol PipelineHost: AnyObject, Sendable {
   func hookWasDropped(_ visit: Visit.Place, _ number: Int)
   /// A hook has returned and not proceeded, or an async interceptor goes on with what it was given.
   func hookWaits()
-  func logIgnored(_ what: String)
-  /// Runs a job of an async interceptor where the call was made.
-  func run(_ job: Job)
   /// Lets the pipeline continue: something has changed.
   func pump()
   /// Gives an async interceptor's doing to the pipeline, once no hook is on the stack.
   func perform(_ work: @escaping (Pipeline) -> Void)
+}
+
+extension PipelineHost {
+  package var method: MethodInfo { self.environment.info }
+
+  package func logIgnored(_ what: String) {
+    self.environment.logger.debug(
+      "ignored: the call or the attempt is over, or the hook has proceeded before",
+      metadata: ["rpc.method": "\(self.method.path)", "hook": "\(what)"]
+    )
+  }
+
+  package func hookDid(_ action: HookAction, _ visit: Visit) {
+    if let report = visit.metricsReport {
+      report.hookDid(action, visit, self)
+    } else if self.isOver {
+      self.logIgnored("the call is over")
+    } else {
+      self.pipeline.hookDid(action, visit, self)
+    }
+  }
+
+  package func pump() {
+    if !self.isOver { self.pipeline.move(self) }
+  }
+
+  package func perform(_ work: @escaping (Pipeline) -> Void) {
+    if !self.isOver { self.pipeline.perform(work, self) }
+  }
+}
+
+/// Where the hooks of a call run, and what about.
+package protocol HookEnvironment: Sendable {
+  var info: MethodInfo { get }
+  var logger: Logger { get }
+  /// Where tasks of hooks run.
+  var taskExecutor: any TaskExecutor { get }
+}
+
+extension Pipeline {
+  /// What is around a pipeline, but for the call itself.
+  package struct Surroundings {
+    let outside: any PipelineOutside
+    let inside: any PipelineInside
+    let codec: any PipelineCodec
+    /// What is bound around hooks; nil if nothing is.
+    let inheritance: Inheritance?
+    /// How many bytes of a stream's request are kept for another attempt.
+    let maximumReplayBytes: Int
+
+    package init(
+      outside: any PipelineOutside,
+      inside: any PipelineInside,
+      codec: any PipelineCodec,
+      inheritance: Inheritance?,
+      maximumReplayBytes: Int
+    ) {
+      self.outside = outside
+      self.inside = inside
+      self.codec = codec
+      self.inheritance = inheritance
+      self.maximumReplayBytes = maximumReplayBytes
+    }
+  }
+}
+
+/// The caller, outside of the first stage.
+package protocol PipelineOutside: AnyObject {
+  /// The next part of the request that the caller has sent; nil for none.
+  ///
+  /// - Parameter isObsolete: Whether to send more is of no use.
+  func takeOutgoing(isObsolete: @autoclosure () -> Bool) -> RequestPart?
+  /// That part has gone inwards as far as it gets for now.
+  func outgoingWasTaken()
+
+  /// How many results the caller wants.
+  var demand: Int { get }
+  /// Takes a result that has passed all stages and is not the end.
+  func deliver(_ result: ResultPart)
+
+  /// Runs a job of an async interceptor where the call was made.
+  func run(_ job: Job, on executor: any CallExecutor)
+}
+
+/// The attempts, inside of the last stage.
+package protocol PipelineInside: AnyObject {
+  /// The one that runs, unless several do.
+  var running: (any PipelineAttempt)? { get }
+  /// That of its response, if its head has arrived.
+  var httpStatus: Int? { get }
+
+  /// Takes a part of the request that has passed all stages; a head starts an attempt.
+  func transmit(_ part: consuming RequestPart, _ host: any PipelineHost)
+  /// The next result that has arrived; nil if more has to arrive for that.
+  ///
+  /// - Parameter forByteHooks: Whether byte hooks see it.
+  func takeArrived(_ host: any PipelineHost, forByteHooks: Bool) -> ResultPart?
+  /// Gives up what is on the wire.
+  func drop()
+
+  /// Takes one retry from the cap. False if the cap is reached, or if the delay would pass the deadline.
+  func takeRetry(after delay: Duration, _ host: any PipelineHost) -> Bool
+  /// Runs `work` after a delay, unless the call is over by then.
+  func afterDelay(_ delay: Duration, _ host: any PipelineHost, _ work: @escaping () -> Void)
+
+  func add(_ hook: MetricsReport.Hook)
+}
+
+/// An attempt that runs.
+package protocol PipelineAttempt: AnyObject {
+  /// Whether request messages can be sent without piling up.
+  var hasRoom: Bool { get }
+  /// Whether the response has ended.
+  var isOver: Bool { get }
+}
+
+/// Where messages become bytes, and bytes messages.
+package protocol PipelineCodec {
+  /// The message's bytes, in a part of bytes.
+  ///
+  /// - Parameter forByteHooks: Whether byte hooks see the request.
+  func encode(_ part: consuming RequestPart, forByteHooks: Bool) throws(ConnectError) -> RequestPart
+  /// The message in the bytes of a result.
+  ///
+  /// - Parameter httpStatus: That of the response, for errors.
+  func decode(_ result: consuming ResultPart, _ httpStatus: @autoclosure () -> Int?) throws(ConnectError)
+    -> ResultPart
+}
+
+/// The interceptors of a call.
+package protocol InterceptorSource: AnyObject {
+  var count: Int { get }
+  /// An interceptor, which is asked for its call hooks.
+  func askForCallHooks(_ index: Int) -> any Interceptor
 }

@@ -2,20 +2,18 @@
 struct ReplayLog<Element> {
   private(set) var elements: [Element] = []
   /// Whether nothing was left out, so that ``elements`` is all that was sent.
-  private(set) var isComplete = true
+  private(set) var isComplete: Bool
   /// Bytes of the elements, as far as they have been counted in the present pass and in the longest one.
   private var passByteCount = 0
   private var byteCount = 0
   private let maximumBytes: Int
   /// Elements that are not bytes yet count for their number alone.
   private let maximumCount: Int
-  /// Whether the first element is kept however large it is.
-  private let keepsFirst: Bool
 
-  init(maximumBytes: Int, maximumCount: Int = 1024, keepsFirst: Bool = false) {
+  init(maximumBytes: Int, maximumCount: Int = 1024, isComplete: Bool = true) {
+    self.isComplete = isComplete
     self.maximumBytes = maximumBytes
     self.maximumCount = maximumCount
-    self.keepsFirst = keepsFirst
   }
 
   mutating func append(_ element: Element, byteCount: Int = 0) {
@@ -29,7 +27,6 @@ struct ReplayLog<Element> {
     guard self.isComplete else { return }
     self.passByteCount += byteCount
     self.byteCount = max(self.byteCount, self.passByteCount)
-    if self.keepsFirst, self.elements.count == 1 { return }
     if self.byteCount > self.maximumBytes || self.elements.count > self.maximumCount { self.drop() }
   }
 

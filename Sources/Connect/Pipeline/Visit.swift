@@ -16,10 +16,10 @@ package final class Visit: HookTicket, @unchecked Sendable {
     case metrics(MetricsReport)
   }
 
-  private(set) var host: (any PipelineHost)?
-  package private(set) var place: Place
+  private var host: (any PipelineHost)?
+  private(set) var place: Place
   /// Never used again in the same call.
-  package private(set) var number: Int
+  private(set) var number: Int
   private var isOnStack = true
   private var isArmed = false
   private var action: HookAction?
@@ -65,12 +65,25 @@ package final class Visit: HookTicket, @unchecked Sendable {
   /// - Returns: What it has done; nil if it has not proceeded yet.
   func hookReturned(waits: Bool) -> HookAction? {
     self.isOnStack = false
-    if let action = self.action.take() { return action }
-    self.isArmed = waits
-    return nil
+    guard let action = self.action else {
+      self.isArmed = waits
+      return nil
+    }
+    self.action = nil
+    return action
   }
 
   var canBeRenewed: Bool { !self.isArmed }
+
+  /// Whether a pipeline waits for what the hook does.
+  package func isAwaited(in pipeline: Pipeline) -> Bool {
+    HookHolders(in: pipeline).holder(of: self.place, self.number) != nil
+  }
+
+  /// The report whose metrics the hook was given; nil for other hooks.
+  package var metricsReport: MetricsReport? {
+    if case .metrics(let report) = self.place { report } else { nil }
+  }
 
   // MARK: HookTicket
 
@@ -99,9 +112,9 @@ package final class Visit: HookTicket, @unchecked Sendable {
 
   var isOnExecutor: Bool { self.host?.executor.isCurrent ?? true }
 
-  var taskExecutor: any TaskExecutor { self.host?.taskExecutor ?? globalConcurrentExecutor }
+  var taskExecutor: any TaskExecutor { self.host?.environment.taskExecutor ?? globalConcurrentExecutor }
 
-  var retryCause: ConnectError? { self.host?.retryCause }
+  var retryCause: ConnectError? { self.host?.pipeline.retryCause }
 }
 
 /// The visit of a hook that is only told how its call has ended.

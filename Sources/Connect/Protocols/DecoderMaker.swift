@@ -9,8 +9,7 @@ struct DecoderMaker: Sendable {
   /// - Parameters:
   ///   - contentType: That of the request.
   ///   - maximumMetadataSize: The limit for metadata in the body, in bytes.
-  func makeDecoder(contentType: String, streamType: StreamType, maximumMetadataSize: Int) -> any BoxedDecoder
-  {
+  func makeDecoder(contentType: String, streamType: StreamType, maximumMetadataSize: Int) -> ResponseReader {
     self.wire.makeDecoder(
       contentType: contentType,
       streamType: streamType,

@@ -48,7 +48,7 @@ protocol WireProtocol: Sendable {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any BoxedDecoder
+  ) -> ResponseReader
 }
 
 extension WireProtocol {
@@ -90,9 +90,21 @@ protocol ResponseDecoder {
   /// would give, for the many messages of a stream.
   mutating func nextPlainMessage() -> ByteBuffer?
 
+  /// The whole response at once, of a unary call's response that counts only as a whole. Nil if the decoder is not for such,
+  /// or if more has to arrive.
+  mutating func takeWhole() -> SingleMessage?
+
+  /// Whether the response counts only as a whole, and its end has not come: then there are no results to be asked for.
+  mutating func awaitsEnd() -> Bool
+
   /// To be called when nobody asks for more for now: what waits is to hold little more memory than it has bytes.
   mutating func settle()
 
   /// How many of the received bytes it still holds: partial messages, and whole ones not yet asked for.
   var bufferedByteCount: Int { get }
+}
+
+extension ResponseDecoder {
+  mutating func takeWhole() -> SingleMessage? { nil }
+  func awaitsEnd() -> Bool { false }
 }

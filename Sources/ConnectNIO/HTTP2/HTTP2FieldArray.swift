@@ -140,14 +140,18 @@ struct HTTP2FieldArray: ~Copyable {
   }
 
   private mutating func copy(_ string: String) -> Int {
+    // Strings of this platform are contiguous, but for those that come from elsewhere.
+    if let count = string.utf8.withContiguousStorageIfAvailable({ self.copy($0) }) { return count }
     var string = string
-    return string.withUTF8 { utf8 in
-      if self.byteCount + utf8.count > self.bytes.count { self.growBytes(by: utf8.count) }
-      let target = UnsafeMutableRawBufferPointer(rebasing: self.bytes[self.byteCount...])
-      target.copyMemory(from: UnsafeRawBufferPointer(utf8))
-      self.byteCount += utf8.count
-      return utf8.count
-    }
+    return string.withUTF8 { self.copy($0) }
+  }
+
+  private mutating func copy(_ utf8: UnsafeBufferPointer<UInt8>) -> Int {
+    if self.byteCount + utf8.count > self.bytes.count { self.growBytes(by: utf8.count) }
+    let target = UnsafeMutableRawBufferPointer(rebasing: self.bytes[self.byteCount...])
+    target.copyMemory(from: UnsafeRawBufferPointer(utf8))
+    self.byteCount += utf8.count
+    return utf8.count
   }
 
   private mutating func growBytes(by count: Int) {

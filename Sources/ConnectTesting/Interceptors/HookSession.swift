@@ -1,12 +1,17 @@
 internal import Connect
+internal import Logging
 internal import NIOCore
 
 /// What does not change from pipeline to pipeline of one driver.
-struct DrivenPlan: Sendable {
+struct DrivenPlan: HookEnvironment {
   let method: AnyMethod
   let isBytes: Bool
   let config: ProtocolClientConfig
   let executor: VirtualExecutor
+
+  var info: MethodInfo { self.method.info }
+  var logger: Logger { self.config.logger }
+  var taskExecutor: any TaskExecutor { self.executor }
 }
 
 /// One level of the interceptor that is driven, and the pipeline that has it.
@@ -96,8 +101,8 @@ final class HookSession<OfRequest: Sendable, OfMessage: Sendable, OfResult: Send
   }
 
   private func makeRun(hasRequest: Bool, _ notes: Run.Notes?) -> Run {
-    let run = Run(self.plan, hasRequest: hasRequest)
-    run.prepare(self.plan, self.makeLevel(run), isUnary: self.verbs.isUnary, notes)
+    let run = Run(self.plan, isUnary: self.verbs.isUnary, hasRequest: hasRequest)
+    run.prepare(self.makeLevel(run), notes)
     return run
   }
 }

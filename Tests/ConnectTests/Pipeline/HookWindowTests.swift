@@ -4,10 +4,10 @@ import XCTest
 
 final class HookWindowTests: XCTestCase {
   func testValuesGoOnInOrderWhateverTheOrderInWhichTheyAreResolved() {
-    var window = HookWindow<String>()
+    let window = HookWindow<String>()
     let first = 0
     window.appendWaiting("a", as: first)
-    window.appendReady("b", as: 1)
+    window.appendReady("b")
     let third = 2
     window.appendWaiting("c", as: third)
     XCTAssertEqual(window.count, 3)
@@ -23,7 +23,7 @@ final class HookWindowTests: XCTestCase {
   }
 
   func testDroppedValuesReleaseWhatWaitsBehind() {
-    var window = HookWindow<String>()
+    let window = HookWindow<String>()
     let first = 0
     window.appendWaiting("a", as: first)
     let second = 1
@@ -35,7 +35,7 @@ final class HookWindowTests: XCTestCase {
   }
 
   func testANumberCountsOnce() {
-    var window = HookWindow<String>()
+    let window = HookWindow<String>()
     let id = 0
     window.appendWaiting("a", as: id)
     XCTAssertEqual(window.waiting(id), "a")
@@ -46,12 +46,12 @@ final class HookWindowTests: XCTestCase {
   }
 
   func testRemovingWhatIsBehindAValue() {
-    var window = HookWindow<String>()
+    let window = HookWindow<String>()
     let first = 0
     window.appendWaiting("a", as: first)
     let second = 1
     window.appendWaiting("b", as: second)
-    window.appendReady("c", as: 2)
+    window.appendReady("c")
     window.resolve(first, with: "a")
     window.removeAll(behind: first)
     XCTAssertNil(window.waiting(second))

@@ -38,6 +38,7 @@ final class OrderDriver {
   var wireRoom = Int.max
   /// How many results the caller wants.
   var demand = Int.max
+  private var lastNumber = 0
   private(set) var visits: [Visit] = []
   private(set) var retries: [Retry] = []
   private(set) var wire: [String] = []
@@ -47,7 +48,8 @@ final class OrderDriver {
 
   /// The order looks at nothing of a stage but where it stands.
   private func insertStage(at index: Int, isMessageStage: Bool) {
-    let stage = PipelineOrder.Stage(.codec, of: NoInterceptor.self)
+    let form: Stage.Form = !self.order.isUnary ? .stream : isMessageStage ? .response : .responseBytes
+    let stage = HookStage([], form, of: NoInterceptor.self)
     self.order.insert(stage, at: index, isMessageStage: isMessageStage)
   }
 
@@ -83,7 +85,7 @@ final class OrderDriver {
   func send(_ parts: RequestPart...) -> Bool {
     for part in parts {
       guard self.order.messages?.isBusy != true, self.hasRoom(at: 0) else { return false }
-      self.order.note(part, atMessages: true)
+      self.order.messages?.note(part)
       self.send(part, at: 0)
       self.move()
     }
@@ -94,16 +96,11 @@ final class OrderDriver {
     if self.order.isCut(at: index) { return true }
     if index == self.count { return self.wireRoom > 0 }
     if index == self.order.codec { return self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1) }
-    return self.order.hasRoomForRequest(at: index)
+    return self.order.stages[index].hasRoomForRequest(self.order.maximumWaiting)
   }
 
   private func begin(atMessages: Bool, _ part: RequestPart) {
-    self.order.begin(
-      atMessages: atMessages,
-      with: part,
-      maximumReplayBytes: self.maximumReplayBytes,
-      keepsMessages: true
-    )
+    self.order.begin(atMessages: atMessages, with: part, ReplayLog(maximumBytes: self.maximumReplayBytes))
   }
 
   private func send(_ part: RequestPart, at first: Int) {
@@ -114,27 +111,30 @@ final class OrderDriver {
         if part.head != nil {
           self.begin(atMessages: false, part)
         } else {
-          self.order.note(part, atMessages: false)
+          self.order.bytes?.note(part)
         }
         continue
       }
-      let mayPass = self.order.isRequestStraight(at: index) && self.hasRoom(at: index + 1)
-      let step: PipelineOrder.RequestStep
+      let stage = self.order.stages[index]
+      let mayPass = HookWindow.isClear(stage.requests) && self.hasRoom(at: index + 1)
+      let step: Stage.RequestStep
+      if part.hasHead { stage.holdsHead = true }
       switch self.onRequest(index, part) {
-      case .none: step = self.order.pass(part, at: index, mayPass: mayPass)
+      case .none: step = stage.pass(part, mayPass: mayPass)
       case .does(let action):
-        self.order.willVisit(part.head, at: index)
-        step = self.order.didReturn(action, at: index, given: part.head, mayPass: mayPass)
+        step = stage.didReturn(action, given: part.head, mayPass: mayPass)
       case .waits:
-        let number = self.order.takeNumber()
-        self.order.willVisit(part.head, at: index)
-        self.order.wait(part, at: index, as: number)
+        let number = self.takeNumber()
+        stage.wait(part, as: number)
+        self.order.mayKeep = true
         self.visits.append(Visit(isRequest: true, index: index, number: number, part: part.name))
         return
       }
       switch step {
       case .pass(let passed): part = passed
-      case .stay: return
+      case .stay:
+        self.order.mayKeep = true
+        return
       case .answer(let results):
         self.answer(at: index, results)
         return
@@ -156,7 +156,9 @@ final class OrderDriver {
   /// Whether the wire may bring a result.
   var wantsResult: Bool {
     self.order.cut == nil && !self.order.isWaitingToRetry && self.demand > 0
-      && (0..<self.count).allSatisfy { $0 == self.order.codec || self.order.hasRoomForResult(at: $0) }
+      && (0..<self.count).allSatisfy { 
+        $0 == self.order.codec || self.order.stages[$0].hasRoomForResult(self.order.maximumWaiting)
+       }
   }
 
   /// Brings results from the wire.
@@ -170,26 +172,29 @@ final class OrderDriver {
   private func hasRoomForResult(at index: Int) -> Bool {
     if index < 0 { return self.demand > 0 }
     return index == self.order.codec
-      ? self.hasRoomForResult(at: index - 1) : self.order.hasRoomForResult(at: index)
+      ? self.hasRoomForResult(at: index - 1)
+      : self.order.stages[index].hasRoomForResult(self.order.maximumWaiting)
   }
 
   private func receive(_ result: ResultPart, at last: Int) {
     var result = result
     for index in stride(from: last, through: 0, by: -1) where index != self.order.codec {
-      guard self.order.accept(result, at: index) else { return }
-      let mayPass = self.order.isResultStraight(at: index) && self.hasRoomForResult(at: index - 1)
-      let step: PipelineOrder.ResultStep
+      let stage = self.order.stages[index]
+      guard stage.accept(result) else { return }
+      let mayPass = HookWindow.isClear(stage.results) && self.hasRoomForResult(at: index - 1)
+      let step: Stage.ResultStep
       var number = 0
       switch self.onResult(index, result) {
-      case .none: step = self.order.pass(result, at: index, mayPass: mayPass)
+      case .none: step = stage.pass(result, mayPass: mayPass)
       case .does(.retry(let head, let delay)):
-        number = self.order.takeNumber()
-        self.order.wait(result, at: index, as: number)
-        step = self.order.didResult(.retry(head, after: delay), at: index, number) ?? .stay
-      case .does(let action): step = self.order.didReturn(action, at: index, given: result, mayPass: mayPass)
+        number = self.takeNumber()
+        step = stage.didReturn(.retry(head, after: delay), given: result, number, mayPass: mayPass)
+      case .does(let action):
+        step = stage.didReturn(action, given: result, self.takeNumber(), mayPass: mayPass)
       case .waits:
-        let number = self.order.takeNumber()
-        self.order.wait(result, at: index, as: number)
+        let number = self.takeNumber()
+        stage.wait(result, as: number)
+        self.order.mayKeep = true
         self.visits.append(Visit(isRequest: false, index: index, number: number, part: result.name))
         return
       }
@@ -200,16 +205,22 @@ final class OrderDriver {
     self.delivered.append(result.name)
   }
 
-  private func follow(_ step: PipelineOrder.ResultStep, at index: Int, _ number: Int) -> ResultPart? {
+  private func takeNumber() -> Int {
+    self.lastNumber += 1
+    return self.lastNumber
+  }
+
+  private func follow(_ step: Stage.ResultStep, at index: Int, _ number: Int) -> ResultPart? {
+    if case .pass(let result) = step { return result }
+    self.order.mayKeep = true
     switch step {
-    case .pass(let result): return result
-    case .stay: return nil
+    case .pass, .stay: return nil
     case .end:
       _ = self.order.close(insideOf: index, cuttingAt: index)
       self.dropCount += 1
     case .retry(let request, _):
       guard let head = self.order.retryHead(request, at: index) else {
-        self.order.retryWasRefused(number, at: index)
+        self.order.stages[index].retryWasRefused(number)
         return nil
       }
       _ = self.order.waitToRetry(for: index)
@@ -233,10 +244,10 @@ final class OrderDriver {
   func proceed(_ visit: Visit?, _ action: HookAction) -> Bool {
     guard let visit else { return false }
     if visit.isRequest {
-      guard let step = self.order.didRequest(action, at: visit.index, visit.number) else { return false }
+      guard let step = self.order.stages[visit.index].didRequest(action, visit.number) else { return false }
       if case .answer(let results) = step { self.answer(at: visit.index, results) }
     } else {
-      guard let step = self.order.didResult(action, at: visit.index, visit.number) else { return false }
+      guard let step = self.order.stages[visit.index].didResult(action, visit.number) else { return false }
       _ = self.follow(step, at: visit.index, visit.number)
     }
     self.visits.removeAll { $0 == visit }
@@ -270,7 +281,7 @@ final class OrderDriver {
   private func moveOnce() -> Bool {
     var hasMoved = false
     for index in 0..<self.count where index != self.order.codec && self.hasRoomForResult(at: index - 1) {
-      guard let result = self.order.takeReadyResult(at: index) else { continue }
+      guard let result = self.order.stages[index].takeReadyResult() else { continue }
       hasMoved = true
       self.receive(result, at: index - 1)
     }
@@ -282,7 +293,7 @@ final class OrderDriver {
     }
     self.order.settle()
     for index in (0..<self.count).reversed() where index != self.order.codec && self.hasRoom(at: index + 1) {
-      guard let part = self.order.takeReadyRequest(at: index) else { continue }
+      guard let part = self.order.stages[index].takeReadyRequest() else { continue }
       hasMoved = true
       self.send(part, at: index + 1)
     }
@@ -290,7 +301,7 @@ final class OrderDriver {
       let first = atMessages ? 0 : self.order.codec + 1
       let level = atMessages ? self.order.messages : self.order.bytes
       while level?.isBusy == true, self.hasRoom(at: first),
-        let part = self.order.takeReplay(atMessages: atMessages)
+        let part = level?.takeReplay()
       {
         hasMoved = true
         self.send(part, at: first)
@@ -338,5 +349,16 @@ extension ResultPart {
     case .whole(let response): response.error.map { "whole \($0.code)" } ?? "whole"
     case .wholeBytes(let response): response.error.map { "bytes \($0.code)" } ?? "bytes"
     }
+  }
+}
+
+extension PipelineOrder {
+  /// What the hook of a stage has and has not passed on.
+  func held(at index: Int) -> HookHolder.Held? { HookHolder(self.stages[index])?.held }
+
+  /// Counts the bytes that a message turned out to have.
+  func charge(_ byteCount: Int) {
+    self.messages?.charge(byteCount)
+    self.bytes?.charge(byteCount)
   }
 }

@@ -176,7 +176,7 @@ final class PipelineOrderRetryTests: XCTestCase {
     driver.proceed(driver.visit("end unavailable", at: 2), .retry(nil, after: .seconds(1)))
     XCTAssertEqual(driver.order.bytes?.isWaitingToRetry, true)
     // An interceptor further out gives its attempt up.
-    _ = driver.order.reopen(insideOf: 0)
+    _ = driver.order.close(insideOf: 0, cuttingAt: nil)
     XCTAssertFalse(driver.order.isWaitingToRetry)
     XCTAssertFalse(driver.retryIsDue(), "the attempt that it belongs to is given up")
     XCTAssertEqual(driver.wire, ["first", "a", "first", "a"])
@@ -255,7 +255,7 @@ final class PipelineOrderRetryTests: XCTestCase {
     driver.onRequest = { index, part in index == 1 && part.head != nil ? .waits : .none }
     driver.start()
     XCTAssertTrue(driver.order.stages[1].holdsHead)
-    _ = driver.order.reopen(insideOf: 0)
+    _ = driver.order.close(insideOf: 0, cuttingAt: nil)
     XCTAssertFalse(driver.order.stages[1].holdsHead)
     XCTAssertNil(driver.order.held(at: 1))
   }
@@ -266,7 +266,7 @@ final class PipelineOrderRetryTests: XCTestCase {
     driver.receive(.headers(Headers()))
     XCTAssertEqual(driver.order.stages.map(\.hasPassedOut), [true, true, false])
     _ = driver.order.close(insideOf: 0, cuttingAt: 1)
-    _ = driver.order.reopen(insideOf: 0)
+    _ = driver.order.close(insideOf: 0, cuttingAt: nil)
     XCTAssertNil(driver.order.cut)
     XCTAssertEqual(driver.order.stages.map(\.hasPassedOut), [true, false, false])
     XCTAssertEqual(driver.order.finish(), [true, false, false])

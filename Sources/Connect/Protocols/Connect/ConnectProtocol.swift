@@ -32,20 +32,20 @@ struct ConnectProtocol: WireProtocol {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any BoxedDecoder {
+  ) -> ResponseReader {
     if streamType == .unary {
       ConnectUnaryDecoder(
         contentType: contentType,
         maximumMessageSize: maximumMessageSize,
         acceptedEncodings: acceptedEncodings
-      ).boxed
+      ).response
     } else {
       ConnectStreamDecoder(
         contentType: contentType,
         maximumMessageSize: maximumMessageSize,
         maximumMetadataSize: maximumMetadataSize,
         acceptedEncodings: acceptedEncodings
-      ).boxed
+      ).response
     }
   }
 }

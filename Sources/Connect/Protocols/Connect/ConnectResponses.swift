@@ -137,6 +137,24 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     }
   }
 
+  // Mutating, since a question to a large struct would copy it.
+  mutating func awaitsEnd() -> Bool {
+    if case nil = self.outcome { true } else { false }
+  }
+
+  mutating func takeWhole() -> SingleMessage? {
+    guard case .headers = self.progress else { return nil }
+    let result: Result<ResultPart, ConnectError>
+    switch self.outcome {
+    case .success(let message): result = .success(.bytes(message))
+    case .failure(let error): result = .failure(error)
+    case .end, nil: return nil
+    }
+    self.progress = .done
+    self.outcome = .end
+    return SingleMessage(result: result, headers: self.headers, trailers: self.trailers)
+  }
+
   /// There is only one message, which ``next()`` gives.
   mutating func nextPlainMessage() -> ByteBuffer? { nil }
 

@@ -18,14 +18,14 @@ struct GRPCProtocol: WireProtocol {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any BoxedDecoder {
+  ) -> ResponseReader {
     GRPCResponseDecoder(
       baseContentType: Self.contentType,
       contentType: contentType,
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings
-    ).boxed
+    ).response
   }
 }
 

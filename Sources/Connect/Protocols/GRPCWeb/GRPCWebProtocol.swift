@@ -22,14 +22,14 @@ struct GRPCWebProtocol: WireProtocol {
     maximumMessageSize: Int,
     maximumMetadataSize: Int,
     acceptedEncodings: AcceptedEncodings
-  ) -> any BoxedDecoder {
+  ) -> ResponseReader {
     GRPCWebResponseDecoder(
       isText: self.isText,
       contentType: contentType,
       maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: acceptedEncodings
-    ).boxed
+    ).response
   }
 
   private var baseContentType: String { self.isText ? Self.textContentType : Self.contentType }

@@ -55,7 +55,7 @@ final class ConnectProtocolTests: XCTestCase {
       maximumMetadataSize: 1,
       acceptedEncodings: .none
     )
-    XCTAssertTrue(unary is DecoderBox<ConnectUnaryDecoder>)
+    XCTAssertTrue(unary is DecodedResponse<ConnectUnaryDecoder>)
     for type in [StreamType.clientStream, .serverStream, .bidirectionalStream] {
       let stream = self.wire.makeDecoder(
         contentType: "a",
@@ -64,7 +64,7 @@ final class ConnectProtocolTests: XCTestCase {
         maximumMetadataSize: 1,
         acceptedEncodings: .none
       )
-      XCTAssertTrue(stream is DecoderBox<ConnectStreamDecoder>)
+      XCTAssertTrue(stream is DecodedResponse<ConnectStreamDecoder>)
     }
   }
 }

@@ -1,24 +1,25 @@
 internal import NIOCore
 
-/// The hooks of an interceptor at one level, for the ``Pipeline``, which does not know the types of messages.
-protocol StageHooks: AnyObject {
-  var kinds: HookKinds { get }
+/// The hooks of an interceptor at one level, for the ``Pipeline``, which does not know the types of messages. Subclasses do.
+class HookStage: Stage {
+  final let kinds: HookKinds
+  final override var role: Role { .hooks(self) }
+
+  init(_ kinds: HookKinds, _ form: Form, of interceptor: any Interceptor.Type) {
+    self.kinds = kinds
+    super.init(form, of: interceptor)
+  }
 
   /// Calls the hook for a part of the request.
-  func call(with part: RequestPart, _ visit: any HookTicket)
+  func call(with part: consuming RequestPart, _ visit: any HookTicket) {}
   /// Calls the hook for a part of the response.
-  func call(with result: ResultPart, _ visit: any HookTicket)
+  func call(with result: consuming ResultPart, _ visit: any HookTicket) {}
 
   /// Lets a synchronous hook change the request, in place where nobody else has it.
   ///
   /// - Returns: The error that the hook fails the call with.
-  func update(_ part: inout RequestPart) -> ConnectError?
-  /// Lets a synchronous hook change the response.
-  func update(_ result: inout ResultPart) -> ResponseDecision
-}
-
-extension StageHooks {
   func update(_ part: inout RequestPart) -> ConnectError? { nil }
+  /// Lets a synchronous hook change the response.
   func update(_ result: inout ResultPart) -> ResponseDecision { .proceed }
 }
 
@@ -63,27 +64,27 @@ extension HTTPRequest {
 /// Message hooks around a unary call.
 ///
 /// Generic over the messages alone: types that are put together from these would have to be looked up.
-final class UnaryMessageHooks<Input: Sendable, Output: Sendable>: StageHooks {
+final class UnaryMessageStage<Input: Sendable, Output: Sendable>: HookStage {
   private let hooks: UnaryMessageFunction<Input, Output>
-  let kinds: HookKinds
 
-  init(_ hooks: consuming UnaryMessageFunction<Input, Output>) {
-    self.kinds = hooks.kinds
+  init(_ hooks: consuming UnaryMessageFunction<Input, Output>, of interceptor: any Interceptor.Type) {
+    let kinds = hooks.kinds
     self.hooks = hooks
+    super.init(kinds, .response, of: interceptor)
   }
 
-  func call(with part: RequestPart, _ visit: any HookTicket) {
+  override func call(with part: consuming RequestPart, _ visit: any HookTicket) {
     if let request = HTTPRequest<Input>(part) { self.hooks.requestHook?(request, Proceed(visit)) }
   }
 
-  func call(with result: ResultPart, _ visit: any HookTicket) {
-    guard case .whole(let response) = result else { return }
+  override func call(with result: consuming ResultPart, _ visit: any HookTicket) {
+    guard case .whole(let response) = consume result else { return }
     self.hooks.responseHook?(ResponseMessage(response), Proceed(visit))
   }
 
-  func update(_ part: inout RequestPart) -> ConnectError? { part.update(self.hooks.requestUpdate) }
+  override func update(_ part: inout RequestPart) -> ConnectError? { part.update(self.hooks.requestUpdate) }
 
-  func update(_ result: inout ResultPart) -> ResponseDecision {
+  override func update(_ result: inout ResultPart) -> ResponseDecision {
     guard case .whole(let erased) = result, let update = self.hooks.responseUpdate else { return .proceed }
     var response = ResponseMessage<Output>(erased)
     let decision = update(&response)
@@ -93,26 +94,26 @@ final class UnaryMessageHooks<Input: Sendable, Output: Sendable>: StageHooks {
 }
 
 /// Byte hooks around a unary call.
-final class UnaryByteHooks: StageHooks {
+final class UnaryByteStage: HookStage {
   private let hooks: UnaryFunction
-  let kinds: HookKinds
 
-  init(_ hooks: consuming UnaryFunction) {
-    self.kinds = hooks.kinds
+  init(_ hooks: consuming UnaryFunction, of interceptor: any Interceptor.Type) {
+    let kinds = hooks.kinds
     self.hooks = hooks
+    super.init(kinds, .responseBytes, of: interceptor)
   }
 
-  func call(with part: RequestPart, _ visit: any HookTicket) {
+  override func call(with part: consuming RequestPart, _ visit: any HookTicket) {
     if let request = HTTPRequest<ByteBuffer>(part) { self.hooks.requestHook?(request, Proceed(visit)) }
   }
 
-  func call(with result: ResultPart, _ visit: any HookTicket) {
-    if case .wholeBytes(let response) = result { self.hooks.responseHook?(response, Proceed(visit)) }
+  override func call(with result: consuming ResultPart, _ visit: any HookTicket) {
+    if case .wholeBytes(let response) = consume result { self.hooks.responseHook?(response, Proceed(visit)) }
   }
 
-  func update(_ part: inout RequestPart) -> ConnectError? { part.update(self.hooks.requestUpdate) }
+  override func update(_ part: inout RequestPart) -> ConnectError? { part.update(self.hooks.requestUpdate) }
 
-  func update(_ result: inout ResultPart) -> ResponseDecision {
+  override func update(_ result: inout ResultPart) -> ResponseDecision {
     guard case .wholeBytes(var response) = result, let update = self.hooks.responseUpdate else {
       return .proceed
     }
@@ -155,21 +156,23 @@ extension RequestPart {
 }
 
 /// The hooks around a stream.
-final class StreamStageHooks<RequestMessage: Sendable, ResponseMessage: Sendable>: StageHooks {
+final class StreamHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>: HookStage {
   private let hooks: StreamHooks<RequestMessage, ResponseMessage>
-  let kinds: HookKinds
 
-  init(_ hooks: consuming StreamHooks<RequestMessage, ResponseMessage>) {
+  init(
+    _ hooks: consuming StreamHooks<RequestMessage, ResponseMessage>,
+    of interceptor: any Interceptor.Type
+  ) {
     var kinds: HookKinds = []
     if hooks.requestFunction != nil { kinds.insert(.head) }
     if hooks.requestMessageFunction != nil { kinds.insert(.message) }
     if hooks.streamResultFunction != nil { kinds.insert(.result) }
-    self.kinds = kinds
     self.hooks = hooks
+    super.init(kinds, .stream, of: interceptor)
   }
 
-  func call(with part: RequestPart, _ visit: any HookTicket) {
-    switch part {
+  override func call(with part: consuming RequestPart, _ visit: any HookTicket) {
+    switch consume part {
     case .head(let head), .whole(let head, _), .wholeBytes(let head, _):
       self.hooks.requestFunction?(HTTPRequest(head: head), Proceed(visit))
     case .message(let message):
@@ -184,7 +187,7 @@ final class StreamStageHooks<RequestMessage: Sendable, ResponseMessage: Sendable
     }
   }
 
-  func call(with result: ResultPart, _ visit: any HookTicket) {
+  override func call(with result: consuming ResultPart, _ visit: any HookTicket) {
     self.hooks.streamResultFunction?(StreamResult(result), Proceed(visit))
   }
 }

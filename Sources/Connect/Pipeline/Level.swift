@@ -1,0 +1,54 @@
+internal import DequeModule
+
+/// Message hooks, or byte hooks: where attempts start again, and what is kept for that.
+final class Level {
+  /// The messages that followed what it was started with.
+  private(set) var log: ReplayLog<RequestPart>
+  private var hasEnded = false
+  /// What is to be sent again before anything new.
+  private var replay: Deque<RequestPart> = []
+  private var mustReplay = false
+  /// Whether a retry waits for its time.
+  var isWaitingToRetry = false
+
+  init(log: ReplayLog<RequestPart>) {
+    self.log = log
+  }
+
+  /// Whether nothing new can be sent for now.
+  var isBusy: Bool { self.isWaitingToRetry || self.mustReplay }
+
+  /// A part that follows the first one has come to the level.
+  func note(_ part: RequestPart) {
+    if case .end = part { self.hasEnded = true } else { self.log.append(part) }
+  }
+
+  /// Counts the bytes that a message turned out to have against what may be kept.
+  func charge(_ byteCount: Int) { self.log.charge(byteCount) }
+
+  /// The messages are sent again, and counted again.
+  func restart() { self.log.restart() }
+
+  /// The delay before a new attempt is over.
+  func replay(_ head: RequestPart) {
+    self.isWaitingToRetry = false
+    self.mustReplay = true
+    self.replay = [head]
+    self.replay.append(contentsOf: self.log.elements)
+    if self.hasEnded { self.replay.append(.end) }
+  }
+
+  /// The next part to send again.
+  func takeReplay() -> RequestPart? {
+    defer { self.mustReplay = !self.replay.isEmpty }
+    return self.replay.popFirst()
+  }
+
+  func reset() {
+    let replay = self.replay
+    if self.mustReplay { self.replay = [] }
+    self.mustReplay = false
+    self.isWaitingToRetry = false
+    withExtendedLifetime(replay) {}
+  }
+}

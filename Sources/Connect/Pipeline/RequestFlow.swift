@@ -1,0 +1,208 @@
+internal import NIOCore
+
+/// Moves the parts of a request inwards, through hooks and the codec, as far as there is room.
+struct RequestFlow {
+  let pipeline: Pipeline
+  let host: any PipelineHost
+
+  private var order: PipelineOrder { self.pipeline.order }
+  private var stages: [Stage] { self.pipeline.order.stages }
+  private var outside: any PipelineOutside { self.pipeline.surroundings.outside }
+  private var inside: any PipelineInside { self.pipeline.surroundings.inside }
+
+  // MARK: Room
+
+  /// Whether the first stage takes a message at once.
+  var acceptsMessage: Bool {
+    self.pipeline.hasStarted && !self.pipeline.isMoving && !self.isObsolete
+      && self.order.messages?.isBusy != true && self.hasRoom(at: 0)
+  }
+
+  /// Whether to send more is of no use: the response has ended, and nothing can start it again.
+  private var isObsolete: Bool {
+    guard self.order.cut != nil || self.inside.running?.isOver == true else { return false }
+    return !self.order.canReplay && !self.pipeline.hasAsyncStages
+  }
+
+  private func hasRoom(at index: Int) -> Bool {
+    // A unary call has one part, for which there is always room.
+    if self.order.isUnary || self.order.isCut(at: index) { return true }
+    guard index < self.stages.count else { return self.inside.running?.hasRoom ?? true }
+    let stage = self.stages[index]
+    return switch stage.role {
+    case .hooks: stage.hasRoomForRequest(self.order.maximumWaiting)
+    case .async(let stage): stage.hasRoom
+    case .codec: self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1)
+    }
+  }
+
+  // MARK: Movement
+
+  /// Sends the request, or a stream's head.
+  func begin(_ part: RequestPart) {
+    self.beginLevel(atMessages: true, with: part)
+    self.send(part, at: 0)
+  }
+
+  /// Begins a level with the first part that comes to it.
+  private func beginLevel(atMessages: Bool, with part: RequestPart) {
+    let level =
+      atMessages ? self.stages.prefix(self.order.codec) : self.stages.dropFirst(self.order.codec + 1)
+    guard !level.isEmpty else { return }
+    self.order.begin(
+      atMessages: atMessages,
+      with: part,
+      ReplayLog(
+        maximumBytes: self.pipeline.surroundings.maximumReplayBytes,
+        // Only a hook that sees results can ask for the messages again.
+        isComplete: level.contains {
+          if case .hooks(let stage) = $0.role { stage.kinds.seesResult } else { false }
+        }
+      )
+    )
+  }
+
+  /// Moves a part inwards from a stage on, as far as it gets.
+  private func send(_ part: consuming RequestPart, at first: Int) {
+    if self.stages.isEmpty {
+      guard !self.order.isCut(at: 0), let encoded = self.encode(part), !self.host.isOver else { return }
+      self.inside.transmit(encoded, self.host)
+      return
+    }
+    var index = first
+    while index < self.stages.count {
+      if self.order.isCut(at: index) { return }
+      switch self.stages[index].role {
+      case .codec:
+        guard let encoded = self.encode(part) else { return }
+        part = encoded
+      case .async(let stage):
+        stage.accept(part, of: self.host, in: self.pipeline)
+        return
+      case .hooks(let stage):
+        switch self.visit(stage, at: index, with: part) {
+        case .pass(let passed): part = passed
+        case .stay:
+          self.order.mayKeep = true
+          return
+        case .answer(let results):
+          self.pipeline.answer(at: index, with: results, self.host)
+          return
+        }
+      }
+      index += 1
+    }
+    guard !self.order.isCut(at: index), !self.host.isOver else { return }
+    self.inside.transmit(part, self.host)
+  }
+
+  /// Moves parts that wait, those furthest along first, and then new ones.
+  ///
+  /// - Returns: Whether anything moved.
+  func moveAll() -> Bool {
+    // Nothing follows the one part of a unary call.
+    if self.order.isUnary, self.stages.isEmpty { return false }
+    var hasMoved = false
+    if self.order.mayKeep || self.pipeline.hasAsyncStages {
+      for index in self.stages.indices.reversed() {
+        guard self.hasRoom(at: index + 1), let part = self.takeReady(at: index) else { continue }
+        hasMoved = true
+        self.send(part, at: index + 1)
+        guard self.mayGoOn else { return true }
+      }
+    }
+    while self.mayGoOn, let bytes = self.order.bytes, bytes.isBusy, self.hasRoom(at: self.order.codec + 1),
+      let part = bytes.takeReplay()
+    {
+      hasMoved = true
+      self.send(part, at: self.order.codec + 1)
+    }
+    while self.mayGoOn, let messages = self.order.messages, messages.isBusy, self.hasRoom(at: 0),
+      let part = messages.takeReplay()
+    {
+      hasMoved = true
+      self.send(part, at: 0)
+    }
+    while self.mayGoOn, self.order.messages?.isBusy != true, self.hasRoom(at: 0),
+      let part = self.outside.takeOutgoing(isObsolete: self.isObsolete)
+    {
+      hasMoved = true
+      self.order.messages?.note(part)
+      self.send(part, at: 0)
+      self.outside.outgoingWasTaken()
+    }
+    return hasMoved
+  }
+
+  /// What a hook has done, to an earlier part perhaps, comes before the next part.
+  private var mayGoOn: Bool { !self.host.isOver && !self.pipeline.hasEvents }
+
+  private func takeReady(at index: Int) -> RequestPart? {
+    let stage = self.stages[index]
+    return if case .async(let stage) = stage.role { stage.takeReady() } else { stage.takeReadyRequest() }
+  }
+
+  // MARK: Hooks and the codec
+
+  private func visit(_ stage: HookStage, at index: Int, with part: consuming RequestPart) -> Stage.RequestStep
+  {
+    let mayPass = HookWindow.isClear(stage.requests) && self.hasRoom(at: index + 1)
+    let kinds = stage.kinds
+    if kinds.contains(.headUpdate) {
+      if part.hasHead { stage.holdsHead = true }
+      let failure = self.pipeline.surroundings.inheritance.bind(part.head?.context, of: stage.interceptor) {
+        stage.update(&part)
+      }
+      guard !self.host.isOver else { return .stay }
+      if let failure { return .failed(failure, as: stage.form) }
+    }
+    guard kinds.contains(hookFor: part) else { return stage.pass(part, mayPass: mayPass) }
+    let head = part.head
+    if head != nil { stage.holdsHead = true }
+    var visit = self.pipeline.makeVisit(at: .request(index), self.host)
+    self.pipeline.surroundings.inheritance.bind(head?.context, of: stage.interceptor) {
+      stage.call(with: copy part, visit)
+    }
+    guard !self.host.isOver else { return .stay }
+    guard let action = visit.hookReturned(waits: true) else {
+      stage.wait(part, as: visit.number)
+      self.host.hookWaits()
+      return .stay
+    }
+    self.pipeline.keep(&visit)
+    return stage.didReturn(action, given: head, mayPass: mayPass)
+  }
+
+  /// - Returns: Nil if the part cannot be encoded, which has failed the call.
+  private func encode(_ part: consuming RequestPart) -> RequestPart? {
+    do throws(ConnectError) {
+      let encoded = try self.pipeline.surroundings.codec.encode(
+        part,
+        forByteHooks: self.pipeline.hasByteStages
+      )
+      switch encoded {
+      case .bytes(let bytes):
+        self.charge(bytes.readableBytes)
+        self.order.bytes?.note(encoded)
+      case .end, .message:
+        self.order.bytes?.note(encoded)
+      case .whole, .wholeBytes, .head:
+        self.beginLevel(atMessages: false, with: encoded)
+      }
+      return encoded
+    } catch {
+      self.pipeline.fail(with: error, self.host)
+      return nil
+    }
+  }
+
+  /// Counts the bytes that a message turned out to have against what may be kept.
+  private func charge(_ byteCount: Int) {
+    self.order.messages?.charge(byteCount)
+    self.order.bytes?.charge(byteCount)
+    guard self.pipeline.hasAsyncStages else { return }
+    for stage in self.stages {
+      if case .async(let stage) = stage.role { stage.charge(byteCount) }
+    }
+  }
+}

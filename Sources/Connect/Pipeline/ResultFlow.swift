@@ -1,0 +1,209 @@
+/// Moves results outwards, through hooks and the codec, as far as they are wanted.
+struct ResultFlow {
+  let pipeline: Pipeline
+  let host: any PipelineHost
+
+  private var order: PipelineOrder { self.pipeline.order }
+  private var stages: [Stage] { self.pipeline.order.stages }
+  private var outside: any PipelineOutside { self.pipeline.surroundings.outside }
+  private var inside: any PipelineInside { self.pipeline.surroundings.inside }
+
+  // MARK: Demand
+
+  private func hasRoom(at index: Int) -> Bool {
+    guard index >= 0 else { return self.outside.demand > 0 }
+    let stage = self.stages[index]
+    return switch stage.role {
+    case .hooks: stage.hasRoomForResult(self.order.maximumWaiting)
+    case .async(let stage): stage.wantsResult(false)
+    case .codec: self.hasRoom(at: index - 1)
+    }
+  }
+
+  /// Whether a result should be brought to the stage.
+  private func isWanted(at last: Int) -> Bool {
+    var isWanted = self.outside.demand > 0
+    guard self.order.mayKeep || self.pipeline.hasAsyncStages, last >= 0 else { return isWanted }
+    for index in 0...last { isWanted = self.isWanted(at: index, isWanted) }
+    return isWanted
+  }
+
+  private func isWanted(at index: Int, _ isWantedOutside: Bool) -> Bool {
+    let stage = self.stages[index]
+    return switch stage.role {
+    case .hooks: isWantedOutside && stage.hasRoomForResult(self.order.maximumWaiting)
+    case .async(let stage): stage.wantsResult(isWantedOutside)
+    case .codec: isWantedOutside
+    }
+  }
+
+  // MARK: Movement
+
+  /// Moves a result outwards from a stage on, as far as it gets.
+  private func receive(_ result: consuming ResultPart, at last: Int) {
+    if self.stages.isEmpty {
+      if let decoded = self.decode(result), !self.host.isOver { self.deliver(decoded) }
+      return
+    }
+    var index = last
+    while index >= 0 {
+      switch self.stages[index].role {
+      case .codec:
+        guard let decoded = self.decode(result) else { return }
+        result = decoded
+      case .async(let stage):
+        stage.take(result)
+        self.host.hookWaits()
+        return
+      case .hooks(let stage):
+        guard let passed = self.visit(stage, at: index, with: result) else { return }
+        result = passed
+      }
+      index -= 1
+    }
+    if !self.host.isOver { self.deliver(result) }
+  }
+
+  private func deliver(_ result: consuming ResultPart) {
+    if result.isEnd { self.host.finish(with: result) } else { self.outside.deliver(result) }
+  }
+
+  /// Moves results that wait, those furthest along first, or brings the next one.
+  ///
+  /// - Returns: Whether anything moved.
+  func moveNext() -> Bool {
+    if self.order.mayKeep || self.pipeline.hasAsyncStages {
+      let hasMoved = self.moveReady()
+      if hasMoved { return true }
+    }
+    if let entry = self.order.answerEntry {
+      guard self.isWanted(at: entry), let result = self.order.takeAnswer() else { return false }
+      self.receive(result, at: entry)
+      return true
+    }
+    guard self.order.cut == nil, !self.order.isWaitingToRetry, self.isWanted(at: self.stages.count - 1),
+      let result = self.inside.takeArrived(self.host, forByteHooks: self.pipeline.hasByteStages),
+      !self.host.isOver
+    else { return false }
+    // The host may have decoded it already.
+    if case .whole = result {
+      self.receive(result, at: self.order.codec - 1)
+    } else {
+      self.receive(result, at: self.stages.count - 1)
+    }
+    return true
+  }
+
+  private func moveReady() -> Bool {
+    var hasMoved = false
+    var isWanted = self.outside.demand > 0
+    for index in self.stages.indices {
+      let wants = self.isWanted(at: index, isWanted)
+      if self.hasRoom(at: index - 1), let result = self.takeReady(at: index) {
+        hasMoved = true
+        self.receive(result, at: index - 1)
+        guard !self.host.isOver, !self.pipeline.hasEvents else { return true }
+      }
+      isWanted = wants
+    }
+    self.order.settle()
+    return hasMoved
+  }
+
+  private func takeReady(at index: Int) -> ResultPart? {
+    let stage = self.stages[index]
+    return if case .async(let stage) = stage.role { stage.takeResult() } else { stage.takeReadyResult() }
+  }
+
+  // MARK: Hooks
+
+  private func visit(_ stage: HookStage, at index: Int, with result: consuming ResultPart) -> ResultPart? {
+    guard stage.accept(result) else { return nil }
+    let mayPass = HookWindow.isClear(stage.results) && self.hasRoom(at: index - 1)
+    if stage.kinds.contains(.resultUpdate) { return self.update(stage, at: index, result, mayPass: mayPass) }
+    guard stage.kinds.contains(.result) else {
+      return self.follow(stage.pass(result, mayPass: mayPass), of: stage, at: index, 0)
+    }
+    var visit = self.pipeline.makeVisit(at: .result(index), self.host)
+    self.pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) {
+      stage.call(with: copy result, visit)
+    }
+    guard !self.host.isOver else { return nil }
+    guard let action = visit.hookReturned(waits: true) else {
+      self.order.mayKeep = true
+      stage.wait(result, as: visit.number)
+      self.host.hookWaits()
+      return nil
+    }
+    let number = visit.number
+    self.pipeline.keep(&visit)
+    if case .retry = action, result.isEnd { self.pipeline.retryCause = result.error }
+    return self.follow(
+      stage.didReturn(action, given: result, number, mayPass: mayPass),
+      of: stage,
+      at: index,
+      number
+    )
+  }
+
+  /// Lets a synchronous hook see and change a response.
+  private func update(_ stage: HookStage, at index: Int, _ given: consuming ResultPart, mayPass: Bool)
+    -> ResultPart?
+  {
+    var result = copy given
+    let decision = self.pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) {
+      stage.update(&result)
+    }
+    guard !self.host.isOver else { return nil }
+    guard case .retry(let delay) = decision else {
+      return self.follow(stage.pass(result, mayPass: mayPass), of: stage, at: index, 0)
+    }
+    if given.isEnd { self.pipeline.retryCause = given.error }
+    // No visit of this stage has a number.
+    let step = stage.didReturn(.retry(nil, after: delay), given: given, 0, mayPass: mayPass)
+    return self.follow(step, of: stage, at: index, 0)
+  }
+
+  /// A hook that had returned has proceeded.
+  ///
+  /// - Returns: False if the visit does not count any more.
+  func hookDid(_ action: HookAction, at index: Int, _ number: Int) -> Bool {
+    guard index < self.stages.count else { return false }
+    let stage = self.stages[index]
+    if case .retry = action, let given = stage.results?.waiting(number), given.isEnd {
+      self.pipeline.retryCause = given.error
+    }
+    guard let step = stage.didResult(action, number) else { return false }
+    _ = self.follow(step, of: stage, at: index, number)
+    return true
+  }
+
+  /// - Returns: What goes on outwards.
+  private func follow(_ step: consuming Stage.ResultStep, of stage: Stage, at index: Int, _ number: Int)
+    -> ResultPart?
+  {
+    if case .pass(let result) = step { return result }
+    self.order.mayKeep = true
+    switch consume step {
+    case .pass, .stay: break
+    case .end: self.pipeline.close(insideOf: index, cuttingAt: index, self.host)
+    case .retry(let request, let delay):
+      if !self.pipeline.retry(at: index, request, after: delay, self.host) { stage.retryWasRefused(number) }
+    }
+    return nil
+  }
+
+  // MARK: The codec
+
+  /// - Returns: Nil if the result cannot be decoded, which has failed the call.
+  private func decode(_ result: consuming ResultPart) -> ResultPart? {
+    do throws(ConnectError) {
+      let decoded = try self.pipeline.surroundings.codec.decode(result, self.inside.httpStatus)
+      // A codec is code of users, which may end the call.
+      return self.host.isOver ? nil : decoded
+    } catch {
+      self.pipeline.fail(with: error, self.host)
+      return nil
+    }
+  }
+}

@@ -1,0 +1,280 @@
+/// What an interceptor has at one level of a call, or the codec between the levels: which parts wait there, and what a
+/// `proceed` counts for.
+///
+/// It calls nobody and looks into no message. What it gives up it returns, to be released where nothing is accessed: that may
+/// run code of users, which may come back. Subclasses add what the ``Pipeline`` calls.
+class Stage {
+  /// How the pipeline continues after a request hook.
+  enum RequestStep {
+    /// The part goes to the stage behind.
+    case pass(RequestPart)
+    /// The part stays here, for now or for good.
+    case stay
+    /// These results take the place of what is inside.
+    case answer([ResultPart])
+
+    /// A request hook fails the call.
+    static func failed(_ error: ConnectError, as form: Form) -> RequestStep {
+      var error = error
+      error.isUnsent = true
+      return .answer([form.failure(error)])
+    }
+  }
+
+  /// How the pipeline continues after a response hook.
+  enum ResultStep {
+    /// The result goes to the stage outside.
+    case pass(ResultPart)
+    /// The result stays here, for now or for good.
+    case stay
+    /// The hook has ended the stream: what is inside is to be given up.
+    case end
+    /// The hook asks for a new attempt; if there is to be none, ``Stage/retryWasRefused(_:)``.
+    case retry(RequestPart?, after: Duration)
+  }
+
+  /// What the stage has on its way outwards.
+  enum Form {
+    case response
+    case responseBytes
+    case stream
+
+    /// An error as the stage has it.
+    func failure(_ error: ConnectError) -> ResultPart {
+      switch self {
+      case .response: .whole(AnyResponse(error: error))
+      case .responseBytes: .wholeBytes(HTTPResponse(error: error))
+      case .stream: .failed(error)
+      }
+    }
+  }
+
+  /// What the pipeline calls.
+  enum Role {
+    case codec
+    case hooks(HookStage)
+    case async(AsyncStage)
+  }
+
+  /// Parts that waited and were given up.
+  typealias Kept = (requests: HookWindow<RequestPart>?, results: HookWindow<ResultPart>?)
+
+  final let form: Form
+  /// For messages.
+  final let interceptor: any Interceptor.Type
+  /// Parts of the request that wait at its hook, or for room behind; nil until one does.
+  final private(set) var requests: HookWindow<RequestPart>?
+  /// Parts of the response that wait at its hook, or for room outside; nil until one does.
+  final private(set) var results: HookWindow<ResultPart>?
+  /// Whether its hook has the request, or the stream's head, and has not passed it on. Set before the hook is called.
+  final var holdsHead = false
+  /// Whether the request went on inwards, so that the interceptor waits for a result.
+  final private(set) var hasPassedHead = false
+  /// Whether the end has come here, or was put here by the hook.
+  final private(set) var isClosed = false
+  /// Whether a result of this attempt has gone on outwards.
+  final private(set) var hasPassedOut = false
+
+  var role: Role { .codec }
+
+  init(_ form: Form, of interceptor: any Interceptor.Type) {
+    self.form = form
+    self.interceptor = interceptor
+  }
+
+  // MARK: The request
+
+  /// Whether it takes another part of the request, where `maximum` parts may wait.
+  final func hasRoomForRequest(_ maximum: Int) -> Bool {
+    HookWindow.isClear(self.requests) || (!self.holdsHead && self.requests.map { $0.count < maximum } ?? true)
+  }
+
+  /// A part passes without a hook.
+  ///
+  /// - Parameter mayPass: Whether there is room behind, and nothing waits in front.
+  final func pass(_ part: consuming RequestPart, mayPass: Bool) -> RequestStep {
+    if part.hasHead {
+      self.holdsHead = false
+      self.hasPassedHead = true
+    }
+    return self.goOn(part, mayPass)
+  }
+
+  private func goOn(_ part: consuming RequestPart, _ mayPass: Bool) -> RequestStep {
+    if mayPass { return .pass(part) }
+    self.requestWindow.appendReady(part)
+    return .stay
+  }
+
+  private var requestWindow: HookWindow<RequestPart> {
+    if let requests = self.requests { return requests }
+    let requests = HookWindow<RequestPart>()
+    self.requests = requests
+    return requests
+  }
+
+  /// The hook has returned and not proceeded.
+  final func wait(_ part: consuming RequestPart, as number: Int) {
+    if part.hasHead { self.holdsHead = true }
+    self.requestWindow.appendWaiting(part, as: number)
+  }
+
+  /// The hook has proceeded before it returned.
+  ///
+  /// - Parameter given: The head that the hook was given.
+  final func didReturn(_ action: consuming HookAction, given: RequestHead?, mayPass: Bool) -> RequestStep {
+    if given != nil { self.holdsHead = false }
+    let step = self.step(action, given)
+    guard case .pass(let part) = step, !mayPass else { return step }
+    return self.goOn(part, false)
+  }
+
+  /// The hook has proceeded later.
+  ///
+  /// - Returns: Nil if the visit does not count any more.
+  final func didRequest(_ action: consuming HookAction, _ number: Int) -> RequestStep? {
+    guard let requests = self.requests, let given = requests.waiting(number) else { return nil }
+    if given.hasHead { self.holdsHead = false }
+    let step = self.step(action, given.head)
+    switch step {
+    case .pass(let part): requests.resolve(number, with: part)
+    case .stay: requests.resolve(number, with: nil)
+    case .answer: return step
+    }
+    withExtendedLifetime(given) {}
+    return .stay
+  }
+
+  private func step(_ action: consuming HookAction, _ given: RequestHead?) -> RequestStep {
+    switch consume action {
+    case .send(let part):
+      if given != nil { self.hasPassedHead = true }
+      return .pass(part.inPlace(of: given, isUnary: self.form != .stream))
+    case .fail(let error): return .failed(error, as: self.form)
+    case .answer(let results): return .answer(results)
+    case .drop, .receive, .retry, .metrics: return .stay
+    }
+  }
+
+  /// The next part that can go on inwards.
+  final func takeReadyRequest() -> RequestPart? { self.requests?.takeReady() }
+
+  // MARK: The response
+
+  /// Whether it takes another result, where `maximum` results may wait.
+  final func hasRoomForResult(_ maximum: Int) -> Bool { self.results.map { $0.count < maximum } ?? true }
+
+  /// A result has come.
+  ///
+  /// - Returns: False if it is of no interest any more.
+  final func accept(_ result: borrowing ResultPart) -> Bool {
+    guard !self.isClosed else { return false }
+    if result.isEnd { self.isClosed = true }
+    return true
+  }
+
+  /// A result goes on outwards, if there is room and nothing waits in front.
+  final func pass(_ result: consuming ResultPart, mayPass: Bool) -> ResultStep {
+    guard mayPass else {
+      self.resultWindow.appendReady(result)
+      return .stay
+    }
+    self.hasPassedOut = true
+    return .pass(result)
+  }
+
+  private var resultWindow: HookWindow<ResultPart> {
+    if let results = self.results { return results }
+    let results = HookWindow<ResultPart>()
+    self.results = results
+    return results
+  }
+
+  /// The hook has returned and not proceeded.
+  final func wait(_ result: consuming ResultPart, as number: Int) {
+    self.resultWindow.appendWaiting(result, as: number)
+  }
+
+  /// The hook has proceeded before it returned, from a visit with this number.
+  final func didReturn(_ action: consuming HookAction, given: ResultPart, _ number: Int, mayPass: Bool)
+    -> ResultStep
+  {
+    switch action {
+    case .receive(let result) where given.isEnd == result.isEnd: return self.pass(result, mayPass: mayPass)
+    case .drop where given.isMessage: return .stay
+    default: break
+    }
+    self.wait(given, as: number)
+    return self.didResult(action, number) ?? .stay
+  }
+
+  /// The hook has proceeded later.
+  ///
+  /// - Returns: Nil if the visit does not count any more.
+  final func didResult(_ action: consuming HookAction, _ number: Int) -> ResultStep? {
+    guard let results = self.results, let given = results.waiting(number) else { return nil }
+    switch consume action {
+    case .receive(let result):
+      results.resolve(number, with: result)
+      if given.isEnd, !result.isEnd {
+        results.appendReady(.end(nil, trailers: Headers()))
+      } else if !given.isEnd, result.isEnd {
+        self.isClosed = true
+        let removed = results.removeAll(behind: number)
+        withExtendedLifetime((given, removed)) {}
+        return .end
+      }
+    case .retry(let part, let delay):
+      guard !self.hasPassedOut else {
+        self.retryWasRefused(number)
+        return .stay
+      }
+      return .retry(part, after: delay)
+    case .drop:
+      results.resolve(number, with: given.isMessage ? nil : given)
+    case .send, .fail, .answer, .metrics:
+      results.resolve(number, with: given)
+    }
+    withExtendedLifetime(given) {}
+    return .stay
+  }
+
+  /// There is no new attempt for the hook that has asked for one: the result passes on, and so does all that the hook has
+  /// kept back.
+  final func retryWasRefused(_ number: Int) {
+    guard let results = self.results, let given = results.waiting(number) else { return }
+    results.passAll(before: number)
+    results.resolve(number, with: given)
+  }
+
+  /// The next result that can go on outwards.
+  final func takeReadyResult() -> ResultPart? {
+    guard let result = self.results?.takeReady() else { return nil }
+    self.hasPassedOut = true
+    return result
+  }
+
+  // MARK: Attempts
+
+  /// A new attempt begins.
+  ///
+  /// - Parameter keepsHead: Whether the interceptor still waits for a result.
+  final func reset(keepsHead: Bool) -> Kept {
+    self.holdsHead = false
+    self.isClosed = false
+    self.hasPassedOut = false
+    if !keepsHead { self.hasPassedHead = false }
+    let kept = (self.requests, self.results)
+    self.requests = nil
+    self.results = nil
+    return kept
+  }
+
+  /// The call is over.
+  ///
+  /// - Returns: Whether the interceptor still waits for a result.
+  final func finish() -> Bool {
+    defer { self.isClosed = true }
+    return self.hasPassedHead && !self.isClosed
+  }
+}

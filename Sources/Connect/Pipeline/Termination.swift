@@ -1,0 +1,33 @@
+/// Tells the stages that wait for results that an error ends the call. They cannot change that.
+struct Termination {
+  let error: ConnectError
+  /// Where hooks may run tasks.
+  let executor: any TaskExecutor
+
+  func tell(_ pipeline: Pipeline) {
+    let waiting = pipeline.order.finish()
+    // A hook may complete the call, which lets go of the stages.
+    let stages = pipeline.order.stages
+    var visit: EndedVisit?
+    for index in stages.indices.reversed() {
+      switch stages[index].role {
+      case .codec: break
+      case .async(let stage): stage.end(with: self.error)
+      case .hooks(let stage):
+        guard waiting[index], stage.kinds.seesResult else { continue }
+        pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) { self.tell(stage, &visit) }
+      }
+    }
+  }
+
+  private func tell(_ stage: HookStage, _ visit: inout EndedVisit?) {
+    var end = stage.form.failure(self.error)
+    if stage.kinds.contains(.resultUpdate) {
+      _ = stage.update(&end)
+    } else {
+      let ended = visit ?? EndedVisit(on: self.executor)
+      visit = ended
+      stage.call(with: end, ended)
+    }
+  }
+}

@@ -1,0 +1,152 @@
+internal import NIOCore
+
+/// The response of one attempt: what has arrived of it, and the results that come of that when they are asked for. Confined to
+/// the call's executor.
+///
+/// ``DecodedResponse`` has the decoder of a protocol.
+class ResponseReader {
+  /// How many bytes may be taken before the transport hears of it, if more of them are there.
+  private static let consumptionStep = 16 * 1024
+
+  /// The status and headers as they arrived.
+  final private(set) var head: HTTPResponseHead?
+  /// Bytes that were given to us and that the transport may not yet replace by others.
+  private var unconsumedBytes = 0
+  /// Makes one response of the results, for unary calls.
+  private var collector: SingleMessageCollector?
+
+  // MARK: What arrives
+
+  final func receive(_ head: HTTPResponseHead) {
+    if self.head == nil { self.head = head }
+    self.decode(head)
+  }
+
+  final func receive(_ bytes: ByteBuffer) {
+    self.unconsumedBytes += bytes.readableBytes
+    self.decode(bytes)
+  }
+
+  // MARK: Results
+
+  /// The next result; nil if more has to arrive, which this lets happen.
+  ///
+  /// - Parameter stream: Hears what was consumed.
+  final func next(from stream: (any HTTPStream)?) -> ResultPart? {
+    if let message = self.nextPlainMessage() {
+      self.consume(from: stream, keeping: self.bufferedByteCount)
+      return .bytes(message)
+    }
+    let result: ResultPart? =
+      switch self.nextResult() {
+      case .headers(let headers): .headers(headers)
+      case .message(let bytes): .bytes(bytes)
+      case .complete(_, let error, let trailers): .end(error, trailers: trailers)
+      case nil: nil
+      }
+    if result == nil {
+      self.consumeAll(from: stream)
+    } else {
+      self.consume(from: stream, keeping: self.bufferedByteCount)
+    }
+    return result
+  }
+
+  /// The one response that the results of a unary call come to; nil if more has to arrive.
+  final func takeSingle(from stream: (any HTTPStream)?, of method: MethodInfo) -> SingleMessage? {
+    if let whole = self.takeWhole() { return whole }
+    // Taken out, so that each access to the variable is over at once.
+    var collector = self.collector ?? SingleMessageCollector(method: method)
+    self.collector = nil
+    while let result = self.next(from: stream) {
+      if let single = collector.receive(result) { return single }
+    }
+    self.collector = collector
+    return nil
+  }
+
+  /// Gives back to the transport all that was taken, since more has to arrive.
+  final func consumeAll(from stream: (any HTTPStream)?) {
+    guard self.unconsumedBytes > 0 else { return }
+    let consumed = self.unconsumedBytes
+    self.unconsumedBytes = 0
+    stream?.consume(consumed)
+  }
+
+  private func consume(from stream: (any HTTPStream)?, keeping buffered: Int) {
+    let consumed = self.unconsumedBytes - buffered
+    guard consumed >= Self.consumptionStep else { return }
+    self.unconsumedBytes -= consumed
+    stream?.consume(consumed)
+  }
+
+  // MARK: For byte hooks
+
+  /// Whether the response says that what a request has named is still current. That is no error.
+  final func isNotModified(for request: RequestHead) -> Bool {
+    self.head?.status == 304 && request.headers.contains("if-none-match")
+  }
+
+  /// The response of a unary call.
+  final func makeResponse(_ single: SingleMessage, to request: RequestHead) -> HTTPResponse {
+    var message = ByteBuffer()
+    var error: ConnectError?
+    switch single.result {
+    case .success(.bytes(let bytes)): message = bytes
+    case .success: break
+    case .failure(let failure): error = self.isNotModified(for: request) ? nil : failure
+    }
+    if error != nil, error?.httpStatus == nil { error?.httpStatus = self.head?.status }
+    return HTTPResponse(
+      headers: single.headers,
+      message: message,
+      trailers: single.trailers,
+      error: error,
+      httpStatus: self.head?.status,
+      httpHeaders: self.head?.headers ?? Headers(),
+      request: request
+    )
+  }
+
+  // MARK: The decoder
+
+  /// These are as in ``ResponseDecoder``.
+  func decode(_ head: HTTPResponseHead) {}
+  func decode(_ bytes: ByteBuffer) {}
+  func receiveEnd(trailers: Headers) {}
+  func fail(_ error: ConnectError) {}
+  func nextResult() -> StreamResult<ByteBuffer>? { nil }
+  func nextPlainMessage() -> ByteBuffer? { nil }
+  func takeWhole() -> SingleMessage? { nil }
+  func awaitsEnd() -> Bool { false }
+  func settle() {}
+  var bufferedByteCount: Int { 0 }
+}
+
+/// A response with its decoder, which is changed in place and never copied.
+final class DecodedResponse<Decoder: ResponseDecoder>: ResponseReader {
+  /// `@exclusivity(unchecked)`: decoders are large structs, and taking one out for each change costs more than the run-time
+  /// check. Accesses do not overlap: a `CompressionPool` is the only code of users that a decoder calls. A pool may end the
+  /// call, which then does not use the decoder, and cannot make the call read another result.
+  @exclusivity(unchecked) private var decoder: Decoder
+
+  init(_ decoder: Decoder) {
+    self.decoder = decoder
+  }
+
+  override func decode(_ head: HTTPResponseHead) { self.decoder.receive(head) }
+  override func decode(_ bytes: ByteBuffer) { self.decoder.receive(bytes) }
+  override func receiveEnd(trailers: Headers) { self.decoder.receiveEnd(trailers: trailers) }
+  override func fail(_ error: ConnectError) { self.decoder.fail(error) }
+  override func nextResult() -> StreamResult<ByteBuffer>? { self.decoder.next() }
+  override func nextPlainMessage() -> ByteBuffer? { self.decoder.nextPlainMessage() }
+  override func takeWhole() -> SingleMessage? { self.decoder.takeWhole() }
+  override func awaitsEnd() -> Bool { self.decoder.awaitsEnd() }
+  override func settle() { self.decoder.settle() }
+  override var bufferedByteCount: Int { self.decoder.bufferedByteCount }
+}
+
+extension ResponseDecoder {
+  /// A response that this decodes.
+  var response: DecodedResponse<Self> { DecodedResponse(self) }
+}
