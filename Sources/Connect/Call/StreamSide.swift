@@ -19,6 +19,8 @@ final class StreamSide: CallSide {
   private var runner: Mailbox<Void>?
   private(set) var demand = 0
   private var outgoing: Deque<Outgoing> = []
+  /// Beside the queue, which is not looked at where nothing is in it.
+  private(set) var hasOutgoing = false
   /// To be told that the message which was taken last is accepted.
   private var acceptance: SendCompletion?
   private var isRequestFinished = false
@@ -60,6 +62,7 @@ final class StreamSide: CallSide {
       return
     }
     self.outgoing.append(.message(message, completion))
+    self.hasOutgoing = true
     call.pump()
   }
 
@@ -73,6 +76,7 @@ final class StreamSide: CallSide {
       return false
     }
     self.outgoing.append(.message(message, nil))
+    self.hasOutgoing = true
     call.pump()
     return true
   }
@@ -82,6 +86,7 @@ final class StreamSide: CallSide {
     guard !call.isOver, !self.isRequestFinished else { return }
     self.isRequestFinished = true
     self.outgoing.append(.end)
+    self.hasOutgoing = true
     call.pump()
   }
 
@@ -102,6 +107,7 @@ final class StreamSide: CallSide {
   func makeRequest(_ head: RequestHead) -> RequestPart { .head(head) }
 
   func takeOutgoing(isObsolete: @autoclosure () -> Bool) -> RequestPart? {
+    defer { self.hasOutgoing = !self.outgoing.isEmpty }
     while let next = self.outgoing.popFirst() {
       switch next {
       case .end:
@@ -139,6 +145,7 @@ final class StreamSide: CallSide {
     self.runner?.post(.success(()))
     let outgoing = self.outgoing
     self.outgoing = []
+    self.hasOutgoing = false
     for case .message(_, let completion) in outgoing { completion?(.streamEnded(method)) }
   }
 

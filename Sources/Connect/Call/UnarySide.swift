@@ -109,6 +109,8 @@ final class UnarySide: CallSide {
 
   func makeRequest(_ head: RequestHead) -> RequestPart { .whole(head, self.message) }
 
+  var hasOutgoing: Bool { false }
+
   func takeOutgoing(isObsolete: @autoclosure () -> Bool) -> RequestPart? { nil }
 
   func outgoingWasTaken() {}

@@ -71,11 +71,19 @@ extension StreamResult {
     switch part {
     case .headers(let headers): self = .headers(headers)
     case .message(let message): self = .message(MessageBox<Message>.of(message).message)
-    case .bytes(let bytes): self = .message(MessageBox<Message>.of(MessageBox(bytes)).message)
+    case .bytes(let bytes): self = Self.message(of: bytes)
     case .end(let error, let trailers): self = .end(error, trailers)
     case .whole(let response): self = .end(response.error, response.trailers)
     case .wholeBytes(let response): self = .end(response.error, response.trailers)
     }
+  }
+
+  /// Only behind the codec, where messages are bytes.
+  @usableFromInline
+  static func message(of bytes: ByteBuffer) -> Self {
+    if let message = bytes as? Message { return .message(message) }
+    assertionFailure("bytes in front of the codec")
+    return .end(ConnectError(code: .internalError, message: "a message was not decoded"), Headers())
   }
 
   @usableFromInline

@@ -155,18 +155,22 @@ extension RequestPart {
   }
 }
 
-/// The hooks around a stream.
-final class StreamHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>: HookStage {
-  private let hooks: StreamHooks<RequestMessage, ResponseMessage>
-
-  init(
-    _ hooks: consuming StreamHooks<RequestMessage, ResponseMessage>,
-    of interceptor: any Interceptor.Type
-  ) {
+extension StreamHooks {
+  var kinds: HookKinds {
     var kinds: HookKinds = []
-    if hooks.requestFunction != nil { kinds.insert(.head) }
-    if hooks.requestMessageFunction != nil { kinds.insert(.message) }
-    if hooks.streamResultFunction != nil { kinds.insert(.result) }
+    if self.requestFunction != nil { kinds.insert(.head) }
+    if self.requestMessageFunction != nil { kinds.insert(.message) }
+    if self.streamResultFunction != nil { kinds.insert(.result) }
+    return kinds
+  }
+}
+
+/// Message hooks around a stream.
+final class StreamMessageStage<Input: Sendable, Output: Sendable>: HookStage {
+  private let hooks: StreamMessageFunction<Input, Output>
+
+  init(_ hooks: consuming StreamMessageFunction<Input, Output>, of interceptor: any Interceptor.Type) {
+    let kinds = hooks.kinds
     self.hooks = hooks
     super.init(kinds, .stream, of: interceptor)
   }
@@ -176,18 +180,46 @@ final class StreamHookStage<RequestMessage: Sendable, ResponseMessage: Sendable>
     case .head(let head), .whole(let head, _), .wholeBytes(let head, _):
       self.hooks.requestFunction?(HTTPRequest(head: head), Proceed(visit))
     case .message(let message):
-      self.hooks.requestMessageFunction?(MessageBox<RequestMessage>.of(message).message, Proceed(visit))
-    case .bytes(let bytes):
-      self.hooks.requestMessageFunction?(
-        MessageBox<RequestMessage>.of(MessageBox(bytes)).message,
-        Proceed(visit)
-      )
-    case .end:
+      self.hooks.requestMessageFunction?(MessageBox<Input>.of(message).message, Proceed(visit))
+    case .bytes, .end:
       break
     }
   }
 
   override func call(with result: consuming ResultPart, _ visit: any HookTicket) {
     self.hooks.streamResultFunction?(StreamResult(result), Proceed(visit))
+  }
+}
+
+/// Byte hooks around a stream.
+final class StreamByteStage: HookStage {
+  private let hooks: StreamFunction
+
+  init(_ hooks: consuming StreamFunction, of interceptor: any Interceptor.Type) {
+    let kinds = hooks.kinds
+    self.hooks = hooks
+    super.init(kinds, .stream, of: interceptor)
+  }
+
+  override func call(with part: consuming RequestPart, _ visit: any HookTicket) {
+    switch consume part {
+    case .head(let head), .whole(let head, _), .wholeBytes(let head, _):
+      self.hooks.requestFunction?(HTTPRequest(head: head), Proceed(visit))
+    case .message(let message):
+      self.hooks.requestMessageFunction?(MessageBox<ByteBuffer>.of(message).message, Proceed(visit))
+    case .bytes(let bytes):
+      self.hooks.requestMessageFunction?(bytes, Proceed(visit))
+    case .end:
+      break
+    }
+  }
+
+  override func call(with result: consuming ResultPart, _ visit: any HookTicket) {
+    let result: StreamResult<ByteBuffer> =
+      switch consume result {
+      case .bytes(let bytes): .message(bytes)
+      case let other: StreamResult(other)
+      }
+    self.hooks.streamResultFunction?(result, Proceed(visit))
   }
 }

@@ -92,6 +92,8 @@ extension Pipeline {
 
 /// The caller, outside of the first stage.
 package protocol PipelineOutside: AnyObject {
+  /// Whether the caller has sent something that was not taken yet.
+  var hasOutgoing: Bool { get }
   /// The next part of the request that the caller has sent; nil for none.
   ///
   /// - Parameter isObsolete: Whether to send more is of no use.

@@ -123,7 +123,7 @@ struct RequestFlow {
       hasMoved = true
       self.send(part, at: 0)
     }
-    while self.mayGoOn, self.order.messages?.isBusy != true, self.hasRoom(at: 0),
+    while self.outside.hasOutgoing, self.mayGoOn, self.order.messages?.isBusy != true, self.hasRoom(at: 0),
       let part = self.outside.takeOutgoing(isObsolete: self.isObsolete)
     {
       hasMoved = true

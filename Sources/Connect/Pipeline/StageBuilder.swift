@@ -108,11 +108,11 @@ struct StageBuilder: MethodVisitor {
     case nil: break
     }
     let hooks = interceptor.streamMessageFunction(method)
-    if !hooks.isEmpty { self.addMessages(StreamHookStage(hooks, of: type)) }
+    if !hooks.isEmpty { self.addMessages(StreamMessageStage(hooks, of: type)) }
     let byteHooks = interceptor.streamFunction()
     if !byteHooks.isEmpty {
       self.add(byteHooks.responseMetricsFunction, type)
-      let stage = StreamHookStage(byteHooks, of: type)
+      let stage = StreamByteStage(byteHooks, of: type)
       if !stage.kinds.isEmpty { self.addBytes(stage, .asListed) }
     }
   }

@@ -34,7 +34,7 @@ class ResponseReader {
   /// - Parameter stream: Hears what was consumed.
   final func next(from stream: (any HTTPStream)?) -> ResultPart? {
     if let message = self.nextPlainMessage() {
-      self.consume(from: stream, keeping: self.bufferedByteCount)
+      self.consume(from: stream)
       return .bytes(message)
     }
     let result: ResultPart? =
@@ -47,7 +47,7 @@ class ResponseReader {
     if result == nil {
       self.consumeAll(from: stream)
     } else {
-      self.consume(from: stream, keeping: self.bufferedByteCount)
+      self.consume(from: stream)
     }
     return result
   }
@@ -73,8 +73,10 @@ class ResponseReader {
     stream?.consume(consumed)
   }
 
-  private func consume(from stream: (any HTTPStream)?, keeping buffered: Int) {
-    let consumed = self.unconsumedBytes - buffered
+  private func consume(from stream: (any HTTPStream)?) {
+    // Most messages end here.
+    guard self.unconsumedBytes >= Self.consumptionStep else { return }
+    let consumed = self.unconsumedBytes - self.bufferedByteCount
     guard consumed >= Self.consumptionStep else { return }
     self.unconsumedBytes -= consumed
     stream?.consume(consumed)

@@ -57,6 +57,8 @@ final class DrivenSurroundings<OfRequest: Sendable, OfMessage: Sendable, OfResul
 
   // MARK: PipelineOutside
 
+  var hasOutgoing: Bool { !self.outgoing.isEmpty }
+
   func takeOutgoing(isObsolete: @autoclosure () -> Bool) -> RequestPart? {
     guard let (part, record) = self.outgoing.popFirst() else { return nil }
     self.message.take()?.report(.notWaiting)

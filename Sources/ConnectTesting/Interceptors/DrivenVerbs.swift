@@ -54,7 +54,7 @@ extension DrivenVerbs {
       message: { part in
         switch part {
         case .message(let message): .proceed(MessageBox<Input>.of(message).message)
-        case .bytes(let bytes): .proceed(MessageBox<Input>.of(MessageBox(bytes)).message)
+        case .bytes(let bytes): (bytes as? Input).map { .proceed($0) }
         case .whole, .wholeBytes, .head, .end: nil
         }
       },
