@@ -22,6 +22,7 @@ let package = Package(
     .library(name: "Connect", targets: ["Connect"]),
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
     .library(name: "ConnectInterceptors", targets: ["ConnectInterceptors"]),
+    .library(name: "ConnectChannels", targets: ["ConnectChannels"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
@@ -108,6 +109,11 @@ let package = Package(
         .product(name: "Tracing", package: "swift-distributed-tracing"),
       ],
       exclude: ["README.md"],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "ConnectChannels",
+      dependencies: ["Connect"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -356,6 +362,11 @@ let package = Package(
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConnectChannelsTests",
+      dependencies: ["Connect", "ConnectChannels"],
       swiftSettings: swiftSettings
     ),
     // Counts what the tests allocate. The benchmarks use it, too.

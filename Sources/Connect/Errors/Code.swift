@@ -55,6 +55,12 @@ public enum Code: Int, Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// The name in gRPC, for example `INVALID_ARGUMENT`
+  /// (<https://github.com/grpc/grpc/blob/master/doc/statuscodes.md>).
+  package var grpcName: String {
+    self == .canceled ? "CANCELLED" : self.name.uppercased()
+  }
+
   /// The error code with this name on the wire; nil for an unknown name and for `ok`, which no error has.
   public init?(name: String) {
     guard let code = Self.byName[name] else { return nil }

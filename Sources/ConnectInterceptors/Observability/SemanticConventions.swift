@@ -60,13 +60,6 @@ enum RPCSystem: String, Sendable, Hashable {
   }
 }
 
-extension Code {
-  /// The code's name in gRPC, <https://github.com/grpc/grpc/blob/master/doc/statuscodes.md>.
-  fileprivate var grpcName: String {
-    self == .canceled ? "CANCELLED" : self.name.uppercased()
-  }
-}
-
 extension Origin {
   /// The value of `server.port`; a Unix domain socket has none.
   var serverPort: Int? { self.scheme == .unix ? nil : self.port }

@@ -1,0 +1,70 @@
+internal import Connect
+
+/// Rules for bytes of ASCII text, independent of locale and Unicode.
+enum ASCII {
+  /// The value of decimal digits; nil without digits, with other bytes, or above `maximum`.
+  static func decimal(_ bytes: some Collection<UInt8>, maximum: Int) -> Int? {
+    guard !bytes.isEmpty else { return nil }
+    var value = 0
+    for byte in bytes {
+      guard let digit = self.digit(byte) else { return nil }
+      let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+      guard !overflow, product <= maximum - digit else { return nil }
+      value = product + digit
+    }
+    return value
+  }
+
+  static func digit(_ byte: UInt8) -> Int? {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) ? Int(byte - UInt8(ascii: "0")) : nil
+  }
+
+  static func lowercased(_ byte: UInt8) -> UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+  }
+
+  /// Whether the byte separates words: space, tab and the ends of lines.
+  static func isSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || (0x09...0x0d).contains(byte)
+  }
+
+  /// The words between white space.
+  static func words(_ text: some StringProtocol) -> [String] {
+    Array(text.utf8).split(whereSeparator: self.isSpace).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The lines of a file, without comments that begin with one of these characters.
+  static func lines(_ text: String, comments: [UInt8]) -> [String] {
+    Array(text.utf8).split(whereSeparator: { $0 == 0x0a || $0 == 0x0d }).map { line in
+      String(decoding: line.prefix { !comments.contains($0) }, as: UTF8.self)
+    }
+  }
+
+  /// Text without white space at both ends.
+  static func trimmed(_ text: some StringProtocol) -> String {
+    let bytes = Array(text.utf8)
+    guard let first = bytes.firstIndex(where: { !self.isSpace($0) }),
+      let last = bytes.lastIndex(where: { !self.isSpace($0) })
+    else { return "" }
+    return String(decoding: bytes[first...last], as: UTF8.self)
+  }
+
+  /// Replaces each `%` with two hexadecimal digits by their byte (RFC 3986, section 2.1).
+  ///
+  /// - Returns: Nil for an incomplete escape, and if the result is not UTF-8.
+  static func percentDecoded(_ text: some StringProtocol) -> String? {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard let high = rest.popFirst().flatMap(PercentEncoding.value),
+        let low = rest.popFirst().flatMap(PercentEncoding.value)
+      else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,83 @@
+/// One server, as a resolver names it: its addresses, and what balancers should know of it.
+///
+/// A server that has several addresses (IPv4 and IPv6, say) is one endpoint and gets one share of the calls. DNS
+/// cannot tell which addresses are of the same server, so each address of DNS is an endpoint (gRFC A61).
+public struct Endpoint: Sendable, Hashable {
+  /// Where the endpoint listens, the preferred address first.
+  public var addresses: [EndpointAddress]
+  /// Its share of the calls in relation to the other endpoints', for policies that weigh. 0 means unknown.
+  public var weight: UInt32
+  /// Where it runs, such as an availability zone.
+  public var zone: String?
+  /// The name that TLS verifies in place of the channel's.
+  public var serverName: String?
+  /// A name that stays the same when the addresses change, such as that of a pod in a StatefulSet. Ring hash places
+  /// the endpoint by it (gRFC A76: `hash_key`).
+  public var key: String?
+
+  public init(
+    addresses: [EndpointAddress],
+    weight: UInt32 = 1,
+    zone: String? = nil,
+    serverName: String? = nil,
+    key: String? = nil
+  ) {
+    self.addresses = addresses
+    self.weight = weight
+    self.zone = zone
+    self.serverName = serverName
+    self.key = key
+  }
+
+  public init(_ address: EndpointAddress) {
+    self.init(addresses: [address])
+  }
+
+  /// An endpoint from the text of its addresses, with commas between them; nil if one of them is no address.
+  public init?(_ text: String) {
+    var addresses: [EndpointAddress] = []
+    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let address = EndpointAddress(String(part)) else { return nil }
+      addresses.append(address)
+    }
+    self.init(addresses: addresses)
+  }
+}
+
+extension Endpoint: CustomStringConvertible {
+  /// The addresses, with commas between them.
+  public var description: String {
+    self.addresses.map(\.description).joined(separator: ",")
+  }
+}
+
+// MARK: - Identity
+
+extension Endpoint {
+  /// What stays the same while an endpoint is the same server.
+  public enum Identity: Sendable, Hashable {
+    case key(String)
+    case addresses(Set<EndpointAddress>)
+  }
+
+  /// Two lists of a resolver name the same server where identities are equal: a channel keeps its connections then,
+  /// and takes over the attributes.
+  public var identity: Identity {
+    if let key = self.key, !key.isEmpty { return .key(key) }
+    return .addresses(Set(self.addresses))
+  }
+
+  /// What ring hash and random subsets hash.
+  var hashKey: String {
+    if let key = self.key, !key.isEmpty { return key }
+    return self.addresses.first?.description ?? ""
+  }
+}
+
+extension Sequence<Endpoint> {
+  /// The endpoints without those whose identity occurs earlier, so that none gets a double share.
+  public func withoutDuplicates() -> [Endpoint] {
+    var seen: Set<Endpoint.Identity> = []
+    return self.filter { seen.insert($0.identity).inserted }
+  }
+}

@@ -1,0 +1,67 @@
+/// Where a server listens: an IP address and port, or the path of a Unix domain socket.
+///
+/// ```swift
+/// EndpointAddress("10.0.0.1:80")
+/// EndpointAddress("[::1]:80")
+/// EndpointAddress("unix:/run/rpc")
+/// ```
+public enum EndpointAddress: Sendable, Hashable, LosslessStringConvertible {
+  /// - Parameter port: 0 to 65,535.
+  case ip(IPAddress, port: Int)
+  case unix(path: String)
+
+  public enum Family: Sendable, Hashable {
+    case ipv4
+    case ipv6
+    case unix
+  }
+
+  /// An address from its text; nil if `text` is not one of `IPv4:port`, `[IPv6]:port`, `unix:path` and
+  /// `unix:///path`. Names of hosts are not addresses.
+  public init?(_ text: String) {
+    if text.hasPrefix("unix:") {
+      var path = text.dropFirst(5)
+      if path.hasPrefix("//") {
+        path = path.dropFirst(2)
+        // What follows `unix://` is an absolute path: anything else would be the name of a host.
+        guard path.hasPrefix("/") else { return nil }
+      }
+      guard !path.isEmpty else { return nil }
+      self = .unix(path: String(path))
+      return
+    }
+    guard let colon = text.lastIndex(of: ":") else { return nil }
+    var host = text[..<colon]
+    let digits = text[text.index(after: colon)...]
+    guard digits.utf8.count <= 5, let port = ASCII.decimal(digits.utf8, maximum: 65_535) else { return nil }
+    if host.hasPrefix("[") {
+      guard host.hasSuffix("]") else { return nil }
+      host = host.dropFirst().dropLast()
+      guard host.contains(":") else { return nil }
+    } else if host.contains(":") {
+      return nil
+    }
+    guard let address = IPAddress(host) else { return nil }
+    self = .ip(address, port: port)
+  }
+
+  /// The kind of the address. An IPv4 address that is mapped into IPv6 (`::ffff:10.0.0.1`) is an IPv4 address.
+  public var family: Family {
+    switch self {
+    case .ip(let address, _):
+      address.unmapped.family == .v6 ? .ipv6 : .ipv4
+    case .unix:
+      .unix
+    }
+  }
+
+  /// For example `192.0.2.1:443`, `[2001:db8::1]:443`, or `unix:/run/service.sock`.
+  public var description: String {
+    switch self {
+    case .ip(let address, let port):
+      HostAndPort(host: address.description, port: port).description
+    case .unix(let path):
+      "unix:\(path)"
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/// Lets another policy see some of the endpoints only, other ones for each client (gRFC A68): for fleets so large
+/// that connections of all clients to all servers cost too much.
+///
+/// Rendezvous hashing: each endpoint is hashed with the seed of this client, and those with the smallest hashes are
+/// kept. When one server comes or goes, at most one endpoint of the subset changes.
+package struct RandomSubset: LoadBalancer {
+  /// How many endpoints are kept.
+  package let size: Int
+  private let seed: UInt64
+  private var base: any LoadBalancer
+
+  /// - Parameters:
+  ///   - size: At least 1.
+  ///   - seed: To be another one for each client.
+  package init(_ base: any LoadBalancer, size: Int = 20, seed: UInt64) {
+    self.base = base
+    self.size = max(1, size)
+    self.seed = seed
+  }
+
+  package mutating func select(_ endpoints: [Endpoint], random: inout SplitMix64) -> [Endpoint] {
+    self.base.select(self.subset(of: endpoints), random: &random)
+  }
+
+  /// In the order of the list.
+  func subset(of endpoints: [Endpoint]) -> [Endpoint] {
+    guard endpoints.count > self.size else { return endpoints }
+    var ranks = endpoints.enumerated().map { (XXH64.hash($1.hashKey, seed: self.seed), $0) }
+    ranks.sort { $0 < $1 }
+    return ranks[..<self.size].map(\.1).sorted().map { endpoints[$0] }
+  }
+
+  package mutating func update(
+    _ endpoints: [BalancedEndpoint],
+    in context: inout BalancerContext
+  ) -> BalancerDecision {
+    self.base.update(endpoints, in: &context)
+  }
+}

@@ -1,0 +1,43 @@
+/// Each endpoint that is ready gets the same number of calls, in turn. All endpoints are kept connected.
+///
+/// It starts at a random endpoint, so that many clients do not begin with the same one.
+package struct RoundRobinBalancer: LoadBalancer {
+  private var picker: RoundRobinPicker?
+
+  package init() {}
+
+  package mutating func update(
+    _ endpoints: [BalancedEndpoint],
+    in context: inout BalancerContext
+  ) -> BalancerDecision {
+    let summary = EndpointSummary(endpoints)
+    guard !summary.ready.isEmpty else {
+      self.picker = nil
+      return .unready(summary)
+    }
+    // A picker that is kept goes on where it is: starting again at each change of another endpoint is uneven.
+    if let picker = self.picker, picker.endpoints == summary.ready {
+      return BalancerDecision(state: .ready, picker: picker, connect: summary.idle)
+    }
+    let picker = RoundRobinPicker(summary.ready, start: context.random.index(below: summary.ready.count))
+    self.picker = picker
+    return BalancerDecision(state: .ready, picker: picker, connect: summary.idle)
+  }
+}
+
+final class RoundRobinPicker: Picker {
+  let endpoints: [EndpointID]
+  private var next: Int
+
+  /// - Parameter endpoints: At least one.
+  init(_ endpoints: [EndpointID], start: Int) {
+    self.endpoints = endpoints
+    self.next = start
+  }
+
+  func pick(_ call: borrowing PickContext) -> PickResult {
+    let index = self.next
+    self.next = index + 1 == self.endpoints.count ? 0 : index + 1
+    return .endpoint(self.endpoints[index])
+  }
+}

@@ -1,0 +1,48 @@
+/// Names an endpoint within a channel; never used again for another one.
+public struct EndpointID: Hashable, Sendable {
+  private let index: UInt32
+  /// Tells the endpoints apart that have had the same slot: a later one has a larger number.
+  public let generation: UInt32
+
+  /// - Parameters:
+  ///   - slot: From 0 to 2^32 - 1.
+  ///   - generation: Larger than that of the endpoint which had the slot before.
+  public init(slot: Int, generation: UInt32) {
+    self.index = UInt32(slot)
+    self.generation = generation
+  }
+
+  /// The place of the endpoint in the channel's tables: small, and used again after the endpoint has left.
+  public var slot: Int { Int(self.index) }
+}
+
+/// An endpoint as balancers see it.
+public struct BalancedEndpoint: Sendable, Identifiable {
+  public let id: EndpointID
+  public var endpoint: Endpoint
+  public var state: ConnectivityState
+  /// Why the last attempt to connect has failed, if it has.
+  public var lastError: String?
+  /// Whether outlier detection or a health check keeps calls away from the endpoint. It stays connected.
+  public var isEjected: Bool
+
+  public init(
+    id: EndpointID,
+    endpoint: Endpoint,
+    state: ConnectivityState = .idle,
+    lastError: String? = nil,
+    isEjected: Bool = false
+  ) {
+    self.id = id
+    self.endpoint = endpoint
+    self.state = state
+    self.lastError = lastError
+    self.isEjected = isEjected
+  }
+
+  /// The state that counts for balancing: an ejected endpoint that is ready is as good as one that cannot be reached
+  /// (gRFC A50).
+  public var effectiveState: ConnectivityState {
+    self.isEjected && self.state == .ready ? .transientFailure : self.state
+  }
+}

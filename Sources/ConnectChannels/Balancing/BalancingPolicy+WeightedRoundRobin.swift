@@ -1,0 +1,45 @@
+internal import Connect
+
+extension BalancingPolicy {
+  /// Where the weights of endpoints come from, and for how long they count (gRFC A58).
+  public struct WeightedRoundRobin: Sendable, Hashable {
+    public enum Source: Sendable, Hashable {
+      /// The resolver: ``Endpoint/weight``. A weight counts for at most 32 times the mean.
+      case resolver
+      /// The servers' load reports, so that all are used equally: see ``LoadReport/weight(errorPenalty:)``. A weight
+      /// counts for at least a hundredth and at most ten times the mean.
+      case reports
+    }
+
+    public var source: Source
+    /// How often servers report on a stream of its own (gRFC A51); nil for reports with each call.
+    public var outOfBandPeriod: Duration?
+    /// How long an endpoint must have reported before its weight is used.
+    public var blackoutPeriod: Duration
+    /// How long a weight is used after the last report.
+    public var expirationPeriod: Duration
+    /// How often weights are computed; at least 100 ms.
+    public var updatePeriod: Duration
+    /// How much utilization it counts for if all calls of an endpoint fail; not negative.
+    public var errorPenalty: Double
+
+    public init(
+      source: Source = .reports,
+      outOfBandPeriod: Duration? = nil,
+      blackoutPeriod: Duration = .seconds(10),
+      expirationPeriod: Duration = .seconds(180),
+      updatePeriod: Duration = .seconds(1),
+      errorPenalty: Double = 1
+    ) {
+      self.source = source
+      self.outOfBandPeriod = outOfBandPeriod?.clamped
+      self.blackoutPeriod = blackoutPeriod.clamped
+      self.expirationPeriod = expirationPeriod.clamped
+      self.updatePeriod = max(updatePeriod.clamped, .milliseconds(100))
+      self.errorPenalty = max(0, errorPenalty)
+    }
+
+    /// Weights from reports with each call, updated every second.
+    public static var defaults: WeightedRoundRobin { WeightedRoundRobin() }
+  }
+}

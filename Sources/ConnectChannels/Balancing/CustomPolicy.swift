@@ -1,0 +1,16 @@
+/// A user's way to make balancers. Closures cannot be compared, so identity is what is equal.
+final class CustomPolicy: Sendable, Hashable {
+  let name: String
+  let makeBalancer: @Sendable () -> any LoadBalancer
+
+  init(name: String, makeBalancer: @escaping @Sendable () -> any LoadBalancer) {
+    self.name = name
+    self.makeBalancer = makeBalancer
+  }
+
+  static func == (left: CustomPolicy, right: CustomPolicy) -> Bool { left === right }
+
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(ObjectIdentifier(self))
+  }
+}

@@ -1,0 +1,74 @@
+/// The calls under way and the load reports of a channel's endpoints.
+///
+/// Confined to the event loop of the channel, which updates it with each call; pickers read it. Not thread-safe.
+public final class EndpointLoads {
+  /// The reports of an endpoint since it has begun to send usable ones.
+  public struct Reports: Sendable, Hashable {
+    public internal(set) var latest: LoadReport
+    public internal(set) var latestTime: Duration
+    public internal(set) var firstTime: Duration
+  }
+
+  /// Small, since pickers read those of endpoints anywhere in a large table.
+  private struct Calls {
+    var generation: UInt32 = 0
+    var count: UInt32 = 0
+  }
+
+  private var calls: [Calls] = []
+  /// As many as `calls`.
+  private var reports: [Reports?] = []
+
+  public init() {}
+
+  /// A call was sent to the endpoint.
+  public func callBegan(_ id: EndpointID) {
+    if self.occupy(id) { self.calls[id.slot].count += 1 }
+  }
+
+  /// A call that was counted is over.
+  public func callEnded(_ id: EndpointID) {
+    if self.calls(of: id) > 0 { self.calls[id.slot].count -= 1 }
+  }
+
+  /// How many calls are under way.
+  public func calls(of id: EndpointID) -> Int {
+    guard id.slot < self.calls.count else { return 0 }
+    let calls = self.calls[id.slot]
+    return calls.generation == id.generation ? Int(calls.count) : 0
+  }
+
+  /// The endpoint has reported its load. Reports that give no weight are ignored.
+  public func record(_ report: LoadReport, of id: EndpointID, now: Duration) {
+    guard report.isUsable, self.occupy(id) else { return }
+    let first = self.reports[id.slot]?.firstTime ?? now
+    self.reports[id.slot] = Reports(latest: report, latestTime: now, firstTime: first)
+  }
+
+  public func reports(of id: EndpointID) -> Reports? {
+    self.isCurrent(id) ? self.reports[id.slot] : nil
+  }
+
+  /// The reports so far do not count any more.
+  public func forgetReports(of id: EndpointID) {
+    if self.isCurrent(id) { self.reports[id.slot] = nil }
+  }
+
+  private func isCurrent(_ id: EndpointID) -> Bool {
+    id.slot < self.calls.count && self.calls[id.slot].generation == id.generation
+  }
+
+  /// Whether the slot is the endpoint's: not if a later endpoint has it, for late events of the one before.
+  private func occupy(_ id: EndpointID) -> Bool {
+    while self.calls.count <= id.slot {
+      self.calls.append(Calls())
+      self.reports.append(nil)
+    }
+    let generation = self.calls[id.slot].generation
+    if generation < id.generation {
+      self.calls[id.slot] = Calls(generation: id.generation)
+      self.reports[id.slot] = nil
+    }
+    return generation <= id.generation
+  }
+}

@@ -1,0 +1,39 @@
+/// The endpoints of an update sorted by state, in one pass. Ejected ones do not count as ready.
+public struct EndpointSummary {
+  public private(set) var counts = StateCounts()
+  /// Those that are ready, in the order of the list.
+  public private(set) var ready: [EndpointID] = []
+  /// Those that could connect.
+  public private(set) var idle: [EndpointID] = []
+  public private(set) var ejectedCount = 0
+  private var lastFailure: (endpoint: Endpoint, error: String)?
+
+  public init(_ endpoints: [BalancedEndpoint]) {
+    for endpoint in endpoints {
+      let state = endpoint.effectiveState
+      self.counts.add(state)
+      switch state {
+      case .ready: self.ready.append(endpoint.id)
+      case .idle: self.idle.append(endpoint.id)
+      case .transientFailure:
+        if endpoint.state == .ready {
+          self.ejectedCount += 1
+        } else if let error = endpoint.lastError {
+          self.lastFailure = (endpoint.endpoint, error)
+        }
+      case .connecting, .shutdown: break
+      }
+    }
+  }
+
+  /// Why calls fail while no endpoint can be reached.
+  public var failureMessage: String {
+    let total = self.counts.total
+    guard total > 0 else { return "there are no addresses to connect to" }
+    var message =
+      total == 1 ? "the only endpoint is not available" : "none of \(total) endpoints is available"
+    if self.ejectedCount > 0 { message += "; \(self.ejectedCount) ejected as unhealthy" }
+    if let (endpoint, error) = self.lastFailure { message += "; last error: \(endpoint): \(error)" }
+    return message
+  }
+}

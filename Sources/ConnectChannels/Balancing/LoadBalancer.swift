@@ -1,0 +1,37 @@
+/// Spreads the calls of a channel over its endpoints.
+///
+/// A balancer is a value without clocks, locks and I/O. The channel calls it whenever something has changed and does
+/// what the decision says. This one sends all calls to the first endpoint that is ready:
+///
+/// ```swift
+/// struct FirstReady: LoadBalancer {
+///   mutating func update(
+///     _ endpoints: [BalancedEndpoint],
+///     in context: inout BalancerContext
+///   ) -> BalancerDecision {
+///     let summary = EndpointSummary(endpoints)
+///     guard let first = summary.ready.first else { return .unready(summary) }
+///     return BalancerDecision(state: .ready, picker: ConstantPicker(.endpoint(first)), connect: summary.idle)
+///   }
+/// }
+/// ```
+public protocol LoadBalancer {
+  /// The endpoints that the channel should have, made of those that a resolver has found: called with each of its
+  /// answers. A policy may leave some out, or make several into one. The default keeps all.
+  mutating func select(_ endpoints: [Endpoint], random: inout SplitMix64) -> [Endpoint]
+
+  /// What to do now. Called when the list of endpoints or the state of one has changed, when a user wants a
+  /// connection, and when the time of ``BalancerDecision/updateAfter`` is over.
+  ///
+  /// - Parameter endpoints: In the order of the resolver, or of ``select(_:random:)``.
+  mutating func update(
+    _ endpoints: [BalancedEndpoint],
+    in context: inout BalancerContext
+  ) -> BalancerDecision
+}
+
+extension LoadBalancer {
+  public mutating func select(_ endpoints: [Endpoint], random: inout SplitMix64) -> [Endpoint] {
+    endpoints
+  }
+}

@@ -1,0 +1,11 @@
+/// What a picker says of a call.
+public enum PickResult: Sendable, Hashable {
+  /// The call goes to an endpoint, which is ready. `connect` names an idle one that should connect meanwhile.
+  case endpoint(EndpointID, connect: EndpointID? = nil)
+  /// The call waits for the next picker.
+  case wait
+  /// The call waits for the next picker, and this endpoint should connect if it is idle.
+  case connect(EndpointID)
+  /// The call fails with `unavailable` and this message, unless it waits until the channel is ready.
+  case fail(String)
+}

@@ -1,0 +1,39 @@
+/// How many endpoints are in which state, and gRPC's rule for the state of all of them together.
+public struct StateCounts: Sendable, Hashable {
+  public private(set) var idle = 0
+  public private(set) var connecting = 0
+  public private(set) var ready = 0
+  public private(set) var transientFailure = 0
+
+  public init() {}
+
+  public init(_ states: some Sequence<ConnectivityState>) {
+    for state in states { self.add(state) }
+  }
+
+  /// How many endpoints were counted. Those that are shut down are not.
+  public var total: Int { self.idle + self.connecting + self.ready + self.transientFailure }
+
+  public mutating func add(_ state: ConnectivityState) {
+    switch state {
+    case .idle: self.idle += 1
+    case .connecting: self.connecting += 1
+    case .ready: self.ready += 1
+    case .transientFailure: self.transientFailure += 1
+    case .shutdown: break
+    }
+  }
+
+  /// The state of all: `ready` if one is, else `connecting` if one is, else `idle` if one is, else
+  /// `transientFailure`, also without any endpoint.
+  public var aggregate: ConnectivityState {
+    if self.ready > 0 { return .ready }
+    if self.connecting > 0 { return .connecting }
+    return self.idle > 0 ? .idle : .transientFailure
+  }
+
+  /// The same for policies that keep all endpoints connected: an idle one is about to connect.
+  public var aggregateOfEager: ConnectivityState {
+    self.aggregate == .idle ? .connecting : self.aggregate
+  }
+}

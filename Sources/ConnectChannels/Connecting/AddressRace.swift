@@ -1,0 +1,282 @@
+/// Connects to one endpoint, whatever number of addresses it has: gRPC's pick_first (gRFC A61, A62) with Happy
+/// Eyeballs (RFC 8305). Events go in, actions come out; it does no I/O and knows no clock.
+///
+///     idle ──► connecting ──► ready ──► idle
+///                  │            ▲
+///                  ▼            │
+///               transientFailure (goes on trying)
+///
+/// A pass tries all addresses: the next one after a delay or as soon as one has failed. The first success ends the
+/// other attempts. Once all have failed, the next pass begins after a backoff, and the state stays until one succeeds.
+///
+/// Whoever runs it keeps one timer. Each ``Action/schedule(after:)`` replaces the timer before.
+package struct AddressRace: Sendable {
+  package struct Configuration: Sendable, Hashable {
+    /// After which time the next address is tried beside those under way: from 100 ms to 2 s.
+    package var attemptDelay: Duration
+    /// Whether addresses are tried in random order.
+    package var shuffles: Bool
+    package var backoff: ConnectionBackoff.Configuration
+
+    /// - Parameter attemptDelay: Brought into the range from 100 ms to 2 s.
+    package init(
+      attemptDelay: Duration = .milliseconds(250),
+      shuffles: Bool = false,
+      backoff: ConnectionBackoff.Configuration = .defaults
+    ) {
+      self.attemptDelay = min(max(attemptDelay, .milliseconds(100)), .seconds(2))
+      self.shuffles = shuffles
+      self.backoff = backoff
+    }
+
+    /// 250 ms between attempts, in the resolver's order, with gRPC's backoff.
+    package static var defaults: Configuration { Configuration() }
+  }
+
+  package enum Action: Sendable, Hashable {
+    /// Begin an attempt. Its end is to be reported.
+    case connect(ConnectionAttempt)
+    /// Give an attempt up. What becomes of it need not be reported; a connection that came of it is closed.
+    case cancel(ConnectionAttempt)
+    /// Close the connection once its calls have ended. Its end need not be reported.
+    case close(ConnectionAttempt)
+    /// Call ``AddressRace/timerFired(now:random:)`` after this time.
+    case schedule(after: Duration)
+    case cancelTimer
+    /// The state has changed, or the error of a failure that goes on.
+    case stateChanged(ConnectivityState, error: String?)
+  }
+
+  private enum Phase {
+    case idle
+    /// Attempts are under way.
+    case trying
+    /// All addresses have failed; a timer tells when to begin again.
+    case backingOff
+    /// There is no address.
+    case stuck
+    case connected(ConnectionAttempt)
+    case shutDown
+  }
+
+  /// What the endpoint's balancer sees.
+  package private(set) var state = ConnectivityState.idle
+  /// Why the last attempt or connection has failed; nil once one is ready.
+  package private(set) var lastError: String?
+  /// In the order in which they are tried.
+  package private(set) var addresses: [EndpointAddress] = []
+  private let configuration: Configuration
+  private var backoff: ConnectionBackoff
+  private var phase = Phase.idle
+  private var pass: AddressPass
+  /// When the next pass may begin.
+  private var nextPass = Duration.zero
+
+  /// - Parameter addresses: The preferred one first.
+  package init(
+    _ addresses: [EndpointAddress],
+    configuration: Configuration = .defaults,
+    random: inout SplitMix64
+  ) {
+    self.configuration = configuration
+    self.backoff = ConnectionBackoff(configuration.backoff)
+    self.pass = AddressPass(attemptDelay: configuration.attemptDelay)
+    self.addresses = self.order(addresses, &random)
+  }
+
+  /// The connection, if there is one.
+  package var connection: ConnectionAttempt? {
+    if case .connected(let attempt) = self.phase { attempt } else { nil }
+  }
+
+  /// The attempts under way.
+  package var pendingAttempts: [ConnectionAttempt] { self.pass.attempts }
+
+  // MARK: - Wishes
+
+  /// A connection is wanted. Without effect unless idle.
+  package mutating func connect(now: Duration, random: inout SplitMix64) -> [Action] {
+    guard case .idle = self.phase else { return [] }
+    var actions: [Action] = []
+    self.beginPass(now: now, &random, &actions)
+    return actions
+  }
+
+  /// Ends the backoff, as when the network has come back.
+  package mutating func retryNow(now: Duration, random: inout SplitMix64) -> [Action] {
+    guard case .backingOff = self.phase else { return [] }
+    self.backoff.reset()
+    var actions: [Action] = []
+    self.beginPass(now: now, &random, &actions)
+    return actions
+  }
+
+  /// The resolver has other addresses. A connection, or attempt, to one of them stays; others end. After a failure
+  /// addresses that are new are tried at once, the others after the backoff.
+  package mutating func update(
+    _ addresses: [EndpointAddress],
+    now: Duration,
+    random: inout SplitMix64
+  ) -> [Action] {
+    if case .shutDown = self.phase { return [] }
+    // In the resolver's order, so that a list that is the same is not shuffled again.
+    let old = Set(self.addresses)
+    let new = Set(addresses)
+    guard old != new || !self.configuration.shuffles else { return [] }
+    self.addresses = self.order(addresses, &random)
+    var actions: [Action] = []
+    switch self.phase {
+    case .idle, .shutDown:
+      break
+    case .connected(let connection):
+      guard !new.contains(connection.address) else { break }
+      actions.append(.close(connection))
+      self.beginPass(now: now, &random, &actions)
+    case .stuck:
+      // An empty list is no failure to connect: the state is not kept.
+      self.state = .idle
+      self.beginPass(now: now, &random, &actions)
+    case .backingOff:
+      if new.isEmpty || !new.isSubset(of: old) { self.tryRest(except: old, &actions) }
+    case .trying:
+      self.pass.keep(new, &actions)
+      // Those that have failed in this pass are not tried again before its end.
+      let pending = Set(self.pass.attempts.lazy.map(\.address))
+      let failed = old.subtracting(self.pass.untried).subtracting(pending)
+      self.pass.plan(self.addresses.filter { !failed.contains($0) && !pending.contains($0) })
+      self.continuePass(now: now, &actions)
+    }
+    return actions
+  }
+
+  /// No connection is wanted any more: the next one begins with ``connect(now:random:)``.
+  package mutating func goIdle() -> [Action] {
+    self.stop(.idle, .idle)
+  }
+
+  package mutating func shutDown() -> [Action] {
+    self.stop(.shutDown, .shutdown)
+  }
+
+  // MARK: - Events
+
+  /// The attempt has brought a connection that can serve calls.
+  package mutating func attemptSucceeded(_ attempt: ConnectionAttempt) -> [Action] {
+    guard self.pass.remove(attempt) else {
+      // Cancelled while the connection was on its way.
+      return self.connection == attempt ? [] : [.cancel(attempt)]
+    }
+    var actions: [Action] = []
+    self.pass.end(&actions)
+    self.backoff.reset()
+    self.lastError = nil
+    self.phase = .connected(attempt)
+    self.report(.ready, &actions)
+    return actions
+  }
+
+  /// The attempt has brought no connection.
+  package mutating func attemptFailed(_ attempt: ConnectionAttempt, error: String, now: Duration) -> [Action]
+  {
+    guard self.pass.remove(attempt) else { return [] }
+    self.lastError = "\(attempt.address): \(error)"
+    var actions: [Action] = []
+    if self.pass.untried.isEmpty {
+      self.continuePass(now: now, &actions)
+    } else {
+      self.pass.startNext(&actions)
+    }
+    return actions
+  }
+
+  /// The connection is gone, or takes no more calls.
+  package mutating func connectionLost(_ attempt: ConnectionAttempt, error: String?) -> [Action] {
+    guard self.connection == attempt else { return [] }
+    self.lastError = error
+    self.phase = .idle
+    var actions: [Action] = []
+    self.report(.idle, &actions)
+    return actions
+  }
+
+  /// The timer is due.
+  package mutating func timerFired(now: Duration, random: inout SplitMix64) -> [Action] {
+    guard self.pass.timerFired() else { return [] }
+    var actions: [Action] = []
+    switch self.phase {
+    case .trying: self.pass.startNext(&actions)
+    case .backingOff: self.beginPass(now: now, &random, &actions)
+    case .idle, .stuck, .connected, .shutDown: break
+    }
+    return actions
+  }
+}
+
+// MARK: - Steps
+
+extension AddressRace {
+  private func order(_ addresses: [EndpointAddress], _ random: inout SplitMix64) -> [EndpointAddress] {
+    AddressOrder.interleaved(self.configuration.shuffles ? addresses.shuffled(using: &random) : addresses)
+  }
+
+  private mutating func beginPass(now: Duration, _ random: inout SplitMix64, _ actions: inout [Action]) {
+    guard !self.addresses.isEmpty else {
+      self.noAddresses(&actions)
+      return
+    }
+    let delay = self.backoff.next(random: &random)
+    self.nextPass = now + delay
+    self.pass.timeLimit = self.backoff.timeLimit(before: delay)
+    self.tryRest(except: [], &actions)
+    if self.state != .transientFailure { self.report(.connecting, &actions) }
+  }
+
+  private mutating func tryRest(except tried: Set<EndpointAddress>, _ actions: inout [Action]) {
+    guard !self.addresses.isEmpty else {
+      self.noAddresses(&actions)
+      return
+    }
+    self.phase = .trying
+    self.pass.plan(self.addresses.filter { !tried.contains($0) })
+    self.pass.startNext(&actions)
+  }
+
+  /// Brings the pass on after attempts, or addresses, have gone.
+  private mutating func continuePass(now: Duration, _ actions: inout [Action]) {
+    if self.addresses.isEmpty {
+      self.noAddresses(&actions)
+    } else if !self.pass.attempts.isEmpty {
+      self.pass.adjustTimer(&actions)
+    } else if !self.pass.untried.isEmpty {
+      self.pass.startNext(&actions)
+    } else {
+      self.phase = .backingOff
+      self.pass.schedule(after: max(self.nextPass - now, .zero), &actions)
+      self.report(.transientFailure, &actions)
+    }
+  }
+
+  private mutating func noAddresses(_ actions: inout [Action]) {
+    self.pass.end(&actions)
+    self.phase = .stuck
+    self.lastError = "the endpoint has no addresses"
+    self.report(.transientFailure, &actions)
+  }
+
+  private mutating func stop(_ phase: Phase, _ state: ConnectivityState) -> [Action] {
+    if case .shutDown = self.phase { return [] }
+    var actions: [Action] = []
+    self.pass.end(&actions)
+    if let connection = self.connection { actions.append(.close(connection)) }
+    self.phase = phase
+    self.report(state, &actions)
+    return actions
+  }
+
+  private mutating func report(_ state: ConnectivityState, _ actions: inout [Action]) {
+    // A failure that goes on may have another reason now.
+    guard self.state != state || state == .transientFailure else { return }
+    self.state = state
+    actions.append(.stateChanged(state, error: self.lastError))
+  }
+}

@@ -1,0 +1,29 @@
+/// In which order the servers are asked: in turn, each several times.
+struct DNSTurns {
+  private let servers: [Int]
+  private let attempts: Int
+  private var index = 0
+
+  /// - Parameters:
+  ///   - servers: Indices, in the order in which they are asked; at least one.
+  ///   - attempts: How often each of them is asked: at least once.
+  init(servers: [Int], attempts: Int) {
+    self.servers = servers
+    self.attempts = max(1, attempts)
+  }
+
+  /// The server whose turn it is.
+  var server: Int { self.servers[self.index % self.servers.count] }
+
+  /// Goes on to the next turn.
+  ///
+  /// - Returns: False if there is none.
+  mutating func advance() -> Bool {
+    self.index += 1
+    return self.index < self.attempts * self.servers.count
+  }
+
+  mutating func restart() {
+    self.index = 0
+  }
+}

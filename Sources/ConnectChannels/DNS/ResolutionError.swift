@@ -1,0 +1,43 @@
+/// Why a name has no addresses, services or texts.
+public struct ResolutionError: Swift.Error, Hashable, Sendable {
+  public enum Reason: Hashable, Sendable {
+    /// The text is no domain name.
+    case invalidName
+    /// The name does not exist (NXDOMAIN).
+    case noSuchName
+    /// The name exists, but has no record of the wanted type (NODATA).
+    case noRecords
+    /// The service is decidedly not available: its SRV record has the target `.` (RFC 2782).
+    case serviceUnavailable
+    /// Aliases (CNAME) form a loop, or too long a chain.
+    case tooManyAliases
+    /// Servers answered, but none of them with an answer.
+    case serverFailure
+    /// No server answered.
+    case unreachable
+  }
+
+  public var reason: Reason
+  /// What happened, and what to do about it.
+  public var message: String
+  /// For how long the servers say that the absence is valid (RFC 2308); nil where they do not say it.
+  public var timeToLive: Duration?
+
+  public init(_ reason: Reason, message: String, timeToLive: Duration? = nil) {
+    self.reason = reason
+    self.message = message
+    self.timeToLive = timeToLive
+  }
+
+  /// Whether servers say with authority that there is nothing. Otherwise a repetition may succeed.
+  public var isNegative: Bool {
+    switch self.reason {
+    case .noSuchName, .noRecords, .serviceUnavailable: true
+    case .invalidName, .tooManyAliases, .serverFailure, .unreachable: false
+    }
+  }
+}
+
+extension ResolutionError: CustomStringConvertible {
+  public var description: String { self.message }
+}

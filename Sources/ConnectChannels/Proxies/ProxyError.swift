@@ -1,0 +1,37 @@
+/// Why a proxy cannot be used. Messages have no passwords.
+public struct ProxyError: Swift.Error, Hashable, Sendable {
+  public enum Reason: Hashable, Sendable {
+    /// The URL of the proxy, or the server's name, cannot be used.
+    case invalidURL
+    /// The proxy wants other credentials, or any.
+    case authentication
+    /// The proxy has answered that it does not connect to the server.
+    case refused
+    /// The proxy has answered that it could not reach the server.
+    case serverUnreachable
+    /// The answer is not of the protocol.
+    case malformedAnswer
+    /// The proxy has closed the connection before it answered.
+    case closed
+  }
+
+  public var reason: Reason
+  /// What happened, and what to do about it.
+  public var message: String
+  /// The status of the HTTP response, or the reply code of SOCKS5 (RFC 1928, section 6).
+  public var status: Int?
+
+  public init(_ reason: Reason, message: String, status: Int? = nil) {
+    self.reason = reason
+    self.message = message
+    self.status = status
+  }
+
+  static func invalidURL(_ problem: String) -> ProxyError {
+    ProxyError(.invalidURL, message: "the proxy cannot be used: \(problem)")
+  }
+}
+
+extension ProxyError: CustomStringConvertible {
+  public var description: String { self.message }
+}

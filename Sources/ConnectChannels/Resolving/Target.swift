@@ -1,0 +1,169 @@
+/// What a channel connects to, and how its addresses are found
+/// (<https://github.com/grpc/grpc/blob/master/doc/naming.md>).
+///
+/// | text | meaning |
+/// | --- | --- |
+/// | `https://host:port`, `http://host:port` | the system's resolver; port 443 or 80 by default |
+/// | `dns:host:port` | the stub resolver; port 443 by default |
+/// | `dns://server/host:port` | the stub resolver, which asks this name server only |
+/// | `srv:_service._tcp.name` | the stub resolver; ports and weights from SRV records |
+/// | `ipv4:192.0.2.1:80,192.0.2.2:80` | these addresses |
+/// | `ipv6:[2001:db8::1]:80` | these addresses |
+/// | `unix:/path`, `unix:///path` | a Unix domain socket |
+public enum Target: Hashable, Sendable {
+  /// - Parameter isSecure: Whether the scheme is `https`.
+  case url(HostAndPort, isSecure: Bool)
+  /// - Parameter server: The name server to ask; nil for those of the system.
+  case dns(HostAndPort, server: EndpointAddress?)
+  /// - Parameter name: With its labels for service and protocol, such as `_grpc._tcp.example.com`.
+  case service(name: String)
+  /// At least one.
+  case addresses([EndpointAddress])
+  case unix(path: String)
+
+  /// The port of names and addresses that come without one, as in gRPC.
+  public static let defaultPort = 443
+}
+
+/// Why a text is no target, and what to write in its place.
+public struct TargetError: Swift.Error, Hashable, Sendable, CustomStringConvertible {
+  public var target: String
+  public var problem: String
+
+  public var description: String { "the target \"\(self.target)\" cannot be used: \(self.problem)" }
+}
+
+extension Target: CustomStringConvertible {
+  /// The target in the form that ``init(_:)`` reads.
+  public var description: String {
+    switch self {
+    case .url(let host, let isSecure): "\(isSecure ? "https" : "http")://\(host)"
+    case .dns(let host, nil): "dns:\(host)"
+    case .dns(let host, let server?): "dns://\(server)/\(host)"
+    case .service(let name): "srv:\(name)"
+    case .unix(let path): "unix:\(path)"
+    case .addresses(let addresses):
+      (addresses.first?.isIPv6 == true ? "ipv6:" : "ipv4:")
+        + addresses.map(\.description).joined(separator: ",")
+    }
+  }
+}
+
+extension EndpointAddress {
+  fileprivate var isIPv6: Bool {
+    if case .ip(let address, _) = self { address.family == .v6 } else { false }
+  }
+}
+
+// MARK: - Parsing
+
+extension Target {
+  private static let forms =
+    "https://HOST:PORT, dns:HOST:PORT, srv:_SERVICE._tcp.NAME, ipv4:ADDRESS:PORT, "
+    + "ipv6:[ADDRESS]:PORT, or unix:/PATH"
+
+  /// - Throws: ``TargetError``, which says what to write.
+  public init(_ text: String) throws(TargetError) {
+    do throws(HostProblem) {
+      self = try Self.parse(text)
+    } catch {
+      throw TargetError(target: text, problem: error.text)
+    }
+  }
+
+  private static func parse(_ text: String) throws(HostProblem) -> Target {
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+      throw HostProblem(text: "it has no scheme; write \(self.forms)")
+    }
+    let rest = String(text[text.utf8.index(after: colon)...])
+    let scheme = text[..<colon].lowercased()
+    switch scheme {
+    case "https", "http":
+      return try self.url(rest, isSecure: scheme == "https")
+    case "dns":
+      return try self.dns(rest)
+    case "srv":
+      return try self.service(rest)
+    case "ipv4", "ipv6":
+      return try self.addresses(rest, family: scheme == "ipv4" ? .v4 : .v6)
+    case "unix":
+      return try self.unix(rest)
+    case "xds", "unix-abstract", "vsock":
+      throw HostProblem(text: "the scheme \"\(scheme)\" is not supported; write \(self.forms)")
+    default:
+      throw HostProblem(text: "\"\(scheme)\" is no known scheme; write dns:\(text), or \(self.forms)")
+    }
+  }
+
+  private static func url(_ rest: String, isSecure: Bool) throws(HostProblem) -> Target {
+    guard rest.hasPrefix("//") else { throw HostProblem(text: "two slashes have to follow the scheme") }
+    var authority = rest.dropFirst(2)
+    if authority.hasSuffix("/") { authority = authority.dropLast() }
+    if authority.utf8.contains(where: { "/?#".utf8.contains($0) }) {
+      throw HostProblem(text: "it has a path; write only the scheme, the host and the port")
+    }
+    if authority.utf8.contains(UInt8(ascii: "@")) {
+      throw HostProblem(text: "it has credentials; give those to the client's configuration")
+    }
+    return .url(try HostAndPort(parsing: authority, defaultPort: isSecure ? 443 : 80), isSecure: isSecure)
+  }
+
+  private static func dns(_ rest: String) throws(HostProblem) -> Target {
+    guard rest.hasPrefix("//") else {
+      return .dns(try HostAndPort(parsing: rest, defaultPort: self.defaultPort), server: nil)
+    }
+    let parts = rest.dropFirst(2).split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[1].isEmpty else {
+      throw HostProblem(
+        text: "write dns:HOST:PORT, or dns://SERVER/HOST:PORT with the address of a name server"
+      )
+    }
+    let name = try HostAndPort(parsing: parts[1], defaultPort: self.defaultPort)
+    if parts[0].isEmpty { return .dns(name, server: nil) }
+    let server = try HostAndPort(parsing: parts[0], defaultPort: 53)
+    guard let address = IPAddress(server.host) else {
+      throw HostProblem(text: "the name server \"\(server.host)\" has to be an IP address")
+    }
+    return .dns(name, server: .ip(address, port: server.port))
+  }
+
+  private static func service(_ rest: String) throws(HostProblem) -> Target {
+    guard !rest.utf8.contains(where: { ":/,".utf8.contains($0) }), let name = DNSName(rest),
+      name.labels.count >= 3,
+      name.labels.prefix(2).allSatisfy({ $0.first == UInt8(ascii: "_") && $0.count > 1 })
+    else {
+      throw HostProblem(
+        text: "write srv:_SERVICE._tcp.NAME, without a port, as in srv:_grpc._tcp.example.com"
+      )
+    }
+    return .service(name: rest)
+  }
+
+  private static func addresses(_ rest: String, family: IPAddress.Family) throws(HostProblem) -> Target {
+    var addresses: [EndpointAddress] = []
+    for text in rest.split(separator: ",", omittingEmptySubsequences: false) {
+      let text = ASCII.trimmed(text)
+      let parsed = try HostAndPort(parsing: text, defaultPort: self.defaultPort)
+      guard let address = IPAddress(parsed.host), address.family == family else {
+        let form = family == .v4 ? "ipv4:192.0.2.1:443" : "ipv6:[2001:db8::1]:443"
+        throw HostProblem(
+          text: "\"\(parsed.host)\" is no such address; write addresses as in \(form), or dns:NAME"
+        )
+      }
+      addresses.append(.ip(address, port: parsed.port))
+    }
+    return .addresses(addresses)
+  }
+
+  private static func unix(_ rest: String) throws(HostProblem) -> Target {
+    let path = rest.hasPrefix("//") ? String(rest.dropFirst(2)) : rest
+    if rest.hasPrefix("//"), !path.hasPrefix("/") {
+      throw HostProblem(text: "after two slashes the path has to be absolute, as in unix:///run/service.sock")
+    }
+    // `sun_path` has 108 bytes, one for the end.
+    guard (1...107).contains(path.utf8.count), !path.utf8.contains(0) else {
+      throw HostProblem(text: "the path of a socket has 1 to 107 bytes; write unix:/PATH")
+    }
+    return .unix(path: path)
+  }
+}

@@ -1,0 +1,107 @@
+internal import Connect
+
+extension BalancingPolicy {
+  /// The first policy of a list that is known here. The ones behind it are not looked at.
+  init(list: JSONNode) throws(ServiceConfigError) {
+    var unknown: [String] = []
+    for element in try list.elements() {
+      let members = try element.members()
+      guard members.count == 1, let name = members.first?.name else {
+        throw element.error("has to have exactly one policy, and has \(members.count)")
+      }
+      guard Self.names.contains(name) else {
+        unknown.append(name)
+        continue
+      }
+      self = try Self.policy(name, JSONNode(members[0].value, path: "\(element.path).\(name)"))
+      return
+    }
+    let found = unknown.isEmpty ? "is empty" : "has only \(unknown.joined(separator: ", "))"
+    throw list.error(
+      "no policy is known here: the list \(found); add one of \(Self.names.joined(separator: ", "))"
+    )
+  }
+
+  /// The deprecated field `loadBalancingPolicy`.
+  init(deprecatedName node: JSONNode) throws(ServiceConfigError) {
+    switch try node.string().lowercased() {
+    case "pick_first", "", "unspecified": self = .pickFirst
+    case "round_robin": self = .roundRobin
+    default:
+      throw node.error("has to be \"pick_first\" or \"round_robin\"; for others use \"loadBalancingConfig\"")
+    }
+  }
+
+  private static let names = [
+    "pick_first", "round_robin", "least_request_experimental", "weighted_round_robin",
+    "ring_hash_experimental", "outlier_detection_experimental", "random_subsetting_experimental",
+  ]
+
+  private static func policy(
+    _ name: String,
+    _ node: JSONNode
+  ) throws(ServiceConfigError) -> BalancingPolicy {
+    _ = try node.members()
+    switch name {
+    case "pick_first": return .pickFirst(shuffles: try node.member("shuffleAddressList")?.bool() ?? false)
+    case "least_request_experimental":
+      return .leastRequest(choices: try node.member("choiceCount")?.integer(in: 2...Int(UInt32.max)) ?? 2)
+    case "weighted_round_robin": return .weightedRoundRobin(try WeightedRoundRobin(node))
+    case "ring_hash_experimental": return .ringHash(try RingHash(node))
+    case "outlier_detection_experimental":
+      return .outlierDetection(try OutlierDetection(node), of: try self.child(node))
+    case "random_subsetting_experimental":
+      let size = try node.required("subsetSize").integer(in: 1...Int(UInt32.max))
+      return .randomSubset(of: try self.child(node), size: size)
+    default: return .roundRobin
+    }
+  }
+
+  private static func child(_ node: JSONNode) throws(ServiceConfigError) -> BalancingPolicy {
+    try BalancingPolicy(list: node.required("childPolicy"))
+  }
+}
+
+extension BalancingPolicy.WeightedRoundRobin {
+  init(_ node: JSONNode) throws(ServiceConfigError) {
+    let defaults = Self.defaults
+    let period = try node.member("oobReportingPeriod")?.duration() ?? .seconds(10)
+    let usesOutOfBandReports = try node.member("enableOobLoadReport")?.bool() ?? false
+    let penalty = try node.member("errorUtilizationPenalty")
+    self.init(
+      outOfBandPeriod: usesOutOfBandReports ? period : nil,
+      blackoutPeriod: try node.member("blackoutPeriod")?.duration() ?? defaults.blackoutPeriod,
+      expirationPeriod: try node.member("weightExpirationPeriod")?.duration() ?? defaults.expirationPeriod,
+      updatePeriod: try node.member("weightUpdatePeriod")?.duration() ?? defaults.updatePeriod,
+      errorPenalty: try penalty?.nonNegativeNumber() ?? defaults.errorPenalty
+    )
+  }
+}
+
+extension BalancingPolicy.RingHash {
+  init(_ node: JSONNode) throws(ServiceConfigError) {
+    let sizes = 1...Self.largestRing
+    let minimum = try node.member("minRingSize")?.integer(in: sizes) ?? Self.defaults.minimumRingSize
+    let maximum = try node.member("maxRingSize")?.integer(in: sizes) ?? Self.defaults.maximumRingSize
+    guard minimum <= maximum else {
+      throw node.error(
+        "\"minRingSize\" (\(minimum)) is greater than \"maxRingSize\" (\(maximum)); set both"
+      )
+    }
+    self.init(minimumRingSize: minimum, maximumRingSize: maximum)
+    guard let header = try node.member("requestHashHeader") else { return }
+    let name = try header.string().lowercased()
+    if name.isEmpty { return }
+    guard name.utf8.allSatisfy(Self.isNameCharacter), !name.hasSuffix("-bin") else {
+      throw header.error(
+        "has to be the name of a header with text, and is \"\(name)\"; names with -bin are binary"
+      )
+    }
+    self.key = .header(name)
+  }
+
+  /// Of a header's name in gRPC's metadata.
+  private static func isNameCharacter(_ byte: UInt8) -> Bool {
+    PercentEncoding.isUnreserved(byte) && byte != UInt8(ascii: "~")
+  }
+}

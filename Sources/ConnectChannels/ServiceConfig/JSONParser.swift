@@ -1,0 +1,195 @@
+internal import Connect
+
+/// Parses JSON (RFC 8259) strictly, and refuses names that an object has twice: one of the two would be lost.
+struct JSONParser {
+  /// What is wrong, and where.
+  struct Failure: Swift.Error, Hashable {
+    var problem: String
+    /// Both from 1; the column counts bytes.
+    var line: Int
+    var column: Int
+  }
+
+  /// How deep values may be nested.
+  static let maximumDepth = 64
+
+  private let bytes: [UInt8]
+  private var position = 0
+
+  private init(_ text: String) {
+    self.bytes = Array(text.utf8)
+  }
+
+  static func parse(_ text: String) throws(Failure) -> JSONValue {
+    var parser = JSONParser(text)
+    let value = try parser.value(depth: 0)
+    parser.skipSpace()
+    guard parser.next == nil else { throw parser.failure("there is more text behind the value") }
+    return value
+  }
+
+  // MARK: - Values
+
+  private mutating func value(depth: Int) throws(Failure) -> JSONValue {
+    guard depth < Self.maximumDepth else {
+      throw self.failure("values are nested deeper than \(Self.maximumDepth) levels")
+    }
+    self.skipSpace()
+    switch self.next {
+    case UInt8(ascii: "{"): return try self.object(depth: depth)
+    case UInt8(ascii: "["): return try self.array(depth: depth)
+    case UInt8(ascii: "\""): return .string(try self.string())
+    case UInt8(ascii: "-"): return try self.number()
+    case let byte? where ASCII.digit(byte) != nil: return try self.number()
+    case UInt8(ascii: "t"): return try self.word("true", .bool(true))
+    case UInt8(ascii: "f"): return try self.word("false", .bool(false))
+    case UInt8(ascii: "n"): return try self.word("null", .null)
+    case nil: throw self.failure("a value is missing at the end")
+    default: throw self.failure("a value is missing")
+    }
+  }
+
+  private mutating func word(_ word: String, _ value: JSONValue) throws(Failure) -> JSONValue {
+    guard self.bytes[self.position...].starts(with: word.utf8) else {
+      throw self.failure("a value is missing")
+    }
+    self.position += word.utf8.count
+    return value
+  }
+
+  private mutating func object(depth: Int) throws(Failure) -> JSONValue {
+    self.position += 1
+    var members: [JSONValue.Member] = []
+    var names: Set<String> = []
+    self.skipSpace()
+    if self.take("}") { return .object([]) }
+    repeat {
+      self.skipSpace()
+      guard self.next == UInt8(ascii: "\"") else { throw self.failure("a name in double quotes is missing") }
+      let name = try self.string()
+      guard names.insert(name).inserted else {
+        throw self.failure("the object has the name \"\(name)\" twice")
+      }
+      self.skipSpace()
+      guard self.take(":") else { throw self.failure("the colon behind a name is missing") }
+      members.append(JSONValue.Member(name: name, value: try self.value(depth: depth + 1)))
+      self.skipSpace()
+    } while self.take(",")
+    guard self.take("}") else { throw self.failure("a comma or a closing brace is missing") }
+    return .object(members)
+  }
+
+  private mutating func array(depth: Int) throws(Failure) -> JSONValue {
+    self.position += 1
+    var values: [JSONValue] = []
+    self.skipSpace()
+    if self.take("]") { return .array([]) }
+    repeat {
+      values.append(try self.value(depth: depth + 1))
+      self.skipSpace()
+    } while self.take(",")
+    guard self.take("]") else { throw self.failure("a comma or a closing bracket is missing") }
+    return .array(values)
+  }
+
+  private mutating func number() throws(Failure) -> JSONValue {
+    let start = self.position
+    _ = self.take("-")
+    let integer = self.digits()
+    guard integer.count == 1 || (!integer.isEmpty && integer.first != UInt8(ascii: "0")) else {
+      throw self.failure("a number has no digits, or begins with zero")
+    }
+    if self.take("."), self.digits().isEmpty { throw self.failure("a number has no digits behind its point") }
+    if self.take("e") || self.take("E") {
+      if !self.take("+") { _ = self.take("-") }
+      if self.digits().isEmpty { throw self.failure("a number has no digits in its exponent") }
+    }
+    return .number(String(decoding: self.bytes[start..<self.position], as: UTF8.self))
+  }
+
+  private mutating func digits() -> ArraySlice<UInt8> {
+    let start = self.position
+    while let byte = self.next, ASCII.digit(byte) != nil { self.position += 1 }
+    return self.bytes[start..<self.position]
+  }
+
+  // MARK: - Strings
+
+  private mutating func string() throws(Failure) -> String {
+    self.position += 1
+    var result: [UInt8] = []
+    while let byte = self.next {
+      self.position += 1
+      switch byte {
+      case UInt8(ascii: "\""): return String(decoding: result, as: UTF8.self)
+      case UInt8(ascii: "\\"): result += String(Character(try self.escape())).utf8
+      case 0..<0x20: throw self.failure("a string has a control character, or its closing quote is missing")
+      default: result.append(byte)
+      }
+    }
+    throw self.failure("the closing quote of a string is missing")
+  }
+
+  private mutating func escape() throws(Failure) -> Unicode.Scalar {
+    guard let byte = self.next else { throw self.failure("an escape is incomplete") }
+    self.position += 1
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
+    case UInt8(ascii: "b"): return "\u{8}"
+    case UInt8(ascii: "f"): return "\u{c}"
+    case UInt8(ascii: "n"): return "\n"
+    case UInt8(ascii: "r"): return "\r"
+    case UInt8(ascii: "t"): return "\t"
+    case UInt8(ascii: "u"): break
+    default: throw self.failure("an escape is unknown")
+    }
+    let unit = try self.codeUnit()
+    if let scalar = Unicode.Scalar(unit) { return scalar }
+    guard (0xd800..<0xdc00).contains(unit), self.take("\\"), self.take("u") else {
+      throw self.failure("an escape has one half of a surrogate pair")
+    }
+    let low = try self.codeUnit()
+    guard (0xdc00..<0xe000).contains(low),
+      let scalar = Unicode.Scalar(0x10000 + (unit - 0xd800) << 10 + (low - 0xdc00))
+    else { throw self.failure("an escape has one half of a surrogate pair") }
+    return scalar
+  }
+
+  private mutating func codeUnit() throws(Failure) -> UInt32 {
+    var value: UInt32 = 0
+    for _ in 0..<4 {
+      guard let digit = self.next.flatMap(PercentEncoding.value) else {
+        throw self.failure("an escape needs four hexadecimal digits")
+      }
+      self.position += 1
+      value = value << 4 | UInt32(digit)
+    }
+    return value
+  }
+
+  // MARK: - Bytes
+
+  private var next: UInt8? {
+    self.position < self.bytes.count ? self.bytes[self.position] : nil
+  }
+
+  private mutating func take(_ character: Unicode.Scalar) -> Bool {
+    guard self.next == UInt8(ascii: character) else { return false }
+    self.position += 1
+    return true
+  }
+
+  private mutating func skipSpace() {
+    while let byte = self.next, [0x20, 0x09, 0x0a, 0x0d].contains(byte) { self.position += 1 }
+  }
+
+  private func failure(_ problem: String) -> Failure {
+    let before = self.bytes[..<self.position]
+    let lineStart = before.lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
+    return Failure(
+      problem: problem,
+      line: before.count { $0 == 0x0a } + 1,
+      column: self.position - lineStart + 1
+    )
+  }
+}

@@ -1,0 +1,17 @@
+/// What is wrong with a service config, and where.
+public struct ServiceConfigError: Swift.Error, Hashable, Sendable {
+  /// The place, for example `methodConfig[0].retryPolicy.maxAttempts`; empty for the whole text.
+  public var path: String
+  public var problem: String
+
+  public init(path: String, problem: String) {
+    self.path = path
+    self.problem = problem
+  }
+}
+
+extension ServiceConfigError: CustomStringConvertible {
+  public var description: String {
+    "the service config is invalid\(self.path.isEmpty ? "" : " at \(self.path)"): \(self.problem)"
+  }
+}

@@ -1,0 +1,76 @@
+import XCTest
+
+@testable import ConnectChannels
+
+/// The example of ``LoadBalancer``.
+private struct FirstReady: LoadBalancer {
+  mutating func update(
+    _ endpoints: [BalancedEndpoint],
+    in context: inout BalancerContext
+  ) -> BalancerDecision {
+    let summary = EndpointSummary(endpoints)
+    guard let first = summary.ready.first else { return .unready(summary) }
+    return BalancerDecision(state: .ready, picker: ConstantPicker(.endpoint(first)), connect: summary.idle)
+  }
+}
+
+final class BalancingPolicyTests: XCTestCase {
+  func testNames() {
+    let policies: [BalancingPolicy] = [
+      .pickFirst, .roundRobin, .leastRequest(), .weightedRoundRobin(), .ringHash(),
+      .randomSubset(of: .roundRobin), .outlierDetection(.defaults, of: .roundRobin),
+    ]
+    XCTAssertEqual(
+      policies.map(\.description),
+      [
+        "pick_first", "round_robin", "least_request", "weighted_round_robin", "ring_hash",
+        "random_subsetting", "outlier_detection",
+      ]
+    )
+  }
+
+  func testEachPolicyMakesItsBalancer() {
+    var random = SplitMix64(seed: 1)
+    func balancer(_ policy: BalancingPolicy) -> any LoadBalancer { policy.makeBalancer(random: &random) }
+    XCTAssertTrue((balancer(.pickFirst(shuffles: true)) as? PickFirstBalancer)?.shuffles == true)
+    XCTAssertTrue(balancer(.roundRobin) is RoundRobinBalancer)
+    XCTAssertEqual((balancer(.leastRequest(choices: 3)) as? LeastRequestBalancer)?.choices, 3)
+    let weighted = BalancingPolicy.WeightedRoundRobin(source: .resolver)
+    XCTAssertEqual(
+      (balancer(.weightedRoundRobin(weighted)) as? WeightedRoundRobinBalancer)?.configuration,
+      weighted
+    )
+    let ring = BalancingPolicy.RingHash(minimumRingSize: 5)
+    XCTAssertEqual((balancer(.ringHash(ring)) as? RingHashBalancer)?.configuration, ring)
+    XCTAssertEqual((balancer(.randomSubset(of: .roundRobin, size: 7)) as? RandomSubset)?.size, 7)
+    XCTAssertTrue(balancer(.outlierDetection(.defaults, of: .roundRobin)) is RoundRobinBalancer)
+  }
+
+  func testTheOutermostOutlierDetectionCounts() {
+    let settings = OutlierDetection(interval: .seconds(1))
+    let inner = BalancingPolicy.outlierDetection(.defaults, of: .roundRobin)
+    XCTAssertNil(BalancingPolicy.roundRobin.outlierDetection)
+    XCTAssertEqual(inner.outlierDetection, .defaults)
+    XCTAssertEqual(BalancingPolicy.randomSubset(of: inner).outlierDetection, .defaults)
+    XCTAssertEqual(BalancingPolicy.outlierDetection(settings, of: inner).outlierDetection, settings)
+  }
+
+  func testEquality() {
+    XCTAssertEqual(BalancingPolicy.leastRequest(choices: 99), .leastRequest(choices: 10))
+    XCTAssertNotEqual(BalancingPolicy.pickFirst, .pickFirst(shuffles: true))
+    XCTAssertNotEqual(BalancingPolicy.randomSubset(of: .roundRobin), .randomSubset(of: .pickFirst))
+    let policy = BalancingPolicy(name: "first_ready") { FirstReady() }
+    let copy = policy
+    XCTAssertEqual(policy, copy)
+    XCTAssertNotEqual(policy, BalancingPolicy(name: "first_ready") { FirstReady() })
+  }
+
+  func testABalancerOfAUser() {
+    var random = SplitMix64(seed: 1)
+    var balancer = BalancingPolicy(name: "first_ready") { FirstReady() }.makeBalancer(random: &random)
+    let endpoints = [BalancedEndpoint].ready(2).map(\.endpoint)
+    XCTAssertEqual(balancer.select(endpoints, random: &random), endpoints)
+    XCTAssertEqual(balancer.update(.list(.idle, .ready)).picker.pick(), .endpoint(EndpointID(1)))
+    XCTAssertEqual(balancer.update(.list(.idle)).state, .connecting)
+  }
+}

@@ -1,0 +1,69 @@
+import ConnectChannels
+import XCTest
+
+final class EndpointLoadsTests: XCTestCase {
+  func testCallsAreCountedForEachEndpoint() {
+    let loads = EndpointLoads()
+    let id = EndpointID(3)
+    XCTAssertEqual(loads.calls(of: id), 0)
+    loads.callEnded(id)
+    loads.callBegan(id)
+    loads.callBegan(id)
+    XCTAssertEqual(loads.calls(of: id), 2)
+    XCTAssertEqual(loads.calls(of: EndpointID(2)), 0)
+    loads.callEnded(id)
+    XCTAssertEqual(loads.calls(of: id), 1)
+  }
+
+  func testASlotThatIsUsedAgainBeginsAtZero() {
+    let loads = EndpointLoads()
+    let old = EndpointID(slot: 0, generation: 1)
+    let new = EndpointID(slot: 0, generation: 2)
+    loads.callBegan(old)
+    loads.record(LoadReport(cpuUtilization: 0.5, queriesPerSecond: 10), of: old, now: .zero)
+    XCTAssertEqual(loads.calls(of: new), 0)
+    XCTAssertNil(loads.reports(of: new))
+    loads.callBegan(new)
+    XCTAssertEqual(loads.calls(of: new), 1)
+    // Late events of the endpoint that had the slot.
+    loads.callEnded(old)
+    loads.callBegan(old)
+    loads.record(LoadReport(cpuUtilization: 0.5, queriesPerSecond: 10), of: old, now: .zero)
+    XCTAssertEqual(loads.calls(of: new), 1)
+    XCTAssertNil(loads.reports(of: new))
+  }
+
+  func testReports() {
+    let loads = EndpointLoads()
+    let id = EndpointID(0)
+    for useless in [
+      LoadReport(), LoadReport(cpuUtilization: 1), LoadReport(queriesPerSecond: 1),
+      LoadReport(cpuUtilization: .nan, queriesPerSecond: 1),
+      LoadReport(cpuUtilization: 1, queriesPerSecond: -1),
+    ] {
+      loads.record(useless, of: id, now: .zero)
+      XCTAssertNil(loads.reports(of: id))
+    }
+    let report = LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100)
+    loads.record(report, of: id, now: .seconds(1))
+    loads.record(report, of: id, now: .seconds(5))
+    XCTAssertEqual(loads.reports(of: id)?.firstTime, .seconds(1))
+    XCTAssertEqual(loads.reports(of: id)?.latestTime, .seconds(5))
+    loads.forgetReports(of: id)
+    XCTAssertNil(loads.reports(of: id))
+  }
+
+  func testWeightOfAReport() {
+    let table: [(LoadReport, penalty: Double, weight: Double)] = [
+      (LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100), 1, 200),
+      (LoadReport(cpuUtilization: 0.5, applicationUtilization: 0.25, queriesPerSecond: 100), 1, 400),
+      (LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100, errorsPerSecond: 50), 1, 100),
+      (LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100, errorsPerSecond: 50), 3, 50),
+      (LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100, errorsPerSecond: 50), 0, 200),
+      (LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100, errorsPerSecond: -50), 1, 200),
+      (LoadReport(cpuUtilization: 1e-320, queriesPerSecond: 1e308), 1, 0),
+      (LoadReport(), 1, 0),
+    ]
+    for (report, penalty, weight) in table { XCTAssertEqual(report.weight(errorPenalty: penalty), weight) }
+  }
+}

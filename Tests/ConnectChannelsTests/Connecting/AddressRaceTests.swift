@@ -1,0 +1,277 @@
+import XCTest
+
+@testable import ConnectChannels
+
+final class AddressRaceTests: XCTestCase {
+  private var random = SplitMix64(seed: 1)
+  private let one: EndpointAddress = .ip("10.0.0.1", port: 80)
+  private let two: EndpointAddress = .ip("10.0.0.2", port: 80)
+  private let three: EndpointAddress = .ip("10.0.0.3", port: 80)
+
+  private func race(_ addresses: EndpointAddress..., delay: Duration = .milliseconds(250)) -> AddressRace {
+    let backoff = ConnectionBackoff.Configuration(jitter: 0)
+    return AddressRace(
+      addresses,
+      configuration: .init(attemptDelay: delay, backoff: backoff),
+      random: &self.random
+    )
+  }
+
+  private func attempt(_ number: UInt64, _ address: EndpointAddress, limit: Duration = .seconds(20))
+    -> ConnectionAttempt
+  {
+    ConnectionAttempt(number: number, address: address, timeLimit: limit)
+  }
+
+  // MARK: - Order
+
+  func testFamiliesInTurn() throws {
+    let table: [(String, String)] = [
+      ("1.0.0.1:1,1.0.0.2:1", "1.0.0.1:1,1.0.0.2:1"),
+      ("[::1]:1,[::2]:1,1.0.0.1:1,1.0.0.2:1", "[::1]:1,1.0.0.1:1,[::2]:1,1.0.0.2:1"),
+      ("1.0.0.1:1,1.0.0.2:1,1.0.0.3:1,[::1]:1", "1.0.0.1:1,[::1]:1,1.0.0.2:1,1.0.0.3:1"),
+      ("1.0.0.1:1,1.0.0.1:1,[::1]:1,[::1]:1", "1.0.0.1:1,[::1]:1"),
+      ("unix:/a,[::1]:1,[::2]:1,1.0.0.1:1", "unix:/a,[::1]:1,1.0.0.1:1,[::2]:1"),
+    ]
+    for (text, expected) in table {
+      let addresses = try XCTUnwrap(Endpoint(text)).addresses
+      XCTAssertEqual(Endpoint(addresses: AddressOrder.interleaved(addresses)).description, expected)
+    }
+    XCTAssertEqual(AddressOrder.interleaved([]), [])
+  }
+
+  func testShuffledOrder() {
+    let addresses = (1...5).map { EndpointAddress.ip("10.0.0.\($0)", port: 80) }
+    var firsts: Set<EndpointAddress> = []
+    for _ in 0..<100 {
+      let race = AddressRace(addresses, configuration: .init(shuffles: true), random: &self.random)
+      XCTAssertEqual(Set(race.addresses), Set(addresses))
+      firsts.insert(race.addresses[0])
+    }
+    XCTAssertEqual(firsts, Set(addresses))
+  }
+
+  func testDelayIsBroughtIntoRange() {
+    let delays: [Duration] = [.zero, .milliseconds(100), .milliseconds(250), .seconds(2), .seconds(3)]
+    XCTAssertEqual(
+      delays.map { AddressRace.Configuration(attemptDelay: $0).attemptDelay },
+      [.milliseconds(100), .milliseconds(100), .milliseconds(250), .seconds(2), .seconds(2)]
+    )
+  }
+
+  // MARK: - One pass
+
+  func testTheFirstSuccessCancelsTheRest() {
+    var race = self.race(self.one, self.two, self.three)
+    XCTAssertEqual(race.state, .idle)
+    XCTAssertEqual(
+      race.connect(now: .zero, random: &self.random),
+      [
+        .connect(self.attempt(1, self.one)), .schedule(after: .milliseconds(250)),
+        .stateChanged(.connecting, error: nil),
+      ]
+    )
+    XCTAssertEqual(race.connect(now: .zero, random: &self.random), [])
+    XCTAssertEqual(
+      race.timerFired(now: .milliseconds(250), random: &self.random),
+      [.connect(self.attempt(2, self.two)), .schedule(after: .milliseconds(250))]
+    )
+    XCTAssertEqual(
+      race.attemptSucceeded(self.attempt(2, self.two)),
+      [.cancel(self.attempt(1, self.one)), .cancelTimer, .stateChanged(.ready, error: nil)]
+    )
+    XCTAssertEqual(race.connection, self.attempt(2, self.two))
+    // What was cancelled comes late.
+    XCTAssertEqual(
+      race.attemptSucceeded(self.attempt(1, self.one)),
+      [.cancel(self.attempt(1, self.one))]
+    )
+    XCTAssertEqual(race.attemptFailed(self.attempt(1, self.one), error: "reset", now: .seconds(1)), [])
+    XCTAssertEqual(race.timerFired(now: .seconds(1), random: &self.random), [])
+  }
+
+  func testAFailureStartsTheNextAtOnce() {
+    var race = self.race(self.one, self.two)
+    _ = race.connect(now: .zero, random: &self.random)
+    XCTAssertEqual(
+      race.attemptFailed(self.attempt(1, self.one), error: "refused", now: .milliseconds(1)),
+      // The last address needs no timer.
+      [.connect(self.attempt(2, self.two)), .cancelTimer]
+    )
+  }
+
+  func testFailureOfAllIsStickyAndTriesAgain() {
+    var race = self.race(self.one, self.two)
+    _ = race.connect(now: .zero, random: &self.random)
+    _ = race.attemptFailed(self.attempt(1, self.one), error: "refused", now: .milliseconds(1))
+    XCTAssertEqual(
+      race.attemptFailed(self.attempt(2, self.two), error: "refused", now: .milliseconds(400)),
+      [
+        // A second after the start of the pass.
+        .schedule(after: .milliseconds(600)),
+        .stateChanged(.transientFailure, error: "10.0.0.2:80: refused"),
+      ]
+    )
+    XCTAssertEqual(race.connect(now: .milliseconds(500), random: &self.random), [])
+    XCTAssertEqual(
+      race.timerFired(now: .seconds(1), random: &self.random),
+      [.connect(self.attempt(3, self.one)), .schedule(after: .milliseconds(250))]
+    )
+    XCTAssertEqual(race.state, .transientFailure)
+    _ = race.attemptFailed(self.attempt(3, self.one), error: "refused", now: .seconds(2))
+    XCTAssertEqual(
+      race.attemptFailed(self.attempt(4, self.two), error: "no route", now: .seconds(21)),
+      // 1.6 s after the start of the pass is over.
+      [.schedule(after: .zero), .stateChanged(.transientFailure, error: "10.0.0.2:80: no route")]
+    )
+    _ = race.timerFired(now: .seconds(21), random: &self.random)
+    XCTAssertEqual(
+      race.attemptSucceeded(self.attempt(5, self.one)),
+      [.cancelTimer, .stateChanged(.ready, error: nil)]
+    )
+    // The backoff begins again.
+    XCTAssertEqual(
+      race.connectionLost(self.attempt(5, self.one), error: "GOAWAY"),
+      [.stateChanged(.idle, error: "GOAWAY")]
+    )
+    _ = race.connect(now: .seconds(30), random: &self.random)
+    _ = race.attemptFailed(self.attempt(6, self.one), error: "refused", now: .seconds(30))
+    let actions = race.attemptFailed(self.attempt(7, self.two), error: "refused", now: .seconds(30))
+    XCTAssertEqual(actions.first, .schedule(after: .seconds(1)))
+  }
+
+  func testLongBackoffGivesAttemptsMoreTime() {
+    var race = self.race(self.one)
+    var limits: [Duration] = []
+    var now = Duration.zero
+    var actions = race.connect(now: now, random: &self.random)
+    for _ in 0..<12 {
+      guard case .connect(let attempt) = actions.first else { return XCTFail() }
+      limits.append(attempt.timeLimit)
+      _ = race.attemptFailed(attempt, error: "timeout", now: now)
+      now += .seconds(200)
+      actions = race.timerFired(now: now, random: &self.random)
+    }
+    XCTAssertEqual(limits.first, .seconds(20))
+    XCTAssertEqual(limits.last, .seconds(120))
+    XCTAssertEqual(limits, limits.sorted())
+  }
+
+  func testRetryNow() {
+    var race = self.race(self.one)
+    XCTAssertEqual(race.retryNow(now: .zero, random: &self.random), [])
+    _ = race.connect(now: .zero, random: &self.random)
+    _ = race.attemptFailed(self.attempt(1, self.one), error: "refused", now: .zero)
+    XCTAssertEqual(
+      race.retryNow(now: .milliseconds(1), random: &self.random),
+      [.connect(self.attempt(2, self.one)), .cancelTimer]
+    )
+  }
+
+  // MARK: - Other addresses
+
+  func testAConnectionOutlivesAChange() {
+    var race = self.race(self.one, self.two)
+    _ = race.connect(now: .zero, random: &self.random)
+    _ = race.attemptSucceeded(self.attempt(1, self.one))
+    XCTAssertEqual(race.update([self.three, self.one], now: .zero, random: &self.random), [])
+    XCTAssertEqual(
+      race.update([self.three], now: .zero, random: &self.random),
+      [
+        .close(self.attempt(1, self.one)), .connect(self.attempt(2, self.three)),
+        .stateChanged(.connecting, error: nil),
+      ]
+    )
+    XCTAssertEqual(race.connectionLost(self.attempt(1, self.one), error: nil), [])
+  }
+
+  func testAttemptsOutliveAChange() {
+    var race = self.race(self.one, self.two)
+    _ = race.connect(now: .zero, random: &self.random)
+    _ = race.timerFired(now: .milliseconds(250), random: &self.random)
+    XCTAssertEqual(
+      race.update([self.two, self.three], now: .milliseconds(300), random: &self.random),
+      [.cancel(self.attempt(1, self.one)), .schedule(after: .milliseconds(250))]
+    )
+    XCTAssertEqual(
+      race.timerFired(now: .milliseconds(550), random: &self.random),
+      [.connect(self.attempt(3, self.three))]
+    )
+  }
+
+  func testAnAddressThatHasFailedWaitsForTheNextPass() {
+    var race = self.race(self.one, self.two)
+    _ = race.connect(now: .zero, random: &self.random)
+    _ = race.attemptFailed(self.attempt(1, self.one), error: "refused", now: .zero)
+    XCTAssertEqual(
+      race.update([self.three, self.one, self.two], now: .zero, random: &self.random),
+      [.schedule(after: .milliseconds(250))]
+    )
+    XCTAssertEqual(
+      race.attemptFailed(self.attempt(2, self.two), error: "refused", now: .zero),
+      [.connect(self.attempt(3, self.three)), .cancelTimer]
+    )
+    XCTAssertEqual(
+      race.attemptFailed(self.attempt(3, self.three), error: "refused", now: .zero),
+      [.schedule(after: .seconds(1)), .stateChanged(.transientFailure, error: "10.0.0.3:80: refused")]
+    )
+  }
+
+  func testOnlyNewAddressesAreTriedDuringTheBackoff() {
+    var race = self.race(self.one)
+    _ = race.connect(now: .zero, random: &self.random)
+    _ = race.attemptFailed(self.attempt(1, self.one), error: "refused", now: .zero)
+    XCTAssertEqual(race.update([self.one], now: .zero, random: &self.random), [])
+    XCTAssertEqual(
+      race.update([self.one, self.two], now: .milliseconds(300), random: &self.random),
+      [.connect(self.attempt(2, self.two)), .cancelTimer]
+    )
+    XCTAssertEqual(
+      race.attemptFailed(self.attempt(2, self.two), error: "refused", now: .milliseconds(400)),
+      [
+        .schedule(after: .milliseconds(600)),
+        .stateChanged(.transientFailure, error: "10.0.0.2:80: refused"),
+      ]
+    )
+    XCTAssertEqual(
+      race.timerFired(now: .seconds(1), random: &self.random),
+      [.connect(self.attempt(3, self.one)), .schedule(after: .milliseconds(250))]
+    )
+  }
+
+  func testNoAddresses() {
+    var race = self.race()
+    let failure = AddressRace.Action.stateChanged(.transientFailure, error: "the endpoint has no addresses")
+    XCTAssertEqual(race.connect(now: .zero, random: &self.random), [failure])
+    XCTAssertEqual(
+      race.update([self.one], now: .zero, random: &self.random).first,
+      .connect(self.attempt(1, self.one))
+    )
+    XCTAssertEqual(race.state, .connecting)
+    XCTAssertEqual(
+      race.update([], now: .zero, random: &self.random),
+      [.cancel(self.attempt(1, self.one)), failure]
+    )
+  }
+
+  // MARK: - The end
+
+  func testStopping() {
+    var race = self.race(self.one, self.two)
+    _ = race.connect(now: .zero, random: &self.random)
+    XCTAssertEqual(
+      race.goIdle(),
+      [.cancel(self.attempt(1, self.one)), .cancelTimer, .stateChanged(.idle, error: nil)]
+    )
+    _ = race.connect(now: .zero, random: &self.random)
+    _ = race.attemptSucceeded(self.attempt(2, self.one))
+    XCTAssertEqual(
+      race.shutDown(),
+      [.close(self.attempt(2, self.one)), .stateChanged(.shutdown, error: nil)]
+    )
+    XCTAssertEqual(race.shutDown(), [])
+    XCTAssertEqual(race.connect(now: .zero, random: &self.random), [])
+    XCTAssertEqual(race.update([self.three], now: .zero, random: &self.random), [])
+    XCTAssertEqual(race.goIdle(), [])
+  }
+}
