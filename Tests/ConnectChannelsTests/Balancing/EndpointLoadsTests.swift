@@ -61,7 +61,7 @@ final class EndpointLoadsTests: XCTestCase {
       (LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100, errorsPerSecond: 50), 3, 50),
       (LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100, errorsPerSecond: 50), 0, 200),
       (LoadReport(cpuUtilization: 0.5, queriesPerSecond: 100, errorsPerSecond: -50), 1, 200),
-      (LoadReport(cpuUtilization: 1e-320, queriesPerSecond: 1e308), 1, 0),
+      (LoadReport(cpuUtilization: .leastNonzeroMagnitude, queriesPerSecond: 1e308), 1, 0),
       (LoadReport(), 1, 0),
     ]
     for (report, penalty, weight) in table { XCTAssertEqual(report.weight(errorPenalty: penalty), weight) }

@@ -55,5 +55,15 @@ final class ConnectionBackoffTests: XCTestCase {
     XCTAssertEqual(strange.maximum, .zero)
     XCTAssertEqual(strange.jitter, 1)
     XCTAssertEqual(strange.minimumAttempt, .zero)
+    let nan = ConnectionBackoff.Configuration(multiplier: .nan, jitter: .nan)
+    XCTAssertEqual(nan.multiplier, 1)
+    XCTAssertEqual(nan.jitter, 0)
+  }
+
+  func testTheLargestNumbersDoNotOverflow() {
+    let longest = Duration(secondsComponent: .max, attosecondsComponent: 0)
+    var backoff = ConnectionBackoff(.init(initial: longest, multiplier: .infinity, maximum: longest))
+    let century = Duration.seconds(100 * 365 * 24 * 60 * 60)
+    for _ in 0..<3 { XCTAssertEqual(backoff.next(share: 1), century) }
   }
 }

@@ -27,6 +27,12 @@ final class OutlierDetectorTests: XCTestCase {
     }
   }
 
+  func testAnIntervalOfZeroDoesNotSpin() {
+    var configuration = OutlierDetection.defaults
+    configuration.interval = .zero
+    XCTAssertEqual(self.detector(configuration, hosts: 1).nextTick, .milliseconds(1))
+  }
+
   func testFailurePercentage() {
     let table: [([(Int, Int)], [Int])] = [
       ([(50, 0), (50, 0), (50, 0), (50, 0), (0, 50)], [4]),

@@ -43,6 +43,14 @@ final class ResolutionScheduleTests: XCTestCase {
     XCTAssertEqual(schedule.lastGood, 3)
   }
 
+  func testTheLongestTimeToLiveDoesNotOverflow() {
+    var schedule = Schedule()
+    _ = schedule.start(now: .seconds(1))
+    let longest = Duration(secondsComponent: .max, attosecondsComponent: 0)
+    let actions = schedule.succeeded(1, timeToLive: longest, now: .seconds(1))
+    XCTAssertEqual(self.texts(actions), ["publish 1", "wake 3153600001.0"])
+  }
+
   func testRequestsAtMostEvery30Seconds() {
     var schedule = Schedule()
     XCTAssertEqual(self.texts(schedule.start(now: .seconds(100))), ["resolve"])

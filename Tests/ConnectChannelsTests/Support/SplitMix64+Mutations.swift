@@ -2,7 +2,7 @@ import ConnectChannels
 import Foundation
 
 /// How many random inputs a test has that changes valid ones. `CONNECT_FUZZ_ROUNDS` sets another number.
-let fuzzRounds = ProcessInfo.processInfo.environment["CONNECT_FUZZ_ROUNDS"].flatMap(Int.init) ?? 20_000
+let fuzzRounds = ProcessInfo.processInfo.environment["CONNECT_FUZZ_ROUNDS"].flatMap(Int.init) ?? 5_000
 
 extension SplitMix64 {
   /// The bytes with a few random changes: other bytes, cuts, insertions, repetitions.
