@@ -156,9 +156,9 @@ final class OrderDriver {
   /// Whether the wire may bring a result.
   var wantsResult: Bool {
     self.order.cut == nil && !self.order.isWaitingToRetry && self.demand > 0
-      && (0..<self.count).allSatisfy { 
+      && (0..<self.count).allSatisfy {
         $0 == self.order.codec || self.order.stages[$0].hasRoomForResult(self.order.maximumWaiting)
-       }
+      }
   }
 
   /// Brings results from the wire.
