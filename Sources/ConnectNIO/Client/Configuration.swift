@@ -93,10 +93,22 @@ extension NIOHTTPClient.Configuration {
     public var connect: Duration
     /// How long a connection without calls is kept. 60 seconds by default.
     public var idle: Duration
+    /// How long sent data may stay unacknowledged, or unsent since the server does not read, before the system gives up the
+    /// connection: then its calls fail with `unavailable`. 20 seconds by default, as in gRPC (gRFC A18); nil for the system's
+    /// own time, which is a quarter of an hour and more. From 1 ms to 24 days.
+    ///
+    /// This is the option `TCP_USER_TIMEOUT` (RFC 5482) of TCP connections. It has no effect on Unix domain sockets, and
+    /// where the system does not have it, which the log says at level `debug`.
+    public var unacknowledged: Duration?
 
-    public init(connect: Duration = .seconds(10), idle: Duration = .seconds(60)) {
+    public init(
+      connect: Duration = .seconds(10),
+      idle: Duration = .seconds(60),
+      unacknowledged: Duration? = .seconds(20)
+    ) {
       self.connect = connect
       self.idle = idle
+      self.unacknowledged = unacknowledged
     }
 
     public static let defaults = Timeouts()

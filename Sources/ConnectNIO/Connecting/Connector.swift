@@ -5,6 +5,12 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import NIOSSL
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 /// Opens connections to one origin: name resolution and TCP, or a Unix domain socket, then TLS, then the
 /// handlers of the version of HTTP.
 struct Connector: Sendable {
@@ -71,6 +77,7 @@ struct Connector: Sendable {
           return
         }
         attempt.times.didConnect()
+        self.limitUnacknowledged(of: channel)
         if let tls {
           self.startTLS(tls, on: channel, for: attempt, deadline: deadline)
         } else {
@@ -79,6 +86,22 @@ struct Connector: Sendable {
         }
       }
     }
+  }
+
+  /// Lets the system give up a connection whose peer has not acknowledged data for too long.
+  private func limitUnacknowledged(of channel: any Channel) {
+    #if os(Linux)
+    guard let limit = self.configuration.timeouts.unacknowledged, self.origin.scheme != .unix else { return }
+    let milliseconds = (limit.clamped / .milliseconds(1)).rounded(.up)
+    let value = Int(min(max(milliseconds, 1), Double(Int32.max)))
+    let option = ChannelOptions.Types.SocketOption(level: .tcp, name: .init(rawValue: TCP_USER_TIMEOUT))
+    channel.setOption(option, value: value).assumeIsolated().whenFailure { error in
+      self.logger.debug(
+        "the system does not limit how long data may stay unacknowledged",
+        metadata: ["origin": "\(self.origin)", "error": "\(error)"]
+      )
+    }
+    #endif
   }
 
   // MARK: - TLS
