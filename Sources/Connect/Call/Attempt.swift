@@ -57,20 +57,22 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   func start(_ body: consuming Body) -> Bool {
     let plan = self.attempts.plan
     do throws(ConnectError) {
+      let endpoint = try plan.environment.endpoint(for: self.request.url.origin).get()
       switch consume body {
       case .message(let message):
         let (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
-        try self.start(head)
+        self.start(head, on: endpoint)
         if let rest {
           self.write(rest)
           self.finishRequest()
         }
       case .messages:
-        try self.start(try plan.writer.head(of: self.request, timeout: plan.remainingTime))
+        let head = try plan.writer.head(of: self.request, timeout: plan.remainingTime)
+        self.start(head, on: endpoint)
       case .sent(let request):
         var head = request.head
         if let timeout = plan.remainingTime { plan.writer.renewTimeout(of: &head, to: timeout) }
-        try self.start(head)
+        self.start(head, on: endpoint)
         for message in request.messages { self.write(message) }
         if request.isFinished { self.finishRequest() }
       }
@@ -81,9 +83,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     }
   }
 
-  private func start(_ head: consuming HTTPStreamRequest) throws(ConnectError) {
-    let endpoint = try self.attempts.plan.environment.endpoint(for: self.request.url.origin).get()
-    let head = head
+  private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
     self.sent = SentRequest(head)
     self.sentMethod = head.method
     self.unwrittenBytes = 0

@@ -6,6 +6,8 @@ final class AttemptMeter {
   private let report: MetricsReport?
   private let startTime: Duration
   private var hasStarted = false
+  /// That of the connection which serves the request, also where it is sent once more.
+  private var remoteAddress: String?
   /// Whether somebody looks that closely.
   private let readsEncodings: Bool
   private var metrics: HTTPMetrics
@@ -20,7 +22,7 @@ final class AttemptMeter {
 
   func willStart(_ head: HTTPStreamRequest) {
     self.hasStarted = true
-    self.metrics.connection = nil
+    self.remoteAddress = nil
     if self.readsEncodings { self.metrics.requestEncoding = head.headers.announcedEncoding }
     self.metrics.requestBodyBytes = 0
     if case .complete(let body) = head.body { self.metrics.requestBodyBytes = body.readableBytes }
@@ -32,6 +34,7 @@ final class AttemptMeter {
 
   func didStart(on connection: HTTPConnectionInfo, _ host: any PipelineHost) {
     self.metrics.connection = connection
+    self.remoteAddress = connection.remoteAddress
     if self.report != nil { self.metrics.timeToConnection = self.elapsed(host) }
   }
 
@@ -52,7 +55,7 @@ final class AttemptMeter {
       httpStatus: self.metrics.httpStatus,
       requestBodyBytes: self.metrics.requestBodyBytes,
       responseBodyBytes: self.metrics.responseBodyBytes,
-      remoteAddress: self.metrics.connection?.remoteAddress
+      remoteAddress: self.remoteAddress
     )
   }
 

@@ -3,7 +3,7 @@ final class Hedge {
   private let policy: HedgingPolicy
   private let request: RequestHead
   private let attempts: Attempts
-  private var first: Attempt?
+  private var first: ObjectIdentifier?
   private var running: [Attempt] = []
   /// The hedges that have been sent once more, as the server had not processed them.
   private var retried: [Attempt] = []
@@ -23,7 +23,7 @@ final class Hedge {
   /// The first attempt has started.
   func begin(after first: Attempt, _ host: any PipelineHost) {
     guard !host.isOver else { return }
-    self.first = first
+    self.first = ObjectIdentifier(first)
     self.sent = first.sent
     self.scheduleNext(after: self.policy.delay, host)
   }
@@ -68,7 +68,7 @@ final class Hedge {
   /// The attempt that started last, of those that run.
   var last: Attempt? { self.running.last }
 
-  func isFirst(_ attempt: Attempt) -> Bool { self.first.map { $0 === attempt } ?? true }
+  func isFirst(_ attempt: Attempt) -> Bool { self.first.map { $0 == ObjectIdentifier(attempt) } ?? true }
 
   func runs(_ attempt: Attempt) -> Bool { self.running.contains { $0 === attempt } }
 

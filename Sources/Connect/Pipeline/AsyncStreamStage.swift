@@ -31,7 +31,7 @@ final class AsyncStreamStage: AsyncStage {
     self.isEncoded = isEncoded
     self.maximumReplayBytes = maximumReplayBytes
     self.body = body
-    super.init(.stream, of: interceptor)
+    super.init(isEncoded ? .streamBytes : .stream, of: interceptor)
   }
 
   // MARK: AsyncStage

@@ -198,7 +198,7 @@ final class StreamByteStage: HookStage {
   init(_ hooks: consuming StreamFunction, of interceptor: any Interceptor.Type) {
     let kinds = hooks.kinds
     self.hooks = hooks
-    super.init(kinds, .stream, of: interceptor)
+    super.init(kinds, .streamBytes, of: interceptor)
   }
 
   override func call(with part: consuming RequestPart, _ visit: any HookTicket) {

@@ -38,13 +38,16 @@ class Stage {
     case response
     case responseBytes
     case stream
+    case streamBytes
+
+    var isUnary: Bool { self == .response || self == .responseBytes }
 
     /// An error as the stage has it.
     func failure(_ error: ConnectError) -> ResultPart {
       switch self {
       case .response: .whole(AnyResponse(error: error))
       case .responseBytes: .wholeBytes(HTTPResponse(error: error))
-      case .stream: .failed(error)
+      case .stream, .streamBytes: .failed(error)
       }
     }
   }
@@ -149,7 +152,7 @@ class Stage {
     switch consume action {
     case .send(let part):
       if given != nil { self.hasPassedHead = true }
-      return .pass(part.inPlace(of: given, isUnary: self.form != .stream))
+      return .pass(part.boxed(for: self.form).inPlace(of: given, isUnary: self.form.isUnary))
     case .fail(let error): return .failed(error, as: self.form)
     case .answer(let results): return .answer(results)
     case .drop, .receive, .retry, .metrics: return .stay
@@ -200,7 +203,8 @@ class Stage {
     -> ResultStep
   {
     switch action {
-    case .receive(let result) where given.isEnd == result.isEnd: return self.pass(result, mayPass: mayPass)
+    case .receive(let result) where given.isEnd == result.isEnd:
+      return self.pass(result.boxed(for: self.form), mayPass: mayPass)
     case .drop where given.isMessage: return .stay
     default: break
     }
@@ -215,7 +219,7 @@ class Stage {
     guard let results = self.results, let given = results.waiting(number) else { return nil }
     switch consume action {
     case .receive(let result):
-      results.resolve(number, with: result)
+      results.resolve(number, with: result.boxed(for: self.form))
       if given.isEnd, !result.isEnd {
         results.appendReady(.end(nil, trailers: Headers()))
       } else if !given.isEnd, result.isEnd {
@@ -276,5 +280,21 @@ class Stage {
   final func finish() -> Bool {
     defer { self.isClosed = true }
     return self.hasPassedHead && !self.isClosed
+  }
+}
+
+// Hooks whose messages are bytes proceed with bytes. At message hooks, these are messages of a method that has such.
+
+extension RequestPart {
+  fileprivate consuming func boxed(for form: Stage.Form) -> RequestPart {
+    guard form == .stream, case .bytes(let bytes) = self else { return self }
+    return .message(MessageBox(bytes))
+  }
+}
+
+extension ResultPart {
+  fileprivate consuming func boxed(for form: Stage.Form) -> ResultPart {
+    guard form == .stream, case .bytes(let bytes) = self else { return self }
+    return .message(MessageBox(bytes))
   }
 }

@@ -129,7 +129,7 @@ class ResponseReader {
 final class DecodedResponse<Decoder: ResponseDecoder>: ResponseReader {
   /// `@exclusivity(unchecked)`: decoders are large structs, and taking one out for each change costs more than the run-time
   /// check. Accesses do not overlap: a `CompressionPool` is the only code of users that a decoder calls. A pool may end the
-  /// call, which then does not use the decoder, and cannot make the call read another result.
+  /// call, which then does not use the decoder. It must do nothing else with the call.
   @exclusivity(unchecked) private var decoder: Decoder
 
   init(_ decoder: Decoder) {

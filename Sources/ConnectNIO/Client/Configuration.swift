@@ -94,8 +94,9 @@ extension NIOHTTPClient.Configuration {
     /// How long a connection without calls is kept. 60 seconds by default.
     public var idle: Duration
     /// How long sent data may stay unacknowledged, or unsent since the server does not read, before the system gives up the
-    /// connection: then its calls fail with `unavailable`. 20 seconds by default, as in gRPC (gRFC A18); nil for the system's
-    /// own time, which is a quarter of an hour and more. From 1 ms to 24 days.
+    /// connection: then its calls fail with `unavailable`. 20 seconds by default, which is what gRPC sets where keepalive is on
+    /// (gRFC A18). Nil for the system's own time, which is a quarter of an hour and more: for uploads to servers that stop
+    /// reading for longer. From 1 ms to 24 days.
     ///
     /// This is the option `TCP_USER_TIMEOUT` (RFC 5482) of TCP connections. It has no effect on Unix domain sockets, and
     /// where the system does not have it, which the log says at level `debug`.

@@ -39,9 +39,7 @@ public struct HTTP2Configuration: Sendable, Hashable {
   /// `HeaderListSize.defaultLimit` (64 KiB) by default. Much more is of little use: libnghttp2 gives up a connection
   /// on which a header block comes in more than nine frames.
   public var maxHeaderListSize: Int
-  /// Pings at intervals; off by default. Without it, too, a connection on which a call was given up is tested with a ping
-  /// before it serves another call, if nothing was received since that call began. ``Keepalive/timeout`` is how long the
-  /// answer may take; 20 seconds without a keepalive.
+  /// Off by default.
   public var keepalive: Keepalive?
 
   public init(

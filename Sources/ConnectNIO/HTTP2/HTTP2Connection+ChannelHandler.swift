@@ -36,9 +36,6 @@ extension HTTP2Connection: ChannelDuplexHandler {
       return
     }
     self.hasReceived = true
-    self.readCount &+= 1
-    self.unansweredSince = nil
-    if self.peerTest != nil { self.session.events.append(.answered) }
     let isIntact = self.session.receive(bytes)
     self.handleEvents()
     if !isIntact { self.shutDown(self.brokenSessionError, sending: nil) }

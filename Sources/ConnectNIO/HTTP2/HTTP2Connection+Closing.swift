@@ -34,8 +34,6 @@ extension HTTP2Connection {
     self.isReading = false
     self.keepaliveTask?.cancel()
     self.keepaliveTask = nil
-    self.peerTest?.cancel()
-    self.peerTest = nil
     self.blockedWriters = []
     let delegate = self.delegate
     self.delegate = nil

@@ -72,12 +72,6 @@ final class HTTP2Connection: StreamConnection {
   var setup: HTTPConnectionInfo.Setup?
   lazy var remoteAddress: String? = self.channel.remoteAddress.flatMap { RemoteAddress.text($0) }
 
-  /// How often something was received.
-  var readCount = 0
-  /// When the first request was submitted after that; nil if none was.
-  var unansweredSince: NIODeadline?
-  /// Ends the connection if a test of the peer goes unanswered; nil while there is none.
-  var peerTest: Scheduled<Void>?
   var keepaliveTask: Scheduled<Void>?
   /// Whether anything was received since the keepalive timer was set.
   var hasReceived = false
@@ -110,8 +104,6 @@ final class HTTP2Connection: StreamConnection {
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     self.eventLoop.assertInEventLoop()
     let stream = HTTP2Stream(handler: handler, connection: self)
-    stream.readCountAtStart = self.readCount
-    if self.unansweredSince == nil { self.unansweredSince = self.eventLoop.now }
     if self.state != .closed, self.requestedClose == nil, !self.isDraining {
       self.session.submit(request, for: stream)
     } else {
@@ -262,10 +254,6 @@ extension HTTP2Connection {
       self.didReceiveSettings()
     case .goAway:
       self.didReceiveGoAway()
-    case .unanswered:
-      self.testPeer()
-    case .answered:
-      self.peerHasAnswered()
     }
   }
 
@@ -304,7 +292,6 @@ extension HTTP2Connection {
     guard count != self.servedStreams, !self.isDraining, self.state == .active else { return }
     self.servedStreams = count
     self.firstBytes = ByteBuffer()
-    guard self.peerTest == nil else { return }
     self.delegate?.connection(self, canServe: count)
   }
 

@@ -22,8 +22,4 @@ enum HTTP2Event {
   case settings
   /// The peer's GOAWAY was received.
   case goAway
-  /// A call has given up a request, and nothing at all was received since the request was submitted.
-  case unanswered
-  /// Something was received while the connection was tested for that.
-  case answered
 }

@@ -35,8 +35,6 @@ final class HTTP2Stream: HTTPStream {
   var isHeaderSent = false
   /// The size of the request's header list, as in RFC 9113, section 6.5.2.
   var requestFieldsSize = 0
-  /// How often the connection had received something when the request was submitted.
-  var readCountAtStart = 0
   /// Whether RST_STREAM was queued by us.
   var isReset = false
   /// Whether the peer sent RST_STREAM.
@@ -107,9 +105,6 @@ final class HTTP2Stream: HTTPStream {
     guard let connection = self.connection else { return }
     _ = self.detach()
     connection.session.reset(self, errorCode: .cancel)
-    if self.isHeaderSent, connection.isSilent(since: self.readCountAtStart) {
-      connection.session.events.append(.unanswered)
-    }
     connection.scheduleFlush()
   }
 }
