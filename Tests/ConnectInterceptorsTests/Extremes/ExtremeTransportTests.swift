@@ -41,7 +41,7 @@ final class ExtremeTransportTests: XCTestCase {
     ) { await self.makeCalls(.init(limits: $0), server) }
     try await withExtremes(
       of: Configuration.Timeouts.defaults,
-      [.init("connect", \.connect), .init("idle", \.idle)]
+      [.init("connect", \.connect), .init("idle", \.idle), .init("unacknowledged", \.unacknowledged)]
     ) { await self.makeCalls(.init(timeouts: $0), server) }
     try await withExtremes(
       of: Configuration.HTTP1.defaults,
