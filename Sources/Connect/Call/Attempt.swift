@@ -115,7 +115,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   func finishRequest() {
     guard !self.isOver else { return }
-    if self.sent != nil { self.sent?.isFinished = true }
+    self.sent?.isFinished = true
     self.stream?.finish(trailers: self.request.trailers)
   }
 
