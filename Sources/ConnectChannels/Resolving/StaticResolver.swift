@@ -1,0 +1,24 @@
+public import Connect
+
+/// Always the same endpoints.
+public struct StaticResolver: Resolver {
+  private let answer: ResolverUpdate
+
+  public init(_ endpoints: [Endpoint], serviceConfig: String? = nil) {
+    self.answer = ResolverUpdate(endpoints: endpoints, serviceConfig: serviceConfig)
+  }
+
+  public func watch(
+    _ origin: Origin,
+    on executor: any CallExecutor,
+    _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
+  ) -> any ResolverWatch {
+    report(.success(self.answer))
+    return Watch()
+  }
+
+  private final class Watch: ResolverWatch {
+    func resolveAgain() {}
+    func cancel() {}
+  }
+}
