@@ -85,6 +85,7 @@ let package = Package(
       name: "ConnectNIO",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         "CNghttp2",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
@@ -113,7 +114,12 @@ let package = Package(
     ),
     .target(
       name: "ConnectChannels",
-      dependencies: ["Connect"],
+      dependencies: [
+        "Connect",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+      ],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -319,6 +325,7 @@ let package = Package(
       name: "ConnectNIOTests",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         "ConnectNIO",
         "CNghttp2",
         "LoopbackServer",

@@ -223,8 +223,12 @@ final class BrokenConnectionTests: XCTestCase {
         XCTAssertEqual(refused.code, .unavailable, version.rawValue)
 
         let second = try await PythonServer.start(.connect, port: port)
-        // The pool may wait a moment after a failed attempt, but the call does not fail for it.
-        let response = await client.unary(TestMethods.echo, .with { $0.payload.text = "again" })
+        // Until the client tries again, calls fail at once that do not wait for that.
+        let response = await client.unary(
+          TestMethods.echo,
+          .with { $0.payload.text = "again" },
+          options: CallOptions(waitForReady: true)
+        )
         XCTAssertEqual(response.message?.payload.text, "again", "\(version.rawValue): \(response)")
         XCTAssertEqual(StreamOutcome(results.values).ends.count, 1, version.rawValue)
         await second.stop()

@@ -34,7 +34,7 @@ final class ManyCallsTests: XCTestCase {
         XCTAssertEqual(snapshot.requestCount, count, version.rawValue)
         XCTAssertEqual(snapshot.resetCount, 0, version.rawValue)
         let limits = NIOHTTPClient.Configuration.Limits.defaults
-        let limit = version == .http1 ? limits.http1ConnectionsPerOrigin : limits.http2ConnectionsPerOrigin
+        let limit = version == .http1 ? limits.http1ConnectionsPerAddress : limits.http2ConnectionsPerAddress
         XCTAssertLessThanOrEqual(snapshot.acceptedConnections, limit, version.rawValue)
       }
     }
@@ -62,7 +62,7 @@ final class ManyCallsTests: XCTestCase {
 
   /// As many connections as the limit says, and no more.
   func testFewConnections() async throws {
-    try await EmbeddedServer.run(.http1, configure: { http, _ in http.limits.http1ConnectionsPerOrigin = 3 })
+    try await EmbeddedServer.run(.http1, configure: { http, _ in http.limits.http1ConnectionsPerAddress = 3 })
     { embedded in
       let client = embedded.client
       await withTaskGroup(of: Code.self) { group in
@@ -77,7 +77,7 @@ final class ManyCallsTests: XCTestCase {
 
   /// Beyond the limit of waiting calls they fail at once; those that wait do not suffer.
   func testTooManyWaitingCalls() async throws {
-    let limits = NIOHTTPClient.Configuration.Limits(http1ConnectionsPerOrigin: 1, waitingCalls: 5)
+    let limits = NIOHTTPClient.Configuration.Limits(http1ConnectionsPerAddress: 1, waitingCalls: 5)
     try await EmbeddedServer.run(.http1, configure: { http, _ in http.limits = limits }) { embedded in
       let release = Counter()
       embedded.server.onRaw("/held") { request, responder in

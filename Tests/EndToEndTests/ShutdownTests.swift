@@ -82,7 +82,7 @@ final class ShutdownTests: XCTestCase {
 
   /// Calls that wait for a connection finish as well.
   func testWaitingCallsFinish() async throws {
-    try await EmbeddedServer.run(.http1, configure: { http, _ in http.limits.http1ConnectionsPerOrigin = 1 })
+    try await EmbeddedServer.run(.http1, configure: { http, _ in http.limits.http1ConnectionsPerAddress = 1 })
     { embedded in
       let responses = Recorder<ResponseMessage<EchoResponse>>()
       for _ in 0..<10 {

@@ -89,7 +89,11 @@ final class TLSTests: XCTestCase {
         let failure = await client.unary(TestMethods.echo, EchoRequest())
         ExpectedError(.unavailable, "unknown CA").check(failure.error, "\(version)")
         try certificates.authorityPEM.write(toFile: path, atomically: true, encoding: .utf8)
-        let response = await client.unary(TestMethods.echo, EchoRequest())
+        let response = await client.unary(
+          TestMethods.echo,
+          EchoRequest(),
+          options: CallOptions(waitForReady: true)
+        )
         XCTAssertEqual(response.code, .ok, "\(version): \(response)")
         let stream = client.serverStream(TestMethods.count, .with { $0.instruction.messageCount = 2 })
         let outcome = await stream.results.collect()

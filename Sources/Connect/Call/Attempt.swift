@@ -60,14 +60,16 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       let endpoint = try plan.environment.endpoint(for: self.request.url.origin).get()
       switch consume body {
       case .message(let message):
-        let (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
+        var (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
+        if plan.waitForReady { head.waitsForReady = true }
         self.start(head, on: endpoint)
         if let rest {
           self.write(rest)
           self.finishRequest()
         }
       case .messages:
-        let head = try plan.writer.head(of: self.request, timeout: plan.remainingTime)
+        var head = try plan.writer.head(of: self.request, timeout: plan.remainingTime)
+        if plan.waitForReady { head.waitsForReady = true }
         self.start(head, on: endpoint)
       case .sent(let request):
         var head = request.head
@@ -169,7 +171,11 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     let wasRunning = self.phase == .running
     self.phase = .cancelled
     guard wasRunning else { return }
-    self.stream?.cancel()
+    if let remaining = self.attempts.plan.remainingTime, remaining <= .zero {
+      self.stream?.expire()
+    } else {
+      self.stream?.cancel()
+    }
     self.stream = nil
     // Later: a hook could end the call, under the feet of whoever gives up this attempt.
     self.meter?.finishLater(self.attempts, self.host)

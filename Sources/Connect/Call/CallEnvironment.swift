@@ -15,6 +15,8 @@ final class CallEnvironment: Sendable {
     /// How long an interceptor may hold a call up before the log says so; nil for no such warning.
     var holdingPatience: Duration?
     var hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)?
+    /// Whether calls wait for a server that can be reached.
+    var waitForReady: Bool
   }
 
   let settings: Settings

@@ -14,6 +14,8 @@ final class CallPlan: HookEnvironment {
   let timeout: Duration?
   /// How the caller wants this call to hedge; nil for what the client says.
   let hedging: HedgingPolicy?
+  /// Whether the call waits for a server that can be reached.
+  let waitForReady: Bool
   /// Whether somebody looks closely, so that metrics say how messages were compressed.
   let isExplained: Bool
   /// What is bound around hooks; nil if nothing was there to be inherited.
@@ -30,6 +32,7 @@ final class CallPlan: HookEnvironment {
     context: CallContext,
     timeout: Duration?,
     hedging: HedgingPolicy?,
+    waitForReady: Bool,
     isExplained: Bool,
     inheritance: Inheritance?,
     writer: RequestWriter
@@ -41,6 +44,7 @@ final class CallPlan: HookEnvironment {
     self.context = context
     self.timeout = timeout?.clamped
     self.hedging = hedging
+    self.waitForReady = waitForReady
     self.isExplained = isExplained
     self.inheritance = inheritance
     self.writer = writer

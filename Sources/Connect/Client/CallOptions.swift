@@ -13,6 +13,9 @@ public struct CallOptions: Sendable {
     get { self.rare?.hedging }
     set { self.rare = Rare(hedging: newValue, arrangement: self.arrangement) }
   }
+  /// Whether the call waits, until its deadline, for a server that can be reached; otherwise it fails with `unavailable` as
+  /// soon as no server can. Nil for what the client's configuration says (gRPC's wait for ready).
+  public var waitForReady: Bool?
   /// Values for interceptors, not sent.
   public var context: CallContext
   /// Has the last word on the interceptors of this call: is given all of them, outermost first, and gives those that
@@ -41,12 +44,14 @@ public struct CallOptions: Sendable {
     requestCompression: RequestCompression = .inherited,
     interceptors: [InterceptorFactory] = [],
     hedging: HedgingPolicy? = nil,
+    waitForReady: Bool? = nil,
     context: CallContext = CallContext()
   ) {
     self.headers = headers
     self.timeout = timeout
     self.requestCompression = requestCompression
     self.interceptors = interceptors
+    self.waitForReady = waitForReady
     self.context = context
     if hedging != nil { self.hedging = hedging }
   }

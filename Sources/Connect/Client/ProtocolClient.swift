@@ -87,6 +87,7 @@ public final class ProtocolClient: Sendable {
       context: options.context,
       timeout: options.timeout ?? self.config.timeout,
       hedging: options.hedging,
+      waitForReady: options.waitForReady ?? self.environment.settings.waitForReady,
       isExplained: options.arrangement != nil,
       inheritance: inheritance,
       writer: self.writer(isUnary: streamType == .unary, requestCompression: options.requestCompression)
@@ -133,7 +134,8 @@ extension ProtocolClientConfig {
       maximumWaitingValues: self.limits.maximumWaitingValues,
       maximumQueuedMessages: self.limits.maximumQueuedMessages,
       holdingPatience: self.hookWarnings.holding,
-      hedging: self.hedging
+      hedging: self.hedging,
+      waitForReady: self.waitForReady
     )
   }
 }

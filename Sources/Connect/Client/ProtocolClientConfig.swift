@@ -28,6 +28,10 @@ public struct ProtocolClientConfig: Sendable {
   /// How unary calls of a method hedge; nil for not at all. Asked when a request goes out, on the call's executor. It is
   /// kept to methods without side effects, unless the policy says otherwise.
   public var hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)?
+  /// Whether calls wait, until their deadline, for a server that can be reached, unless their options say otherwise. False by
+  /// default: calls fail with `unavailable` as soon as no server can be reached, with the last connection error (gRPC's wait
+  /// for ready).
+  public var waitForReady: Bool
   public var hookWarnings: HookWarnings
   public var logger: Logger
 
@@ -45,6 +49,7 @@ public struct ProtocolClientConfig: Sendable {
     contextPropagators: [any ContextPropagator] = [],
     deadlineMargin: Duration = .milliseconds(10),
     hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)? = nil,
+    waitForReady: Bool = false,
     hookWarnings: HookWarnings = .defaults,
     logger: Logger = Logger(label: "connect", factory: { _ in SwiftLogNoOpLogHandler() })
   ) {
@@ -61,6 +66,7 @@ public struct ProtocolClientConfig: Sendable {
     self.contextPropagators = contextPropagators
     self.deadlineMargin = deadlineMargin
     self.hedging = hedging
+    self.waitForReady = waitForReady
     self.hookWarnings = hookWarnings
     self.logger = logger
   }

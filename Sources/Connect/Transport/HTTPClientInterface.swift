@@ -73,6 +73,8 @@ public struct HTTPStreamRequest: Sendable {
   /// are the transport's. They have been checked: no invalid name, no CR, LF or NUL.
   public var headers: Headers
   public var body: Body
+  /// Whether the call goes on waiting where no server can be reached, until its deadline; else it fails then. False by default.
+  public var waitsForReady = false
   /// The values that the call carries, which are not sent. For transports in the same process as their server.
   package var context = CallContext()
 
@@ -101,6 +103,14 @@ public protocol HTTPStream: AnyObject {
   /// Gives up the stream on the wire (RST_STREAM with CANCEL, or the connection's end for HTTP/1.1). The
   /// handler hears nothing more.
   func cancel()
+
+  /// As ``cancel()``, since the call's time is over: what the server has not done in time may be its fault. A transport can
+  /// count that against the server, or look whether the connection is still alive. The same as ``cancel()`` by default.
+  func expire()
+}
+
+extension HTTPStream {
+  public func expire() { self.cancel() }
 }
 
 /// The side of a stream that the transport drives. All functions are called on the endpoint's executor, never

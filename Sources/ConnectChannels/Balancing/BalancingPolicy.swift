@@ -45,6 +45,24 @@ public struct BalancingPolicy: Sendable, Hashable {
     }
   }
 
+  /// Whether endpoints stay connected while they have no calls.
+  var keepsAllConnected: Bool {
+    switch self.kind {
+    case .pickFirst, .ringHash: false
+    case .roundRobin, .leastRequest, .weightedRoundRobin, .custom: true
+    case .randomSubset(let base, _), .outlierDetection(_, let base): base.keepsAllConnected
+    }
+  }
+
+  /// Whether the channel has to follow the calls of each endpoint.
+  var countsCalls: Bool {
+    switch self.kind {
+    case .pickFirst, .roundRobin, .ringHash: false
+    case .leastRequest, .weightedRoundRobin, .custom, .outlierDetection: true
+    case .randomSubset(let base, _): base.countsCalls
+    }
+  }
+
   /// The settings for the channel's outlier detection: the outermost ones; nil if there are none.
   package var outlierDetection: OutlierDetection? {
     switch self.kind {

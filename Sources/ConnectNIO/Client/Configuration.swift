@@ -1,4 +1,5 @@
 public import Connect
+public import ConnectChannels
 
 extension NIOHTTPClient {
   /// What a client does and how much it takes. The defaults suit most services.
@@ -11,6 +12,8 @@ extension NIOHTTPClient {
     public var tls: TLS
     public var http1: HTTP1
     public var http2: HTTP2Configuration
+    /// Names, balancing, health, and the care of connections.
+    public var channel: ChannelConfiguration
     /// Whether glibc's `malloc` keeps up to 16 MiB of freed memory for each thread that allocates. False by default: what
     /// happens to the memory of a process is its program's decision.
     ///
@@ -34,6 +37,7 @@ extension NIOHTTPClient {
       tls: TLS = .defaults,
       http1: HTTP1 = .defaults,
       http2: HTTP2Configuration = HTTP2Configuration(),
+      channel: ChannelConfiguration = .defaults,
       keepsFreedMemory: Bool = false
     ) {
       self.version = version
@@ -42,6 +46,7 @@ extension NIOHTTPClient {
       self.tls = tls
       self.http1 = http1
       self.http2 = http2
+      self.channel = channel
       self.keepsFreedMemory = keepsFreedMemory
     }
 
@@ -61,13 +66,13 @@ extension NIOHTTPClient.Configuration {
     case http2Only
   }
 
-  /// Bounds for each origin. Connections that only finish their last streams are not counted.
+  /// Bounds for each address of an origin. Connections that only finish their last streams are not counted.
   public struct Limits: Sendable, Hashable {
     /// Connections to an origin that speaks HTTP/1.1, each of which carries one call at a time. 100 by default.
-    public var http1ConnectionsPerOrigin: Int
+    public var http1ConnectionsPerAddress: Int
     /// Connections to an origin that speaks HTTP/2. A second one is opened when the first has as many streams
     /// as the server allows. 4 by default.
-    public var http2ConnectionsPerOrigin: Int
+    public var http2ConnectionsPerAddress: Int
     /// Calls that may wait for a connection besides those for which one is being opened; more fail with
     /// `resource_exhausted`. 100,000 by default; 0 lets none wait for others to end.
     ///
@@ -75,12 +80,12 @@ extension NIOHTTPClient.Configuration {
     public var waitingCalls: Int
 
     public init(
-      http1ConnectionsPerOrigin: Int = 100,
-      http2ConnectionsPerOrigin: Int = 4,
+      http1ConnectionsPerAddress: Int = 100,
+      http2ConnectionsPerAddress: Int = 4,
       waitingCalls: Int = 100_000
     ) {
-      self.http1ConnectionsPerOrigin = http1ConnectionsPerOrigin
-      self.http2ConnectionsPerOrigin = http2ConnectionsPerOrigin
+      self.http1ConnectionsPerAddress = http1ConnectionsPerAddress
+      self.http2ConnectionsPerAddress = http2ConnectionsPerAddress
       self.waitingCalls = waitingCalls
     }
 
@@ -88,8 +93,8 @@ extension NIOHTTPClient.Configuration {
   }
 
   public struct Timeouts: Sendable, Hashable {
-    /// How long it may take to have a connection: name resolution, TCP and TLS. The calls that wait for it then
-    /// fail with `unavailable`. 10 seconds by default.
+    /// How long it may take to find the addresses of a name, and then to have a connection to one of them: TCP and TLS. If
+    /// none is to be had in that time, calls fail with `unavailable`. 20 seconds by default, which is gRPC's.
     public var connect: Duration
     /// How long a connection without calls is kept. 60 seconds by default.
     public var idle: Duration
@@ -103,7 +108,7 @@ extension NIOHTTPClient.Configuration {
     public var unacknowledged: Duration?
 
     public init(
-      connect: Duration = .seconds(10),
+      connect: Duration = .seconds(20),
       idle: Duration = .seconds(60),
       unacknowledged: Duration? = .seconds(20)
     ) {

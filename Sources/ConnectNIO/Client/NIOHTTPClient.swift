@@ -1,4 +1,5 @@
 public import Connect
+internal import ConnectChannels
 public import Logging
 public import NIOCore
 internal import NIOPosix
@@ -28,9 +29,9 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
 
   private struct State {
     var isShutDown = false
-    var endpoints: [EndpointKey: NIOEndpoint] = [:]
-    /// The first endpoint of each destination, which all get who ask for no particular event loop.
-    var sharedEndpoints: [Destination: NIOEndpoint] = [:]
+    var channels: [EndpointKey: OriginChannel] = [:]
+    /// The first channel of each destination, which all get who ask for no particular event loop.
+    var sharedChannels: [Destination: OriginChannel] = [:]
     var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
     /// One for each version, since what is offered by ALPN is part of a TLS context.
     var tlsContexts: [Configuration.HTTPVersion: TLSContextProvider] = [:]
@@ -61,8 +62,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   public var authenticatesClient: Bool { self.configuration.tls.clientCertificate != nil }
 
   deinit {
-    let endpoints = self.state.withLock { $0.isShutDown ? [] : Array($0.endpoints.values) }
-    for endpoint in endpoints { endpoint.closeWhenIdle() }
+    let channels = self.state.withLock { $0.isShutDown ? [] : Array($0.channels.values) }
+    for channel in channels { channel.closeWhenIdle() }
   }
 
   /// The endpoint of `origin`, which all `ProtocolClient`s share. The loops of the group take turns with origins;
@@ -80,6 +81,14 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     on executor: (any CallExecutor)?,
     requiresHTTP2: Bool
   ) throws(ConnectError) -> any HTTPEndpoint {
+    try self.channel(for: origin, on: executor, requiresHTTP2: requiresHTTP2)
+  }
+
+  private func channel(
+    for origin: Origin,
+    on executor: (any CallExecutor)?,
+    requiresHTTP2: Bool
+  ) throws(ConnectError) -> OriginChannel {
     try origin.checkAddress()
     let version = try self.version(requiresHTTP2: requiresHTTP2)
     let eventLoop: (any EventLoop)?
@@ -95,40 +104,64 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       eventLoop = nil
     }
     let destination = Destination(origin: origin, version: version)
-    if eventLoop == nil, let endpoint = self.state.withLock({ $0.sharedEndpoints[destination] }) {
-      return endpoint
+    if eventLoop == nil, let channel = self.state.withLock({ $0.sharedChannels[destination] }) {
+      return channel
     }
     // Not under the lock: a group of the user's may call this client.
     let chosenLoop = eventLoop ?? self.eventLoopGroup.next()
-    let (endpoint, isShutDown) = self.state.withLock { state in
+    let (channel, isShutDown) = self.state.withLock { state in
       // It may have been made while the group was asked.
-      if eventLoop == nil, let endpoint = state.sharedEndpoints[destination] { return (endpoint, false) }
+      if eventLoop == nil, let channel = state.sharedChannels[destination] { return (channel, false) }
       let loopID = ObjectIdentifier(chosenLoop)
       let key = EndpointKey(destination: destination, eventLoop: loopID)
-      if let endpoint = state.endpoints[key] { return (endpoint, false) }
+      if let channel = state.channels[key] { return (channel, false) }
       let executor = state.executors[loopID] ?? EventLoopExecutor(chosenLoop)
       let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
-      let endpoint = NIOEndpoint(
-        origin: origin,
-        executor: executor,
-        connector: Connector(
-          origin: origin,
-          version: version,
-          configuration: self.configuration,
-          tlsContexts: tlsContexts,
-          logger: self.logger
-        ),
-        configuration: self.configuration,
-        logger: self.logger
-      )
+      let channel = self.makeChannel(destination, on: executor, tlsContexts)
       state.executors[loopID] = executor
       state.tlsContexts[version] = tlsContexts
-      state.endpoints[key] = endpoint
-      if state.sharedEndpoints[destination] == nil { state.sharedEndpoints[destination] = endpoint }
-      return (endpoint, state.isShutDown)
+      state.channels[key] = channel
+      if state.sharedChannels[destination] == nil { state.sharedChannels[destination] = channel }
+      return (channel, state.isShutDown)
     }
-    if isShutDown { _ = endpoint.shutDown(within: .zero) }
-    return endpoint
+    if isShutDown { channel.shutDown(within: .zero) {} }
+    return channel
+  }
+
+  private func makeChannel(
+    _ destination: Destination,
+    on executor: EventLoopExecutor,
+    _ tlsContexts: TLSContextProvider
+  ) -> OriginChannel {
+    let configuration = self.configuration
+    let version = destination.version.known(for: destination.origin.scheme)
+    let connector = Connector(
+      origin: destination.origin,
+      version: destination.version,
+      configuration: configuration,
+      tlsContexts: tlsContexts,
+      executor: executor,
+      logger: self.logger
+    )
+    return OriginChannel(
+      ChannelEnvironment(
+        origin: destination.origin,
+        executor: executor,
+        opener: connector,
+        resolver: BasicResolver(),
+        configuration: configuration.channel,
+        limits: ConnectionLimits(
+          http1Connections: configuration.limits.http1ConnectionsPerAddress,
+          http2Connections: configuration.limits.http2ConnectionsPerAddress,
+          waitingCalls: configuration.limits.waitingCalls,
+          idleTimeout: configuration.timeouts.idle
+        ),
+        version: version,
+        connectTimeout: configuration.timeouts.connect,
+        maximumHeaderListSize: configuration.maximumHeaderListSize(version),
+        logger: self.logger
+      )
+    )
   }
 
   private func version(requiresHTTP2: Bool) throws(ConnectError) -> Configuration.HTTPVersion {
@@ -155,14 +188,28 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   ///
   /// Returns once no connection is left. May be called more than once; the shortest limit counts.
   public func shutdown(within limit: Duration = .seconds(30)) async {
-    let endpoints = self.state.withLock { state in
+    let channels = self.state.withLock { state in
       state.isShutDown = true
-      return Array(state.endpoints.values)
+      return Array(state.channels.values)
     }
-    let ends = endpoints.map { $0.shutDown(within: limit) }
-    for end in ends {
-      // It never fails.
-      _ = try? await end.get()
+    await withTaskGroup(of: Void.self) { group in
+      for channel in channels {
+        group.addTask {
+          await withCheckedContinuation { continuation in
+            channel.shutDown(within: limit) { continuation.resume() }
+          }
+        }
+      }
+    }
+  }
+}
+
+extension NIOHTTPClient.Configuration {
+  fileprivate func maximumHeaderListSize(_ version: HTTPConnectionInfo.Version?) -> Int {
+    switch version {
+    case .http1: self.http1.maxHeaderListSize
+    case .http2: self.http2.maxHeaderListSize
+    case nil: max(self.http1.maxHeaderListSize, self.http2.maxHeaderListSize)
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
@@ -13,11 +14,8 @@ internal import Darwin
 
 /// What went wrong while connecting, in words that name the origin and the step.
 extension Connector {
-  func timedOut(_ step: String, advice: String = "") -> ConnectError {
-    .ofConnection(
-      .unavailable,
-      "\(step) \(self.origin) timed out after \(self.configuration.timeouts.connect)\(advice)"
-    )
+  func timedOut(_ step: String, after limit: Duration, advice: String = "") -> ConnectError {
+    .ofConnection(.unavailable, "\(step) \(self.origin) timed out after \(limit)\(advice)")
   }
 
   /// The server does not speak HTTP/2, without which nothing goes.
@@ -32,41 +30,37 @@ extension Connector {
     )
   }
 
-  func describe(connectFailure error: any Error) -> ConnectError {
+  func describe(connectFailure error: any Error, to attempt: PooledConnection) -> ConnectError {
     switch error {
     case let error as ConnectError:
       return error
     case ChannelError.connectTimeout:
-      return self.timedOut("connecting to")
-    case let error as NIOConnectionError:
-      return self.describe(error)
+      return self.timedOut("connecting to", after: attempt.timeLimit)
     default:
-      return self.unavailable("cannot connect to \(self.origin): \(Self.text(error))", error)
+      let reason = "\(attempt.address): \(Self.text(error))"
+      return self.unavailable("cannot connect to \(self.origin) (\(reason))", error)
     }
   }
 
-  private func describe(_ error: NIOConnectionError) -> ConnectError {
-    let failures = error.connectionErrors
-    if failures.isEmpty, let cause = error.dnsAError ?? error.dnsAAAAError {
-      return self.unavailable("cannot resolve the name of \(self.origin): \(Self.text(cause))", error)
+  /// A few words for a list of addresses; nil if the error is not of the address.
+  func reason(of error: any Error, to attempt: PooledConnection) -> String? {
+    switch error {
+    case is ConnectError: nil
+    case ChannelError.connectTimeout: "timed out after \(attempt.timeLimit)"
+    default: Self.text(error)
     }
-    if !failures.isEmpty, failures.allSatisfy({ Self.isTimeout($0.error) }) {
-      return self.timedOut("connecting to")
-    }
-    var reasons: [String] = []
-    for failure in failures {
-      let target = RemoteAddress.text(failure.target) ?? "\(failure.target)"
-      reasons.append("\(target): \(Self.text(failure.error))")
-    }
-    return self.unavailable("cannot connect to \(self.origin) (\(reasons.joined(separator: "; ")))", error)
   }
 
   /// - Parameter verification: What knows why the server's certificate was refused, if it was.
-  func describe(tlsFailure error: any Error, _ verification: ServerVerification? = nil) -> ConnectError {
+  func describe(
+    tlsFailure error: any Error,
+    _ verification: ServerVerification? = nil,
+    serverName: String? = nil
+  ) -> ConnectError {
     let peer = self.origin.description
     switch error {
     case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-      let name = self.configuration.tls.serverName ?? self.origin.host
+      let name = serverName ?? self.configuration.tls.serverName ?? self.origin.host
       let names = verification?.certificate.flatMap { CertificateNames.text($0) }
       let others = names.map { ", but for \($0)" } ?? "; it has no subject alternative names"
       return self.unavailable(
@@ -112,14 +106,10 @@ extension Connector {
     .ofConnection(.unavailable, message, cause)
   }
 
-  private static func isTimeout(_ error: any Error) -> Bool {
-    if case ChannelError.connectTimeout = error { true } else { false }
-  }
-
-  /// The system's own words for an error number, else the error's description.
   private static func text(_ error: any Error) -> String {
-    guard let error = error as? IOError, let text = strerror(error.errnoCode) else {
-      return String(describing: error)
+    let cause = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
+    guard let error = cause as? IOError, let text = strerror(error.errnoCode) else {
+      return String(describing: cause)
     }
     return String(cString: text)
   }

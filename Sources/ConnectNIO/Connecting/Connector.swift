@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
@@ -11,26 +12,27 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Opens connections to one origin: name resolution and TCP, or a Unix domain socket, then TLS, then the
-/// handlers of the version of HTTP.
-struct Connector: Sendable {
+/// Opens connections for a channel: TCP or a Unix domain socket, then TLS, then the handlers of the version of HTTP.
+struct Connector: ConnectionOpener, Sendable {
   let origin: Origin
   /// What connections are to speak. More than the configuration says if calls require HTTP/2.
   let version: NIOHTTPClient.Configuration.HTTPVersion
   let configuration: NIOHTTPClient.Configuration
   let tlsContexts: TLSContextProvider
+  let executor: EventLoopExecutor
   let logger: Logger
 
-  /// Connects for `attempt`, which is told how that ended. To be called on `eventLoop`.
-  func connect(_ attempt: PooledConnection, on eventLoop: any EventLoop) {
+  private var eventLoop: any EventLoop { self.executor.eventLoop }
+
+  func open(_ attempt: PooledConnection) {
     switch self.origin.scheme {
     case .http, .unix:
-      self.connect(attempt, on: eventLoop, tls: nil)
+      self.connect(attempt, tls: nil)
     case .https:
-      self.tlsContexts.contexts(on: eventLoop).assumeIsolated().whenComplete { result in
+      self.tlsContexts.contexts(on: self.eventLoop).assumeIsolated().whenComplete { result in
         switch result {
         case .success(let contexts):
-          self.connect(attempt, on: eventLoop, tls: ServerVerification(of: self.origin, contexts))
+          self.connect(attempt, tls: ServerVerification(of: self.origin, contexts))
         case .failure(let error):
           attempt.closed(ConnectError(error, code: .failedPrecondition))
         }
@@ -38,54 +40,62 @@ struct Connector: Sendable {
     }
   }
 
-  private func connect(
-    _ attempt: PooledConnection,
-    on eventLoop: any EventLoop,
-    tls: ServerVerification?
-  ) {
-    attempt.times = ConnectionTimes()
-    let timeout = TimeAmount(self.configuration.timeouts.connect.clamped)
-    self.connect(attempt, on: eventLoop, tls: tls, deadline: .now() + timeout)
+  private func connect(_ attempt: PooledConnection, tls: ServerVerification?) {
+    let deadline = NIODeadline.now() + TimeAmount(attempt.timeLimit.clamped)
+    self.connect(attempt, tls: tls, deadline: deadline, times: ConnectionTimes())
   }
 
   private func connect(
     _ attempt: PooledConnection,
-    on eventLoop: any EventLoop,
     tls: ServerVerification?,
-    deadline: NIODeadline
+    deadline: NIODeadline,
+    times: ConnectionTimes
   ) {
+    guard attempt.isWanted else { return }
+    let address: SocketAddress
+    do {
+      address = try SocketAddress(attempt.address)
+    } catch {
+      self.fail(attempt, error)
+      return
+    }
     let timeout = max(deadline - .now(), .nanoseconds(1))
-    let boundAttempt = NIOLoopBound(attempt, eventLoop: eventLoop)
-    let bootstrap = ClientBootstrap(group: eventLoop).connectTimeout(timeout)
-      // Called for the channel to each address that is tried, so first when one is known.
+    let opened = NIOLoopBoundBox<(any Channel)?>(nil, eventLoop: self.eventLoop)
+    attempt.stop = { opened.value?.close(promise: nil) }
+    ClientBootstrap(group: self.eventLoop)
+      .connectTimeout(timeout)
+      // So that an attempt that is given up does not go on.
       .channelInitializer { channel in
-        boundAttempt.value.times.didResolve()
+        opened.value = channel
         return channel.eventLoop.makeSucceededVoidFuture()
       }
-    let connected =
-      switch self.origin.scheme {
-      case .http, .https: bootstrap.connect(host: self.origin.host, port: self.origin.port)
-      case .unix: bootstrap.connect(unixDomainSocketPath: self.origin.host)
-      }
-    connected.assumeIsolated().whenComplete { result in
-      switch result {
-      case .failure(let error):
-        attempt.closed(self.describe(connectFailure: error))
-      case .success(let channel):
-        guard attempt.isWanted else {
-          channel.close(promise: nil)
-          return
-        }
-        attempt.times.didConnect()
-        self.limitUnacknowledged(of: channel)
-        if let tls {
-          self.startTLS(tls, on: channel, for: attempt, deadline: deadline)
-        } else {
-          let version = self.version.known(for: self.origin.scheme) ?? .http1
-          self.startHTTP(version, on: channel, for: attempt, deadline: deadline)
+      .connect(to: address).assumeIsolated().whenComplete { result in
+        switch result {
+        case .failure(let error):
+          self.fail(attempt, error)
+        case .success(let channel):
+          guard attempt.isWanted else {
+            channel.close(promise: nil)
+            return
+          }
+          var times = times
+          times.didConnect()
+          self.limitUnacknowledged(of: channel)
+          if let tls {
+            self.startTLS(tls, on: channel, for: attempt, deadline: deadline, times: times)
+          } else {
+            let version = self.version.known(for: self.origin.scheme) ?? .http1
+            self.startHTTP(version, on: channel, for: attempt, deadline: deadline, times: times)
+          }
         }
       }
-    }
+  }
+
+  private func fail(_ attempt: PooledConnection, _ error: any Error) {
+    attempt.closed(
+      self.describe(connectFailure: error, to: attempt),
+      reason: self.reason(of: error, to: attempt)
+    )
   }
 
   /// Lets the system give up a connection whose peer has not acknowledged data for too long.
@@ -110,40 +120,43 @@ struct Connector: Sendable {
     _ verification: ServerVerification,
     on channel: any Channel,
     for attempt: PooledConnection,
-    deadline: NIODeadline
+    deadline: NIODeadline,
+    times: ConnectionTimes
   ) {
+    let name = self.serverName(for: attempt)
     let handshake = TLSHandshakeHandler(
       timeout: Duration(deadline - .now()),
-      timeoutError: { self.timedOut("the TLS handshake with") },
+      timeoutError: { self.timedOut("the TLS handshake with", after: attempt.timeLimit) },
       describe: { error, certificate in
         verification.failed(error, certificate)
-        return self.describe(tlsFailure: error, verification)
+        return self.describe(tlsFailure: error, verification, serverName: attempt.serverName)
       },
       verify: { certificate in
-        guard let error = self.verify(certificate, verification) else { return nil }
+        guard let error = self.verify(certificate, verification, serverName: name) else { return nil }
         verification.failed(error, certificate)
-        return self.describe(tlsFailure: error, verification)
+        return self.describe(tlsFailure: error, verification, serverName: attempt.serverName)
       },
       completion: { result in
         switch result {
         case .failure(let error):
           // The channel is about to be closed.
-          attempt.channel = nil
+          attempt.stop = nil
           guard attempt.isWanted, verification.hasAnotherWay() else {
             attempt.closed(error)
             return
           }
-          self.connect(attempt, on: channel.eventLoop, tls: verification, deadline: deadline)
+          self.connect(attempt, tls: verification, deadline: deadline, times: ConnectionTimes())
         case .success(let negotiated):
           verification.succeeded()
-          attempt.times.didShakeHands()
-          self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline)
+          var times = times
+          times.didShakeHands()
+          self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline, times: times)
         }
       }
     )
-    attempt.channel = channel
+    attempt.stop = { channel.close(promise: nil) }
     do {
-      let handler = try verification.makeHandler(serverHostname: self.serverName)
+      let handler = try verification.makeHandler(serverHostname: name)
       try channel.pipeline.syncOperations.addHandler(handshake)
       try channel.pipeline.syncOperations.addHandler(handler, position: .first)
     } catch {
@@ -155,20 +168,21 @@ struct Connector: Sendable {
   /// Checks what NIOSSL has not.
   private func verify(
     _ certificate: NIOSSLCertificate?,
-    _ verification: ServerVerification
+    _ verification: ServerVerification,
+    serverName: String?
   ) -> (any Error)? {
     guard self.configuration.tls.certificateVerification == .full else { return nil }
     guard let certificate else { return NIOSSLError.noCertificateToValidate }
-    if let name = self.serverName, CertificateNames.isDoubtful(certificate, for: name) {
+    if let serverName, CertificateNames.isDoubtful(certificate, for: serverName) {
       return NIOSSLExtraError.failedToValidateHostname
     }
     return verification.accepts(certificate) ? nil : RefusedCertificateError()
   }
 
   /// The name to ask for and to find in the certificate; nil for an IP address, which TLS compares with the
-  /// peer's own.
-  private var serverName: String? {
-    if let name = self.configuration.tls.serverName { return name }
+  /// peer's own. The endpoint's own name counts before that of the configuration.
+  private func serverName(for attempt: PooledConnection) -> String? {
+    if let name = attempt.serverName ?? self.configuration.tls.serverName { return name }
     let host = self.origin.host
     if (try? SocketAddress(ipAddress: host, port: 0)) != nil { return nil }
     return host.hasSuffix(".") ? String(host.dropLast()) : host
@@ -178,16 +192,17 @@ struct Connector: Sendable {
     negotiated: String?,
     on channel: any Channel,
     for attempt: PooledConnection,
-    deadline: NIODeadline
+    deadline: NIODeadline,
+    times: ConnectionTimes
   ) {
     switch (negotiated, self.version) {
     case ("h2", .automatic), ("h2", .http2Only):
-      self.startHTTP(.http2, on: channel, for: attempt, deadline: deadline)
+      self.startHTTP(.http2, on: channel, for: attempt, deadline: deadline, times: times)
     case (_, .http2Only):
       channel.close(promise: nil)
       attempt.closed(self.noHTTP2("it has not chosen h2 in the TLS handshake (ALPN)"))
     case (_, .automatic), (_, .http1Only):
-      self.startHTTP(.http1, on: channel, for: attempt, deadline: deadline)
+      self.startHTTP(.http1, on: channel, for: attempt, deadline: deadline, times: times)
     }
   }
 
@@ -197,7 +212,8 @@ struct Connector: Sendable {
     _ version: HTTPConnectionInfo.Version,
     on channel: any Channel,
     for attempt: PooledConnection,
-    deadline: NIODeadline
+    deadline: NIODeadline,
+    times: ConnectionTimes
   ) {
     guard attempt.isWanted else {
       channel.close(promise: nil)
@@ -205,16 +221,20 @@ struct Connector: Sendable {
     }
     do {
       switch version {
-      case .http1: try self.startHTTP1(on: channel, for: attempt)
-      case .http2: try self.startHTTP2(on: channel, for: attempt, deadline: deadline)
+      case .http1: try self.startHTTP1(on: channel, for: attempt, times: times)
+      case .http2: try self.startHTTP2(on: channel, for: attempt, deadline: deadline, times: times)
       }
     } catch {
       channel.close(promise: nil)
-      attempt.closed(self.describe(connectFailure: error))
+      self.fail(attempt, error)
     }
   }
 
-  private func startHTTP1(on channel: any Channel, for attempt: PooledConnection) throws {
+  private func startHTTP1(
+    on channel: any Channel,
+    for attempt: PooledConnection,
+    times: ConnectionTimes
+  ) throws {
     let connection = HTTP1Connection(
       channel: channel,
       origin: self.origin,
@@ -222,7 +242,7 @@ struct Connector: Sendable {
       delegate: attempt,
       logger: self.logger
     )
-    connection.setup = attempt.times.setup
+    connection.setup = times.setup(nameResolution: attempt.nameResolution)
     attempt.established(connection, version: .http1)
     try channel.pipeline.syncOperations.addHTTP1(connection, configuration: self.configuration.http1)
   }
@@ -230,7 +250,8 @@ struct Connector: Sendable {
   private func startHTTP2(
     on channel: any Channel,
     for attempt: PooledConnection,
-    deadline: NIODeadline
+    deadline: NIODeadline,
+    times: ConnectionTimes
   ) throws {
     let connection = HTTP2Connection(
       channel: channel,
@@ -241,13 +262,34 @@ struct Connector: Sendable {
       delegate: attempt,
       logger: self.logger
     )
-    connection.setup = attempt.times.setup
+    connection.setup = times.setup(nameResolution: attempt.nameResolution)
     attempt.established(connection, version: .http2)
     try channel.pipeline.syncOperations.addHandler(connection)
     // The connection can serve once the server has sent its settings.
-    attempt.timer = channel.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak attempt] in
+    let waiting = Confined(WeakAttempt(attempt), to: self.executor)
+    attempt.timer = self.executor.schedule(after: Duration(deadline - .now())) {
+      guard let attempt = waiting.value.attempt else { return }
       let advice = Advice.http2Refused(by: self.origin.description)
-      attempt?.connection?.close(failing: self.timedOut("waiting for the HTTP/2 settings of", advice: advice))
+      let step = "waiting for the HTTP/2 settings of"
+      attempt.connection?.close(failing: self.timedOut(step, after: attempt.timeLimit, advice: advice))
+    }
+  }
+}
+
+private struct WeakAttempt {
+  weak var attempt: PooledConnection?
+
+  init(_ attempt: PooledConnection) {
+    self.attempt = attempt
+  }
+}
+
+extension SocketAddress {
+  /// - Throws: What NIO says of a path that is too long.
+  init(_ address: EndpointAddress) throws {
+    switch address {
+    case .ip(let ip, let port): try self.init(ipAddress: ip.description, port: port)
+    case .unix(let path): try self.init(unixDomainSocketPath: path)
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOSSL

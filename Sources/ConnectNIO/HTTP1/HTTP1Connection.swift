@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1

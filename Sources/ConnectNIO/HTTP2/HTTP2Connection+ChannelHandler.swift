@@ -36,8 +36,10 @@ extension HTTP2Connection: ChannelDuplexHandler {
       return
     }
     self.hasReceived = true
+    self.readCount &+= 1
     let isIntact = self.session.receive(bytes)
     self.handleEvents()
+    if self.peerTest.timer != nil { self.peerHasAnswered() }
     if !isIntact { self.shutDown(self.brokenSessionError, sending: nil) }
   }
 

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 internal import Logging
 internal import NIOCore
 internal import NIOSSL
@@ -34,6 +35,7 @@ extension HTTP2Connection {
     self.isReading = false
     self.keepaliveTask?.cancel()
     self.keepaliveTask = nil
+    self.peerTest.timer.take()?.cancel()
     self.blockedWriters = []
     let delegate = self.delegate
     self.delegate = nil

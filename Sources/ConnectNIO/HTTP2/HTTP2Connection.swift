@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 internal import Logging
 internal import NIOCore
 
@@ -72,6 +73,9 @@ final class HTTP2Connection: StreamConnection {
   var setup: HTTPConnectionInfo.Setup?
   lazy var remoteAddress: String? = self.channel.remoteAddress.flatMap { RemoteAddress.text($0) }
 
+  /// How often something was received.
+  var readCount = 0
+  var peerTest = HTTP2PeerTest()
   var keepaliveTask: Scheduled<Void>?
   /// Whether anything was received since the keepalive timer was set.
   var hasReceived = false
@@ -104,6 +108,7 @@ final class HTTP2Connection: StreamConnection {
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     self.eventLoop.assertInEventLoop()
     let stream = HTTP2Stream(handler: handler, connection: self)
+    stream.readCountAtStart = self.readCount
     if self.state != .closed, self.requestedClose == nil, !self.isDraining {
       self.session.submit(request, for: stream)
     } else {
@@ -232,6 +237,7 @@ extension HTTP2Connection {
       handler.streamDidStart(on: info)
       if !self.session.takesRequests { self.reportWillClose() }
     case .head(let stream, let head):
+      self.peerTest.isSpent = false
       stream.handler?.streamDidReceive(head)
     case .bytes(let stream, let bytes):
       stream.handler?.streamDidReceive(bytes)

@@ -58,6 +58,9 @@ final class HTTP2Stream: HTTPStream {
   /// Bytes of the body that were received and not yet given back to the peer's window.
   var unconsumed = 0
 
+  /// How often the connection had received something when the stream began.
+  var readCountAtStart = 0
+
   /// Neighbours in the session's list of live streams, which holds one reference to each of its members.
   var next: Unmanaged<HTTP2Stream>?
   var previous: Unmanaged<HTTP2Stream>?
@@ -106,5 +109,11 @@ final class HTTP2Stream: HTTPStream {
     _ = self.detach()
     connection.session.reset(self, errorCode: .cancel)
     connection.scheduleFlush()
+  }
+
+  func expire() {
+    let connection = self.connection
+    self.cancel()
+    connection?.callExpired(inSilenceSince: self.readCountAtStart)
   }
 }

@@ -32,7 +32,7 @@ struct TransportSettings: Sendable, Hashable {
     var configuration = NIOHTTPClient.Configuration(version: self.version)
     // Enough for all calls at the same time: a server usually allows 100 streams or more on each connection. Over
     // HTTP/1.1, calls rather wait a moment than open hundreds of connections at once.
-    configuration.limits.http2ConnectionsPerOrigin = 8
+    configuration.limits.http2ConnectionsPerAddress = 8
     configuration.timeouts.idle = .seconds(10)
     if !self.serverCertificate.isEmpty {
       configuration.tls.trustRoots = .pemBytes(Array(self.serverCertificate))

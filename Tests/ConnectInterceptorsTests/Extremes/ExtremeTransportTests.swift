@@ -34,8 +34,8 @@ final class ExtremeTransportTests: XCTestCase {
     try await withExtremes(
       of: Configuration.Limits.defaults,
       [
-        .init("http1ConnectionsPerOrigin", \.http1ConnectionsPerOrigin),
-        .init("http2ConnectionsPerOrigin", \.http2ConnectionsPerOrigin),
+        .init("http1ConnectionsPerAddress", \.http1ConnectionsPerAddress),
+        .init("http2ConnectionsPerAddress", \.http2ConnectionsPerAddress),
         .init("waitingCalls", \.waitingCalls),
       ]
     ) { await self.makeCalls(.init(limits: $0), server) }

@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import ConnectNIO
 import NIOCore
 import Synchronization
@@ -8,7 +9,7 @@ import XCTest
 final class ChaosTests: XCTestCase {
   func testEveryCallHasOneOutcome() async throws {
     let seed = UInt64.random(in: 0 ... .max)
-    let random = Mutex(SeededRandom(seed))
+    let random = Mutex(SplitMix64(seed: seed))
     @Sendable func roll(_ count: Int) -> Int {
       random.withLock { Int.random(in: 0..<count, using: &$0) }
     }
@@ -36,7 +37,7 @@ final class ChaosTests: XCTestCase {
     for _ in 0..<5 {
       let client = try TestClient(
         server,
-        .init(limits: .init(http1ConnectionsPerOrigin: 1 + roll(8)), timeouts: .init(idle: .milliseconds(1)))
+        .init(limits: .init(http1ConnectionsPerAddress: 1 + roll(8)), timeouts: .init(idle: .milliseconds(1)))
       )
       var calls: [(index: Int, call: TestCall)] = []
       for index in 0..<300 {

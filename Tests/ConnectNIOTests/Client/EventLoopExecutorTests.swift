@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import NIOCore
 import NIOEmbedded
 import XCTest
@@ -32,7 +33,7 @@ final class EventLoopExecutorTests: XCTestCase {
     let loop = EmbeddedEventLoop()
     let executor = EventLoopExecutor(loop)
     let log = Log()
-    var random = SeededRandom(7)
+    var random = SplitMix64(seed: 7)
     var timers: [any CallTimer] = []
     for entry in 0..<1_000 {
       let delay = Duration.milliseconds(Int.random(in: 1...1_000, using: &random))

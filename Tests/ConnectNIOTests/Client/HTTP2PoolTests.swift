@@ -16,7 +16,7 @@ final class HTTP2PoolTests: XCTestCase {
   private func client(_ server: LoopbackServer, connections: Int = 4) throws -> TestClient {
     try TestClient(
       Origin(scheme: .http, host: "127.0.0.1", port: server.port),
-      .init(version: .http2Only, limits: .init(http2ConnectionsPerOrigin: connections))
+      .init(version: .http2Only, limits: .init(http2ConnectionsPerAddress: connections))
     )
   }
 
@@ -103,7 +103,7 @@ final class HTTP2PoolTests: XCTestCase {
     }
     let client = try TestClient(
       Origin(scheme: .http, host: "127.0.0.1", port: server.port),
-      .init(version: .http2Only, limits: .init(http2ConnectionsPerOrigin: 1))
+      .init(version: .http2Only, limits: .init(http2ConnectionsPerAddress: 1))
     )
     let second = client.call()
     let first = client.call().onEnd { second.start() }

@@ -180,7 +180,7 @@ final class NIOHTTPClientTests: XCTestCase {
     let server = try await RawServer { connection in
       while let request = connection.takeRequest() { connection.respond(request.body) }
     }
-    let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerOrigin: 7)))
+    let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerAddress: 7)))
     let calls = (0..<2_000).map { index in
       client.call().start(body: .complete(ByteBuffer(string: "\(index)")))
     }
@@ -197,7 +197,7 @@ final class NIOHTTPClientTests: XCTestCase {
     let server = try await RawServer { _ in }
     let client = try TestClient(
       server,
-      .init(limits: .init(http1ConnectionsPerOrigin: 1, waitingCalls: 2))
+      .init(limits: .init(http1ConnectionsPerAddress: 1, waitingCalls: 2))
     )
     let first = client.call().start()
     try await first.hasStarted()
@@ -222,7 +222,7 @@ final class NIOHTTPClientTests: XCTestCase {
         if request.body != "held" { connection.respond(request.body) }
       }
     }
-    let limits = NIOHTTPClient.Configuration.Limits(http1ConnectionsPerOrigin: 2, waitingCalls: 0)
+    let limits = NIOHTTPClient.Configuration.Limits(http1ConnectionsPerAddress: 2, waitingCalls: 0)
     let client = try TestClient(server, .init(limits: limits))
     let start = { client.call().start(body: .complete(ByteBuffer(string: $0))) }
     for index in 0..<3 {
@@ -287,7 +287,7 @@ final class NIOHTTPClientTests: XCTestCase {
         channel.writeAndFlush(ByteBuffer(string: answer), promise: nil)
       }
     }
-    let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerOrigin: 1)))
+    let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerAddress: 1)))
     let running = client.call().start()
     try await running.hasStarted()
     let waiting = client.call().start()
@@ -319,7 +319,7 @@ final class NIOHTTPClientTests: XCTestCase {
 
   func testShutdownFailsWhatIsLeftAtItsLimit() async throws {
     let server = try await RawServer { _ in }
-    let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerOrigin: 1)))
+    let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerAddress: 1)))
     let running = client.call().start()
     try await running.hasStarted()
     let waiting = client.call().start()

@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import ConnectNIO
 import Foundation
 import Logging
@@ -43,7 +44,7 @@ final class TLSReloadTests: XCTestCase {
   private func client(_ tls: Configuration.TLS, logger: Logger? = nil) -> NIOHTTPClient {
     NIOHTTPClient(
       // HTTP/1.1 opens a connection for each call that is open.
-      configuration: Configuration(version: .http1Only, tls: tls),
+      configuration: Configuration(version: .http1Only, tls: tls, channel: .init(backoff: .quick)),
       eventLoopGroup: self.eventLoop,
       logger: logger
     )
@@ -70,6 +71,13 @@ final class TLSReloadTests: XCTestCase {
     XCTAssertTrue(failure.error.message?.contains(words) == true, "\(failure.error)", file: file, line: line)
   }
 
+  /// Calls fail at once until the client has tried again.
+  private func assertRecovers(_ client: NIOHTTPClient, _ server: LoopbackServer) async throws {
+    try await eventually("succeeds") {
+      if case .response = try await self.outcome(client, server) { true } else { false }
+    }
+  }
+
   func testNewTrustRootsCountForNewConnections() async throws {
     let (old, new) = (try await TestCertificates.make(), try await TestCertificates.make())
     let oldServer = try await self.server(old)
@@ -83,7 +91,7 @@ final class TLSReloadTests: XCTestCase {
       self.assertFails(try await self.outcome(client, newServer), "unknown CA")
 
       try new.authorityPEM.write(toFile: path, atomically: true, encoding: .utf8)
-      self.assertSucceeds(try await self.outcome(client, newServer))
+      try await self.assertRecovers(client, newServer)
       // The call on the old connection goes on.
       open.finish()
       let text = try await open.response().text
@@ -159,7 +167,7 @@ final class TLSReloadTests: XCTestCase {
       let client = self.client(.init(trustRoots: .pemFile(path), fileCheckInterval: .zero))
       self.assertFails(try await self.outcome(client, server), path)
       try certificates.authorityPEM.write(toFile: path, atomically: true, encoding: .utf8)
-      self.assertSucceeds(try await self.outcome(client, server))
+      try await self.assertRecovers(client, server)
       await client.shutdown()
     }
     await server.stop()

@@ -330,8 +330,8 @@ final class TLSTests: XCTestCase {
     let message = failure.error.message ?? ""
     XCTAssertTrue(message.contains("TLS handshake") && message.contains("timed out"), message)
     XCTAssertTrue(message.contains("127.0.0.1:\(server.port)"), message)
-    try await eventually("closed") { server.open == 0 }
     await client.shutdown()
+    try await eventually("closed") { server.open == 0 }
     await server.close()
   }
 

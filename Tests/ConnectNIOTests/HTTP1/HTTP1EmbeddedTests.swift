@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import Logging
 import NIOCore
 import NIOEmbedded

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 internal import Foundation
 internal import Logging
 internal import LoopbackServer

@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import ConnectNIO
 import Foundation
 import NIOCore
@@ -32,6 +33,11 @@ struct TestClient: Sendable {
   func shutdown() async {
     await self.client.shutdown(within: .seconds(5))
   }
+}
+
+extension ChannelConfiguration.Backoff {
+  /// For tests of clients that recover.
+  static var quick: Self { Self(initial: .milliseconds(5), maximum: .milliseconds(20)) }
 }
 
 /// Waits until `condition` holds; fails after ten seconds. For what happens on the other side of a socket.

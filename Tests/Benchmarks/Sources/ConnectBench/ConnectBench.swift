@@ -95,8 +95,8 @@ struct Bench: Sendable {
 
   init(options: ConnectBench, eventLoop: any EventLoop) throws {
     var configuration = NIOHTTPClient.Configuration(version: options.http1 ? .http1Only : .http2Only)
-    configuration.limits.http1ConnectionsPerOrigin = options.workload.inFlight
-    configuration.limits.http2ConnectionsPerOrigin = 1
+    configuration.limits.http1ConnectionsPerAddress = options.workload.inFlight
+    configuration.limits.http2ConnectionsPerAddress = 1
     configuration.limits.waitingCalls = 100_000
     configuration.keepsFreedMemory = options.keepsFreedMemory
     if let roots = options.roots { configuration.tls.trustRoots = .pemFile(roots) }

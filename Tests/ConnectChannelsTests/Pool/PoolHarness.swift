@@ -1,7 +1,7 @@
 import Connect
 import XCTest
 
-@testable import ConnectNIO
+@testable import ConnectChannels
 
 /// Drives a pool as an endpoint would, without I/O: remembers what the actions asked for.
 struct PoolHarness {
@@ -18,7 +18,9 @@ struct PoolHarness {
   var failed: [(waiter: Int, error: ConnectError)] = []
   var drained: [Int] = []
   var closed: [Int] = []
-  var backOffs: [Duration] = []
+  var backOffs: [Int] = []
+  /// The errors with which the pool was lost.
+  var losses: [ConnectError?] = []
   var idleChecks: [Duration] = []
   var finishedCount = 0
 
@@ -39,7 +41,8 @@ struct PoolHarness {
         waitingCalls: waiting,
         idleTimeout: idle
       ),
-      version: version
+      version: version,
+      opensWhenEmpty: true
     )
   }
 
@@ -54,7 +57,14 @@ struct PoolHarness {
       case .abandon(let id, _):
         self.abandoned.append(id)
         self.attempts.removeAll { $0 == id }
-      case .backOff(let delay): self.backOffs.append(delay)
+      case .backOff(let failures): self.backOffs.append(failures)
+      case .lost(let error):
+        self.losses.append(error)
+        // A channel would pick again for them, and connect again.
+        self.pool.isLost = false
+        for waiter in self.pool.takeWaiting() {
+          self.failed.append((waiter, error ?? ConnectError(code: .unavailable, message: "lost")))
+        }
       case .checkIdle(let delay): self.idleChecks.append(delay)
       case .finished: self.finishedCount += 1
       }

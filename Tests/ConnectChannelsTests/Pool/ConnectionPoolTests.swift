@@ -1,7 +1,7 @@
 import Connect
 import XCTest
 
-@testable import ConnectNIO
+@testable import ConnectChannels
 
 final class ConnectionPoolTests: XCTestCase {
   // MARK: Opening
@@ -185,18 +185,21 @@ final class ConnectionPoolTests: XCTestCase {
     }
   }
 
-  func testOneOfSeveralAttemptsFailsTheOldestAlone() {
+  func testCallsWaitWhileOneAttemptIsLeft() {
     var harness = PoolHarness(http1: 3, version: .http1)
     for call in 1...5 { harness.wait(call) }
     harness.failAttempt()
-    // Two attempts are left, for two calls.
-    XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3])
+    XCTAssertTrue(harness.failed.isEmpty)
+    // One is opened in place of that which failed.
+    XCTAssertEqual(harness.attempts.count, 3)
     harness.succeed(.http1)
+    XCTAssertEqual(harness.started.map(\.waiter), [1])
     harness.failAttempt()
-    // The open connection will serve call 5; another attempt is made meanwhile.
-    XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3])
-    XCTAssertEqual(harness.started.map(\.waiter), [4])
-    XCTAssertEqual(harness.attempts.count, 1)
+    harness.failAttempt()
+    // The open connection will serve them.
+    XCTAssertTrue(harness.failed.isEmpty)
+    XCTAssertEqual(harness.losses.count, 0)
+    XCTAssertEqual(harness.backOffs, [1])
   }
 
   /// A server that has stopped listening, and still serves a long call: the calls that wait must not make the pool
@@ -212,48 +215,20 @@ final class ConnectionPoolTests: XCTestCase {
       harness.failAttempt()
       failures += 1
     }
-    XCTAssertEqual(failures, 3)
-    XCTAssertEqual(harness.backOffs, [.milliseconds(50)])
+    XCTAssertEqual(failures, 2)
+    XCTAssertEqual(harness.backOffs, [1])
     XCTAssertTrue(harness.failed.isEmpty)
     harness.run(harness.pool.backoffDidElapse())
     XCTAssertEqual(harness.attempts.count, 2)
     harness.failAttempt()
     harness.failAttempt()
-    XCTAssertEqual(harness.backOffs, [.milliseconds(50), .milliseconds(100)])
+    XCTAssertEqual(harness.backOffs, [1, 2])
     XCTAssertTrue(harness.attempts.isEmpty)
-  }
-
-  func testBackOffBeginsWithTheSecondFailureAndGrows() {
-    var harness = PoolHarness(version: .http2)
-    harness.wait(1)
-    harness.failAttempt()
-    XCTAssertEqual(harness.backOffs, [])
-    harness.wait(2)
-    XCTAssertEqual(harness.attempts.count, 1)
-    harness.failAttempt()
-    XCTAssertEqual(harness.backOffs, [.milliseconds(50)])
-    harness.wait(3)
-    XCTAssertEqual(harness.attempts.count, 0)
-    harness.run(harness.pool.backoffDidElapse())
-    XCTAssertEqual(harness.attempts.count, 1)
-    harness.failAttempt()
-    XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3])
-    XCTAssertEqual(harness.backOffs, [.milliseconds(50), .milliseconds(100)])
-    for call in 4..<20 {
-      harness.run(harness.pool.backoffDidElapse())
-      harness.wait(call)
-      harness.failAttempt()
-    }
-    XCTAssertEqual(harness.backOffs.last, .seconds(1))
     // Success forgets it all.
     harness.run(harness.pool.backoffDidElapse())
-    harness.wait(20)
-    let connection = harness.succeed(.http2, streams: 1)
-    harness.closes(connection)
-    let count = harness.backOffs.count
-    harness.wait(21)
+    harness.succeed(.http1)
     harness.failAttempt()
-    XCTAssertEqual(harness.backOffs.count, count)
+    XCTAssertEqual(harness.backOffs, [1, 2, 1])
   }
 
   func testConnectionThatNeverServesIsAFailedAttempt() {
@@ -265,6 +240,67 @@ final class ConnectionPoolTests: XCTestCase {
     harness.closes(connection)
     XCTAssertEqual(harness.failed.map(\.waiter), [1])
     XCTAssertEqual(harness.pool.openingCount, 0)
+  }
+
+  // MARK: Adoption
+
+  func testAPoolOpensNothingBeforeItHasAdopted() {
+    for version in [HTTPConnectionInfo.Version.http1, .http2] {
+      var pool = PoolHarness.Pool(
+        limits: .init(http1Connections: 2, http2Connections: 2, waitingCalls: 5, idleTimeout: .zero),
+        version: version
+      )
+      guard case .waiting(_, let actions) = pool.enqueue(1) else { return XCTFail("refused") }
+      XCTAssertTrue(actions.isEmpty)
+      let (_, adoption) = pool.adopt(7, version: version, streams: 1, now: .zero)
+      guard case .start(1, on: 7, _)? = adoption.first(where: { if case .start = $0 { true } else { false } })
+      else {
+        return XCTFail("not started")
+      }
+      // The next one opens another connection beside the first.
+      guard case .waiting(_, let more) = pool.enqueue(2) else { return XCTFail("refused") }
+      guard case .open? = more.first else { return XCTFail("not opened") }
+    }
+  }
+
+  /// HTTP/2: the last connection that is gone loses the pool. HTTP/1.1: servers close idle connections all the time.
+  func testWhenAPoolIsLost() {
+    for version in [HTTPConnectionInfo.Version.http1, .http2] {
+      var pool = PoolHarness.Pool(
+        limits: .init(http1Connections: 2, http2Connections: 2, waitingCalls: 5, idleTimeout: .seconds(1)),
+        version: nil
+      )
+      let (id, _) = pool.adopt(7, version: version, streams: 1, now: .zero)
+      let isLost = pool.connectionWillClose(id).contains { if case .lost = $0 { true } else { false } }
+      XCTAssertEqual(isLost, version == .http2)
+      _ = pool.connectionClosed(id, error: ConnectError(code: .unavailable))
+      guard case .waiting(_, let actions) = pool.enqueue(1) else { return XCTFail("refused") }
+      XCTAssertEqual(actions.count, version == .http1 ? 1 : 0)
+      guard case .open(let attempt)? = actions.first else { continue }
+      let failure = ConnectError(code: .unavailable, message: "refused")
+      guard case .lost(let error?)? = pool.connectionClosed(attempt, error: failure).first else {
+        return XCTFail("not lost")
+      }
+      XCTAssertEqual(error.message, "refused")
+      XCTAssertEqual(pool.takeWaiting(), [1])
+    }
+  }
+
+  func testTheLastHTTP2ConnectionMayBeKept() {
+    for keepsLast in [false, true] {
+      let limits = PoolHarness.Pool.Limits(
+        http1Connections: 2,
+        http2Connections: 2,
+        waitingCalls: 5,
+        idleTimeout: .seconds(1),
+        keepsLast: keepsLast
+      )
+      var pool = PoolHarness.Pool(limits: limits, version: nil)
+      _ = pool.adopt(7, version: .http2, streams: 1, now: .zero)
+      let actions = pool.checkIdle(now: .seconds(5))
+      XCTAssertEqual(actions.contains { if case .lost(nil) = $0 { true } else { false } }, !keepsLast)
+      XCTAssertEqual(pool.openCount, keepsLast ? 1 : 0)
+    }
   }
 
   // MARK: Closing

@@ -2,39 +2,58 @@ internal import Connect
 internal import DequeModule
 internal import NIOCore
 
+/// Where calls wait for a connection.
+protocol WaitingRoom: AnyObject {
+  /// The call does not wait any more.
+  func leave(_ ticket: WaitingStream.Ticket)
+}
+
 /// A stream that has no connection yet. What the call writes is kept and handed on once there is one; from
 /// then on everything goes straight to the connection's own stream.
 ///
 /// What is kept is bounded by the call, which writes no more before it hears `streamDidBecomeWritable`.
-/// Confined to the endpoint's event loop.
+/// Confined to the channel's executor.
 final class WaitingStream: HTTPStream {
+  typealias Ticket = WaitingQueue<WaitingStream>.Ticket
+
   private enum State {
-    case waiting(HTTPStreamRequest, any HTTPStreamHandler)
+    case waiting(any HTTPStreamHandler)
     case started(any HTTPStream)
     case done
   }
 
+  let request: HTTPStreamRequest
+  /// A random number that belongs to the call, for pickers.
+  let seed: UInt64
   private var state: State
-  private let endpoint: NIOEndpoint
-  private var ticket: NIOEndpoint.Pool.Ticket?
+  /// Keeps the channel, too, while the call waits.
+  private var place: (room: any WaitingRoom, ticket: Ticket)?
+  private let channel: OriginChannel
   private var written: Deque<ByteBuffer> = []
   private var trailers: Headers?
 
-  init(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler, endpoint: NIOEndpoint) {
-    self.state = .waiting(request, handler)
-    self.endpoint = endpoint
+  init(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler, seed: UInt64, channel: OriginChannel) {
+    self.request = request
+    self.seed = seed
+    self.state = .waiting(handler)
+    self.channel = channel
   }
 
   /// The place in the queue.
-  func queued(as ticket: NIOEndpoint.Pool.Ticket) {
-    self.ticket = ticket
+  func queued(in room: any WaitingRoom, as ticket: Ticket) {
+    self.place = (room, ticket)
   }
 
-  /// Goes on with `connection`. False if the call was cancelled in the meantime.
-  func start(on connection: any StreamConnection) -> Bool {
-    guard case .waiting(let request, let handler) = self.state else { return false }
-    let stream = connection.startStream(request, handler: handler)
+  var isWaiting: Bool {
+    if case .waiting = self.state { true } else { false }
+  }
+
+  /// Goes on with the stream that `start` makes. False if the call was cancelled in the meantime.
+  func start(_ start: (HTTPStreamRequest, any HTTPStreamHandler) -> any HTTPStream) -> Bool {
+    guard case .waiting(let handler) = self.state else { return false }
+    let stream = start(self.request, handler)
     self.state = .started(stream)
+    self.place = nil
     while let bytes = self.written.popFirst() { stream.write(bytes) }
     if let trailers = self.trailers.take() { stream.finish(trailers: trailers) }
     return true
@@ -42,13 +61,14 @@ final class WaitingStream: HTTPStream {
 
   /// Tells the call that there will be no connection.
   func fail(_ error: ConnectError, isUnprocessed: Bool = false) {
-    guard case .waiting(_, let handler) = self.state else { return }
+    guard case .waiting(let handler) = self.state else { return }
     self.finish()
     handler.streamDidFail(HTTPStreamFailure(error: error, isUnprocessed: isUnprocessed))
   }
 
   private func finish() {
     self.state = .done
+    self.place = nil
     self.written = []
     self.trailers = nil
   }
@@ -75,14 +95,18 @@ final class WaitingStream: HTTPStream {
     if case .started(let stream) = self.state { stream.consume(count) }
   }
 
-  func cancel() {
+  func cancel() { self.giveUp { $0.cancel() } }
+  func expire() { self.giveUp { $0.expire() } }
+
+  private func giveUp(_ end: (any HTTPStream) -> Void) {
     switch self.state {
     case .waiting:
+      let place = self.place
       self.finish()
-      if let ticket = self.ticket { self.endpoint.cancelWaiting(ticket) }
+      if let place { place.room.leave(place.ticket) }
     case .started(let stream):
       self.state = .done
-      stream.cancel()
+      end(stream)
     case .done:
       break
     }

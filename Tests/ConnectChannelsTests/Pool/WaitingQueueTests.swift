@@ -1,6 +1,6 @@
 import XCTest
 
-@testable import ConnectNIO
+@testable import ConnectChannels
 
 final class WaitingQueueTests: XCTestCase {
   func testFirstInFirstOut() {
@@ -29,7 +29,7 @@ final class WaitingQueueTests: XCTestCase {
 
   func testRandomOperationsAgainstAnArray() {
     let seed = UInt64.random(in: 0 ... .max)
-    var random = SeededRandom(seed)
+    var random = SplitMix64(seed: seed)
     var queue = WaitingQueue<Int>()
     var model: [(WaitingQueue<Int>.Ticket, Int)] = []
     for step in 0..<20_000 {
@@ -46,22 +46,5 @@ final class WaitingQueueTests: XCTestCase {
       }
       XCTAssertEqual(queue.count, model.count, "seed \(seed)")
     }
-  }
-}
-
-/// SplitMix64, so that a failure can be repeated from its seed.
-struct SeededRandom: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) {
-    self.state = seed
-  }
-
-  mutating func next() -> UInt64 {
-    self.state &+= 0x9e37_79b9_7f4a_7c15
-    var z = self.state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
   }
 }

@@ -1,9 +1,9 @@
-internal import Connect
+package import Connect
 
-/// One connection to an origin, over either version of HTTP. It is confined to its event loop.
+/// One connection to a server, over either version of HTTP. It is confined to its event loop.
 ///
 /// The pool counts streams: it opens no more than the connection said it can take.
-protocol StreamConnection: AnyObject {
+package protocol StreamConnection: AnyObject {
   /// Starts a stream. Never fails by itself, and calls the handler only after it has returned.
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream
 
@@ -16,7 +16,7 @@ protocol StreamConnection: AnyObject {
 
 /// What a connection tells the pool. Called on the connection's event loop, never from within a function of
 /// ``StreamConnection``. The connection holds it until it has told of its end.
-protocol StreamConnectionDelegate: AnyObject {
+package protocol StreamConnectionDelegate: AnyObject {
   /// The connection takes streams, this many at the same time. First after the handshake, and again whenever
   /// the number changes (HTTP/2 SETTINGS). HTTP/1.1 says 1.
   func connection(_ connection: any StreamConnection, canServe concurrentStreams: Int)
@@ -30,4 +30,16 @@ protocol StreamConnectionDelegate: AnyObject {
 
   /// The connection is gone; all its streams have been told. `error` is nil if it was closed in order.
   func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?)
+
+  /// Calls have timed out in silence, so the connection asks the server whether it is there. It should have no new streams
+  /// until ``connectionIsAlive(_:)``. May be called from within a function of a stream.
+  func connectionIsSuspect(_ connection: any StreamConnection)
+
+  /// The server has answered.
+  func connectionIsAlive(_ connection: any StreamConnection)
+}
+
+extension StreamConnectionDelegate {
+  package func connectionIsSuspect(_ connection: any StreamConnection) {}
+  package func connectionIsAlive(_ connection: any StreamConnection) {}
 }

@@ -2,7 +2,7 @@ internal import Connect
 
 extension ConnectionPool {
   struct Limits {
-    /// Connections while the origin speaks HTTP/1.1, and while it speaks HTTP/2.
+    /// Connections while the server speaks HTTP/1.1, and while it speaks HTTP/2.
     var http1Connections: Int
     var http2Connections: Int
     /// Calls that may wait besides those for which connections are being opened.
@@ -12,6 +12,8 @@ extension ConnectionPool {
     var expectedStreams = 100
     /// How long a connection without streams stays.
     var idleTimeout: Duration
+    /// Whether the last HTTP/2 connection stays even so.
+    var keepsLast = false
 
     /// How many connections to open for waiting calls, given the connections that are opening and open.
     func connectionsToOpen(
@@ -53,10 +55,13 @@ extension ConnectionPool {
     case close(Connection, ConnectError)
     /// Give up an attempt to connect. The pool has forgotten it.
     case abandon(ConnectionID, ConnectError)
-    /// Call `backoffDidElapse` after this time.
-    case backOff(Duration)
+    /// So many attempts in a row have failed beside an open connection: call `backoffDidElapse` after a time.
+    case backOff(failures: Int)
     /// Call `checkIdle` after this time.
     case checkIdle(after: Duration)
+    /// No connection is open or being opened, and none will be until one is adopted: calls that wait have to go elsewhere.
+    /// The error is nil if everything was in order.
+    case lost(ConnectError?)
     /// The pool was shut down and nothing is left. Comes once.
     case finished
   }

@@ -1,0 +1,24 @@
+internal import Connect
+
+/// Why there is no connection to an address.
+struct AddressFailure {
+  let address: EndpointAddress
+  let error: ConnectError
+  /// What is behind the error, in a few words; nil if it takes the whole error to say it.
+  let reason: String?
+
+  var text: String { self.reason ?? self.error.message ?? "\(self.error.code)" }
+}
+
+extension [AddressFailure] {
+  /// One error for the addresses of an endpoint: that of the last one, with all others' reasons if they are of one kind.
+  func combined(peer: String) -> ConnectError? {
+    guard let last = self.last, self.count > 1, self.allSatisfy({ $0.reason != nil }) else {
+      return self.last?.error
+    }
+    var error = last.error
+    let reasons = self.map { "\($0.address): \($0.text)" }.joined(separator: "; ")
+    error.message = "cannot connect to \(peer) (\(reasons))"
+    return error
+  }
+}

@@ -1,0 +1,109 @@
+internal import Connect
+internal import NIOCore
+
+/// Counts the calls of a channel's endpoints for its balancer. Confined to the channel's executor.
+final class CallTracker {
+  let loads = EndpointLoads()
+  /// Nil without outlier detection.
+  var outliers: OutlierDetector?
+  private let executor: any CallExecutor
+
+  init(on executor: any CallExecutor) {
+    self.executor = executor
+  }
+
+  func began(_ id: EndpointID) { self.loads.callBegan(id) }
+
+  /// - Parameter isSuccess: Nil if the call was given up, which says nothing of the server.
+  func ended(_ id: EndpointID, isSuccess: Bool?) {
+    self.loads.callEnded(id)
+    guard let isSuccess, self.outliers != nil else { return }
+    self.outliers?.record(id, successes: isSuccess ? 1 : 0, failures: isSuccess ? 0 : 1)
+  }
+
+  /// Metadata of a response's end may bring a load report (ORCA, gRFC A51).
+  func received(_ metadata: Headers, named name: String, from id: EndpointID) {
+    guard let value = metadata.first(name), let bytes = Base64.decode(value),
+      let report = LoadReport(decoding: Array(bytes.readableBytesView))
+    else { return }
+    self.loads.record(report, of: id, now: self.executor.now)
+  }
+}
+
+/// A call between its endpoint's connection and its caller, for what the balancer wants to know of it.
+final class TrackedCall: HTTPStream, HTTPStreamHandler {
+  private static let loadTrailer = "endpoint-load-metrics-bin"
+
+  private let id: EndpointID
+  private let tracker: CallTracker
+  /// Nil once the call is over.
+  private var handler: (any HTTPStreamHandler)?
+  private var stream: (any HTTPStream)?
+  private var isSuccess = true
+
+  init(
+    _ handler: any HTTPStreamHandler,
+    on id: EndpointID,
+    _ tracker: CallTracker,
+    start: (any HTTPStreamHandler) -> any HTTPStream
+  ) {
+    self.id = id
+    self.tracker = tracker
+    self.handler = handler
+    tracker.began(id)
+    self.stream = start(self)
+  }
+
+  private func end(isSuccess: Bool?) -> (any HTTPStreamHandler)? {
+    guard let handler = self.handler.take() else { return nil }
+    self.stream = nil
+    self.tracker.ended(self.id, isSuccess: isSuccess)
+    return handler
+  }
+
+  // MARK: HTTPStream
+
+  func write(_ bytes: ByteBuffer) { self.stream?.write(bytes) }
+  func finish(trailers: Headers) { self.stream?.finish(trailers: trailers) }
+  func consume(_ count: Int) { self.stream?.consume(count) }
+
+  func cancel() {
+    let stream = self.stream
+    _ = self.end(isSuccess: nil)
+    stream?.cancel()
+  }
+
+  func expire() {
+    let stream = self.stream
+    _ = self.end(isSuccess: false)
+    stream?.expire()
+  }
+
+  // MARK: HTTPStreamHandler
+
+  func streamDidStart(on connection: HTTPConnectionInfo) { self.handler?.streamDidStart(on: connection) }
+  func streamDidBecomeWritable() { self.handler?.streamDidBecomeWritable() }
+  func streamDidReceive(_ bytes: ByteBuffer) { self.handler?.streamDidReceive(bytes) }
+
+  func streamDidReceive(_ head: HTTPResponseHead) {
+    self.note(head.headers)
+    if head.status != 200 { self.isSuccess = false }
+    // Connect's unary responses have their trailers in front.
+    self.tracker.received(head.headers, named: "trailer-\(Self.loadTrailer)", from: self.id)
+    self.handler?.streamDidReceive(head)
+  }
+
+  func streamDidEnd(trailers: Headers) {
+    self.note(trailers)
+    self.tracker.received(trailers, named: Self.loadTrailer, from: self.id)
+    self.end(isSuccess: self.isSuccess)?.streamDidEnd(trailers: trailers)
+  }
+
+  func streamDidFail(_ failure: HTTPStreamFailure) {
+    self.end(isSuccess: false)?.streamDidFail(failure)
+  }
+
+  private func note(_ headers: Headers) {
+    if let status = headers.first("grpc-status"), status != "0" { self.isSuccess = false }
+  }
+}

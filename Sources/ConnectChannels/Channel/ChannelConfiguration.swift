@@ -1,0 +1,84 @@
+internal import Connect
+
+/// How a client finds the servers behind a name, spreads calls over them, and cares for its connections. The defaults suit a
+/// name with one server, or with several that are as good as each other.
+public struct ChannelConfiguration: Sendable {
+  /// Finds the endpoints of an origin; nil, the default, for the transport's own way: the system's resolver for sockets.
+  public var resolver: (any Resolver)?
+  /// How calls are spread; nil, the default, for what the service config says, else ``BalancingPolicy/pickFirst``.
+  public var balancing: BalancingPolicy?
+  /// Rules for the service, for where the resolver brings none.
+  public var serviceConfig: ServiceConfig?
+  /// The service whose health is watched at each endpoint (`grpc.health.v1.Health/Watch`, gRFC A17): endpoints that do not
+  /// serve it get no calls. Empty for the whole server; nil, the default, for no health checks. Needs HTTP/2.
+  public var healthCheckedService: String?
+  /// After which time without calls a channel closes its connections and forgets its endpoints, until the next call: 30
+  /// minutes by default. Connections that are not needed close earlier, as the transport's idle timeout says.
+  public var idleTimeout: Duration
+  /// For how long a connection takes new calls, within 10 % of it at random, so that connections through a virtual address
+  /// spread again over the servers behind it; nil, the default, for as long as the server likes.
+  public var maximumConnectionAge: Duration?
+  /// How long after a failed attempt to connect the next one begins.
+  public var backoff: Backoff
+
+  public init(
+    resolver: (any Resolver)? = nil,
+    balancing: BalancingPolicy? = nil,
+    serviceConfig: ServiceConfig? = nil,
+    healthCheckedService: String? = nil,
+    idleTimeout: Duration = .seconds(1_800),
+    maximumConnectionAge: Duration? = nil,
+    backoff: Backoff = .defaults
+  ) {
+    self.resolver = resolver
+    self.balancing = balancing
+    self.serviceConfig = serviceConfig
+    self.healthCheckedService = healthCheckedService
+    self.idleTimeout = idleTimeout
+    self.maximumConnectionAge = maximumConnectionAge
+    self.backoff = backoff
+  }
+
+  public static var defaults: ChannelConfiguration { ChannelConfiguration() }
+
+  /// The time from the start of an attempt to connect to the start of the next one, if it fails: gRPC's rule
+  /// (<https://github.com/grpc/grpc/blob/master/doc/connection-backoff.md>). While all attempts fail, calls that do not wait
+  /// for a connection fail at once.
+  public struct Backoff: Sendable, Hashable {
+    /// After the first failure: 1 s by default, at least 1 ms.
+    public var initial: Duration
+    /// By how much the time grows with each further failure: 1.6 by default; less than 1 counts as 1.
+    public var multiplier: Double
+    /// What the time never exceeds, before jitter: 120 s by default.
+    public var maximum: Duration
+    /// Which part of the time is random, so that clients of a server that was lost do not come back together: 0.2 by
+    /// default, which is from 20 % less to 20 % more.
+    public var jitter: Double
+
+    public init(
+      initial: Duration = .seconds(1),
+      multiplier: Double = 1.6,
+      maximum: Duration = .seconds(120),
+      jitter: Double = 0.2
+    ) {
+      self.initial = initial
+      self.multiplier = multiplier
+      self.maximum = maximum
+      self.jitter = jitter
+    }
+
+    public static var defaults: Backoff { Backoff() }
+  }
+}
+
+extension ChannelConfiguration.Backoff {
+  func configuration(minimumAttempt: Duration) -> ConnectionBackoff.Configuration {
+    ConnectionBackoff.Configuration(
+      initial: max(self.initial.clamped, .milliseconds(1)),
+      multiplier: self.multiplier,
+      maximum: self.maximum,
+      jitter: self.jitter,
+      minimumAttempt: minimumAttempt
+    )
+  }
+}

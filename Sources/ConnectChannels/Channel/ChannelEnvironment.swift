@@ -1,0 +1,69 @@
+package import Connect
+package import Logging
+
+/// What a channel stands on: the transport's part of it, and its limits.
+package struct ChannelEnvironment {
+  package var origin: Origin
+  package var executor: any CallExecutor
+  package var opener: any ConnectionOpener
+  /// Used where the configuration names none.
+  package var resolver: any Resolver
+  package var configuration: ChannelConfiguration
+  package var limits: ConnectionLimits
+  /// The version of HTTP that connections will have; nil if the handshake tells.
+  package var version: HTTPConnectionInfo.Version?
+  /// How long it may take to find the addresses, and then to have a connection to one of them.
+  package var connectTimeout: Duration
+  package var maximumHeaderListSize: Int
+  package var logger: Logger
+  /// For all that is random in the channel.
+  package var seed: UInt64
+
+  package init(
+    origin: Origin,
+    executor: any CallExecutor,
+    opener: any ConnectionOpener,
+    resolver: any Resolver,
+    configuration: ChannelConfiguration = .defaults,
+    limits: ConnectionLimits = ConnectionLimits(),
+    version: HTTPConnectionInfo.Version? = nil,
+    connectTimeout: Duration = .seconds(20),
+    maximumHeaderListSize: Int = HeaderListSize.defaultLimit,
+    logger: Logger,
+    seed: UInt64 = .random(in: 0 ... .max)
+  ) {
+    self.origin = origin
+    self.executor = executor
+    self.opener = opener
+    self.resolver = resolver
+    self.configuration = configuration
+    self.limits = limits
+    self.version = version
+    self.connectTimeout = max(connectTimeout.clamped, .milliseconds(1))
+    self.maximumHeaderListSize = maximumHeaderListSize
+    self.logger = logger
+    self.seed = seed
+  }
+}
+
+/// Bounds for the connections to each address.
+package struct ConnectionLimits: Sendable {
+  package var http1Connections: Int
+  package var http2Connections: Int
+  /// Calls that may wait besides those for which connections are being opened.
+  package var waitingCalls: Int
+  /// How long a connection without calls stays.
+  package var idleTimeout: Duration
+
+  package init(
+    http1Connections: Int = 100,
+    http2Connections: Int = 4,
+    waitingCalls: Int = 100_000,
+    idleTimeout: Duration = .seconds(60)
+  ) {
+    self.http1Connections = max(http1Connections, 1)
+    self.http2Connections = max(http2Connections, 1)
+    self.waitingCalls = max(waitingCalls, 0)
+    self.idleTimeout = max(idleTimeout.clamped, .zero)
+  }
+}

@@ -1,0 +1,45 @@
+internal import Synchronization
+
+/// The state of a channel as other threads see it, and who wants to hear of its changes.
+struct ChannelStates {
+  private(set) var state = ConnectivityState.idle
+  private var listeners: [Int: AsyncStream<ConnectivityState>.Continuation] = [:]
+  private var nextListener = 0
+
+  mutating func publish(_ state: ConnectivityState) {
+    self.state = state
+    for listener in self.listeners.values { listener.yield(state) }
+    if state == .shutdown {
+      for listener in self.listeners.values { listener.finish() }
+      self.listeners = [:]
+    }
+  }
+
+  /// - Returns: The listener's number, for ``remove(_:)``.
+  mutating func add(_ listener: AsyncStream<ConnectivityState>.Continuation) -> Int {
+    listener.yield(self.state)
+    if self.state == .shutdown { listener.finish() } else { self.listeners[self.nextListener] = listener }
+    defer { self.nextListener += 1 }
+    return self.nextListener
+  }
+
+  mutating func remove(_ number: Int) {
+    self.listeners[number] = nil
+  }
+}
+
+extension OriginChannel {
+  /// The state at this moment. May be read from any thread.
+  package var connectivity: ConnectivityState { self.published.withLock { $0.state } }
+
+  /// The state now, and each one that follows; states that nobody has taken are replaced by later ones.
+  package func connectivityChanges() -> AsyncStream<ConnectivityState> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: ConnectivityState.self,
+      bufferingPolicy: .bufferingNewest(16)
+    )
+    let number = self.published.withLock { $0.add(continuation) }
+    continuation.onTermination = { [weak self] _ in self?.published.withLock { $0.remove(number) } }
+    return stream
+  }
+}

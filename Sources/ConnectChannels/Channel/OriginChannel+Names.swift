@@ -1,0 +1,163 @@
+internal import Connect
+internal import Logging
+
+/// Where a channel's endpoints come from.
+extension OriginChannel {
+  /// Begins to look for endpoints, unless that is going on.
+  func exitIdle() {
+    guard self.watch == nil, !self.isShutDown else { return }
+    self.lastUse = self.executor.now
+    self.resolutionError = nil
+    self.resolutionStart = self.executor.now
+    self.watchNumber += 1
+    let number = self.watchNumber
+    self.resolutionTimer = self.schedule(after: self.environment.connectTimeout) {
+      $0.resolutionTimedOut(number)
+    }
+    let resolver = self.environment.configuration.resolver ?? self.environment.resolver
+    if self.state == .idle { self.publish(.connecting) }
+    self.watch = resolver.watch(self.origin, on: self.executor) { [weak self] answer in
+      // Later, so that a resolver may answer at once.
+      guard let self else { return }
+      self.executor.execute { self.resolved(answer, by: number) }
+    }
+    self.scheduleIdleCheck(after: self.environment.configuration.idleTimeout)
+  }
+
+  private func resolved(_ answer: Result<ResolverUpdate, ConnectError>, by number: Int) {
+    guard number == self.watchNumber, self.watch != nil else { return }
+    switch answer {
+    case .success(let update):
+      self.lastGood = update
+      self.resolutionError = nil
+      self.apply(update)
+    case .failure(let error):
+      self.environment.logger.debug(
+        "name resolution failed",
+        metadata: ["origin": "\(self.origin)", "error": "\(error)"]
+      )
+      self.resolutionFailed(error)
+    }
+  }
+
+  private func resolutionTimedOut(_ number: Int) {
+    guard number == self.watchNumber, self.balancer == nil else { return }
+    self.resolutionFailed(
+      ConnectError(
+        code: .unavailable,
+        message:
+          "resolving the name of \(self.origin) timed out after \(self.environment.connectTimeout)"
+      )
+    )
+  }
+
+  /// Keeps what is known. Without it, calls fail.
+  private func resolutionFailed(_ error: ConnectError) {
+    guard self.balancer == nil else { return }
+    if let lastGood = self.lastGood {
+      self.apply(lastGood)
+      return
+    }
+    self.resolutionError = error
+    self.publish(.transientFailure)
+    for _ in 0..<self.waiting.count {
+      guard let stream = self.waiting.popFirst() else { break }
+      if stream.request.waitsForReady {
+        stream.queued(in: self, as: self.waiting.append(stream))
+      } else {
+        stream.fail(error)
+      }
+    }
+    self.waitingDidChange()
+  }
+
+  /// A connection has failed, or its server goes away.
+  func addressesMayBeOutOfDate() {
+    self.watch?.resolveAgain()
+  }
+
+  // MARK: - Endpoints
+
+  private func apply(_ update: ResolverUpdate) {
+    self.resolutionTimer?.cancel()
+    self.resolutionTimer = nil
+    self.applyServiceConfig(update.serviceConfig)
+    let configuration = self.environment.configuration
+    let policy = configuration.balancing ?? self.serviceConfig?.loadBalancing ?? .pickFirst
+    if self.balancer == nil || policy != self.policy {
+      self.policy = policy
+      self.balancer = policy.makeBalancer(random: &self.random)
+    }
+    guard var balancer = self.balancer else { return }
+    let endpoints = balancer.select(update.endpoints.withoutDuplicates(), random: &self.random)
+    self.balancer = balancer
+    self.replaceSubchannels(endpoints.withoutDuplicates())
+    self.updateOutliers()
+    if endpoints.isEmpty { self.addressesMayBeOutOfDate() }
+    self.update()
+  }
+
+  /// A service config that is invalid keeps the last good one.
+  private func applyServiceConfig(_ json: String?) {
+    guard let json else {
+      self.serviceConfig = self.environment.configuration.serviceConfig
+      return
+    }
+    do throws(ServiceConfigError) {
+      self.serviceConfig = try ServiceConfig(json: json)
+    } catch {
+      self.environment.logger.warning(
+        "the service config that the resolver has found cannot be used; the one before stays",
+        metadata: ["origin": "\(self.origin)", "error": "\(error)"]
+      )
+    }
+  }
+
+  private func replaceSubchannels(_ endpoints: [Endpoint]) {
+    var old: [Endpoint.Identity: Subchannel] = [:]
+    for subchannel in self.subchannels { old[subchannel.endpoint.identity] = subchannel }
+    let isEager = self.policy.keepsAllConnected
+    let resolution = self.executor.now - self.resolutionStart
+    self.subchannels = endpoints.map { endpoint in
+      if let known = old.removeValue(forKey: endpoint.identity) {
+        known.update(endpoint, keepsConnection: isEager)
+        return known
+      }
+      return self.makeSubchannel(endpoint, keepsConnection: isEager, nameResolution: resolution)
+    }
+    for subchannel in old.values { self.retire(subchannel) }
+    // A single endpoint would be used whatever its health.
+    let service =
+      self.environment.configuration.healthCheckedService ?? self.serviceConfig?.healthCheckServiceName
+    for subchannel in self.subchannels { subchannel.watchHealth(of: isEager ? service : nil) }
+  }
+
+  private func makeSubchannel(
+    _ endpoint: Endpoint,
+    keepsConnection: Bool,
+    nameResolution: Duration
+  ) -> Subchannel {
+    let slot = self.vacantSlots.popLast() ?? self.slots.count
+    if slot == self.slots.count { self.slots.append(nil) }
+    self.generation += 1
+    let subchannel = Subchannel(
+      EndpointID(slot: slot, generation: self.generation),
+      endpoint,
+      in: self.environment,
+      of: self,
+      nameResolution: nameResolution,
+      keepsConnection: keepsConnection,
+      seed: self.random.next()
+    )
+    if self.policy.countsCalls { subchannel.tracker = self.tracker }
+    self.slots[slot] = subchannel
+    return subchannel
+  }
+
+  func retire(_ subchannel: Subchannel) {
+    self.slots[subchannel.id.slot] = nil
+    self.vacantSlots.append(subchannel.id.slot)
+    self.retired[ObjectIdentifier(subchannel)] = subchannel
+    subchannel.retire()
+  }
+}

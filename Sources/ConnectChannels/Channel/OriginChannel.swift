@@ -1,0 +1,309 @@
+package import Connect
+internal import Logging
+internal import Synchronization
+
+/// The way to one origin: finds its endpoints, keeps connections to those that its balancer wants, and gives each call one of
+/// them.
+///
+/// ```
+/// call ──► picker ──► subchannel ──► pool ──► connection
+///            ▲            ▲
+///         balancer ◄── states
+///            ▲
+///         resolver
+/// ```
+///
+/// `@unchecked Sendable`: all that changes is touched on `executor` alone, where `startStream` is called by contract, and
+/// subchannels, timers and resolvers call back. The functions for other threads hop first. `published` is behind a mutex.
+package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendable {
+  package let origin: Origin
+  package let executor: any CallExecutor
+  package let maximumHeaderListSize: Int
+  let environment: ChannelEnvironment
+
+  // Names.
+  var watch: (any ResolverWatch)?
+  /// Tells the answers of this watch from those of earlier ones.
+  var watchNumber = 0
+  var resolutionStart = Duration.zero
+  var resolutionTimer: (any CallTimer)?
+  /// What is known of the name.
+  var lastGood: ResolverUpdate?
+  var serviceConfig: ServiceConfig?
+  /// Why nothing is known of the name.
+  var resolutionError: ConnectError?
+
+  // Endpoints.
+  var policy: BalancingPolicy
+  var balancer: (any LoadBalancer)?
+  var random: SplitMix64
+  let tracker: CallTracker
+  /// In the order of the balancer's list.
+  var subchannels: [Subchannel] = []
+  /// By slot; nil if the slot is vacant.
+  var slots: [Subchannel?] = []
+  var vacantSlots: [Int] = []
+  var generation: UInt32 = 0
+  /// Those that have left the list and still have streams.
+  var retired: [ObjectIdentifier: Subchannel] = [:]
+  var isUpdatePending = false
+  var updateTimer: (any CallTimer)?
+  var outlierTimer: (any CallTimer)?
+  var wantsConnection = false
+
+  // Calls.
+  /// Nil while the channel is idle or knows no endpoint.
+  var picker: (any Picker)?
+  /// The endpoint of all calls, if the picker says so.
+  private var single: Subchannel?
+  var waiting = WaitingQueue<WaitingStream>()
+
+  // Life.
+  private(set) var state = ConnectivityState.idle
+  let published = Mutex(ChannelStates())
+  var idleTimer: (any CallTimer)?
+  var lastUse: Duration
+  var isClosingWhenIdle = false
+  var isShutDown = false
+  var isFinished = false
+  var onFinish: [@Sendable () -> Void] = []
+  /// Called each time the channel has nothing left: no connection, no call, no timer.
+  let onIdle: @Sendable (OriginChannel) -> Void
+
+  package init(
+    _ environment: ChannelEnvironment,
+    onIdle: @escaping @Sendable (OriginChannel) -> Void = { _ in }
+  ) {
+    self.environment = environment
+    self.origin = environment.origin
+    self.executor = environment.executor
+    self.maximumHeaderListSize = environment.maximumHeaderListSize
+    self.random = SplitMix64(seed: environment.seed)
+    self.policy = environment.configuration.balancing ?? .pickFirst
+    self.serviceConfig = environment.configuration.serviceConfig
+    self.tracker = CallTracker(on: environment.executor)
+    self.lastUse = environment.executor.now
+    self.onIdle = onIdle
+  }
+
+  deinit {
+    let rest = Confined((self.watch, self.subchannels), to: self.executor)
+    self.executor.execute {
+      let (watch, subchannels) = rest.value
+      watch?.cancel()
+      for subchannel in subchannels { subchannel.retire() }
+    }
+  }
+
+  // MARK: - Calls
+
+  package func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
+    assert(self.executor.isCurrent, "streams start on the channel's executor")
+    if let single = self.single, let stream = single.start(request, handler) { return stream }
+    return self.startSlowly(request, handler)
+  }
+
+  private func startSlowly(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> any HTTPStream {
+    let seed = self.random.next()
+    if !self.isShutDown, case .start(let subchannel) = self.pick(request, seed: seed),
+      let stream = subchannel.start(request, handler)
+    {
+      return stream
+    }
+    let stream = WaitingStream(request, handler: handler, seed: seed, channel: self)
+    if self.isShutDown {
+      self.later { stream.fail(.clientShutDown) }
+    } else {
+      self.exitIdle()
+      if let error = self.place(stream) { self.later { stream.fail(error) } }
+    }
+    return stream
+  }
+
+  /// Finds a place for a call: on a connection, or where it waits for one.
+  ///
+  /// - Returns: Why there is none.
+  func place(_ stream: WaitingStream) -> ConnectError? {
+    switch self.pick(stream.request, seed: stream.seed) {
+    case .start(let subchannel):
+      return subchannel.start(stream) ? nil : subchannel.enqueue(stream)
+    case .wait:
+      return self.enqueue(stream)
+    case .fail(let error):
+      return stream.request.waitsForReady ? self.enqueue(stream) : error
+    }
+  }
+
+  private func enqueue(_ stream: WaitingStream) -> ConnectError? {
+    guard self.waiting.count < self.maximumWaiting else {
+      return .tooManyWait(self.waiting.count, for: self.origin.description)
+    }
+    stream.queued(in: self, as: self.waiting.append(stream))
+    return nil
+  }
+
+  /// Besides those for which a connection will be opened.
+  private var maximumWaiting: Int {
+    let limits = self.environment.limits
+    let expected = self.environment.version == .http1 ? limits.http1Connections : 100
+    let (sum, overflow) = limits.waitingCalls.addingReportingOverflow(expected)
+    return overflow ? .max : sum
+  }
+
+  func leave(_ ticket: WaitingStream.Ticket) {
+    _ = self.waiting.remove(ticket)
+    self.waitingDidChange()
+  }
+
+  /// Calls that have waited for a connection to an endpoint that is lost.
+  func takeBack(_ streams: [WaitingStream]) {
+    for stream in streams { stream.queued(in: self, as: self.waiting.append(stream)) }
+    self.needsUpdate()
+  }
+
+  func later(_ work: @escaping () -> Void) {
+    let work = Confined(work, to: self.executor)
+    self.executor.execute { work.value() }
+  }
+
+  // MARK: - Picks
+
+  enum Place {
+    case start(Subchannel)
+    case wait
+    case fail(ConnectError)
+  }
+
+  private func pick(_ request: HTTPStreamRequest, seed: UInt64) -> Place {
+    guard let picker = self.picker else {
+      return self.resolutionError.map { .fail($0) } ?? .wait
+    }
+    let context = PickContext(
+      path: request.path,
+      headers: RequestHeaders(headers: request.headers),
+      seed: seed,
+      hash: nil
+    )
+    switch picker.pick(context) {
+    case .endpoint(let id, let other):
+      if let other { self.subchannel(other)?.connect() }
+      // A picker may be older than the last change.
+      guard let subchannel = self.subchannel(id), subchannel.isReady else { return .wait }
+      return .start(subchannel)
+    case .wait:
+      return .wait
+    case .connect(let id):
+      self.subchannel(id)?.connect()
+      return .wait
+    case .fail(let reason):
+      return .fail(self.error(reason))
+    }
+  }
+
+  func subchannel(_ id: EndpointID) -> Subchannel? {
+    guard id.slot < self.slots.count, let subchannel = self.slots[id.slot], subchannel.id == id else {
+      return nil
+    }
+    return subchannel
+  }
+
+  private func error(_ reason: String) -> ConnectError {
+    if self.subchannels.count == 1, let error = self.subchannels[0].error { return error }
+    return ConnectError(code: .unavailable, message: "cannot reach \(self.origin): \(reason)")
+  }
+
+  // MARK: - Balancing
+
+  /// Something has changed that the balancer should know, once for all that changes in this turn.
+  func needsUpdate() {
+    guard !self.isUpdatePending else { return }
+    self.isUpdatePending = true
+    self.executor.execute { [weak self] in self?.update() }
+  }
+
+  func update() {
+    self.isUpdatePending = false
+    guard var balancer = self.balancer else { return }
+    var context = BalancerContext(
+      now: self.executor.now,
+      random: self.random,
+      loads: self.tracker.loads,
+      wantsConnection: self.wantsConnection
+    )
+    let decision = balancer.update(self.subchannels.map(\.balanced), in: &context)
+    self.balancer = balancer
+    self.random = context.random
+    self.wantsConnection = false
+    self.picker = decision.picker
+    self.single = self.single(of: decision.picker)
+    self.publish(decision.state)
+    self.updateTimer?.cancel()
+    self.updateTimer = decision.updateAfter.map { self.schedule(after: $0) { $0.update() } }
+    if !self.isClosingWhenIdle || !self.waiting.isEmpty {
+      for id in decision.connect { self.subchannel(id)?.connect() }
+    }
+    self.placeWaiting()
+  }
+
+  private func single(of picker: any Picker) -> Subchannel? {
+    guard let picker = picker as? ConstantPicker, case .endpoint(let id, nil) = picker.result else {
+      return nil
+    }
+    return self.subchannel(id)
+  }
+
+  /// Picks again for the calls that wait.
+  private func placeWaiting() {
+    if let picker = self.picker as? ConstantPicker, picker.result == .wait { return }
+    for _ in 0..<self.waiting.count {
+      guard let stream = self.waiting.popFirst() else { break }
+      if let error = self.place(stream) { stream.fail(error) }
+    }
+    self.waitingDidChange()
+  }
+
+  /// No picker, since no endpoint is known.
+  func forgetPicker() {
+    self.picker = nil
+    self.single = nil
+    self.updateTimer?.cancel()
+    self.updateTimer = nil
+  }
+
+  func publish(_ state: ConnectivityState) {
+    guard state != self.state else { return }
+    self.environment.logger.debug(
+      "channel is \(state)",
+      metadata: ["origin": "\(self.origin)", "endpoints": "\(self.subchannels.count)"]
+    )
+    self.state = state
+    self.published.withLock { $0.publish(state) }
+  }
+
+  func schedule(
+    after delay: Duration,
+    _ work: @escaping @Sendable (OriginChannel) -> Void
+  ) -> any CallTimer {
+    self.executor.schedule(after: max(delay, .zero)) { [weak self] in
+      if let self { work(self) }
+    }
+  }
+}
+
+/// What pickers see of a request's headers.
+private struct RequestHeaders: PickHeaders {
+  let headers: Headers
+
+  func value(of name: String) -> String? {
+    let values = self.headers[name]
+    return values.isEmpty ? nil : values.joined(separator: ",")
+  }
+}
+
+extension HTTPStreamRequest {
+  /// The target without the query that a GET has.
+  fileprivate var path: String {
+    guard let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self.target }
+    return String(self.target[..<query])
+  }
+}

@@ -1,0 +1,66 @@
+internal import Connect
+internal import Logging
+
+/// Watches the health of an endpoint's server.
+extension Subchannel {
+  /// Watches the health of `service` from now on.
+  func watchHealth(of service: String?) {
+    guard (service == nil) != (self.health == nil) else { return }
+    self.health = service.map { _ in HealthCheck() }
+    if service == nil { self.stopHealthWatch() } else { self.restartHealthWatch() }
+  }
+
+  func stopHealthWatch() {
+    self.healthTimer?.cancel()
+    self.healthTimer = nil
+    self.healthWatch.take()?.cancel()
+    self.health?.reset()
+  }
+
+  /// Begins a watch on a connection that takes streams, in place of the one before.
+  func restartHealthWatch() {
+    guard self.health != nil else { return }
+    self.healthTimer?.cancel()
+    self.healthTimer = nil
+    self.healthWatch.take()?.cancel()
+    guard self.isReady,
+      let service = self.environment.configuration.healthCheckedService
+        ?? self.channel?.serviceConfig?.healthCheckServiceName
+    else { return }
+    let watch = HealthWatch(service: service) { [weak self] event in
+      self?.received(event)
+    } start: { request, handler in
+      self.pool.leaseConnection()?.connection?.startStream(request, handler: handler)
+    }
+    if watch.isUnderWay {
+      self.healthWatch = watch
+    } else {
+      // All streams are taken.
+      self.healthTimer = self.schedule(after: .seconds(1)) { $0.restartHealthWatch() }
+    }
+  }
+
+  private func received(_ event: HealthWatch.Event) {
+    guard var health = self.health else { return }
+    let before = health.state
+    let action = health.received(event, random: &self.random)
+    self.health = health
+    switch event {
+    case .status: break
+    case .unimplemented:
+      self.healthWatch = nil
+      self.environment.logger.warning(
+        "the server has no health service, so its health is not watched",
+        metadata: ["origin": "\(self.peer)", "endpoint": "\(self.endpoint)"]
+      )
+    case .ended:
+      self.healthWatch = nil
+    }
+    switch action {
+    case .watch: self.restartHealthWatch()
+    case .watchLater(let delay): self.healthTimer = self.schedule(after: delay) { $0.restartHealthWatch() }
+    case nil: break
+    }
+    if health.state != before { self.channel?.needsUpdate() }
+  }
+}

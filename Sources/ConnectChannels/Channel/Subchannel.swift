@@ -1,0 +1,403 @@
+internal import Connect
+internal import Logging
+
+/// One endpoint of a channel: the race to a connection, and the pool of connections to the address that has won.
+///
+/// Runs the actions of ``AddressRace`` and ``ConnectionPool``, and tells the channel of what its balancer should know.
+/// Confined to the channel's executor. The channel holds it until it is retired; connections hold it until they are gone.
+final class Subchannel: WaitingRoom {
+  typealias Pool = PooledConnection.Pool
+
+  let id: EndpointID
+  private(set) var endpoint: Endpoint
+  /// What it took to find the addresses.
+  let nameResolution: Duration
+  let environment: ChannelEnvironment
+  weak var channel: OriginChannel?
+  var random: SplitMix64
+  private var race: AddressRace
+  var pool: Pool
+  /// Attempts of the race.
+  private var contenders: [ConnectionAttempt: PooledConnection] = [:]
+  /// Attempts of the pool.
+  private var attempts: [Pool.ConnectionID: PooledConnection] = [:]
+  private var raceTimer: (any CallTimer)?
+  private var poolBackoff: ConnectionBackoff
+  /// Of the addresses since the last connection, each once.
+  private var failures: [AddressFailure] = []
+  /// When a stream has ended last.
+  private(set) var lastUse: Duration
+  var tracker: CallTracker?
+  /// Whether outlier detection keeps calls away.
+  var isEjected = false
+  /// Nil if health is not watched.
+  var health: HealthCheck?
+  var healthWatch: HealthWatch?
+  var healthTimer: (any CallTimer)?
+
+  init(
+    _ id: EndpointID,
+    _ endpoint: Endpoint,
+    in environment: ChannelEnvironment,
+    of channel: OriginChannel,
+    nameResolution: Duration,
+    keepsConnection: Bool,
+    seed: UInt64
+  ) {
+    self.id = id
+    self.endpoint = endpoint
+    self.environment = environment
+    self.channel = channel
+    self.nameResolution = nameResolution
+    self.random = SplitMix64(seed: seed)
+    let backoff = environment.configuration.backoff.configuration(
+      minimumAttempt: environment.connectTimeout
+    )
+    self.race = AddressRace(
+      endpoint.addresses,
+      configuration: .init(backoff: backoff),
+      random: &self.random
+    )
+    self.poolBackoff = ConnectionBackoff(backoff)
+    self.lastUse = environment.executor.now
+    self.pool = Pool(
+      limits: .init(environment.limits, keepsLast: keepsConnection),
+      version: environment.version
+    )
+  }
+
+  var peer: String { self.environment.origin.description }
+
+  var now: Duration { self.environment.executor.now }
+
+  /// What the balancer sees.
+  var balanced: BalancedEndpoint {
+    var endpoint = BalancedEndpoint(
+      id: self.id,
+      endpoint: self.endpoint,
+      state: self.race.state,
+      lastError: self.race.lastError,
+      isEjected: self.isEjected
+    )
+    if endpoint.state == .ready, let health = self.health {
+      switch health.state {
+      case .healthy: break
+      case .unknown: endpoint.state = .connecting
+      case .unhealthy(let reason):
+        endpoint.state = .transientFailure
+        endpoint.lastError = reason
+      }
+    }
+    return endpoint
+  }
+
+  /// Whether there is a connection, whatever is known of its health.
+  var isReady: Bool { self.race.state == .ready }
+
+  /// How many calls there are.
+  var callCount: Int { self.pool.streamCount - (self.healthWatch == nil ? 0 : 1) }
+
+  /// Why there is no connection.
+  var error: ConnectError? { self.failures.combined(peer: self.peer) }
+
+  // MARK: - Wishes of the channel
+
+  /// Begins to connect, if idle.
+  func connect() {
+    self.run(self.race.connect(now: self.now, random: &self.random))
+  }
+
+  /// The resolver says something else of the same endpoint.
+  func update(_ endpoint: Endpoint, keepsConnection: Bool) {
+    self.pool.limits.keepsLast = keepsConnection
+    guard endpoint != self.endpoint else { return }
+    self.endpoint = endpoint
+    self.run(self.race.update(endpoint.addresses, now: self.now, random: &self.random))
+  }
+
+  /// The endpoint has left the list, or the channel becomes idle: calls under way may finish, those that wait go back.
+  func retire() {
+    self.stopHealthWatch()
+    self.run(self.race.shutDown())
+    self.giveBackWaiting()
+    self.run(self.pool.shutDown())
+  }
+
+  func closeWhenIdle() {
+    self.run(self.pool.closeWhenIdle())
+  }
+
+  func forceShutDown(_ error: ConnectError) {
+    self.run(self.pool.forceShutDown(error))
+  }
+
+  // MARK: - Calls
+
+  /// Starts a stream on a connection that has room; nil if there is none.
+  func start(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
+    guard let connection = self.pool.leaseConnection()?.connection else { return nil }
+    return self.start(request, handler, on: connection)
+  }
+
+  private func start(
+    _ request: HTTPStreamRequest,
+    _ handler: any HTTPStreamHandler,
+    on connection: any StreamConnection
+  ) -> any HTTPStream {
+    guard let tracker = self.tracker else { return connection.startStream(request, handler: handler) }
+    return TrackedCall(handler, on: self.id, tracker) { connection.startStream(request, handler: $0) }
+  }
+
+  /// Starts a call that has waited.
+  func start(_ stream: WaitingStream) -> Bool {
+    guard let connection = self.pool.leaseConnection()?.connection else { return false }
+    if !stream.start({ self.start($0, $1, on: connection) }) {
+      // Cancelled: the room goes to somebody else.
+      self.channel?.later { self.releaseRoom(of: connection) }
+    }
+    return true
+  }
+
+  private func releaseRoom(of connection: any StreamConnection) {
+    guard let slot = self.pool.slots.first(where: { $0.connection?.connection === connection }),
+      case .member(let id)? = slot.connection?.role
+    else { return }
+    self.run(self.pool.streamClosed(id, now: self.now))
+  }
+
+  /// Puts a call behind those that wait for a connection to this endpoint.
+  ///
+  /// - Returns: Nil if it waits now, else why it does not.
+  func enqueue(_ stream: WaitingStream) -> ConnectError? {
+    switch self.pool.enqueue(stream) {
+    case .waiting(let ticket, let actions):
+      stream.queued(in: self, as: ticket)
+      self.run(actions)
+      return nil
+    case .tooMany:
+      return .tooManyWait(self.pool.waiting.count, for: self.peer)
+    case .shutDown:
+      return .clientShutDown
+    }
+  }
+
+  func leave(_ ticket: WaitingStream.Ticket) {
+    self.run(self.pool.cancel(ticket))
+    self.channel?.waitingDidChange()
+  }
+
+  private func giveBackWaiting() {
+    let waiting = self.pool.takeWaiting()
+    if !waiting.isEmpty { self.channel?.takeBack(waiting) }
+  }
+
+  // MARK: - Events of connections
+
+  func connectionEstablished(_ connection: PooledConnection) {
+    guard case .member(let id) = connection.role else { return }
+    self.run(self.pool.connectionEstablished(id, connection, version: connection.version))
+  }
+
+  func connection(_ connection: PooledConnection, canServe streams: Int) {
+    switch connection.role {
+    case .member(let id):
+      self.attempts.removeValue(forKey: id)
+      self.run(self.pool.connection(id, canServe: streams, now: self.now))
+    case .contender(let attempt):
+      guard self.contenders.removeValue(forKey: attempt) != nil else { return }
+      let actions = self.race.attemptSucceeded(attempt)
+      guard self.race.connection == attempt else {
+        self.run(actions)
+        return
+      }
+      self.failures.removeAll()
+      self.poolBackoff.reset()
+      let (id, poolActions) = self.pool.adopt(
+        connection,
+        version: connection.version,
+        streams: streams,
+        now: self.now
+      )
+      connection.role = .member(id)
+      self.run(poolActions)
+      self.run(actions)
+    }
+  }
+
+  func streamClosed(_ connection: PooledConnection) {
+    guard case .member(let id) = connection.role else { return }
+    let now = self.now
+    self.lastUse = now
+    self.run(self.pool.streamClosed(id, now: now))
+  }
+
+  func connectionWillClose(_ connection: PooledConnection) {
+    guard case .member(let id) = connection.role else { return }
+    self.run(self.pool.connectionWillClose(id))
+    // It may have been on this connection, which it would keep from closing.
+    if self.health != nil { self.restartHealthWatch() }
+  }
+
+  func connectionIsSuspect(_ connection: PooledConnection) {
+    guard case .member(let id) = connection.role else { return }
+    self.run(self.pool.suspend(id))
+  }
+
+  func connectionIsAlive(_ connection: PooledConnection) {
+    guard case .member(let id) = connection.role else { return }
+    self.run(self.pool.resume(id, now: self.now))
+  }
+
+  func connectionClosed(_ connection: PooledConnection, _ failure: AddressFailure) {
+    switch connection.role {
+    case .contender(let attempt):
+      guard self.contenders.removeValue(forKey: attempt) != nil else { return }
+      self.note(failure)
+      self.run(self.race.attemptFailed(attempt, error: failure.text, now: self.now))
+    case .member(let id):
+      if self.attempts.removeValue(forKey: id) != nil { self.note(failure) }
+      self.run(self.pool.connectionClosed(id, error: failure.error))
+    }
+  }
+
+  private func note(_ failure: AddressFailure) {
+    self.environment.logger.debug(
+      "could not connect",
+      metadata: ["origin": "\(self.peer)", "error": "\(String(reflecting: failure.error))"]
+    )
+    self.failures.removeAll { $0.address == failure.address }
+    self.failures.append(failure)
+  }
+
+  private func lost(_ error: ConnectError?) {
+    self.stopHealthWatch()
+    self.channel?.addressesMayBeOutOfDate()
+    if let connection = self.race.connection {
+      self.run(self.race.connectionLost(connection, error: error?.message))
+    }
+    self.giveBackWaiting()
+  }
+
+  // MARK: - Actions of the race
+
+  private func run(_ actions: [AddressRace.Action]) {
+    for action in actions {
+      switch action {
+      case .connect(let attempt):
+        let connection = PooledConnection(
+          .contender(attempt),
+          to: attempt.address,
+          timeLimit: self.environment.connectTimeout,
+          for: self
+        )
+        self.contenders[attempt] = connection
+        self.open(connection)
+      case .cancel(let attempt):
+        self.contenders.removeValue(forKey: attempt)?.abandon(.connectionReplaced)
+      case .close:
+        self.run(self.pool.drainAll())
+      case .schedule(let delay):
+        self.raceTimer?.cancel()
+        self.raceTimer = self.schedule(after: delay) {
+          $0.raceTimer = nil
+          $0.run($0.race.timerFired(now: $0.now, random: &$0.random))
+        }
+      case .cancelTimer:
+        self.raceTimer?.cancel()
+        self.raceTimer = nil
+      case .stateChanged(let state, _):
+        if state == .transientFailure { self.channel?.addressesMayBeOutOfDate() }
+        if state == .ready { self.restartHealthWatch() }
+        self.channel?.needsUpdate()
+      }
+    }
+  }
+
+  /// Later, so that nothing that fails at once reaches a handler from within `startStream`.
+  private func open(_ connection: PooledConnection) {
+    let opening = Confined((connection, self.environment.opener), to: self.environment.executor)
+    self.environment.executor.execute {
+      let (connection, opener) = opening.value
+      if connection.isWanted { opener.open(connection) }
+    }
+  }
+
+  func schedule(
+    after delay: Duration,
+    _ work: @escaping @Sendable (Subchannel) -> Void
+  ) -> any CallTimer {
+    let here = Confined(WeakSubchannel(self), to: self.environment.executor)
+    return self.environment.executor.schedule(after: max(delay, .zero)) {
+      if let subchannel = here.value.subchannel { work(subchannel) }
+    }
+  }
+
+  // MARK: - Actions of the pool
+
+  private func run(_ actions: [Pool.Action]) {
+    for action in actions { self.run(action) }
+  }
+
+  private func run(_ action: Pool.Action) {
+    switch action {
+    case .open(let id):
+      guard let address = self.race.connection?.address else { return }
+      let connection = PooledConnection(
+        .member(id),
+        to: address,
+        timeLimit: self.environment.connectTimeout,
+        for: self
+      )
+      self.attempts[id] = connection
+      self.open(connection)
+    case .start(let stream, let connection, let id):
+      // An earlier action may have led to code that cancelled the call, or closed the connection.
+      guard let open = connection.connection else {
+        stream.fail(.connectionLost(self.peer), isUnprocessed: true)
+        return
+      }
+      if !stream.start({ self.start($0, $1, on: open) }) {
+        self.channel?.later { self.run(self.pool.streamClosed(id, now: self.now)) }
+      }
+      self.channel?.waitingDidChange()
+    case .fail(let stream, let error):
+      stream.fail(error)
+    case .drain(let connection):
+      connection.connection?.drain()
+    case .close(let connection, let error):
+      connection.connection?.close(failing: error)
+    case .abandon(let id, let error):
+      self.attempts.removeValue(forKey: id)?.abandon(error)
+    case .backOff:
+      _ = self.schedule(after: self.poolBackoff.next(random: &self.random)) {
+        $0.run($0.pool.backoffDidElapse())
+      }
+    case .checkIdle(let delay):
+      _ = self.schedule(after: delay) { $0.run($0.pool.checkIdle(now: $0.now)) }
+    case .lost(let error):
+      self.lost(error)
+    case .finished:
+      self.channel?.subchannelFinished(self)
+    }
+  }
+}
+
+private struct WeakSubchannel {
+  weak var subchannel: Subchannel?
+
+  init(_ subchannel: Subchannel) {
+    self.subchannel = subchannel
+  }
+}
+
+extension ConnectionPool.Limits {
+  fileprivate init(_ limits: ConnectionLimits, keepsLast: Bool) {
+    self.init(
+      http1Connections: limits.http1Connections,
+      http2Connections: limits.http2Connections,
+      waitingCalls: limits.waitingCalls,
+      idleTimeout: limits.idleTimeout,
+      keepsLast: keepsLast
+    )
+  }
+}

@@ -1,0 +1,28 @@
+package import Connect
+
+extension ConnectError {
+  package static func connectionLost(_ peer: String) -> ConnectError {
+    ConnectError(
+      code: .unavailable,
+      message: "the connection to \(peer) was lost before the request was sent"
+    )
+  }
+
+  static var clientShutDown: ConnectError {
+    ConnectError(code: .unavailable, message: "the HTTP client was shut down")
+  }
+
+  /// Of an attempt to connect that nobody waits for.
+  static var connectionReplaced: ConnectError {
+    ConnectError(code: .unavailable, message: "the address is not used any more")
+  }
+}
+
+extension ConnectError {
+  static func tooManyWait(_ count: Int, for peer: String) -> ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message: "\(count) calls wait for a connection to \(peer) already: the limit"
+    )
+  }
+}

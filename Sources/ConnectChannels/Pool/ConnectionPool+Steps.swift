@@ -1,0 +1,132 @@
+internal import Connect
+
+/// What several events have in common.
+extension ConnectionPool {
+  func isCurrent(_ id: ConnectionID) -> Bool {
+    self.slots.indices.contains(id.slot) && self.slots[id.slot].generation == id.generation
+  }
+
+  /// Starts waiting calls while the connection has room for streams. A connection without streams becomes idle.
+  mutating func offer(_ index: Int, now: Duration, _ actions: inout [Action]) {
+    guard let connection = self.slots[index].connection else { return }
+    let id = ConnectionID(slot: index, generation: self.slots[index].generation)
+    while self.slots[index].streams < self.slots[index].streamLimit, let waiter = self.waiting.popFirst() {
+      self.slots[index].streams += 1
+      actions.append(.start(waiter, on: connection, id))
+    }
+    if self.slots[index].streams == 0 {
+      if self.closesWhenIdle {
+        self.drain(index, &actions)
+        self.checkIsLost(nil, &actions)
+        return
+      }
+      self.slots[index].idleSince = now
+      if self.slots[index].version == .http1 { self.idleHTTP1.append(index) }
+      self.requestIdleCheck(after: self.limits.idleTimeout, &actions)
+    }
+  }
+
+  mutating func openAsNeeded(_ actions: inout [Action]) {
+    guard !self.waiting.isEmpty, !self.isBackingOff, !self.isLost else { return }
+    let count = self.limits.connectionsToOpen(
+      self.version,
+      waiting: self.waiting.count,
+      opening: self.openingCount,
+      open: self.openCount
+    )
+    for _ in 0..<count { actions.append(.open(self.occupy())) }
+  }
+
+  mutating func occupy() -> ConnectionID {
+    self.nextGeneration += 1
+    let slot = Slot(phase: .opening, generation: self.nextGeneration)
+    self.openingCount += 1
+    self.occupiedCount += 1
+    if let index = self.slots.firstIndex(where: { $0.phase == .vacant }) {
+      self.slots[index] = slot
+      return ConnectionID(slot: index, generation: self.nextGeneration)
+    }
+    self.slots.append(slot)
+    return ConnectionID(slot: self.slots.count - 1, generation: self.nextGeneration)
+  }
+
+  mutating func abandon(_ index: Int, _ error: ConnectError, _ actions: inout [Action]) {
+    let id = ConnectionID(slot: index, generation: self.slots[index].generation)
+    self.openingCount -= 1
+    self.vacate(index)
+    actions.append(.abandon(id, error))
+  }
+
+  mutating func drain(_ index: Int, _ actions: inout [Action]) {
+    guard let connection = self.slots[index].connection else { return }
+    self.startDraining(index)
+    actions.append(.drain(connection))
+  }
+
+  mutating func vacate(_ index: Int) {
+    self.slots[index] = Slot()
+    self.occupiedCount -= 1
+  }
+
+  mutating func startDraining(_ index: Int) {
+    switch self.slots[index].phase {
+    case .vacant, .opening, .draining: return
+    case .open: self.openCount -= 1
+    case .suspended: self.suspendedCount -= 1
+    }
+    self.slots[index].phase = .draining
+    switch self.slots[index].version {
+    case .http1: self.idleHTTP1.removeAll { $0 == index }
+    case .http2: self.http2.removeAll { $0 == index }
+    }
+  }
+
+  /// An attempt has failed. Beside an open connection calls go on waiting, and another attempt would at once follow each
+  /// that fails.
+  mutating func attemptFailed(_ error: ConnectError, _ actions: inout [Action]) {
+    guard self.openCount + self.suspendedCount > 0 else {
+      if self.openingCount == 0 { self.becomeLost(error, &actions) }
+      return
+    }
+    guard !self.isBackingOff else { return }
+    self.failures += 1
+    self.isBackingOff = true
+    actions.append(.backOff(failures: self.failures))
+  }
+
+  /// A connection takes no more streams, because of `error` if there is one.
+  mutating func checkIsLost(_ error: ConnectError?, _ actions: inout [Action]) {
+    guard self.openCount + self.suspendedCount + self.openingCount == 0, !self.opensWhenEmpty else { return }
+    self.becomeLost(error, &actions)
+  }
+
+  mutating func becomeLost(_ error: ConnectError?, _ actions: inout [Action]) {
+    guard !self.isLost else { return }
+    self.isLost = true
+    actions.append(.lost(error))
+  }
+
+  mutating func requestIdleCheck(after delay: Duration, _ actions: inout [Action]) {
+    guard !self.isIdleCheckPending, !self.closesWhenIdle else { return }
+    self.isIdleCheckPending = true
+    actions.append(.checkIdle(after: delay))
+  }
+
+  /// While shutting down: once no call waits, abandons attempts to connect and drains connections. Reports the end when no
+  /// connection is left.
+  mutating func drainIfShuttingDown(_ actions: inout [Action]) {
+    guard case .shuttingDown = self.lifecycle, self.waiting.isEmpty else { return }
+    for index in self.slots.indices {
+      switch self.slots[index].phase {
+      case .vacant, .draining:
+        break
+      case .opening: self.abandon(index, .clientShutDown, &actions)
+      case .open, .suspended: self.drain(index, &actions)
+      }
+    }
+    if self.occupiedCount == 0 {
+      self.lifecycle = .finished
+      actions.append(.finished)
+    }
+  }
+}

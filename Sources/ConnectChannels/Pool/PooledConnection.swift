@@ -1,0 +1,105 @@
+package import Connect
+
+/// An attempt to connect to one address at first, then the connection that came of it.
+///
+/// It carries what the connection says to the subchannel. Confined to the channel's executor. The subchannel and its
+/// connections hold each other until the connection is gone.
+package final class PooledConnection: StreamConnectionDelegate {
+  typealias Pool = ConnectionPool<PooledConnection, WaitingStream>
+
+  /// What the connection is to the subchannel.
+  enum Role {
+    /// One of those that race to be the first.
+    case contender(ConnectionAttempt)
+    case member(Pool.ConnectionID)
+  }
+
+  /// Where to connect to.
+  package let address: EndpointAddress
+  /// The endpoint's own name for TLS, in place of the origin's.
+  package let serverName: String?
+  /// After which time an attempt has failed.
+  package let timeLimit: Duration
+  /// What it took to find the address.
+  package let nameResolution: Duration
+
+  var role: Role
+  private var owner: Subchannel?
+  package private(set) var connection: (any StreamConnection)?
+  private(set) var version = HTTPConnectionInfo.Version.http1
+  /// Closes what the attempt has opened so far.
+  package var stop: (() -> Void)?
+  /// Limits the time until the connection can serve.
+  package var timer: (any CallTimer)?
+  /// Whether a connection may still be made of the attempt.
+  package private(set) var isWanted = true
+
+  init(_ role: Role, to address: EndpointAddress, timeLimit: Duration, for owner: Subchannel) {
+    self.role = role
+    self.address = address
+    self.serverName = owner.endpoint.serverName
+    self.timeLimit = timeLimit
+    self.nameResolution = owner.nameResolution
+    self.owner = owner
+  }
+
+  /// The attempt brought a connection of this version. To be called before the connection can say anything.
+  package func established(_ connection: any StreamConnection, version: HTTPConnectionInfo.Version) {
+    self.stop = nil
+    self.connection = connection
+    self.version = version
+    self.owner?.connectionEstablished(self)
+  }
+
+  /// The attempt failed, or the connection is gone.
+  ///
+  /// - Parameter reason: What is behind the error, in a few words, for a list of addresses.
+  package func closed(_ error: ConnectError, reason: String? = nil) {
+    self.timer.take()?.cancel()
+    guard let owner = self.owner else { return }
+    self.owner = nil
+    self.stop = nil
+    self.connection = nil
+    owner.connectionClosed(self, AddressFailure(address: self.address, error: error, reason: reason))
+  }
+
+  /// Nobody wants the attempt any more.
+  func abandon(_ error: ConnectError) {
+    self.timer.take()?.cancel()
+    self.owner = nil
+    self.isWanted = false
+    self.stop.take()?()
+    self.connection.take()?.close(failing: error)
+  }
+
+  // MARK: StreamConnectionDelegate
+
+  package func connection(_ connection: any StreamConnection, canServe concurrentStreams: Int) {
+    self.timer.take()?.cancel()
+    self.owner?.connection(self, canServe: concurrentStreams)
+  }
+
+  package func connectionDidCloseStream(_ connection: any StreamConnection) {
+    self.owner?.streamClosed(self)
+  }
+
+  package func connectionWillClose(_ connection: any StreamConnection) {
+    self.owner?.connectionWillClose(self)
+  }
+
+  package func connectionIsSuspect(_ connection: any StreamConnection) {
+    self.owner?.connectionIsSuspect(self)
+  }
+
+  package func connectionIsAlive(_ connection: any StreamConnection) {
+    self.owner?.connectionIsAlive(self)
+  }
+
+  package func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
+    let fallback = ConnectError(
+      code: .unavailable,
+      message: "\(self.owner?.peer ?? "the peer") closed the connection before it could serve"
+    )
+    self.closed(error ?? fallback)
+  }
+}

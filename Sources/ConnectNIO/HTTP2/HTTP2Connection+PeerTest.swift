@@ -1,0 +1,53 @@
+internal import Connect
+internal import ConnectChannels
+internal import NIOCore
+
+/// A ping to a peer that calls have waited for in vain.
+struct HTTP2PeerTest {
+  /// Ends the connection if the ping goes unanswered; nil while there is none.
+  var timer: Scheduled<Void>?
+  /// Whether a ping was answered, and no response has come since: servers end connections that ping again and again without
+  /// doing anything (gRFC A8: after two pings within five minutes).
+  var isSpent = false
+  var lastPing: NIODeadline?
+}
+
+/// Finds out whether the peer is still there when a call has timed out and nothing at all came from the peer in its time. Until
+/// the peer has answered, the connection serves no other call.
+extension HTTP2Connection {
+  private static let pause = TimeAmount.minutes(5)
+
+  /// How long the answer may take: the keepalive's timeout, or its default.
+  private var peerTestTimeout: Duration {
+    (self.configuration.keepalive ?? .init(interval: .zero)).timeout.clamped
+  }
+
+  func callExpired(inSilenceSince readCount: Int) {
+    guard self.readCount == readCount, self.peerTest.timer == nil else { return }
+    guard self.state == .active, !self.isDraining, self.servedStreams != nil else { return }
+    if self.peerTest.isSpent, let last = self.peerTest.lastPing, self.eventLoop.now - last < Self.pause {
+      return
+    }
+    let timeout = self.peerTestTimeout
+    self.peerTest.isSpent = true
+    self.peerTest.lastPing = self.eventLoop.now
+    self.peerTest.timer = self.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) {
+      self.shutDown(
+        ConnectError(
+          code: .unavailable,
+          message:
+            "a call to \(self.peer) timed out, nothing came meanwhile, and a ping had no answer within \(timeout)"
+        ),
+        sending: .noError
+      )
+    }
+    self.session.ping()
+    self.scheduleFlush()
+    self.delegate?.connectionIsSuspect(self)
+  }
+
+  func peerHasAnswered() {
+    self.peerTest.timer.take()?.cancel()
+    self.delegate?.connectionIsAlive(self)
+  }
+}
