@@ -85,6 +85,7 @@ let package = Package(
       name: "ConnectNIO",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         "CNghttp2",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
@@ -319,7 +320,9 @@ let package = Package(
       name: "ConnectNIOTests",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         "ConnectNIO",
+        "ConnectTesting",
         "CNghttp2",
         "LoopbackServer",
         .product(name: "Logging", package: "swift-log"),
@@ -366,7 +369,7 @@ let package = Package(
     ),
     .testTarget(
       name: "ConnectChannelsTests",
-      dependencies: ["Connect", "ConnectChannels"],
+      dependencies: ["Connect", "ConnectChannels", "ConnectTesting"],
       swiftSettings: swiftSettings
     ),
     // Counts what the tests allocate. The benchmarks use it, too.
@@ -383,7 +386,9 @@ let package = Package(
         "CAllocations",
         "CThreadSanitizer",
         "Connect",
+        "ConnectChannels",
         "ConnectNIO",
+        "ConnectTesting",
         "LoopbackServer",
         "TestSupport",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),

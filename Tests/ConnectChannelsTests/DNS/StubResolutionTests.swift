@@ -93,6 +93,18 @@ final class StubResolutionTests: XCTestCase {
     )
   }
 
+  /// As dnslib sends it.
+  func testTruncatedAnswerWithoutAQuestion() {
+    var harness = StubHarness(.texts(of: "a.example"))
+    let query = harness.open[0]
+    let id = DNSMessage(decoding: query.bytes)!.id
+    harness.receive(ResponseBuilder(id: id).bytes, for: query)
+    harness.receive(ResponseBuilder(id: id ^ 1, flags: 0x8380).bytes, for: query)
+    XCTAssertEqual(harness.open.map(\.transport), [.udp], "neither truncated nor of this query")
+    harness.receive(ResponseBuilder(id: id, flags: 0x8380).bytes, for: query)
+    XCTAssertEqual(harness.open.map(\.transport), [.tcp])
+  }
+
   func testServersWithoutEDNS() {
     var harness = StubHarness(.texts(of: "a.example"))
     let query = harness.open[0]
