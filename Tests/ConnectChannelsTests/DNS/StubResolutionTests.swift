@@ -93,6 +93,17 @@ final class StubResolutionTests: XCTestCase {
     )
   }
 
+  func testAttemptsAreBounded() {
+    for (attempts, count) in [(Int.min, 2), (Int.max, 10)] {
+      var harness = StubHarness(.texts(of: "a"), StubHarness.configuration(servers: 2, attempts: attempts))
+      for _ in 0..<20 {
+        if let query = harness.open.last { harness.timeOut(query) }
+      }
+      XCTAssertEqual(harness.sent.count, count)
+      XCTAssertEqual(harness.error?.reason, .unreachable)
+    }
+  }
+
   /// As dnslib sends it.
   func testTruncatedAnswerWithoutAQuestion() {
     var harness = StubHarness(.texts(of: "a.example"))
