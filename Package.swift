@@ -327,6 +327,7 @@ let package = Package(
         "Connect",
         "ConnectChannels",
         "ConnectNIO",
+        "ConnectTesting",
         "CNghttp2",
         "LoopbackServer",
         .product(name: "Logging", package: "swift-log"),
@@ -373,7 +374,7 @@ let package = Package(
     ),
     .testTarget(
       name: "ConnectChannelsTests",
-      dependencies: ["Connect", "ConnectChannels"],
+      dependencies: ["Connect", "ConnectChannels", "ConnectTesting"],
       swiftSettings: swiftSettings
     ),
     // Counts what the tests allocate. The benchmarks use it, too.
@@ -390,7 +391,9 @@ let package = Package(
         "CAllocations",
         "CThreadSanitizer",
         "Connect",
+        "ConnectChannels",
         "ConnectNIO",
+        "ConnectTesting",
         "LoopbackServer",
         "TestSupport",
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),

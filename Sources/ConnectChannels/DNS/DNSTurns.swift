@@ -6,10 +6,10 @@ struct DNSTurns {
 
   /// - Parameters:
   ///   - servers: Indices, in the order in which they are asked; at least one.
-  ///   - attempts: How often each of them is asked: at least once.
+  ///   - attempts: How often each of them is asked: 1 to 5.
   init(servers: [Int], attempts: Int) {
     self.servers = servers
-    self.attempts = max(1, attempts)
+    self.attempts = min(max(1, attempts), 5)
   }
 
   /// The server whose turn it is.

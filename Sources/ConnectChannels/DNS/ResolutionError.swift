@@ -22,11 +22,19 @@ public struct ResolutionError: Swift.Error, Hashable, Sendable {
   public var message: String
   /// For how long the servers say that the absence is valid (RFC 2308); nil where they do not say it.
   public var timeToLive: Duration?
+  /// The number of `getaddrinfo`, such as `EAI_NONAME`; nil where DNS was asked without the system's resolver.
+  public var errorNumber: Int32?
 
-  public init(_ reason: Reason, message: String, timeToLive: Duration? = nil) {
+  public init(
+    _ reason: Reason,
+    message: String,
+    timeToLive: Duration? = nil,
+    errorNumber: Int32? = nil
+  ) {
     self.reason = reason
     self.message = message
     self.timeToLive = timeToLive
+    self.errorNumber = errorNumber
   }
 
   /// Whether servers say with authority that there is nothing. Otherwise a repetition may succeed.

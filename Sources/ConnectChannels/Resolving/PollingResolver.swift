@@ -1,8 +1,10 @@
 public import Connect
 
 /// Asks a source that knows the endpoints at the time of asking, as DNS does: at the start, when an answer's time to live is
-/// over, when connections fail (at most every 30 s), and after a failure with gRPC's backoff (1 s times 1.6 up to 120 s,
-/// with a jitter of 20 %).
+/// over, when connections fail (at most every 30 s), and after a failure or an answer without endpoints with gRPC's backoff
+/// (1 s times 1.6 up to 120 s, with a jitter of 20 %).
+///
+/// Each watch has at most one look under way: a look that never ends keeps the next one from starting.
 ///
 /// ```swift
 /// let resolver = PollingResolver { origin, _, report in
@@ -20,14 +22,40 @@ public struct PollingResolver: Resolver {
       _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
     ) -> Void
 
-  private let configuration: ResolutionSchedule<ResolverUpdate>.Configuration
-  private let look: Look
+  /// Stops a look whose answer is not wanted any more. Called on the executor.
+  package typealias Cancellation = @Sendable () -> Void
+  /// As ``Look``, called on the executor.
+  package typealias CancellableLook =
+    @Sendable (
+      _ origin: Origin,
+      _ executor: any CallExecutor,
+      _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
+    ) -> Cancellation?
 
-  /// - Parameter minimumInterval: The least time between two looks that failing connections ask for.
-  public init(minimumInterval: Duration = .seconds(30), _ look: @escaping Look) {
+  private let configuration: ResolutionSchedule<ResolverUpdate>.Configuration
+  private let seed: UInt64?
+  private let look: CancellableLook
+
+  /// - Parameters:
+  ///   - minimumInterval: The least time between two looks that failing connections ask for.
+  ///   - seed: Determines the jitter of each watch, for tests that have to run the same way each time; nil, the default,
+  ///     for another jitter for each watch.
+  public init(minimumInterval: Duration = .seconds(30), seed: UInt64? = nil, _ look: @escaping Look) {
+    self.init(
+      minimumInterval: minimumInterval,
+      seed: seed,
+      cancellable: { origin, executor, report in
+        look(origin, executor, report)
+        return nil
+      }
+    )
+  }
+
+  package init(minimumInterval: Duration, seed: UInt64? = nil, cancellable look: @escaping CancellableLook) {
     var configuration = ResolutionSchedule<ResolverUpdate>.Configuration()
     configuration.minimumInterval = max(minimumInterval.clamped, .zero)
     self.configuration = configuration
+    self.seed = seed
     self.look = look
   }
 
@@ -36,7 +64,15 @@ public struct PollingResolver: Resolver {
     on executor: any CallExecutor,
     _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) -> any ResolverWatch {
-    let watch = PollingWatch(origin, on: executor, self.configuration, look: self.look, report: report)
+    let random = self.seed.map(SplitMix64.init(seed:)) ?? .system()
+    let watch = PollingWatch(
+      origin,
+      on: executor,
+      self.configuration,
+      random,
+      look: self.look,
+      report: report
+    )
     watch.start()
     return watch
   }
@@ -50,22 +86,27 @@ private final class PollingWatch: ResolverWatch, @unchecked Sendable {
 
   private let origin: Origin
   private let executor: any CallExecutor
-  private let look: PollingResolver.Look
+  private let look: PollingResolver.CancellableLook
   private let report: @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   private var schedule: Schedule
-  private var random = SplitMix64(seed: .random(in: .min ... .max))
+  private var random: SplitMix64
   private var timer: (any CallTimer)?
+  /// How many looks have begun. The answer of an earlier look than the last one does not count.
+  private var looks = 0
+  private var cancelLook: PollingResolver.Cancellation?
 
   init(
     _ origin: Origin,
     on executor: any CallExecutor,
     _ configuration: ResolutionSchedule<ResolverUpdate>.Configuration,
-    look: @escaping PollingResolver.Look,
+    _ random: SplitMix64,
+    look: @escaping PollingResolver.CancellableLook,
     report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) {
     self.origin = origin
     self.executor = executor
     self.schedule = ResolutionSchedule(configuration)
+    self.random = random
     self.look = look
     self.report = report
   }
@@ -74,14 +115,22 @@ private final class PollingWatch: ResolverWatch, @unchecked Sendable {
 
   func resolveAgain() { self.run(self.schedule.request(now: self.executor.now)) }
 
-  func cancel() { self.run(self.schedule.stop()) }
+  func cancel() {
+    self.run(self.schedule.stop())
+    self.cancelLook.take()?()
+  }
 
   private func run(_ actions: [Schedule.Action]) {
+    // Reports come last: they may call this watch again.
+    var reports: [Result<ResolverUpdate, ConnectError>] = []
     for action in actions {
       switch action {
       case .resolve:
-        self.look(self.origin, self.executor) { answer in
-          self.executor.execute { self.finished(answer) }
+        self.looks += 1
+        let number = self.looks
+        self.cancelLook = self.look(self.origin, self.executor) { [weak self] answer in
+          guard let self else { return }
+          self.executor.execute { self.finished(number, answer) }
         }
       case .wake(let time):
         self.timer?.cancel()
@@ -94,20 +143,32 @@ private final class PollingWatch: ResolverWatch, @unchecked Sendable {
         self.timer?.cancel()
         self.timer = nil
       case .publish(let update):
-        self.report(.success(update))
+        reports.append(.success(update))
       case .publishFailure(let error), .keep(_, let error):
-        self.report(.failure(ConnectError(error, code: .unavailable)))
+        reports.append(.failure(ConnectError(error, code: .unavailable)))
       }
     }
+    for report in reports { self.report(report) }
   }
 
-  private func finished(_ answer: Result<ResolverUpdate, ConnectError>) {
+  private func finished(_ number: Int, _ answer: Result<ResolverUpdate, ConnectError>) {
+    guard number == self.looks else { return }
+    self.cancelLook = nil
     let now = self.executor.now
+    let random = self.random.fraction()
     switch answer {
     case .success(let update):
-      self.run(self.schedule.succeeded(update, timeToLive: update.timeToLive, now: now))
+      self.run(
+        self.schedule.succeeded(
+          update,
+          isEmpty: update.endpoints.isEmpty,
+          timeToLive: update.timeToLive,
+          now: now,
+          random: random
+        )
+      )
     case .failure(let error):
-      self.run(self.schedule.failed(error, now: now, random: self.random.fraction()))
+      self.run(self.schedule.failed(error, now: now, random: random))
     }
   }
 }

@@ -4,7 +4,8 @@ internal import Connect
 ///
 /// - At the start, and when an answer's time to live runs out.
 /// - When a connection fails or its server sends GOAWAY, at most every 30 s.
-/// - After a failed resolution, with backoff (``ConnectionBackoff``). Requests wait for the end of the backoff.
+/// - After a failed resolution, and after an answer without addresses, with backoff (``ConnectionBackoff``). Requests
+///   wait for the end of the backoff.
 ///
 /// The last good answer is kept when a resolution fails.
 package struct ResolutionSchedule<Update> {
@@ -43,8 +44,8 @@ package struct ResolutionSchedule<Update> {
   private var lastStart: Duration?
   private var next: Duration?
   private var backoff: ConnectionBackoff
-  /// The last resolution has failed.
-  private var hasFailed = false
+  /// The last resolution has failed, or has found no addresses.
+  private var isBackingOff = false
 
   package init(_ configuration: Configuration = Configuration()) {
     self.configuration = configuration
@@ -68,25 +69,37 @@ package struct ResolutionSchedule<Update> {
       return []
     }
     // A backoff is not cut short.
-    guard !self.hasFailed else { return [] }
+    guard !self.isBackingOff else { return [] }
     guard let lastStart = self.lastStart, now - lastStart < self.configuration.minimumInterval else {
       return self.resolve(now: now)
     }
     return self.plan(lastStart + self.configuration.minimumInterval)
   }
 
-  /// - Parameter timeToLive: For how long the answer is valid; nil if that is not known.
-  package mutating func succeeded(_ update: Update, timeToLive: Duration?, now: Duration) -> [Action] {
+  /// - Parameters:
+  ///   - isEmpty: Whether the answer has no addresses. Then no connection fails that would ask for another resolution: the
+  ///     next one comes after a backoff, or earlier if the answer's time to live is over before.
+  ///   - timeToLive: For how long the answer is valid; nil if that is not known.
+  ///   - random: As for `failed`, if the answer is empty.
+  package mutating func succeeded(
+    _ update: Update,
+    isEmpty: Bool = false,
+    timeToLive: Duration?,
+    now: Duration,
+    random: Double = 0.5
+  ) -> [Action] {
     guard self.isResolving else { return [] }
     self.isResolving = false
-    self.hasFailed = false
-    self.backoff.reset()
+    self.isBackingOff = isEmpty
+    let delay = isEmpty ? self.backoff.next(share: random) : nil
+    if !isEmpty { self.backoff.reset() }
     self.lastGood = update
     guard !self.isStopped else { return [] }
     var actions: [Action] = [.publish(update)]
     if let timeToLive {
       actions += self.plan(now + max(timeToLive.clamped, self.configuration.minimumTimeToLive))
     }
+    if let delay { actions += self.plan(now + delay) }
     if self.isRequested {
       self.isRequested = false
       actions += self.request(now: now)
@@ -99,7 +112,7 @@ package struct ResolutionSchedule<Update> {
     guard self.isResolving else { return [] }
     self.isResolving = false
     self.isRequested = false
-    self.hasFailed = true
+    self.isBackingOff = true
     let delay = self.backoff.next(share: random)
     guard !self.isStopped else { return [] }
     let report: Action = self.lastGood.map { .keep($0, error) } ?? .publishFailure(error)

@@ -10,13 +10,13 @@ public import Connect
 /// resolver.update([Endpoint("10.0.0.1:8080"), Endpoint("10.0.0.2:8080")].compactMap { $0 })
 /// ```
 public protocol Resolver: Sendable {
-  /// Begins to look for the endpoints of `origin`.
+  /// Begins to look for the endpoints of `origin`. Called on `executor`.
   ///
   /// - Parameters:
   ///   - executor: Where the channel lives, and its clock. A resolver need not use it.
   ///   - report: To be called with each answer, from any thread. An error means that nothing is known, or that the last look
   ///     has failed: the channel keeps the last good answer, and has calls fail with the error where there is none.
-  /// - Returns: The look that goes on until it is cancelled. It must not keep the channel by itself.
+  /// - Returns: The look that goes on until it is cancelled. The caller keeps it; it must not keep the channel by itself.
   func watch(
     _ origin: Origin,
     on executor: any CallExecutor,

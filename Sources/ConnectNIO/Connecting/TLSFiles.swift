@@ -88,37 +88,15 @@ struct TLSFiles {
     return try content.get()
   }
 
-  private static func read(_ path: String) throws(ConnectError) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw self.error(path, self.systemError()) }
-    defer { close(descriptor) }
-    var content: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 64 << 10)
-    while true {
-      let count = chunk.withUnsafeMutableBytes { chunk in
-        #if canImport(Glibc)
-        Glibc.read(descriptor, chunk.baseAddress, chunk.count)
-        #elseif canImport(Musl)
-        Musl.read(descriptor, chunk.baseAddress, chunk.count)
-        #else
-        Darwin.read(descriptor, chunk.baseAddress, chunk.count)
-        #endif
-      }
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw self.error(path, self.systemError()) }
-      guard count > 0 else { return content }
-      content += chunk[..<count]
-      guard content.count <= self.maximumSize else {
-        throw self.error(path, "it has more than \(self.maximumSize) bytes")
-      }
-    }
-  }
-
-  private static func systemError() -> String {
-    strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
-  }
-
   private static func error(_ path: String, _ reason: String) -> ConnectError {
     ConnectError(code: .failedPrecondition, message: "the file \(path) cannot be read: \(reason)")
+  }
+
+  private static func read(_ path: String) throws(ConnectError) -> [UInt8] {
+    do throws(SmallFile.Failure) {
+      return try SmallFile.bytes(of: path, maximumSize: self.maximumSize)
+    } catch {
+      throw self.error(path, error.reason)
+    }
   }
 }

@@ -93,6 +93,29 @@ final class StubResolutionTests: XCTestCase {
     )
   }
 
+  func testAttemptsAreBounded() {
+    for (attempts, count) in [(Int.min, 2), (Int.max, 10)] {
+      var harness = StubHarness(.texts(of: "a"), StubHarness.configuration(servers: 2, attempts: attempts))
+      for _ in 0..<20 {
+        if let query = harness.open.last { harness.timeOut(query) }
+      }
+      XCTAssertEqual(harness.sent.count, count)
+      XCTAssertEqual(harness.error?.reason, .unreachable)
+    }
+  }
+
+  /// As dnslib sends it.
+  func testTruncatedAnswerWithoutAQuestion() {
+    var harness = StubHarness(.texts(of: "a.example"))
+    let query = harness.open[0]
+    let id = DNSMessage(decoding: query.bytes)!.id
+    harness.receive(ResponseBuilder(id: id).bytes, for: query)
+    harness.receive(ResponseBuilder(id: id ^ 1, flags: 0x8380).bytes, for: query)
+    XCTAssertEqual(harness.open.map(\.transport), [.udp], "neither truncated nor of this query")
+    harness.receive(ResponseBuilder(id: id, flags: 0x8380).bytes, for: query)
+    XCTAssertEqual(harness.open.map(\.transport), [.tcp])
+  }
+
   func testServersWithoutEDNS() {
     var harness = StubHarness(.texts(of: "a.example"))
     let query = harness.open[0]

@@ -51,6 +51,20 @@ final class ResolutionScheduleTests: XCTestCase {
     XCTAssertEqual(self.texts(actions), ["publish 1", "wake 3153600001.0"])
   }
 
+  func testEmptyAnswersBackOff() {
+    var schedule = Schedule()
+    _ = schedule.start(now: .zero)
+    let first = schedule.succeeded(1, isEmpty: true, timeToLive: nil, now: .zero, random: 0.5)
+    XCTAssertEqual(self.texts(first), ["publish 1", "wake 1.0"])
+    XCTAssertEqual(self.texts(schedule.request(now: .milliseconds(500))), [])
+    XCTAssertEqual(self.texts(schedule.wake(now: .seconds(1))), ["cancel", "resolve"])
+    let second = schedule.succeeded(2, isEmpty: true, timeToLive: .seconds(6), now: .seconds(1), random: 0.5)
+    XCTAssertEqual(self.texts(second), ["publish 2", "wake 7.0", "wake 2.6"])
+    XCTAssertEqual(self.texts(schedule.wake(now: .seconds(3))), ["cancel", "resolve"])
+    XCTAssertEqual(self.texts(schedule.succeeded(3, timeToLive: nil, now: .seconds(4))), ["publish 3"])
+    XCTAssertEqual(self.texts(schedule.request(now: .seconds(40))), ["resolve"])
+  }
+
   func testRequestsAtMostEvery30Seconds() {
     var schedule = Schedule()
     XCTAssertEqual(self.texts(schedule.start(now: .seconds(100))), ["resolve"])

@@ -20,6 +20,8 @@ final class PythonServer: Sendable {
     case envoy = "envoy_proxy.py"
     /// A web server that knows nothing of RPC and HTTP/2. Port `http`.
     case web = "plain_http_server.py"
+    /// A name server by dnslib. Port `dns`, for UDP and TCP; its file has the records.
+    case names = "dns_server.py"
   }
 
   fileprivate struct Announcement: Sendable {

@@ -1,0 +1,111 @@
+internal import Connect
+internal import ConnectChannels
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+
+/// One look of a ``DNSResolver``: reads the files of the machine, then asks for addresses or services, and for a service config
+/// at the same time.
+///
+/// `@unchecked Sendable`: what changes is touched on the executor alone.
+final class DNSLook: @unchecked Sendable {
+  struct Surroundings: Sendable {
+    var configuration: DNSResolver.Configuration
+    var executor: any CallExecutor
+    /// For the sockets.
+    var eventLoop: any EventLoop
+    var logger: Logger
+  }
+
+  private let service: String?
+  private let origin: Origin
+  private let surroundings: Surroundings
+  private let configs: ServiceConfigMemory
+  private let report: @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
+  private var runs: [StubResolutionRun] = []
+  private var isCancelled = false
+  private var found: StubResolutionRun.Outcome?
+  private var texts: StubResolutionRun.Outcome?
+  private var unfinishedCount = 0
+
+  /// - Parameters:
+  ///   - service: The name with SRV records; nil for the addresses of the origin's host.
+  ///   - report: Called once, on the executor, unless the look is cancelled.
+  init(
+    service: String?,
+    _ origin: Origin,
+    _ surroundings: Surroundings,
+    _ configs: ServiceConfigMemory,
+    _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
+  ) {
+    self.service = service
+    self.origin = origin
+    self.surroundings = surroundings
+    self.configs = configs
+    self.report = report
+  }
+
+  /// To be called on the executor, as ``cancel()``.
+  func start() {
+    NIOThreadPool.singleton.submit { _ in
+      let files = ResolverFiles(self.surroundings.configuration)
+      self.surroundings.executor.execute { self.begin(files) }
+    }
+  }
+
+  func cancel() {
+    self.isCancelled = true
+    for run in self.runs { run.cancel() }
+    self.runs = []
+  }
+
+  private func begin(_ files: ResolverFiles) {
+    guard !self.isCancelled else { return }
+    let question: StubResolution.Question =
+      if let service = self.service { .services(of: service) } else { .addresses(of: self.origin.host) }
+    var questions = [question]
+    if self.surroundings.configuration.readsServiceConfig, Endpoint(of: self.origin) == nil {
+      questions.append(.texts(of: ServiceConfigChoices.namePrefix + self.origin.host))
+    }
+    self.unfinishedCount = questions.count
+    self.runs = questions.map { question in
+      let resolution = StubResolution(question, configuration: files.nameServers, hosts: files.hosts)
+      return StubResolutionRun(
+        resolution,
+        on: self.surroundings.executor,
+        sockets: self.surroundings.eventLoop
+      )
+    }
+    let limit = max(self.surroundings.configuration.timeout.clamped, .zero)
+    for (question, run) in zip(questions, self.runs) {
+      run.start(within: limit) { outcome in
+        if case .texts = question { self.texts = outcome } else { self.found = outcome }
+        self.unfinishedCount -= 1
+        if self.unfinishedCount == 0 { self.finish(hostname: files.hostname) }
+      }
+    }
+  }
+
+  private func finish(hostname: String) {
+    self.runs = []
+    guard let found = self.found else { return }
+    let answer: Result<ResolverUpdate, ConnectError>
+    switch found {
+    case .failure(let error):
+      answer = error.report(for: self.origin)
+    case .success(let found):
+      let endpoints = found.endpoints(port: self.origin.port)
+      answer = .success(ResolverUpdate(endpoints: endpoints, timeToLive: found.timeToLive))
+    }
+    self.report(answer.map { self.addingServiceConfig(to: $0, hostname: hostname) })
+  }
+
+  private func addingServiceConfig(to update: ResolverUpdate, hostname: String) -> ResolverUpdate {
+    guard let texts = self.texts else { return update }
+    var update = update
+    update.serviceConfig = self.configs.update(texts, hostname, self.origin, self.surroundings.logger)
+    let timeToLive = try? texts.get().timeToLive
+    update.timeToLive = [update.timeToLive, timeToLive].compactMap(\.self).min()
+    return update
+  }
+}

@@ -1,0 +1,42 @@
+internal import Connect
+public import ConnectChannels
+
+extension Target {
+  /// The resolver of this target. It finds the target, whatever the origin that calls go to; the origin still gives the scheme
+  /// and the name that TLS verifies.
+  ///
+  /// ```swift
+  /// configuration.channel.resolver = try Target("srv:_grpc._tcp.example.com").resolver
+  /// ```
+  public var resolver: any Resolver {
+    switch self {
+    case .url(let host, _):
+      return FixedNameResolver(name: host, resolver: SystemResolver())
+    case .dns(let host, let server):
+      let nameServers = server.map { ResolverConfiguration(servers: [$0]) }
+      return FixedNameResolver(name: host, resolver: DNSResolver(.init(nameServers: nameServers)))
+    case .service(let name):
+      return DNSResolver.service(name)
+    case .addresses(let addresses):
+      return StaticResolver(addresses.map { Endpoint($0) })
+    case .unix(let path):
+      return StaticResolver([Endpoint(.unix(path: path))])
+    }
+  }
+}
+
+/// Resolves one name for all origins.
+private struct FixedNameResolver: Resolver {
+  let name: HostAndPort
+  let resolver: any Resolver
+
+  func watch(
+    _ origin: Origin,
+    on executor: any CallExecutor,
+    _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
+  ) -> any ResolverWatch {
+    let scheme = origin.scheme == .unix ? .http : origin.scheme
+    let named = Origin(scheme: scheme, host: self.name.host, port: self.name.port)
+    return self.resolver.watch(named, on: executor, report)
+  }
+}

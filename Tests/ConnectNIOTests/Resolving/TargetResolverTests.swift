@@ -1,0 +1,42 @@
+import Connect
+import ConnectNIO
+import ConnectTesting
+import XCTest
+
+@testable import ConnectChannels
+
+final class TargetResolverTests: XCTestCase {
+  private let executor = VirtualExecutor()
+
+  private func addresses(_ text: String) async throws -> [String] {
+    let resolver = try Target(text).resolver
+    let origin = Origin(scheme: .https, host: "name.in.certificate", port: 443)
+    return try await TestWatch(resolver, origin, on: self.executor).update().addresses
+  }
+
+  func testTargets() async throws {
+    let cases = [
+      ("https://192.0.2.1:81", ["192.0.2.1:81"]),
+      ("http://[::1]", ["[::1]:80"]),
+      ("dns:192.0.2.1", ["192.0.2.1:443"]),
+      ("ipv4:192.0.2.1:80,192.0.2.2:81", ["192.0.2.1:80", "192.0.2.2:81"]),
+      ("unix:/run/a.sock", ["unix:/run/a.sock"]),
+    ]
+    for (text, expected) in cases {
+      let addresses = try await self.addresses(text)
+      XCTAssertEqual(addresses, expected, text)
+    }
+  }
+
+  func testNames() async throws {
+    let addresses = try await self.addresses("http://localhost:81")
+    XCTAssertTrue(addresses.contains("127.0.0.1:81") || addresses.contains("[::1]:81"), "\(addresses)")
+  }
+
+  func testNameServer() async throws {
+    let server = try await TestDNSServer.start(["api.test": [.a("10.0.0.1")]])
+    let addresses = try await self.addresses("dns://127.0.0.1:\(server.port)/api.test:90")
+    XCTAssertEqual(addresses, ["10.0.0.1:90"])
+    await server.stop()
+  }
+}
