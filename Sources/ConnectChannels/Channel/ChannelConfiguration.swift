@@ -4,7 +4,7 @@ internal import Connect
 /// name with one server, or with several that are as good as each other.
 public struct ChannelConfiguration: Sendable {
   /// Finds the endpoints of an origin; nil, the default, for the transport's own way: the system's resolver for sockets.
-  public var resolver: (any Resolver)?
+  public var resolver: (any NameResolver)?
   /// How calls are spread; nil, the default, for what the service config says, else ``BalancingPolicy/pickFirst``.
   public var balancing: BalancingPolicy?
   /// Rules for the service, for where the resolver brings none.
@@ -22,7 +22,7 @@ public struct ChannelConfiguration: Sendable {
   public var backoff: Backoff
 
   public init(
-    resolver: (any Resolver)? = nil,
+    resolver: (any NameResolver)? = nil,
     balancing: BalancingPolicy? = nil,
     serviceConfig: ServiceConfig? = nil,
     healthCheckedService: String? = nil,

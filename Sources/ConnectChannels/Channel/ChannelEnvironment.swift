@@ -7,7 +7,7 @@ package struct ChannelEnvironment {
   package var executor: any CallExecutor
   package var opener: any ConnectionOpener
   /// Used where the configuration names none.
-  package var resolver: any Resolver
+  package var resolver: any NameResolver
   package var configuration: ChannelConfiguration
   package var limits: ConnectionLimits
   /// The version of HTTP that connections will have; nil if the handshake tells.
@@ -23,7 +23,7 @@ package struct ChannelEnvironment {
     origin: Origin,
     executor: any CallExecutor,
     opener: any ConnectionOpener,
-    resolver: any Resolver,
+    resolver: any NameResolver,
     configuration: ChannelConfiguration = .defaults,
     limits: ConnectionLimits = ConnectionLimits(),
     version: HTTPConnectionInfo.Version? = nil,

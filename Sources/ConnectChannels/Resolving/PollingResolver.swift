@@ -13,7 +13,7 @@ public import Connect
 ///   }
 /// }
 /// ```
-public struct PollingResolver: Resolver {
+public struct PollingResolver: NameResolver {
   /// Looks once. The closure that it is given is called once, from any thread.
   public typealias Look =
     @Sendable (

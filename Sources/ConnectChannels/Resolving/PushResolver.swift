@@ -4,7 +4,7 @@ internal import Synchronization
 /// Endpoints that the program itself gives, and changes at any time: for discovery of one's own, and for tests.
 ///
 /// It gives the same endpoints to all origins that use it.
-public final class PushResolver: Resolver {
+public final class PushResolver: NameResolver {
   private typealias Report = @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
 
   private struct State {

@@ -1,7 +1,7 @@
 public import Connect
 
 /// Always the same endpoints.
-public struct StaticResolver: Resolver {
+public struct StaticResolver: NameResolver {
   private let answer: ResolverUpdate
 
   public init(_ endpoints: [Endpoint], serviceConfig: String? = nil) {

@@ -148,7 +148,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
         origin: destination.origin,
         executor: executor,
         opener: connector,
-        resolver: BasicResolver(),
+        resolver: SystemResolver(),
         configuration: configuration.channel,
         limits: ConnectionLimits(
           http1Connections: configuration.limits.http1ConnectionsPerAddress,

@@ -284,16 +284,6 @@ private struct WeakAttempt {
   }
 }
 
-extension SocketAddress {
-  /// - Throws: What NIO says of a path that is too long.
-  init(_ address: EndpointAddress) throws {
-    switch address {
-    case .ip(let ip, let port): try self.init(ipAddress: ip.description, port: port)
-    case .unix(let path): try self.init(unixDomainSocketPath: path)
-    }
-  }
-}
-
 extension ChannelPipeline.SynchronousOperations {
   /// Adds a connection, and in front of it NIOHTTP1's client codec with our limits.
   func addHTTP1(

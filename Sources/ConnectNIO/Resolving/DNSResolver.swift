@@ -19,7 +19,7 @@ internal import NIOPosix
 ///
 /// A look that fails is reported with the code `unavailable`. The error's `exception` is a `ResolutionError`, whose reason
 /// tells a name that does not exist from servers that do not answer.
-public struct DNSResolver: ConnectChannels.Resolver {
+public struct DNSResolver: NameResolver {
   public struct Configuration: Hashable, Sendable {
     /// Which servers are asked, and how; nil, the default, for what `/etc/resolv.conf` says at the time of each look.
     public var nameServers: ResolverConfiguration?

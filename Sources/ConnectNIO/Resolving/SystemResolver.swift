@@ -13,7 +13,7 @@ internal import Synchronization
 ///
 /// A look that fails is reported with the code `unavailable`. The error's `exception` is a `ResolutionError`, whose reason
 /// tells a name that does not exist from servers that could not be asked.
-public struct SystemResolver: ConnectChannels.Resolver {
+public struct SystemResolver: NameResolver {
   typealias LookUp = @Sendable (_ host: String) -> Result<[IPAddress], ResolutionError>
 
   private let minimumInterval: Duration

@@ -8,7 +8,7 @@ extension Target {
   /// ```swift
   /// configuration.channel.resolver = try Target("srv:_grpc._tcp.example.com").resolver
   /// ```
-  public var resolver: any Resolver {
+  public var resolver: any NameResolver {
     switch self {
     case .url(let host, _):
       return FixedNameResolver(name: host, resolver: SystemResolver())
@@ -26,9 +26,9 @@ extension Target {
 }
 
 /// Resolves one name for all origins.
-private struct FixedNameResolver: Resolver {
+private struct FixedNameResolver: NameResolver {
   let name: HostAndPort
-  let resolver: any Resolver
+  let resolver: any NameResolver
 
   func watch(
     _ origin: Origin,

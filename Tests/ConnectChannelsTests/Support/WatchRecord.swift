@@ -13,7 +13,7 @@ final class WatchRecord: Sendable {
   private let executor: VirtualExecutor
   private let state: Mutex<State>
 
-  init(_ resolver: any Resolver, on executor: VirtualExecutor) {
+  init(_ resolver: any NameResolver, on executor: VirtualExecutor) {
     self.executor = executor
     self.state = Mutex(State())
     let origin = Origin(scheme: .https, host: "api.example", port: 443)

@@ -16,7 +16,7 @@ final class TestWatch: Sendable {
   private let state = Mutex(State())
 
   init(
-    _ resolver: any Resolver,
+    _ resolver: any NameResolver,
     _ origin: Origin = Origin(scheme: .https, host: "api.test", port: 8080),
     on executor: any CallExecutor
   ) {

@@ -9,7 +9,7 @@ public import Connect
 /// let resolver = PushResolver()
 /// resolver.update([Endpoint("10.0.0.1:8080"), Endpoint("10.0.0.2:8080")].compactMap { $0 })
 /// ```
-public protocol Resolver: Sendable {
+public protocol NameResolver: Sendable {
   /// Begins to look for the endpoints of `origin`. Called on `executor`.
   ///
   /// - Parameters:
@@ -24,7 +24,7 @@ public protocol Resolver: Sendable {
   ) -> any ResolverWatch
 }
 
-/// What a ``Resolver`` does for one channel. All functions are called on the channel's executor.
+/// What a ``NameResolver`` does for one channel. All functions are called on the channel's executor.
 public protocol ResolverWatch: AnyObject, Sendable {
   /// A connection has failed, or its server says that it goes away: the addresses may be out of date. A resolver that
   /// pushes its answers need not do anything.
