@@ -101,6 +101,7 @@ let package = Package(
       name: "ConnectInterceptors",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "Metrics", package: "swift-metrics"),
@@ -356,6 +357,7 @@ let package = Package(
       name: "ConnectInterceptorsTests",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         "ConnectInterceptors",
         "ConnectNIO",
         "ConnectTesting",
@@ -374,7 +376,13 @@ let package = Package(
     ),
     .testTarget(
       name: "ConnectChannelsTests",
-      dependencies: ["Connect", "ConnectChannels", "ConnectTesting"],
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectTesting",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+      ],
       swiftSettings: swiftSettings
     ),
     // Counts what the tests allocate. The benchmarks use it, too.

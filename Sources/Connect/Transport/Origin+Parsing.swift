@@ -4,6 +4,13 @@ extension Origin {
   /// The longest path of a Unix domain socket, in bytes: Linux's `sun_path` without its terminator.
   private static let maximumSocketPathLength = 107
 
+  /// An origin from its text: `http://host:port`, `https://host:port` or `unix:/path/to/socket`. A base path is left out.
+  ///
+  /// - Throws: ``ConnectError`` with `invalid_argument`, whose message says what is wrong with the text.
+  public init(_ text: String) throws(ConnectError) {
+    self = try Self.parse(host: text).origin
+  }
+
   /// The origin in a client's host, and the path in front of every method's path.
   ///
   /// Forms: `http://host:port/base`, `https://…`, `unix:/path/to/socket` and `unix:///path/to/socket`. Scheme

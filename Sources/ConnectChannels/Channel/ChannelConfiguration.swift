@@ -18,6 +18,8 @@ public struct ChannelConfiguration: Sendable {
   /// For how long a connection takes new calls, within 10 % of it at random, so that connections through a virtual address
   /// spread again over the servers behind it; nil, the default, for as long as the server likes.
   public var maximumConnectionAge: Duration?
+  /// Hears of connections, picks, ejections and resolver updates; nil, the default, for nobody.
+  public var observer: (any ChannelObserver)?
   /// How long after a failed attempt to connect the next one begins.
   public var backoff: Backoff
 
@@ -28,6 +30,7 @@ public struct ChannelConfiguration: Sendable {
     healthCheckedService: String? = nil,
     idleTimeout: Duration = .seconds(1_800),
     maximumConnectionAge: Duration? = nil,
+    observer: (any ChannelObserver)? = nil,
     backoff: Backoff = .defaults
   ) {
     self.resolver = resolver
@@ -36,6 +39,7 @@ public struct ChannelConfiguration: Sendable {
     self.healthCheckedService = healthCheckedService
     self.idleTimeout = idleTimeout
     self.maximumConnectionAge = maximumConnectionAge
+    self.observer = observer
     self.backoff = backoff
   }
 

@@ -46,6 +46,13 @@ package struct ChannelEnvironment {
   }
 }
 
+extension ChannelEnvironment {
+  func report(_ event: @autoclosure () -> ChannelEvent) {
+    guard let observer = self.configuration.observer else { return }
+    observer.channel(to: self.origin, did: event())
+  }
+}
+
 /// Bounds for the connections to each address.
 package struct ConnectionLimits: Sendable {
   package var http1Connections: Int

@@ -6,18 +6,19 @@ struct ChannelStates {
   private var listeners: [Int: AsyncStream<ConnectivityState>.Continuation] = [:]
   private var nextListener = 0
 
-  mutating func publish(_ state: ConnectivityState) {
+  /// - Returns: The listeners that have heard the last state, and are to be finished: not under a lock, since that calls out.
+  mutating func publish(_ state: ConnectivityState) -> [AsyncStream<ConnectivityState>.Continuation] {
     self.state = state
     for listener in self.listeners.values { listener.yield(state) }
-    if state == .shutdown {
-      for listener in self.listeners.values { listener.finish() }
-      self.listeners = [:]
-    }
+    guard state == .shutdown else { return [] }
+    defer { self.listeners = [:] }
+    return Array(self.listeners.values)
   }
 
   /// - Returns: The listener's number, for ``remove(_:)``.
   mutating func add(_ listener: AsyncStream<ConnectivityState>.Continuation) -> Int {
     listener.yield(self.state)
+    // Nobody listens to its end yet.
     if self.state == .shutdown { listener.finish() } else { self.listeners[self.nextListener] = listener }
     defer { self.nextListener += 1 }
     return self.nextListener

@@ -28,6 +28,8 @@ extension OriginChannel {
     guard number == self.watchNumber, self.watch != nil else { return }
     switch answer {
     case .success(let update):
+      self.resolverUpdates += 1
+      self.environment.report(.resolved(endpoints: update.endpoints.count))
       self.lastGood = update
       self.resolutionError = nil
       self.apply(update)
@@ -36,6 +38,7 @@ extension OriginChannel {
         "name resolution failed",
         metadata: ["origin": "\(self.origin)", "error": "\(error)"]
       )
+      self.environment.report(.resolutionFailed(error))
       self.resolutionFailed(error)
     }
   }

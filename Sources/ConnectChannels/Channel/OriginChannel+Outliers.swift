@@ -46,6 +46,9 @@ extension OriginChannel {
   private func mark(_ id: EndpointID, isEjected: Bool) {
     guard let subchannel = self.subchannel(id) else { return }
     subchannel.isEjected = isEjected
+    if isEjected { subchannel.counters.ejections += 1 }
+    let name = subchannel.endpoint.description
+    self.environment.report(isEjected ? .ejected(endpoint: name) : .returned(endpoint: name))
     self.environment.logger.info(
       isEjected ? "endpoint is ejected: it fails more than others" : "endpoint returns from ejection",
       metadata: ["origin": "\(self.origin)", "endpoint": "\(subchannel.endpoint)"]

@@ -30,6 +30,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   /// What is known of the name.
   var lastGood: ResolverUpdate?
   var serviceConfig: ServiceConfig?
+  var resolverUpdates = 0
   /// Why nothing is known of the name.
   var resolutionError: ConnectError?
 
@@ -277,7 +278,8 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
       metadata: ["origin": "\(self.origin)", "endpoints": "\(self.subchannels.count)"]
     )
     self.state = state
-    self.published.withLock { $0.publish(state) }
+    self.environment.report(.stateChanged(state))
+    for listener in self.published.withLock({ $0.publish(state) }) { listener.finish() }
   }
 
   func schedule(

@@ -28,6 +28,7 @@ final class Subchannel: WaitingRoom {
   /// When a stream has ended last.
   private(set) var lastUse: Duration
   var tracker: CallTracker?
+  var counters = EndpointCounters()
   /// Whether outlier detection keeps calls away.
   var isEjected = false
   /// Nil if health is not watched.
@@ -65,6 +66,9 @@ final class Subchannel: WaitingRoom {
       version: environment.version
     )
   }
+
+  /// The endpoint's addresses.
+  var name: String { self.endpoint.description }
 
   var peer: String { self.environment.origin.description }
 
@@ -142,8 +146,10 @@ final class Subchannel: WaitingRoom {
   private func start(
     _ request: HTTPStreamRequest,
     _ handler: any HTTPStreamHandler,
-    on connection: any StreamConnection
+    on connection: any StreamConnection,
+    waitingSince start: Duration? = nil
   ) -> any HTTPStream {
+    self.environment.report(.picked(endpoint: self.name, waited: start.map { self.now - $0 }))
     guard let tracker = self.tracker else { return connection.startStream(request, handler: handler) }
     return TrackedCall(handler, on: self.id, tracker) { connection.startStream(request, handler: $0) }
   }
@@ -151,7 +157,7 @@ final class Subchannel: WaitingRoom {
   /// Starts a call that has waited.
   func start(_ stream: WaitingStream) -> Bool {
     guard let connection = self.pool.leaseConnection()?.connection else { return false }
-    if !stream.start({ self.start($0, $1, on: connection) }) {
+    if !stream.start({ self.start($0, $1, on: connection, waitingSince: stream.start) }) {
       // Cancelled: the room goes to somebody else.
       self.channel?.later { self.releaseRoom(of: connection) }
     }
@@ -201,7 +207,7 @@ final class Subchannel: WaitingRoom {
   func connection(_ connection: PooledConnection, canServe streams: Int) {
     switch connection.role {
     case .member(let id):
-      self.attempts.removeValue(forKey: id)
+      if self.attempts.removeValue(forKey: id) != nil { self.opened(id) }
       self.run(self.pool.connection(id, canServe: streams, now: self.now))
     case .contender(let attempt):
       guard self.contenders.removeValue(forKey: attempt) != nil else { return }
@@ -219,9 +225,19 @@ final class Subchannel: WaitingRoom {
         now: self.now
       )
       connection.role = .member(id)
+      self.opened(id)
       self.run(poolActions)
       self.run(actions)
     }
+  }
+
+  /// A connection takes calls from now on.
+  private func opened(_ id: Pool.ConnectionID) {
+    self.counters.openedConnections += 1
+    self.environment.report(.connectionOpened(endpoint: self.name))
+    guard let age = self.environment.configuration.maximumConnectionAge?.clamped else { return }
+    let jitter = 0.9 + 0.2 * self.random.fraction()
+    _ = self.schedule(after: max(age, .milliseconds(1)).scaled(by: jitter)) { $0.run($0.pool.renew(id)) }
   }
 
   func streamClosed(_ connection: PooledConnection) {
@@ -255,12 +271,18 @@ final class Subchannel: WaitingRoom {
       self.note(failure)
       self.run(self.race.attemptFailed(attempt, error: failure.text, now: self.now))
     case .member(let id):
-      if self.attempts.removeValue(forKey: id) != nil { self.note(failure) }
+      if self.attempts.removeValue(forKey: id) != nil {
+        self.note(failure)
+      } else {
+        self.environment.report(.connectionClosed(endpoint: self.name))
+      }
       self.run(self.pool.connectionClosed(id, error: failure.error))
     }
   }
 
   private func note(_ failure: AddressFailure) {
+    self.counters.failedAttempts += 1
+    self.environment.report(.connectionFailed(endpoint: self.name, failure.error))
     self.environment.logger.debug(
       "could not connect",
       metadata: ["origin": "\(self.peer)", "error": "\(String(reflecting: failure.error))"]
@@ -356,7 +378,7 @@ final class Subchannel: WaitingRoom {
         stream.fail(.connectionLost(self.peer), isUnprocessed: true)
         return
       }
-      if !stream.start({ self.start($0, $1, on: open) }) {
+      if !stream.start({ self.start($0, $1, on: open, waitingSince: stream.start) }) {
         self.channel?.later { self.run(self.pool.streamClosed(id, now: self.now)) }
       }
       self.channel?.waitingDidChange()

@@ -12,6 +12,7 @@ extension ConnectionPool {
     let id = ConnectionID(slot: index, generation: self.slots[index].generation)
     while self.slots[index].streams < self.slots[index].streamLimit, let waiter = self.waiting.popFirst() {
       self.slots[index].streams += 1
+      self.startedStreams &+= 1
       actions.append(.start(waiter, on: connection, id))
     }
     if self.slots[index].streams == 0 {
@@ -61,6 +62,13 @@ extension ConnectionPool {
     guard let connection = self.slots[index].connection else { return }
     self.startDraining(index)
     actions.append(.drain(connection))
+  }
+
+  /// There is a connection in the place of old ones.
+  mutating func drainOld(_ actions: inout [Action]) {
+    for index in self.slots.indices where self.slots[index].isOld && self.slots[index].phase == .open {
+      self.drain(index, &actions)
+    }
   }
 
   mutating func vacate(_ index: Int) {

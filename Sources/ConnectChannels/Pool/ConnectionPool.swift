@@ -40,6 +40,8 @@ struct ConnectionPool<Connection, Waiter> {
     var streamLimit = 0
     var streams = 0
     var idleSince = Duration.zero
+    /// Whether another connection should take its place.
+    var isOld = false
   }
 
   enum Lifecycle {
@@ -56,6 +58,8 @@ struct ConnectionPool<Connection, Waiter> {
   var openingCount = 0
   var openCount = 0
   var suspendedCount = 0
+  /// All streams that were started.
+  var startedStreams = 0
   var occupiedCount = 0
   var nextGeneration: UInt64 = 0
   /// What the origin speaks, if that is known; then also the version to plan for.
@@ -108,6 +112,7 @@ struct ConnectionPool<Connection, Waiter> {
     if best < 0, let idle = self.idleHTTP1.popLast() { best = idle }
     guard best >= 0 else { return nil }
     self.slots[best].streams += 1
+    self.startedStreams &+= 1
     return self.slots[best].connection
   }
 
@@ -187,6 +192,7 @@ struct ConnectionPool<Connection, Waiter> {
       self.failures = 0
       self.slots[id.slot].phase = .open
       self.slots[id.slot].idleSince = now
+      self.drainOld(&actions)
       if self.slots[id.slot].version == .http2 {
         guard self.http2.count < self.limits.http2Connections else {
           // An origin that spoke HTTP/1.1 until now: many were opened, few are needed.
@@ -224,6 +230,23 @@ struct ConnectionPool<Connection, Waiter> {
     self.startDraining(id.slot)
     self.checkIsLost(nil, &actions)
     self.openAsNeeded(&actions)
+    return actions
+  }
+
+  /// The connection is old: it takes no more streams once another one is open.
+  mutating func renew(_ id: ConnectionID) -> [Action] {
+    guard self.isCurrent(id), self.slots[id.slot].phase == .open, case .running = self.lifecycle else {
+      return []
+    }
+    var actions: [Action] = []
+    self.slots[id.slot].isOld = true
+    if self.slots[id.slot].version == .http1, self.slots[id.slot].streams == 0 {
+      self.drain(id.slot, &actions)
+    } else if self.slots.contains(where: { $0.phase == .open && !$0.isOld }) {
+      self.drainOld(&actions)
+    } else if self.openingCount == 0 {
+      actions.append(.open(self.occupy()))
+    }
     return actions
   }
 

@@ -25,6 +25,8 @@ final class WaitingStream: HTTPStream {
   let request: HTTPStreamRequest
   /// A random number that belongs to the call, for pickers.
   let seed: UInt64
+  /// When it began to wait.
+  let start: Duration
   private var state: State
   /// Keeps the channel, too, while the call waits.
   private var place: (room: any WaitingRoom, ticket: Ticket)?
@@ -35,6 +37,7 @@ final class WaitingStream: HTTPStream {
   init(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler, seed: UInt64, channel: OriginChannel) {
     self.request = request
     self.seed = seed
+    self.start = channel.executor.now
     self.state = .waiting(handler)
     self.channel = channel
   }

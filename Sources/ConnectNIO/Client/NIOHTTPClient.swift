@@ -17,21 +17,21 @@ internal import Synchronization
 /// and of `ProtocolClient`s, and shares connections among them. A client that is dropped without
 /// ``shutdown(within:)`` closes its connections as soon as they have no calls.
 public final class NIOHTTPClient: HTTPClientInterface, Sendable {
-  private struct Destination: Hashable {
+  struct Destination: Hashable {
     var origin: Origin
     var version: Configuration.HTTPVersion
   }
 
-  private struct EndpointKey: Hashable {
+  struct EndpointKey: Hashable {
     var destination: Destination
     var eventLoop: ObjectIdentifier
   }
 
-  private struct State {
+  struct State {
     var isShutDown = false
-    var channels: [EndpointKey: OriginChannel] = [:]
+    var channels = ChannelTable<EndpointKey>()
     /// The first channel of each destination, which all get who ask for no particular event loop.
-    var sharedChannels: [Destination: OriginChannel] = [:]
+    var sharedChannels = ChannelTable<Destination>()
     var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
     /// One for each version, since what is offered by ALPN is part of a TLS context.
     var tlsContexts: [Configuration.HTTPVersion: TLSContextProvider] = [:]
@@ -40,7 +40,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   private let configuration: Configuration
   private let eventLoopGroup: any EventLoopGroup
   private let logger: Logger
-  private let state = Mutex(State())
+  let state = Mutex(State())
 
   /// - Parameters:
   ///   - eventLoopGroup: Where connections and calls live. By default the group that the process shares, which
@@ -62,7 +62,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   public var authenticatesClient: Bool { self.configuration.tls.clientCertificate != nil }
 
   deinit {
-    let channels = self.state.withLock { $0.isShutDown ? [] : Array($0.channels.values) }
+    let channels = self.state.withLock { $0.isShutDown ? [] : $0.channels.all }
     for channel in channels { channel.closeWhenIdle() }
   }
 
@@ -84,7 +84,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     try self.channel(for: origin, on: executor, requiresHTTP2: requiresHTTP2)
   }
 
-  private func channel(
+  func channel(
     for origin: Origin,
     on executor: (any CallExecutor)?,
     requiresHTTP2: Bool
@@ -117,7 +117,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       if let channel = state.channels[key] { return (channel, false) }
       let executor = state.executors[loopID] ?? EventLoopExecutor(chosenLoop)
       let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
-      let channel = self.makeChannel(destination, on: executor, tlsContexts)
+      let channel = self.makeChannel(key, on: executor, tlsContexts)
       state.executors[loopID] = executor
       state.tlsContexts[version] = tlsContexts
       state.channels[key] = channel
@@ -129,11 +129,12 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   }
 
   private func makeChannel(
-    _ destination: Destination,
+    _ key: EndpointKey,
     on executor: EventLoopExecutor,
     _ tlsContexts: TLSContextProvider
   ) -> OriginChannel {
     let configuration = self.configuration
+    let destination = key.destination
     let version = destination.version.known(for: destination.origin.scheme)
     let connector = Connector(
       origin: destination.origin,
@@ -141,6 +142,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       configuration: configuration,
       tlsContexts: tlsContexts,
       executor: executor,
+      keepalivePace: .makeBoxSendingValue(1, eventLoop: executor.eventLoop),
       logger: self.logger
     )
     return OriginChannel(
@@ -160,8 +162,18 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
         connectTimeout: configuration.timeouts.connect,
         maximumHeaderListSize: configuration.maximumHeaderListSize(version),
         logger: self.logger
-      )
+      ),
+      onIdle: { [weak self] _ in self?.forget(key) }
     )
+  }
+
+  /// The channel has had no calls for a long time. Whoever still has it may go on with it.
+  private func forget(_ key: EndpointKey) {
+    let channels = self.state.withLock { state in
+      [state.channels.release(key), state.sharedChannels.release(key.destination)]
+    }
+    // Let go of outside of the lock.
+    _ = channels
   }
 
   private func version(requiresHTTP2: Bool) throws(ConnectError) -> Configuration.HTTPVersion {
@@ -190,7 +202,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   public func shutdown(within limit: Duration = .seconds(30)) async {
     let channels = self.state.withLock { state in
       state.isShutDown = true
-      return Array(state.channels.values)
+      return state.channels.all
     }
     await withTaskGroup(of: Void.self) { group in
       for channel in channels {

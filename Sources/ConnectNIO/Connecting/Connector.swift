@@ -20,6 +20,8 @@ struct Connector: ConnectionOpener, Sendable {
   let configuration: NIOHTTPClient.Configuration
   let tlsContexts: TLSContextProvider
   let executor: EventLoopExecutor
+  /// By how much the connections ping more slowly than configured, since their server has asked for that.
+  let keepalivePace: NIOLoopBoundBox<Int>
   let logger: Logger
 
   private var eventLoop: any EventLoop { self.executor.eventLoop }
@@ -259,6 +261,7 @@ struct Connector: ConnectionOpener, Sendable {
       authority: self.origin.authority,
       peer: self.origin.description,
       configuration: self.configuration.http2,
+      keepalivePace: self.keepalivePace,
       delegate: attempt,
       logger: self.logger
     )

@@ -3,14 +3,18 @@ public import Connect
 /// How an HTTP/2 connection behaves: what it allows the server to send, and how it finds out that the server
 /// is gone. The defaults suit most services.
 public struct HTTP2Configuration: Sendable, Hashable {
-  /// How to notice a connection that is dead without having been closed (RFC 9113, section 6.7).
+  /// How to notice a connection that is dead without having been closed (RFC 9113, section 6.7; gRFC A8).
   public struct Keepalive: Sendable, Hashable {
-    /// How often to look; at least 1 ms. A ping is sent if nothing was received since the last look.
+    /// A shorter ``interval`` counts as this one: 10 s, as in other gRPC clients.
+    public static var shortestInterval: Duration { .seconds(10) }
+
+    /// A ping is sent when nothing was received for so long; at least ``shortestInterval``. A server that answers
+    /// `too_many_pings` doubles it for the connections that follow, which the log says at level `warning`.
     public var interval: Duration
-    /// The connection is given up when nothing at all was received for this long after a ping.
+    /// The connection is given up when nothing at all was received for this long after a ping. 20 seconds by default.
     public var timeout: Duration
     /// Whether to ping while no call is open, too. Many servers answer such pings with GOAWAY
-    /// (`too_many_pings`), hence off by default.
+    /// (`too_many_pings`), hence off by default: then a call that starts after a longer silence pings at once.
     public var pingsWithoutStreams: Bool
 
     public init(
@@ -39,7 +43,9 @@ public struct HTTP2Configuration: Sendable, Hashable {
   /// `HeaderListSize.defaultLimit` (64 KiB) by default. Much more is of little use: libnghttp2 gives up a connection
   /// on which a header block comes in more than nine frames.
   public var maxHeaderListSize: Int
-  /// Off by default.
+  /// Pings at intervals; off by default. Without it, too, a connection on which a call has timed out while nothing at all was
+  /// received is tested with a ping before it serves another call; the answer may then take 20 seconds, or
+  /// ``Keepalive/timeout``.
   public var keepalive: Keepalive?
 
   public init(

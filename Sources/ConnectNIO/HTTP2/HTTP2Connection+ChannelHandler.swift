@@ -35,7 +35,7 @@ extension HTTP2Connection: ChannelDuplexHandler {
       self.shutDown(error, sending: nil)
       return
     }
-    self.hasReceived = true
+    if self.keepalive != nil { self.keepalive?.received(now: self.eventLoop.now) }
     self.readCount &+= 1
     let isIntact = self.session.receive(bytes)
     self.handleEvents()
@@ -80,6 +80,6 @@ extension HTTP2Connection: ChannelDuplexHandler {
     guard self.state == .idle else { return }
     self.state = .active
     self.scheduleFlush()
-    self.scheduleKeepalive()
+    self.startKeepalive()
   }
 }

@@ -1,41 +1,65 @@
 internal import Connect
+internal import Logging
 internal import NIOCore
 
 extension HTTP2Connection {
-  /// Sets the timer that pings if nothing is received until then.
-  func scheduleKeepalive() {
-    guard let keepalive = self.configuration.keepalive, self.state == .active else { return }
-    self.hasReceived = false
-    let interval = TimeAmount(max(keepalive.interval.clamped, .milliseconds(1)))
-    self.keepaliveTask = self.eventLoop.assumeIsolated().scheduleTask(in: interval) {
-      self.keepaliveIntervalPassed(keepalive)
+  func startKeepalive() {
+    guard let configuration = self.configuration.keepalive else { return }
+    let slowdown = self.keepalivePace?.value ?? 1
+    let keepalive = HTTP2Keepalive(configuration, slowdown: slowdown, now: self.eventLoop.now)
+    self.keepalive = keepalive
+    self.lookAgain(at: keepalive.firstLook)
+  }
+
+  /// A stream starts after a rest.
+  func wakeKeepalive() {
+    guard let decision = self.keepalive?.wake(now: self.eventLoop.now) else { return }
+    self.act(on: decision)
+  }
+
+  private func lookAgain(at time: NIODeadline) {
+    self.keepaliveTask = self.eventLoop.assumeIsolated().scheduleTask(deadline: time) {
+      guard self.state == .active, let now = self.keepalive.map({ _ in self.eventLoop.now }) else { return }
+      let hasStreams = self.session.liveCount > 0
+      guard let decision = self.keepalive?.look(now: now, hasStreams: hasStreams) else { return }
+      self.act(on: decision)
     }
   }
 
-  private func keepaliveIntervalPassed(_ keepalive: HTTP2Configuration.Keepalive) {
-    guard self.state == .active else { return }
-    let isPingDue = keepalive.pingsWithoutStreams || self.session.liveCount > 0
-    guard isPingDue, !self.hasReceived else {
-      self.scheduleKeepalive()
-      return
-    }
-    self.session.ping()
-    self.scheduleFlush()
-    let timeout = TimeAmount(keepalive.timeout.clamped)
-    self.keepaliveTask = self.eventLoop.assumeIsolated().scheduleTask(in: timeout) {
-      self.keepaliveTimeoutPassed(keepalive)
+  private func act(on decision: HTTP2Keepalive.Decision) {
+    switch decision {
+    case .look(let time):
+      self.lookAgain(at: time)
+    case .ping(let time):
+      self.session.ping()
+      self.scheduleFlush()
+      self.lookAgain(at: time)
+    case .rest:
+      self.keepaliveTask = nil
+    case .giveUp:
+      let timeout = self.configuration.keepalive?.timeout.clamped ?? .zero
+      let error = ConnectError(
+        code: .unavailable,
+        message: "the server did not answer a keepalive ping within \(timeout)"
+      )
+      self.shutDown(error, sending: .noError)
     }
   }
 
-  private func keepaliveTimeoutPassed(_ keepalive: HTTP2Configuration.Keepalive) {
-    guard !self.hasReceived else {
-      self.scheduleKeepalive()
-      return
-    }
-    let error = ConnectError(
-      code: .unavailable,
-      message: "the server did not answer a keepalive ping within \(keepalive.timeout.clamped)"
+  /// The server ends the connection since it gets too many pings: later ones ping half as often (gRFC A8).
+  func slowDownKeepalive(after goAway: HTTP2GoAway) {
+    guard goAway.errorCode == .enhanceYourCalm, goAway.debugData == "too_many_pings" else { return }
+    let slowdown = (self.keepalivePace?.value ?? 1) * 2
+    self.keepalivePace?.value = min(slowdown, 1 << 16)
+    self.logger.warning(
+      """
+      the server gets too many pings: the keepalive interval is doubled; configure a longer one, \
+      or let the server allow more
+      """,
+      metadata: [
+        "peer": "\(self.peer)", "interval": "\(self.configuration.keepalive?.interval ?? .zero)",
+        "times": "\(slowdown)",
+      ]
     )
-    self.shutDown(error, sending: .noError)
   }
 }

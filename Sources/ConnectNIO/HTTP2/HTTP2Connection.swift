@@ -76,9 +76,11 @@ final class HTTP2Connection: StreamConnection {
   /// How often something was received.
   var readCount = 0
   var peerTest = HTTP2PeerTest()
+  /// Nil if there is none.
+  var keepalive: HTTP2Keepalive?
   var keepaliveTask: Scheduled<Void>?
-  /// Whether anything was received since the keepalive timer was set.
-  var hasReceived = false
+  /// By how much the connections to this server ping more slowly than configured.
+  let keepalivePace: NIOLoopBoundBox<Int>?
 
   /// - Parameters:
   ///   - channel: The channel that the handler is going to be added to.
@@ -91,12 +93,14 @@ final class HTTP2Connection: StreamConnection {
     authority: String,
     peer: String? = nil,
     configuration: HTTP2Configuration = .defaults,
+    keepalivePace: NIOLoopBoundBox<Int>? = nil,
     delegate: (any StreamConnectionDelegate)?,
     logger: Logger
   ) {
     self.channel = channel
     self.eventLoop = channel.eventLoop
     self.configuration = configuration
+    self.keepalivePace = keepalivePace
     self.delegate = delegate
     self.logger = logger
     self.peer = peer ?? "\(scheme)://\(authority)"
@@ -111,6 +115,7 @@ final class HTTP2Connection: StreamConnection {
     stream.readCountAtStart = self.readCount
     if self.state != .closed, self.requestedClose == nil, !self.isDraining {
       self.session.submit(request, for: stream)
+      if let keepalive = self.keepalive, keepalive.isResting { self.wakeKeepalive() }
     } else {
       self.session.events.append(.failed(stream, .noConnection))
     }
@@ -304,6 +309,7 @@ extension HTTP2Connection {
   private func didReceiveGoAway() {
     guard let goAway = self.session.goAway else { return }
     self.logger.debug("HTTP/2 server is going away", metadata: ["reason": "\(goAway)"])
+    self.slowDownKeepalive(after: goAway)
     self.reportWillClose()
     // libnghttp2 has closed the streams that were sent and are too late, and keeps those that wait.
     for stream in self.session.liveStreams where !stream.isHeaderSent {

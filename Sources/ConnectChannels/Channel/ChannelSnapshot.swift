@@ -1,0 +1,104 @@
+internal import Connect
+
+/// What a channel, its endpoints and their connections do at one moment: for support tickets, dashboards and tests. Its
+/// description is a table for people.
+public struct ChannelSnapshot: Sendable, Hashable {
+  public struct Endpoint: Sendable, Hashable {
+    /// The addresses, with commas between them.
+    public var address: String
+    public var state: ConnectivityState
+    /// Whether outlier detection keeps calls away.
+    public var isEjected: Bool
+    /// Connections that take calls.
+    public var connections: Int
+    /// Calls under way.
+    public var calls: Int
+    /// Calls since the endpoint was found.
+    public var startedCalls: Int
+    /// Of them, those that failed, where the policy counts that; see ``BalancingPolicy/outlierDetection(_:of:)``.
+    public var failedCalls: Int
+    /// Connections that were opened since the endpoint was found.
+    public var openedConnections: Int
+    /// Attempts to connect that failed.
+    public var failedAttempts: Int
+    /// How often outlier detection has ejected it.
+    public var ejections: Int
+    /// Why the last attempt, connection or health check has failed.
+    public var lastError: String?
+  }
+
+  /// Such as `https://payments.example:443`.
+  public var origin: String
+  public var state: ConnectivityState
+  /// gRPC's name of the balancing policy.
+  public var policy: String
+  /// Calls that wait for an endpoint or a connection.
+  public var waitingCalls: Int
+  public var endpoints: [Endpoint]
+  /// How often the resolver has given an answer.
+  public var resolverUpdates: Int
+  /// Why the name could not be resolved, if it never could.
+  public var resolutionError: String?
+}
+
+extension ChannelSnapshot: CustomStringConvertible {
+  public var description: String {
+    var lines = [
+      "\(self.origin): \(self.state), \(self.policy), \(self.endpoints.count) endpoints, "
+        + "\(self.waitingCalls) calls wait, \(self.resolverUpdates) resolver updates"
+    ]
+    if let error = self.resolutionError { lines.append("  cannot be resolved: \(error)") }
+    for endpoint in self.endpoints {
+      let state = endpoint.isEjected ? "\(endpoint.state) (ejected)" : "\(endpoint.state)"
+      var line =
+        "  \(endpoint.address): \(state), \(endpoint.connections) connections, \(endpoint.calls) calls, "
+        + "\(endpoint.startedCalls) started, \(endpoint.openedConnections) connections opened, "
+        + "\(endpoint.failedAttempts) attempts failed"
+      if endpoint.failedCalls > 0 { line += ", \(endpoint.failedCalls) calls failed" }
+      if endpoint.ejections > 0 { line += ", ejected \(endpoint.ejections) times" }
+      if let error = endpoint.lastError { line += "; last error: \(error)" }
+      lines.append(line)
+    }
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension OriginChannel {
+  /// What the channel does now. May be called from any thread.
+  package func snapshot() async -> ChannelSnapshot {
+    await withCheckedContinuation { continuation in
+      self.executor.execute { continuation.resume(returning: self.makeSnapshot()) }
+    }
+  }
+
+  private func makeSnapshot() -> ChannelSnapshot {
+    ChannelSnapshot(
+      origin: self.origin.description,
+      state: self.state,
+      policy: self.policy.name,
+      waitingCalls: self.waiting.count + self.subchannels.reduce(0) { $0 + $1.pool.waiting.count },
+      endpoints: self.subchannels.map(\.snapshot),
+      resolverUpdates: self.resolverUpdates,
+      resolutionError: self.resolutionError?.message
+    )
+  }
+}
+
+extension Subchannel {
+  fileprivate var snapshot: ChannelSnapshot.Endpoint {
+    let balanced = self.balanced
+    return ChannelSnapshot.Endpoint(
+      address: self.endpoint.description,
+      state: balanced.state,
+      isEjected: self.isEjected,
+      connections: self.pool.openCount,
+      calls: self.callCount,
+      startedCalls: self.pool.startedStreams,
+      failedCalls: self.counters.failedCalls,
+      openedConnections: self.counters.openedConnections,
+      failedAttempts: self.counters.failedAttempts,
+      ejections: self.counters.ejections,
+      lastError: balanced.lastError
+    )
+  }
+}

@@ -1,0 +1,125 @@
+public import Connect
+public import ConnectChannels
+public import Metrics
+internal import Synchronization
+
+/// Counts what happens to a client's channels, with swift-metrics.
+///
+/// ```swift
+/// var channel = ChannelConfiguration.defaults
+/// channel.observer = ChannelMetrics()
+/// ```
+///
+/// | metric | kind | counts |
+/// | --- | --- | --- |
+/// | `rpc.client.channel.picks` | counter | calls and further attempts that were given an endpoint |
+/// | `rpc.client.channel.queue.duration` | timer | for how long those waited that had to |
+/// | `rpc.client.channel.connections.opened` | counter | connections that took calls |
+/// | `rpc.client.channel.connections.failed` | counter | attempts to connect that failed |
+/// | `rpc.client.channel.connections.closed` | counter | connections that took calls and take no more |
+/// | `rpc.client.channel.ejections` | counter | ejections by outlier detection |
+/// | `rpc.client.channel.resolver.updates` | counter | answers of the resolver |
+/// | `rpc.client.channel.resolver.failures` | counter | failures of the resolver |
+///
+/// Each has the dimension `server.address`, the origin; with ``includesEndpoints`` those of endpoints also have
+/// `network.peer.address`.
+public final class ChannelMetrics: ChannelObserver {
+  private struct Key: Hashable {
+    var label: String
+    var origin: Origin
+    var endpoint: String?
+  }
+
+  private struct Instruments {
+    var counters: [Key: Counter] = [:]
+    var timers: [Key: Timer] = [:]
+  }
+
+  /// Endpoints beyond so many are counted together.
+  private static let maximumKeys = 10_000
+
+  private let factory: any MetricsFactory
+  /// Whether there is a metric for each endpoint.
+  public let includesEndpoints: Bool
+  private let instruments = Mutex(Instruments())
+
+  /// - Parameters:
+  ///   - factory: The backend. The default is that of the process; bootstrap it before.
+  ///   - includesEndpoints: Whether there is a metric for each endpoint: off by default, since fleets may be large and change.
+  public init(factory: any MetricsFactory = MetricsSystem.factory, includesEndpoints: Bool = false) {
+    self.factory = factory
+    self.includesEndpoints = includesEndpoints
+  }
+
+  public func channel(to origin: Origin, did event: ChannelEvent) {
+    switch event {
+    case .stateChanged:
+      break
+    case .resolved:
+      self.count("resolver.updates", origin, nil)
+    case .resolutionFailed:
+      self.count("resolver.failures", origin, nil)
+    case .picked(let endpoint, let waited):
+      self.count("picks", origin, endpoint)
+      if let waited { self.timer("queue.duration", origin, endpoint).record(duration: waited) }
+    case .connectionOpened(let endpoint):
+      self.count("connections.opened", origin, endpoint)
+    case .connectionFailed(let endpoint, _):
+      self.count("connections.failed", origin, endpoint)
+    case .connectionClosed(let endpoint):
+      self.count("connections.closed", origin, endpoint)
+    case .ejected(let endpoint):
+      self.count("ejections", origin, endpoint)
+    case .returned:
+      break
+    }
+  }
+
+  private func count(_ name: String, _ origin: Origin, _ endpoint: String?) {
+    let key = self.key(name, origin, endpoint)
+    if let known = self.instruments.withLock({ $0.counters[key] }) {
+      known.increment()
+      return
+    }
+    // Made outside of the lock, since the backend is other people's code.
+    let counter = Counter(label: key.label, dimensions: self.dimensions(key), factory: self.factory)
+    let kept = self.instruments.withLock { instruments in
+      if let other = instruments.counters[key] { return other }
+      instruments.counters[key] = counter
+      return counter
+    }
+    kept.increment()
+  }
+
+  private func timer(_ name: String, _ origin: Origin, _ endpoint: String?) -> Timer {
+    let key = self.key(name, origin, endpoint)
+    if let known = self.instruments.withLock({ $0.timers[key] }) { return known }
+    let timer = Timer(
+      label: key.label,
+      dimensions: self.dimensions(key),
+      preferredDisplayUnit: .seconds,
+      factory: self.factory
+    )
+    return self.instruments.withLock { instruments in
+      if let other = instruments.timers[key] { return other }
+      instruments.timers[key] = timer
+      return timer
+    }
+  }
+
+  private func key(_ name: String, _ origin: Origin, _ endpoint: String?) -> Key {
+    let label = "rpc.client.channel.\(name)"
+    let key = Key(label: label, origin: origin, endpoint: self.includesEndpoints ? endpoint : nil)
+    let isNew = self.instruments.withLock { instruments in
+      instruments.counters[key] == nil && instruments.timers[key] == nil
+        && instruments.counters.count + instruments.timers.count >= Self.maximumKeys
+    }
+    return isNew ? Key(label: label, origin: origin, endpoint: nil) : key
+  }
+
+  private func dimensions(_ key: Key) -> [(String, String)] {
+    var dimensions = [(SemanticConventions.serverAddress, key.origin.description)]
+    if let endpoint = key.endpoint { dimensions.append(("network.peer.address", endpoint)) }
+    return dimensions
+  }
+}

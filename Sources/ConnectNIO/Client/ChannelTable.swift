@@ -1,0 +1,43 @@
+internal import ConnectChannels
+
+/// The channels of a client. Those that are released stay for as long as somebody else has them, so that nobody gets another
+/// channel to the same place beside them.
+struct ChannelTable<Key: Hashable> {
+  private struct Entry {
+    weak var channel: OriginChannel?
+    /// Nil once the channel was released.
+    var held: OriginChannel?
+  }
+
+  private var entries: [Key: Entry] = [:]
+  /// At how many entries those are looked for whose channels are gone.
+  private var sweepCount = 64
+
+  /// Asking for a channel holds it again.
+  subscript(key: Key) -> OriginChannel? {
+    mutating get {
+      guard let channel = self.entries[key]?.channel else { return nil }
+      if self.entries[key]?.held == nil { self.entries[key]?.held = channel }
+      return channel
+    }
+    set {
+      self.entries[key] = newValue.map { Entry(channel: $0, held: $0) }
+      self.sweep()
+    }
+  }
+
+  var all: [OriginChannel] { self.entries.values.compactMap(\.channel) }
+
+  var count: Int { self.entries.count }
+
+  /// - Returns: What was held.
+  mutating func release(_ key: Key) -> OriginChannel? {
+    self.entries[key]?.held.take()
+  }
+
+  private mutating func sweep() {
+    guard self.entries.count >= self.sweepCount else { return }
+    self.entries = self.entries.filter { $0.value.channel != nil }
+    self.sweepCount = max(64, self.entries.count * 2)
+  }
+}

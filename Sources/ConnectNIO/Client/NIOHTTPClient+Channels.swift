@@ -1,0 +1,44 @@
+public import Connect
+public import ConnectChannels
+internal import Synchronization
+
+/// What a client's channels do, for those who watch over a service.
+extension NIOHTTPClient {
+  /// Finds the servers of `origin` and connects to them without a call, so that the first call need not wait. Calls that come
+  /// meanwhile wait for the same connections.
+  ///
+  /// - Parameter requiresHTTP2: Whether the connections are for gRPC.
+  /// - Throws: ``ConnectError`` as ``endpoint(for:on:requiresHTTP2:)`` does.
+  public func connect(to origin: Origin, requiresHTTP2: Bool = false) throws(ConnectError) {
+    try self.channel(for: origin, on: nil, requiresHTTP2: requiresHTTP2).connect()
+  }
+
+  /// Whether calls to `origin` can be sent now. Without a channel, because there was no call for a long time, it is `idle`.
+  ///
+  /// - Throws: ``ConnectError`` as ``endpoint(for:on:requiresHTTP2:)`` does.
+  public func connectivity(
+    of origin: Origin,
+    requiresHTTP2: Bool = false
+  ) throws(ConnectError) -> ConnectivityState {
+    try self.channel(for: origin, on: nil, requiresHTTP2: requiresHTTP2).connectivity
+  }
+
+  /// The state of the connections to `origin` now, and each one that follows. States that are not taken in time are replaced
+  /// by later ones. The sequence ends when the client was shut down.
+  ///
+  /// - Throws: ``ConnectError`` as ``endpoint(for:on:requiresHTTP2:)`` does.
+  public func connectivityChanges(
+    of origin: Origin,
+    requiresHTTP2: Bool = false
+  ) throws(ConnectError) -> AsyncStream<ConnectivityState> {
+    try self.channel(for: origin, on: nil, requiresHTTP2: requiresHTTP2).connectivityChanges()
+  }
+
+  /// All channels as they are now, sorted by origin. Print it into a support ticket.
+  public func snapshots() async -> [ChannelSnapshot] {
+    let channels = self.state.withLock { $0.channels.all }
+    var snapshots: [ChannelSnapshot] = []
+    for channel in channels { snapshots.append(await channel.snapshot()) }
+    return snapshots.sorted { $0.origin < $1.origin }
+  }
+}
