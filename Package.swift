@@ -222,6 +222,7 @@ let package = Package(
       name: "Demo",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         "ConnectInterceptors",
         "ConnectNIO",
         "ConnectProtobufC",

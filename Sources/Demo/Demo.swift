@@ -80,6 +80,7 @@ struct Demo {
       try await $0.cancellation(server: server)
     }
     await self.showProduction()
+    await self.showFleet()
     await self.showFamilies()
     await self.showMatrix()
 
@@ -153,6 +154,19 @@ struct Demo {
     do {
       guard let lines = try await production?.explain().description.split(separator: "\n") else { return }
       for line in lines { print("  \(line)") }
+    } catch {
+      self.failures += 1
+      print("  \(Style.bad("✗ \(error)"))")
+    }
+  }
+
+  /// Makes calls to several servers behind one name, while these come and go.
+  private mutating func showFleet() async {
+    let how = Style.dim(" · gRPC · proto · HTTP/2 · round robin") + Style.build
+    print("\n\(Style.bold("A fleet behind one name, on a day of changes"))\(how)")
+    do {
+      try await Fleet.run()
+      print("  \(Style.good("✓"))")
     } catch {
       self.failures += 1
       print("  \(Style.bad("✗ \(error)"))")

@@ -95,19 +95,24 @@ public final class LoopbackServer: Sendable {
 
   /// Stops listening and closes all connections.
   public func stop() async {
-    self.state.value.withLock { $0.isStopped = true }
-    try? await self.listener.close()
+    await self.stopListening()
     await self.closeConnections()
     if case .unixSocket(let path) = self.configuration.address {
       try? FileManager.default.removeItem(atPath: path)
     }
   }
 
+  func stopListening() async {
+    self.state.value.withLock { $0.isStopped = true }
+    try? await self.listener.close()
+  }
+
   /// Closes all connections that are open now.
   public func closeConnections() async {
-    let connections = self.state.value.withLock { Array($0.connections.values) }
-    for connection in connections { try? await connection.close() }
+    for connection in self.openConnections { try? await connection.close() }
   }
+
+  var openConnections: [any Channel] { self.state.value.withLock { Array($0.connections.values) } }
 
   // MARK: - Where it is
 

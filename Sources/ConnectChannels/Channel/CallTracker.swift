@@ -34,7 +34,7 @@ final class CallTracker {
 final class TrackedCall: HTTPStream, HTTPStreamHandler {
   private static let loadTrailer = "endpoint-load-metrics-bin"
 
-  private let id: EndpointID
+  private let subchannel: Subchannel
   private let tracker: CallTracker
   /// Nil once the call is over.
   private var handler: (any HTTPStreamHandler)?
@@ -43,21 +43,22 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
 
   init(
     _ handler: any HTTPStreamHandler,
-    on id: EndpointID,
+    on subchannel: Subchannel,
     _ tracker: CallTracker,
     start: (any HTTPStreamHandler) -> any HTTPStream
   ) {
-    self.id = id
+    self.subchannel = subchannel
     self.tracker = tracker
     self.handler = handler
-    tracker.began(id)
+    tracker.began(subchannel.id)
     self.stream = start(self)
   }
 
   private func end(isSuccess: Bool?) -> (any HTTPStreamHandler)? {
     guard let handler = self.handler.take() else { return nil }
     self.stream = nil
-    self.tracker.ended(self.id, isSuccess: isSuccess)
+    if isSuccess == false { self.subchannel.counters.failedCalls += 1 }
+    self.tracker.ended(self.subchannel.id, isSuccess: isSuccess)
     return handler
   }
 
@@ -89,13 +90,13 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     self.note(head.headers)
     if head.status != 200 { self.isSuccess = false }
     // Connect's unary responses have their trailers in front.
-    self.tracker.received(head.headers, named: "trailer-\(Self.loadTrailer)", from: self.id)
+    self.tracker.received(head.headers, named: "trailer-\(Self.loadTrailer)", from: self.subchannel.id)
     self.handler?.streamDidReceive(head)
   }
 
   func streamDidEnd(trailers: Headers) {
     self.note(trailers)
-    self.tracker.received(trailers, named: Self.loadTrailer, from: self.id)
+    self.tracker.received(trailers, named: Self.loadTrailer, from: self.subchannel.id)
     self.end(isSuccess: self.isSuccess)?.streamDidEnd(trailers: trailers)
   }
 

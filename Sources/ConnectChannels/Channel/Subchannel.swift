@@ -151,7 +151,7 @@ final class Subchannel: WaitingRoom {
   ) -> any HTTPStream {
     self.environment.report(.picked(endpoint: self.name, waited: start.map { self.now - $0 }))
     guard let tracker = self.tracker else { return connection.startStream(request, handler: handler) }
-    return TrackedCall(handler, on: self.id, tracker) { connection.startStream(request, handler: $0) }
+    return TrackedCall(handler, on: self, tracker) { connection.startStream(request, handler: $0) }
   }
 
   /// Starts a call that has waited.

@@ -318,9 +318,19 @@ final class HTTP2LifecycleTests: XCTestCase {
       let pings = try peer.sent()
       XCTAssertEqual(pings.map(\.kind), [.ping])
       try peer.send(.ping(pings.first?.payload ?? [], ack: true))
-      peer.channel.embeddedEventLoop.advanceTime(by: .seconds(10))
     }
+    peer.channel.embeddedEventLoop.advanceTime(by: .seconds(29))
     XCTAssertNil(handler.failure)
+  }
+
+  /// Of the connections that follow, too.
+  func testTooManyPingsSlowTheKeepaliveDown() throws {
+    let peer = try HTTP2TestPeer(self.keepalive)
+    try peer.send(.goAway(last: 0, .enhanceYourCalm, debug: "too_many_pings"))
+    XCTAssertEqual(peer.pace.value, 2)
+    let other = try HTTP2TestPeer(self.keepalive)
+    try other.send(.goAway(last: 0, .enhanceYourCalm, debug: "something else"))
+    XCTAssertEqual(other.pace.value, 1)
   }
 
   func testNoKeepaliveWithoutStreams() throws {
@@ -330,7 +340,7 @@ final class HTTP2LifecycleTests: XCTestCase {
     var configuration = self.keepalive
     configuration.keepalive?.pingsWithoutStreams = true
     let eager = try HTTP2TestPeer(configuration)
-    eager.channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+    eager.channel.embeddedEventLoop.advanceTime(by: .seconds(30))
     XCTAssertEqual(try eager.sent().map(\.kind), [.ping])
   }
 

@@ -12,6 +12,7 @@ final class HTTP2TestPeer {
   let channel: EmbeddedChannel
   let connection: HTTP2Connection
   let delegate = RecordingDelegate()
+  let pace: NIOLoopBoundBox<Int>
   let decoder = HTTP2FieldDecoder()
   private var parser = HTTP2FrameParser()
   /// Feeds the client one byte at a time.
@@ -23,11 +24,13 @@ final class HTTP2TestPeer {
     settings: HTTP2Frame? = .settings(maxConcurrentStreams: 100)
   ) throws {
     self.channel = EmbeddedChannel()
+    self.pace = .makeBoxSendingValue(1, eventLoop: self.channel.eventLoop)
     self.connection = HTTP2Connection(
       channel: self.channel,
       scheme: "http",
       authority: "demo.example:8080",
       configuration: configuration,
+      keepalivePace: self.pace,
       delegate: self.delegate,
       logger: Logger(label: "test")
     )
@@ -162,6 +165,8 @@ final class RecordingDelegate: StreamConnectionDelegate {
     case canServe(Int)
     case closedStream
     case willClose
+    case suspect
+    case alive
     case closed(Code?)
   }
 
@@ -176,6 +181,8 @@ final class RecordingDelegate: StreamConnectionDelegate {
 
   func connectionDidCloseStream(_ connection: any StreamConnection) { self.events.append(.closedStream) }
   func connectionWillClose(_ connection: any StreamConnection) { self.events.append(.willClose) }
+  func connectionIsSuspect(_ connection: any StreamConnection) { self.events.append(.suspect) }
+  func connectionIsAlive(_ connection: any StreamConnection) { self.events.append(.alive) }
 
   func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
     self.error = error
