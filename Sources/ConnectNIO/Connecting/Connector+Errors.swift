@@ -106,7 +106,7 @@ extension Connector {
     .ofConnection(.unavailable, message, cause)
   }
 
-  private static func text(_ error: any Error) -> String {
+  static func text(_ error: any Error) -> String {
     let cause = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
     guard let error = cause as? IOError, let text = strerror(error.errnoCode) else {
       return String(describing: cause)
