@@ -106,6 +106,7 @@ extension Connector {
     .ofConnection(.unavailable, message, cause)
   }
 
+  /// The system's own words for an error number, else the error's description.
   static func text(_ error: any Error) -> String {
     let cause = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
     guard let error = cause as? IOError, let text = strerror(error.errnoCode) else {
