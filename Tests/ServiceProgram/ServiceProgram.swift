@@ -7,7 +7,7 @@ import LoopbackServer
 import ServiceLifecycle
 import UnixSignals
 
-/// Makes one unary call to a path, and prints what came of it, and `ended` at last.
+/// Makes one unary call to a path, through the proxy of the environment, and prints what came of it, and `ended` at last.
 /// Ends after the call; with `--until-signal` after SIGTERM, and says `stopping` to standard error when that has come.
 ///
 ///     ServiceProgram HOST PATH [--until-signal]
@@ -15,7 +15,7 @@ import UnixSignals
 struct ServiceProgram {
   static func main() async throws {
     let arguments = CommandLine.arguments
-    let httpClient = NIOHTTPClient()
+    let httpClient = NIOHTTPClient(configuration: .init(proxy: .environment))
     let client = ProtocolClient(
       httpClient: httpClient,
       config: ProtocolClientConfig(host: arguments[1], timeout: .seconds(60))

@@ -16,6 +16,16 @@ struct ProxyRoute: Sendable {
     }
   }
 
+  /// The proxy's name has no address.
+  func notFound(_ error: ConnectError) -> ConnectError {
+    let reason = error.message ?? "\(error.code)"
+    return .ofConnection(
+      error.code,
+      "cannot connect to \(self.origin): the proxy \(self.proxy) cannot be found: \(reason)",
+      error.exception ?? error
+    )
+  }
+
   /// Why there is no tunnel.
   func describe(_ error: ProxyError) -> ConnectError {
     .ofConnection(.unavailable, "cannot connect to \(self.origin): \(error.message)", error)
