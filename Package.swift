@@ -23,6 +23,7 @@ let package = Package(
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
     .library(name: "ConnectInterceptors", targets: ["ConnectInterceptors"]),
     .library(name: "ConnectChannels", targets: ["ConnectChannels"]),
+    .library(name: "ConnectLifecycle", targets: ["ConnectLifecycle"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
@@ -46,6 +47,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     // The loopback server of the tests and the demo speaks HTTP/2 with another engine than ours.
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
   ],
@@ -120,6 +122,14 @@ let package = Package(
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "ConnectLifecycle",
+      dependencies: [
+        "ConnectNIO",
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       swiftSettings: swiftSettings
     ),
@@ -264,6 +274,7 @@ let package = Package(
         "ConnectConformanceClient",
         "ConformanceMessages",
         "LoopbackServer",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
@@ -275,7 +286,7 @@ let package = Package(
     // What tests of several modules share.
     .target(
       name: "TestSupport",
-      dependencies: ["Connect"],
+      dependencies: ["Connect", "LoopbackServer"],
       path: "Tests/TestSupport",
       swiftSettings: swiftSettings
     ),
@@ -394,6 +405,21 @@ let package = Package(
       path: "Tests/ThreadSanitizer",
       exclude: ["README.md", "suppressions.txt"]
     ),
+    // A service as a program of its own, which gets signals and an environment.
+    .executableTarget(
+      name: "ServiceProgram",
+      dependencies: [
+        "Connect",
+        "ConnectLifecycle",
+        "ConnectNIO",
+        "LoopbackServer",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+      ],
+      path: "Tests/ServiceProgram",
+      swiftSettings: swiftSettings
+    ),
     .testTarget(
       name: "EndToEndTests",
       dependencies: [
@@ -401,13 +427,17 @@ let package = Package(
         "CThreadSanitizer",
         "Connect",
         "ConnectChannels",
+        "ConnectLifecycle",
         "ConnectNIO",
         "ConnectTesting",
         "LoopbackServer",
+        "ServiceProgram",
         "TestSupport",
-        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       exclude: ["Servers"],
       swiftSettings: swiftSettings

@@ -4,6 +4,7 @@ internal import Glibc
 internal import LoopbackServer
 internal import NIOCore
 internal import SwiftProtobuf
+internal import TestSupport
 internal import XCTest
 
 /// Standard input and output, and the life of the process.

@@ -93,7 +93,7 @@ package struct HTTPConnectHandshake: ProxyHandshake {
   private func refusal(_ head: ResponseHead) -> ProxyError {
     let prefix =
       "the proxy \(self.proxy) answered the request for a tunnel to \(self.server) with status "
-      + "\(head.status): "
+      + "\(head.status)\(head.reason): "
     let (reason, advice): (ProxyError.Reason, String) =
       switch head.status {
       case 407 where self.proxy.credentials == nil:
@@ -101,7 +101,8 @@ package struct HTTPConnectHandshake: ProxyHandshake {
           .authentication,
           "it wants credentials\(head.schemes); write http://USER:PASSWORD@HOST:PORT, only Basic is supported"
         )
-      case 407:
+      case 407,
+        401 where self.proxy.credentials != nil:
         (.authentication, "it does not accept the credentials\(head.schemes); only Basic is supported")
       case 403:
         (.refused, "it does not allow this; check its rules for the server's name and port")
@@ -127,6 +128,8 @@ extension HTTPConnectHandshake {
   /// The parts of a response's head that matter.
   private struct ResponseHead {
     var status: Int
+    /// For messages: the reason phrase in parentheses, behind a space; empty if there is none.
+    var reason = ""
     /// For messages: the authentication schemes that the proxy offers.
     var schemes = ""
 
@@ -139,6 +142,8 @@ extension HTTPConnectHandshake {
         line.count == 12 || ASCII.isSpace(line[12])
       else { return nil }
       self.status = status
+      let phrase = line.dropFirst(13).prefix(64).filter { (0x20..<0x7f).contains($0) }
+      if !phrase.isEmpty { self.reason = " (\(String(decoding: phrase, as: UTF8.self)))" }
       self.schemes = Self.schemes(lines.dropFirst())
     }
 

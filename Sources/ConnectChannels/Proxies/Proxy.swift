@@ -117,6 +117,16 @@ extension Proxy {
     return Credentials(user: user, password: password)
   }
 
+  /// Checks a proxy that is not made of a URL.
+  package func check() throws(ProxyError) {
+    do throws(HostProblem) {
+      _ = try HostAndPort(parsing: self.address.description, defaultPort: nil)
+    } catch {
+      throw .invalidURL(error.text)
+    }
+    try self.check(self.credentials)
+  }
+
   /// What the protocols can carry.
   func check(_ credentials: Credentials?) throws(ProxyError) {
     guard let credentials else { return }

@@ -28,12 +28,17 @@ public struct ProxySettings: Hashable, Sendable {
   ///
   /// - Throws: ``ProxyError`` if a value is no URL of a proxy; it names the variable.
   public static func fromEnvironment(_ environment: [String: String]) throws(ProxyError) -> ProxySettings {
-    let exceptions = self.first(["no_grpc_proxy", "no_proxy"], environment)?.value ?? ""
-    guard let (name, value) = self.first(["grpc_proxy", "https_proxy", "http_proxy"], environment),
-      !ASCII.trimmed(value).isEmpty
+    try self.fromEnvironment { environment[$0] }
+  }
+
+  /// The same with a function that gives the value of a variable; nil if it is not set.
+  package static func fromEnvironment(_ value: (String) -> String?) throws(ProxyError) -> ProxySettings {
+    let exceptions = self.first(["no_grpc_proxy", "no_proxy"], value)?.value ?? ""
+    guard let (name, url) = self.first(["grpc_proxy", "https_proxy", "http_proxy"], value),
+      !ASCII.trimmed(url).isEmpty
     else { return ProxySettings(proxy: nil) }
     do {
-      return ProxySettings(proxy: try Proxy(value), exceptions: NoProxyList(exceptions))
+      return ProxySettings(proxy: try Proxy(url), exceptions: NoProxyList(exceptions))
     } catch {
       var error = error
       error.message = "the environment variable \(name): \(error.message)"
@@ -43,12 +48,12 @@ public struct ProxySettings: Hashable, Sendable {
 
   private static func first(
     _ names: [String],
-    _ environment: [String: String]
+    _ value: (String) -> String?
   ) -> (name: String, value: String)? {
-    let isCGI = environment["REQUEST_METHOD"] != nil
+    let isCGI = value("REQUEST_METHOD") != nil
     for name in names {
       for variable in [name, name.uppercased()] where !(isCGI && variable == "HTTP_PROXY") {
-        if let value = environment[variable] { return (variable, value) }
+        if let value = value(variable) { return (variable, value) }
       }
     }
     return nil

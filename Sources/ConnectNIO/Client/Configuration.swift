@@ -14,6 +14,8 @@ extension NIOHTTPClient {
     public var http2: HTTP2Configuration
     /// Names, balancing, health, and the care of connections.
     public var channel: ChannelConfiguration
+    /// ``ProxySelection/off`` by default.
+    public var proxy: ProxySelection
     /// Whether glibc's `malloc` keeps up to 16 MiB of freed memory for each thread that allocates. False by default: what
     /// happens to the memory of a process is its program's decision.
     ///
@@ -38,6 +40,7 @@ extension NIOHTTPClient {
       http1: HTTP1 = .defaults,
       http2: HTTP2Configuration = HTTP2Configuration(),
       channel: ChannelConfiguration = .defaults,
+      proxy: ProxySelection = .off,
       keepsFreedMemory: Bool = false
     ) {
       self.version = version
@@ -47,6 +50,7 @@ extension NIOHTTPClient {
       self.http1 = http1
       self.http2 = http2
       self.channel = channel
+      self.proxy = proxy
       self.keepsFreedMemory = keepsFreedMemory
     }
 
@@ -93,8 +97,8 @@ extension NIOHTTPClient.Configuration {
   }
 
   public struct Timeouts: Sendable, Hashable {
-    /// How long it may take to find the addresses of a name, and then to have a connection to one of them: TCP and TLS. If
-    /// none is to be had in that time, calls fail with `unavailable`. 20 seconds by default, which is gRPC's.
+    /// How long it may take to find the addresses of a name, and then to have a connection to one of them: TCP, the proxy's tunnel, and
+    /// TLS. If none is to be had in that time, calls fail with `unavailable`. 20 seconds by default, which is gRPC's.
     public var connect: Duration
     /// How long a connection without calls is kept. 60 seconds by default.
     public var idle: Duration

@@ -38,6 +38,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   }
 
   private let configuration: Configuration
+  private let proxies: Result<ProxySettings, ConnectError>
   private let eventLoopGroup: any EventLoopGroup
   private let logger: Logger
   let state = Mutex(State())
@@ -54,6 +55,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   ) {
     if configuration.keepsFreedMemory { FreedMemory.keep() }
     self.configuration = configuration
+    self.proxies = configuration.proxy.settings()
     self.eventLoopGroup = eventLoopGroup ?? MultiThreadedEventLoopGroup.singleton
     self.logger = logger ?? Logger(label: "connect.http", factory: { _ in SwiftLogNoOpLogHandler() })
   }
@@ -75,7 +77,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   ///
   /// - Throws: ``ConnectError`` with `invalid_argument` if `origin` is no possible address, or `executor` did
   ///   not come from an endpoint of a `NIOHTTPClient`; with `failed_precondition` if HTTP/2 is required, but the
-  ///   configuration says ``Configuration/HTTPVersion/http1Only``.
+  ///   configuration says ``Configuration/HTTPVersion/http1Only``, or if the settings of proxies cannot be used.
   public func endpoint(
     for origin: Origin,
     on executor: (any CallExecutor)?,
@@ -107,6 +109,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     if eventLoop == nil, let channel = self.state.withLock({ $0.sharedChannels[destination] }) {
       return channel
     }
+    let proxy = try self.proxy(for: origin)
     // Not under the lock: a group of the user's may call this client.
     let chosenLoop = eventLoop ?? self.eventLoopGroup.next()
     let (channel, isShutDown) = self.state.withLock { state in
@@ -117,7 +120,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       if let channel = state.channels[key] { return (channel, false) }
       let executor = state.executors[loopID] ?? EventLoopExecutor(chosenLoop)
       let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
-      let channel = self.makeChannel(key, on: executor, tlsContexts)
+      let channel = self.makeChannel(key, through: proxy, on: executor, tlsContexts)
       state.executors[loopID] = executor
       state.tlsContexts[version] = tlsContexts
       state.channels[key] = channel
@@ -130,15 +133,20 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
 
   private func makeChannel(
     _ key: EndpointKey,
+    through proxy: Proxy?,
     on executor: EventLoopExecutor,
     _ tlsContexts: TLSContextProvider
   ) -> OriginChannel {
-    let configuration = self.configuration
+    var configuration = self.configuration
+    // The proxy finds the server.
+    if proxy != nil { configuration.channel.resolver = nil }
     let destination = key.destination
+    let route = proxy.map { ProxyRoute(proxy: $0, origin: destination.origin) }
     let version = destination.version.known(for: destination.origin.scheme)
     let connector = Connector(
       origin: destination.origin,
       version: destination.version,
+      route: route,
       configuration: configuration,
       tlsContexts: tlsContexts,
       executor: executor,
@@ -150,7 +158,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
         origin: destination.origin,
         executor: executor,
         opener: connector,
-        resolver: SystemResolver(),
+        resolver: route.map { ProxyResolver($0, asking: SystemResolver()) } ?? SystemResolver(),
         configuration: configuration.channel,
         limits: ConnectionLimits(
           http1Connections: configuration.limits.http1ConnectionsPerAddress,
@@ -185,6 +193,13 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       )
     }
     return .http2Only
+  }
+
+  private func proxy(for origin: Origin) throws(ConnectError) -> Proxy? {
+    switch origin.scheme {
+    case .http, .https: try self.proxies.get().proxy(host: origin.host, port: origin.port)
+    case .unix: nil
+    }
   }
 
   private func makeTLSContexts(_ version: Configuration.HTTPVersion) -> TLSContextProvider {

@@ -35,16 +35,23 @@ extension Connector {
     case let error as ConnectError:
       return error
     case ChannelError.connectTimeout:
-      return self.timedOut("connecting to", after: attempt.timeLimit)
+      return self.timedOut("connecting to\(self.proxyText)", after: attempt.timeLimit)
     default:
       let reason = "\(attempt.address): \(Self.text(error))"
-      return self.unavailable("cannot connect to \(self.origin) (\(reason))", error)
+      return self.unavailable("cannot connect to\(self.proxyText) \(self.origin) (\(reason))", error)
     }
+  }
+
+  /// What stands in front of the origin where the connection to its proxy is meant.
+  private var proxyText: String {
+    self.route.map { " the proxy \($0.proxy) for" } ?? ""
   }
 
   /// A few words for a list of addresses; nil if the error is not of the address.
   func reason(of error: any Error, to attempt: PooledConnection) -> String? {
     switch error {
+    // A list names the origin, and would lack the proxy.
+    case _ where self.route != nil: nil
     case is ConnectError: nil
     case ChannelError.connectTimeout: "timed out after \(attempt.timeLimit)"
     default: Self.text(error)
@@ -106,7 +113,8 @@ extension Connector {
     .ofConnection(.unavailable, message, cause)
   }
 
-  private static func text(_ error: any Error) -> String {
+  /// The system's own words for an error number, else the error's description.
+  static func text(_ error: any Error) -> String {
     let cause = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
     guard let error = cause as? IOError, let text = strerror(error.errnoCode) else {
       return String(describing: cause)

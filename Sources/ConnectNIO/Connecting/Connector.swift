@@ -17,6 +17,8 @@ struct Connector: ConnectionOpener, Sendable {
   let origin: Origin
   /// What connections are to speak. More than the configuration says if calls require HTTP/2.
   let version: NIOHTTPClient.Configuration.HTTPVersion
+  /// Nil for connections without a proxy. Else the addresses are the proxy's.
+  let route: ProxyRoute?
   let configuration: NIOHTTPClient.Configuration
   let tlsContexts: TLSContextProvider
   let executor: EventLoopExecutor
@@ -80,14 +82,16 @@ struct Connector: ConnectionOpener, Sendable {
             channel.close(promise: nil)
             return
           }
-          var times = times
-          times.didConnect()
           self.limitUnacknowledged(of: channel)
-          if let tls {
-            self.startTLS(tls, on: channel, for: attempt, deadline: deadline, times: times)
-          } else {
-            let version = self.version.known(for: self.origin.scheme) ?? .http1
-            self.startHTTP(version, on: channel, for: attempt, deadline: deadline, times: times)
+          self.openTunnel(on: channel, for: attempt, deadline: deadline) {
+            var times = times
+            times.didConnect()
+            if let tls {
+              self.startTLS(tls, on: channel, for: attempt, deadline: deadline, times: times)
+            } else {
+              let version = self.version.known(for: self.origin.scheme) ?? .http1
+              self.startHTTP(version, on: channel, for: attempt, deadline: deadline, times: times)
+            }
           }
         }
       }
@@ -98,6 +102,38 @@ struct Connector: ConnectionOpener, Sendable {
       self.describe(connectFailure: error, to: attempt),
       reason: self.reason(of: error, to: attempt)
     )
+  }
+
+  // MARK: - Proxy
+
+  /// Has the proxy make a tunnel if there is one, and goes on with `next`.
+  private func openTunnel(
+    on channel: any Channel,
+    for attempt: PooledConnection,
+    deadline: NIODeadline,
+    then next: @escaping () -> Void
+  ) {
+    guard let route = self.route else {
+      next()
+      return
+    }
+    do {
+      let handler = try ProxyHandler(
+        route,
+        timeout: Duration(deadline - .now()),
+        timeoutError: { route.timedOut(after: attempt.timeLimit) },
+        completion: { result in
+          switch result {
+          case .success: next()
+          case .failure(let error): attempt.closed(error)
+          }
+        }
+      )
+      try channel.pipeline.syncOperations.addHandler(handler)
+    } catch {
+      channel.close(promise: nil)
+      self.fail(attempt, error)
+    }
   }
 
   /// Lets the system give up a connection whose peer has not acknowledged data for too long.

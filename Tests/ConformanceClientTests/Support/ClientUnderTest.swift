@@ -2,6 +2,7 @@ internal import ConformanceMessages
 internal import Foundation
 internal import LoopbackServer
 internal import SwiftProtobuf
+internal import TestSupport
 
 typealias CompatRequest = Connectrpc_Conformance_V1_ClientCompatRequest
 typealias CompatResponse = Connectrpc_Conformance_V1_ClientCompatResponse
@@ -11,13 +12,7 @@ struct ClientUnderTest {
   let process: ChildProcess
 
   init(arguments: [String] = []) throws {
-    // The test bundle is in the folder of the products.
-    let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-    let executable = folder.appending(path: "ConnectConformanceClient")
-    guard FileManager.default.isExecutableFile(atPath: executable.path()) else {
-      throw LoopbackServerError("\(executable.path()) is not built")
-    }
-    self.process = try ChildProcess(executable, arguments: arguments)
+    self.process = try ChildProcess(product: "ConnectConformanceClient", arguments: arguments)
   }
 
   /// Has the client make all these calls, and end.

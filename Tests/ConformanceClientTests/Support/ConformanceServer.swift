@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LoopbackServer
+internal import TestSupport
 
 /// `Servers/conformance_server.py` in a process of its own, which ends with this one.
 final class ConformanceServer: Sendable {

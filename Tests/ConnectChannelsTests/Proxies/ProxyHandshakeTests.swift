@@ -106,6 +106,8 @@ final class ProxyHandshakeTests: XCTestCase {
       status: 407
     )
     self.assertError(self.login, head(407), .authentication, "does not accept the credentials", status: 407)
+    self.assertError(self.login, head(401), .authentication, "does not accept the credentials", status: 401)
+    self.assertError(self.plain, head(401), .refused, "with status 401 (X): there is no tunnel", status: 401)
     self.assertError(self.plain, head(403), .refused, "check its rules", status: 403)
     self.assertError(self.plain, head(405), .refused, "does not support CONNECT", status: 405)
     self.assertError(self.plain, head(502), .serverUnreachable, "cannot reach the server", status: 502)

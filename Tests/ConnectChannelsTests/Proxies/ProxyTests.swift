@@ -53,6 +53,25 @@ final class ProxyTests: XCTestCase {
     }
   }
 
+  func testCheckOfAProxyThatNoURLHasMade() throws {
+    let login = Proxy.Credentials(user: "us", password: "secret")
+    XCTAssertNoThrow(try Proxy.httpConnect(host: "::1", port: 1, credentials: login).check())
+    XCTAssertNoThrow(try Proxy.socks5(host: "proxy", port: 65_535, credentials: nil).check())
+    let wrong: [Proxy] = [
+      .httpConnect(host: "", port: 1, credentials: nil), .httpConnect(host: "a b", port: 1, credentials: nil),
+      .httpConnect(host: "proxy", port: 0, credentials: nil),
+      .socks5(host: "proxy", port: 65_536, credentials: nil),
+      .httpConnect(host: "proxy", port: 1, credentials: .init(user: "a:b", password: "secret")),
+      .socks5(host: "proxy", port: 1, credentials: .init(user: "", password: "secret")),
+    ]
+    for proxy in wrong {
+      XCTAssertThrowsError(try proxy.check(), "\(proxy)") { error in
+        XCTAssertEqual((error as? ProxyError)?.reason, .invalidURL)
+        XCTAssertFalse("\(error)".contains("secret"), "\(error)")
+      }
+    }
+  }
+
   func testNothingShowsThePassword() throws {
     let settings = ProxySettings(proxy: try Proxy("http://user:secret@proxy:1"))
     var dumped = ""

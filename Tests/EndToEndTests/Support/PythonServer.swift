@@ -22,6 +22,8 @@ final class PythonServer: Sendable {
     case web = "plain_http_server.py"
     /// A name server by dnslib. Port `dns`, for UDP and TCP; its file has the records.
     case names = "dns_server.py"
+    /// Somebody else's proxy, for ``ForwardProxy``.
+    case forwardProxy = "forward_proxy.py"
   }
 
   fileprivate struct Announcement: Sendable {
@@ -48,12 +50,15 @@ final class PythonServer: Sendable {
 
   /// Starts a server and waits until it is ready.
   ///
-  /// - Parameter port: The first port of the server, by default a free one. ``Script/connect`` only.
+  /// - Parameters:
+  ///   - port: The first port of the server, by default a free one. ``Script/connect`` only.
+  ///   - arguments: Of the script.
   /// - Throws: ``LoopbackServerError`` if the Python packages are not installed, if the server ends, or if it
   ///   is not ready within `timeout`.
   static func start(
     _ script: Script,
     port: Int? = nil,
+    arguments: [String] = [],
     timeout: Duration = .seconds(60)
   ) async throws -> PythonServer {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
@@ -63,9 +68,8 @@ final class PythonServer: Sendable {
     }
     let process = Process()
     process.executableURL = python
-    process.arguments = [
-      "-B", root.appending(path: "Tests/EndToEndTests/Servers/\(script.rawValue)").path(),
-    ]
+    process.arguments =
+      ["-B", root.appending(path: "Tests/EndToEndTests/Servers/\(script.rawValue)").path()] + arguments
     if let port { process.arguments?.append("\(port)") }
     process.environment = ProcessInfo.processInfo.environment.merging([
       "CONNECT_TEST_GENERATED": root.appending(path: ".venv/generated").path()

@@ -1,17 +1,17 @@
-internal import Foundation
+public import Foundation
 internal import Glibc
 internal import LoopbackServer
 internal import Synchronization
 
 /// A process with pipes for its standard input, output and error. It is killed when this is dropped.
-final class ChildProcess: Sendable {
+public final class ChildProcess: Sendable {
   private let process: Process
   private let input = Pipe()
   private let output = Pipe()
   private let error = Pipe()
   private let errorText = Mutex(Data())
 
-  init(_ executable: URL, arguments: [String] = [], environment: [String: String] = [:]) throws {
+  public init(_ executable: URL, arguments: [String] = [], environment: [String: String] = [:]) throws {
     let process = Process()
     process.executableURL = executable
     process.arguments = arguments
@@ -33,27 +33,41 @@ final class ChildProcess: Sendable {
     try process.run()
   }
 
+  /// One of this package's programs, which the build puts beside the tests.
+  public convenience init(
+    product: String,
+    arguments: [String] = [],
+    environment: [String: String] = [:]
+  ) throws {
+    let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+    let executable = folder.appending(path: product)
+    guard FileManager.default.isExecutableFile(atPath: executable.path()) else {
+      throw LoopbackServerError("\(executable.path()) is not built")
+    }
+    try self.init(executable, arguments: arguments, environment: environment)
+  }
+
   deinit {
     if self.process.isRunning { kill(self.process.processIdentifier, SIGKILL) }
   }
 
-  var isRunning: Bool { self.process.isRunning }
+  public var isRunning: Bool { self.process.isRunning }
 
   /// What it has written to standard error so far.
-  var errorOutput: String { self.errorText.withLock { String(decoding: $0, as: UTF8.self) } }
+  public var errorOutput: String { self.errorText.withLock { String(decoding: $0, as: UTF8.self) } }
 
   /// Writes to standard input, on a thread that may block.
-  func write(_ data: Data) async throws {
+  public func write(_ data: Data) async throws {
     let handle = self.input.fileHandleForWriting
     try await Self.onThread { try handle.write(contentsOf: data) }
   }
 
-  func closeInput() throws {
+  public func closeInput() throws {
     try self.input.fileHandleForWriting.close()
   }
 
   /// So many bytes of standard output; fewer at its end.
-  func read(_ count: Int) async throws -> Data {
+  public func read(_ count: Int) async throws -> Data {
     let handle = self.output.fileHandleForReading
     return try await Self.onThread {
       var data = Data()
@@ -65,12 +79,12 @@ final class ChildProcess: Sendable {
   }
 
   /// Standard output to its end.
-  func readAll() async throws -> Data {
+  public func readAll() async throws -> Data {
     let handle = self.output.fileHandleForReading
     return try await Self.onThread { try handle.readToEnd() ?? Data() }
   }
 
-  func signal(_ number: Int32) {
+  public func signal(_ number: Int32) {
     kill(self.process.processIdentifier, number)
   }
 
@@ -78,7 +92,7 @@ final class ChildProcess: Sendable {
   ///
   /// - Returns: The exit status, or the number of the signal that ended it, negative.
   /// - Throws: ``LoopbackServerError`` if it has not ended in time.
-  func exitStatus(within limit: Duration = .seconds(30)) async throws -> Int32 {
+  public func exitStatus(within limit: Duration = .seconds(30)) async throws -> Int32 {
     let deadline = ContinuousClock.now + limit
     while self.process.isRunning {
       guard ContinuousClock.now < deadline else {

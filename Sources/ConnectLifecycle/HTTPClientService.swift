@@ -1,0 +1,48 @@
+public import ConnectNIO
+public import ServiceLifecycle
+
+/// Shuts a client down together with the other services of a program.
+///
+/// ```swift
+/// let httpClient = NIOHTTPClient()
+/// let group = ServiceGroup(
+///   services: [HTTPClientService(httpClient), server],
+///   gracefulShutdownSignals: [.sigterm],
+///   logger: logger
+/// )
+/// try await group.run()
+/// ```
+///
+/// A `ServiceGroup` shuts its services down one after the other, the last of the list first. So the client stands in
+/// front of the services that make calls with it: these have ended, and with them their calls, when the client's turn
+/// comes.
+///
+/// The client needs no service to work: it makes calls before the group runs, and without any group.
+public struct HTTPClientService: Service {
+  private let client: NIOHTTPClient
+  private let limit: Duration
+
+  /// - Parameter limit: How long calls under way may take to finish after a graceful shutdown has begun. Calls that
+  ///   take longer fail with `unavailable`.
+  public init(_ client: NIOHTTPClient, within limit: Duration = .seconds(30)) {
+    self.client = client
+    self.limit = limit
+  }
+
+  /// Waits for a graceful shutdown, and then shuts the client down; see ``NIOHTTPClient/shutdown(within:)``.
+  ///
+  /// When the task is cancelled, before or during the shutdown, the calls under way fail with `unavailable` at once.
+  /// A group cancels its services when another service fails, and after `maximumGracefulShutdownDuration`.
+  ///
+  /// Returns when the client has no connection left. It returns also when it was cancelled, so that the group throws the
+  /// error of the service that has failed.
+  public func run() async {
+    // Throws if the task is cancelled, which the handler below finds out, too.
+    try? await gracefulShutdown()
+    await withTaskCancellationHandler {
+      await self.client.shutdown(within: self.limit)
+    } onCancel: {
+      Task { await self.client.shutdown(within: .zero) }
+    }
+  }
+}
