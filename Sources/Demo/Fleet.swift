@@ -5,7 +5,6 @@ import ConnectNIO
 import Logging
 import LoopbackServer
 import SwiftProtobuf
-import Synchronization
 
 /// Three servers behind one name: one is drained, one is killed, and another comes while calls go on. Shows who served what.
 struct Fleet {
@@ -91,19 +90,23 @@ struct Fleet {
   private mutating func phase(_ name: String, _ event: @escaping @Sendable () async -> Void) async {
     let before = self.servers.map(\.server.requests.count)
     let service = Connect_Test_V1_TestServiceClient(client: self.client)
-    let failed = Atomic(0)
-    await withTaskGroup(of: Void.self) { group in
+    self.failed += await withTaskGroup(of: Int.self) { group in
       for _ in 0..<Self.callers {
         group.addTask {
+          var failed = 0
           for _ in 0..<Self.callsInPhase / Self.callers {
             let response = await service.lookup(request: .with { $0.key = "question" })
-            if response.error != nil { failed.add(1, ordering: .relaxed) }
+            if response.error != nil { failed += 1 }
           }
+          return failed
         }
       }
-      group.addTask { await event() }
+      group.addTask {
+        await event()
+        return 0
+      }
+      return await group.reduce(0, +)
     }
-    self.failed += failed.load(ordering: .relaxed)
     self.phases.append(name)
     let now = self.servers.map(\.server.requests.count)
     self.served.append(now.indices.map { now[$0] - ($0 < before.count ? before[$0] : 0) })

@@ -1,5 +1,6 @@
 internal import Connect
 internal import NIOCore
+internal import NIOEmbedded
 internal import XCTest
 
 @testable internal import ConnectNIO
