@@ -54,6 +54,15 @@ public struct BalancingPolicy: Sendable, Hashable {
     }
   }
 
+  /// Whether it helps to know the health of endpoints: there are others.
+  var usesHealth: Bool {
+    switch self.kind {
+    case .pickFirst: false
+    case .roundRobin, .leastRequest, .weightedRoundRobin, .ringHash, .custom: true
+    case .randomSubset(let base, _), .outlierDetection(_, let base): base.usesHealth
+    }
+  }
+
   /// Whether the channel has to follow the calls of each endpoint.
   var countsCalls: Bool {
     switch self.kind {

@@ -11,14 +11,18 @@ struct AddressFailure {
 }
 
 extension [AddressFailure] {
+  private static var shownFailures: Int { 5 }
+
   /// One error for the addresses of an endpoint: that of the last one, with all others' reasons if they are of one kind.
   func combined(peer: String) -> ConnectError? {
     guard let last = self.last, self.count > 1, self.allSatisfy({ $0.reason != nil }) else {
       return self.last?.error
     }
     var error = last.error
-    let reasons = self.map { "\($0.address): \($0.text)" }.joined(separator: "; ")
-    error.message = "cannot connect to \(peer) (\(reasons))"
+    let reasons = self.suffix(Self.shownFailures).map { "\($0.address): \($0.text)" }.joined(separator: "; ")
+    let rest =
+      self.count > Self.shownFailures ? "; and \(self.count - Self.shownFailures) more addresses" : ""
+    error.message = "cannot connect to \(peer) (\(reasons)\(rest))"
     return error
   }
 }

@@ -10,7 +10,8 @@ public struct ChannelConfiguration: Sendable {
   /// Rules for the service, for where the resolver brings none.
   public var serviceConfig: ServiceConfig?
   /// The service whose health is watched at each endpoint (`grpc.health.v1.Health/Watch`, gRFC A17): endpoints that do not
-  /// serve it get no calls. Empty for the whole server; nil, the default, for no health checks. Needs HTTP/2.
+  /// serve it get no calls. Empty for the whole server; nil, the default, for no health checks. It needs HTTP/2, and has no
+  /// effect with ``BalancingPolicy/pickFirst``, which the log says at level `warning`.
   public var healthCheckedService: String?
   /// After which time without calls a channel closes its connections and forgets its endpoints, until the next call: 30
   /// minutes by default. Connections that are not needed close earlier, as the transport's idle timeout says.

@@ -10,7 +10,10 @@ struct ChannelStates {
   mutating func publish(_ state: ConnectivityState) -> [AsyncStream<ConnectivityState>.Continuation] {
     self.state = state
     for listener in self.listeners.values { listener.yield(state) }
-    guard state == .shutdown else { return [] }
+    return state == .shutdown ? self.takeListeners() : []
+  }
+
+  mutating func takeListeners() -> [AsyncStream<ConnectivityState>.Continuation] {
     defer { self.listeners = [:] }
     return Array(self.listeners.values)
   }
@@ -40,7 +43,8 @@ extension OriginChannel {
       bufferingPolicy: .bufferingNewest(16)
     )
     let number = self.published.withLock { $0.add(continuation) }
-    continuation.onTermination = { [weak self] _ in self?.published.withLock { $0.remove(number) } }
+    // Whoever listens keeps the channel, so that the next call is one of this channel.
+    continuation.onTermination = { _ in self.published.withLock { $0.remove(number) } }
     return stream
   }
 }

@@ -21,7 +21,9 @@ extension OriginChannel {
 
   private func checkIdle() {
     let timeout = max(self.environment.configuration.idleTimeout.clamped, .milliseconds(1))
-    let isBusy = !self.waiting.isEmpty || self.subchannels.contains { $0.callCount > 0 }
+    let isBusy =
+      !self.waiting.isEmpty || self.retired.values.contains { $0.callCount > 0 }
+      || self.subchannels.contains { $0.callCount > 0 || !$0.pool.waiting.isEmpty }
     if isBusy { self.lastUse = self.executor.now }
     let lastUse = self.subchannels.reduce(self.lastUse) { max($0, $1.lastUse) }
     let remaining = timeout - (self.executor.now - lastUse)
@@ -61,6 +63,7 @@ extension OriginChannel {
   package func closeWhenIdle() {
     self.executor.execute {
       self.isClosingWhenIdle = true
+      for listener in self.published.withLock({ $0.takeListeners() }) { listener.finish() }
       for subchannel in self.subchannels { subchannel.closeWhenIdle() }
     }
   }

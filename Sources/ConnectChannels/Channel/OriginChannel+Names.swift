@@ -15,13 +15,14 @@ extension OriginChannel {
       $0.resolutionTimedOut(number)
     }
     let resolver = self.environment.configuration.resolver ?? self.environment.resolver
-    if self.state == .idle { self.publish(.connecting) }
     self.watch = resolver.watch(self.origin, on: self.executor) { [weak self] answer in
       // Later, so that a resolver may answer at once.
       guard let self else { return }
       self.executor.execute { self.resolved(answer, by: number) }
     }
     self.scheduleIdleCheck(after: self.environment.configuration.idleTimeout)
+    // Last, since an observer may call.
+    if self.state == .idle { self.publish(.connecting) }
   }
 
   private func resolved(_ answer: Result<ResolverUpdate, ConnectError>, by number: Int) {
@@ -76,6 +77,10 @@ extension OriginChannel {
 
   /// A connection has failed, or its server goes away.
   func addressesMayBeOutOfDate() {
+    let now = self.executor.now
+    // A large fleet that fails asks once, whatever the resolver does with it.
+    if let last = self.lastResolutionRequest, now - last < .seconds(1) { return }
+    self.lastResolutionRequest = now
     self.watch?.resolveAgain()
   }
 
@@ -109,6 +114,8 @@ extension OriginChannel {
     do throws(ServiceConfigError) {
       self.serviceConfig = try ServiceConfig(json: json)
     } catch {
+      guard json != self.refusedServiceConfig else { return }
+      self.refusedServiceConfig = json
       self.environment.logger.warning(
         "the service config that the resolver has found cannot be used; the one before stays",
         metadata: ["origin": "\(self.origin)", "error": "\(error)"]
@@ -129,10 +136,20 @@ extension OriginChannel {
       return self.makeSubchannel(endpoint, keepsConnection: isEager, nameResolution: resolution)
     }
     for subchannel in old.values { self.retire(subchannel) }
-    // A single endpoint would be used whatever its health.
+    let tracker = self.policy.countsCalls ? self.tracker : nil
     let service =
       self.environment.configuration.healthCheckedService ?? self.serviceConfig?.healthCheckServiceName
-    for subchannel in self.subchannels { subchannel.watchHealth(of: isEager ? service : nil) }
+    for subchannel in self.subchannels {
+      subchannel.tracker = tracker
+      subchannel.watchHealth(of: self.policy.usesHealth ? service : nil)
+    }
+    if service != nil, !self.policy.usesHealth, !self.hasWarnedOfHealth {
+      self.hasWarnedOfHealth = true
+      self.environment.logger.warning(
+        "health is not checked: pick_first has one endpoint; choose another policy, such as roundRobin",
+        metadata: ["origin": "\(self.origin)"]
+      )
+    }
   }
 
   private func makeSubchannel(
@@ -152,7 +169,7 @@ extension OriginChannel {
       keepsConnection: keepsConnection,
       seed: self.random.next()
     )
-    if self.policy.countsCalls { subchannel.tracker = self.tracker }
+    if self.isClosingWhenIdle { subchannel.closeWhenIdle() }
     self.slots[slot] = subchannel
     return subchannel
   }

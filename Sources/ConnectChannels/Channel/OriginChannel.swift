@@ -30,6 +30,10 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   /// What is known of the name.
   var lastGood: ResolverUpdate?
   var serviceConfig: ServiceConfig?
+  /// The last one that could not be used.
+  var refusedServiceConfig: String?
+  var lastResolutionRequest: Duration?
+  var hasWarnedOfHealth = false
   var resolverUpdates = 0
   /// Why nothing is known of the name.
   var resolutionError: ConnectError?
@@ -106,17 +110,14 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
 
   private func startSlowly(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> any HTTPStream {
     let seed = self.random.next()
-    if !self.isShutDown, case .start(let subchannel) = self.pick(request, seed: seed),
-      let stream = subchannel.start(request, handler)
-    {
-      return stream
-    }
+    let place: Place = self.isShutDown ? .fail(.clientShutDown) : self.pick(request, seed: seed)
+    if case .start(let subchannel) = place, let stream = subchannel.start(request, handler) { return stream }
     let stream = WaitingStream(request, handler: handler, seed: seed, channel: self)
     if self.isShutDown {
       self.later { stream.fail(.clientShutDown) }
     } else {
       self.exitIdle()
-      if let error = self.place(stream) { self.later { stream.fail(error) } }
+      if let error = self.put(stream, in: place) { self.later { stream.fail(error) } }
     }
     return stream
   }
@@ -125,7 +126,11 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   ///
   /// - Returns: Why there is none.
   func place(_ stream: WaitingStream) -> ConnectError? {
-    switch self.pick(stream.request, seed: stream.seed) {
+    self.put(stream, in: self.pick(stream.request, seed: stream.seed))
+  }
+
+  private func put(_ stream: WaitingStream, in place: Place) -> ConnectError? {
+    switch place {
     case .start(let subchannel):
       return subchannel.start(stream) ? nil : subchannel.enqueue(stream)
     case .wait:
@@ -140,6 +145,8 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
       return .tooManyWait(self.waiting.count, for: self.origin.description)
     }
     stream.queued(in: self, as: self.waiting.append(stream))
+    // Nothing is connected then but for calls that wait.
+    if self.isClosingWhenIdle { self.needsUpdate() }
     return nil
   }
 
@@ -159,6 +166,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   /// Calls that have waited for a connection to an endpoint that is lost.
   func takeBack(_ streams: [WaitingStream]) {
     for stream in streams { stream.queued(in: self, as: self.waiting.append(stream)) }
+    self.exitIdle()
     self.needsUpdate()
   }
 
@@ -183,7 +191,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
       path: request.path,
       headers: RequestHeaders(headers: request.headers),
       seed: seed,
-      hash: nil
+      hash: request.context[RoutingHash.self]
     )
     switch picker.pick(context) {
     case .endpoint(let id, let other):

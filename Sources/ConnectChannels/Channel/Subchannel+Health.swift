@@ -5,9 +5,11 @@ internal import Logging
 extension Subchannel {
   /// Watches the health of `service` from now on.
   func watchHealth(of service: String?) {
-    guard (service == nil) != (self.health == nil) else { return }
+    guard service != self.healthService else { return }
+    self.healthService = service
+    self.stopHealthWatch()
     self.health = service.map { _ in HealthCheck() }
-    if service == nil { self.stopHealthWatch() } else { self.restartHealthWatch() }
+    self.restartHealthWatch()
   }
 
   func stopHealthWatch() {
@@ -23,10 +25,11 @@ extension Subchannel {
     self.healthTimer?.cancel()
     self.healthTimer = nil
     self.healthWatch.take()?.cancel()
-    guard self.isReady,
-      let service = self.environment.configuration.healthCheckedService
-        ?? self.channel?.serviceConfig?.healthCheckServiceName
-    else { return }
+    guard self.isReady, let service = self.healthService else { return }
+    guard self.pool.version != .http1 else {
+      self.received(.unimplemented)
+      return
+    }
     let watch = HealthWatch(service: service) { [weak self] event in
       self?.received(event)
     } start: { request, handler in
@@ -50,7 +53,7 @@ extension Subchannel {
     case .unimplemented:
       self.healthWatch = nil
       self.environment.logger.warning(
-        "the server has no health service, so its health is not watched",
+        "the server has no health service, or no HTTP/2 for it, so its health is not watched",
         metadata: ["origin": "\(self.peer)", "endpoint": "\(self.endpoint)"]
       )
     case .ended:

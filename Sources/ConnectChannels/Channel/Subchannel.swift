@@ -69,6 +69,7 @@ final class Subchannel: WaitingRoom {
 
   /// The endpoint's addresses.
   var name: String { self.endpoint.description }
+  var healthService: String?
 
   var peer: String { self.environment.origin.description }
 
@@ -139,25 +140,26 @@ final class Subchannel: WaitingRoom {
 
   /// Starts a stream on a connection that has room; nil if there is none.
   func start(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
-    guard let connection = self.pool.leaseConnection()?.connection else { return nil }
-    return self.start(request, handler, on: connection)
+    guard let member = self.pool.leaseConnection(), let connection = member.connection else { return nil }
+    return self.start(request, handler, on: connection, of: member)
   }
 
   private func start(
     _ request: HTTPStreamRequest,
     _ handler: any HTTPStreamHandler,
     on connection: any StreamConnection,
+    of member: PooledConnection,
     waitingSince start: Duration? = nil
   ) -> any HTTPStream {
-    self.environment.report(.picked(endpoint: self.name, waited: start.map { self.now - $0 }))
+    self.environment.report(.picked(endpoint: member.name, waited: start.map { self.now - $0 }))
     guard let tracker = self.tracker else { return connection.startStream(request, handler: handler) }
     return TrackedCall(handler, on: self, tracker) { connection.startStream(request, handler: $0) }
   }
 
   /// Starts a call that has waited.
   func start(_ stream: WaitingStream) -> Bool {
-    guard let connection = self.pool.leaseConnection()?.connection else { return false }
-    if !stream.start({ self.start($0, $1, on: connection, waitingSince: stream.start) }) {
+    guard let member = self.pool.leaseConnection(), let connection = member.connection else { return false }
+    if !stream.start({ self.start($0, $1, on: connection, of: member, waitingSince: stream.start) }) {
       // Cancelled: the room goes to somebody else.
       self.channel?.later { self.releaseRoom(of: connection) }
     }
@@ -207,13 +209,16 @@ final class Subchannel: WaitingRoom {
   func connection(_ connection: PooledConnection, canServe streams: Int) {
     switch connection.role {
     case .member(let id):
-      if self.attempts.removeValue(forKey: id) != nil { self.opened(id) }
+      if self.attempts.removeValue(forKey: id) != nil {
+        self.poolBackoff.reset()
+        self.opened(connection, id)
+      }
       self.run(self.pool.connection(id, canServe: streams, now: self.now))
     case .contender(let attempt):
       guard self.contenders.removeValue(forKey: attempt) != nil else { return }
       let actions = self.race.attemptSucceeded(attempt)
       guard self.race.connection == attempt else {
-        self.run(actions)
+        connection.abandon(.connectionReplaced)
         return
       }
       self.failures.removeAll()
@@ -225,19 +230,21 @@ final class Subchannel: WaitingRoom {
         now: self.now
       )
       connection.role = .member(id)
-      self.opened(id)
+      self.opened(connection, id)
       self.run(poolActions)
       self.run(actions)
     }
   }
 
   /// A connection takes calls from now on.
-  private func opened(_ id: Pool.ConnectionID) {
+  private func opened(_ connection: PooledConnection, _ id: Pool.ConnectionID) {
     self.counters.openedConnections += 1
-    self.environment.report(.connectionOpened(endpoint: self.name))
+    self.environment.report(.connectionOpened(endpoint: connection.name))
     guard let age = self.environment.configuration.maximumConnectionAge?.clamped else { return }
     let jitter = 0.9 + 0.2 * self.random.fraction()
-    _ = self.schedule(after: max(age, .milliseconds(1)).scaled(by: jitter)) { $0.run($0.pool.renew(id)) }
+    connection.ageTimer = self.schedule(after: max(age, .milliseconds(1)).scaled(by: jitter)) {
+      $0.run($0.pool.renew(id))
+    }
   }
 
   func streamClosed(_ connection: PooledConnection) {
@@ -274,7 +281,7 @@ final class Subchannel: WaitingRoom {
       if self.attempts.removeValue(forKey: id) != nil {
         self.note(failure)
       } else {
-        self.environment.report(.connectionClosed(endpoint: self.name))
+        self.environment.report(.connectionClosed(endpoint: connection.name))
       }
       self.run(self.pool.connectionClosed(id, error: failure.error))
     }
@@ -282,7 +289,7 @@ final class Subchannel: WaitingRoom {
 
   private func note(_ failure: AddressFailure) {
     self.counters.failedAttempts += 1
-    self.environment.report(.connectionFailed(endpoint: self.name, failure.error))
+    self.environment.report(.connectionFailed(endpoint: failure.address.description, failure.error))
     self.environment.logger.debug(
       "could not connect",
       metadata: ["origin": "\(self.peer)", "error": "\(String(reflecting: failure.error))"]
@@ -293,7 +300,7 @@ final class Subchannel: WaitingRoom {
 
   private func lost(_ error: ConnectError?) {
     self.stopHealthWatch()
-    self.channel?.addressesMayBeOutOfDate()
+    if self.race.state != .shutdown { self.channel?.addressesMayBeOutOfDate() }
     if let connection = self.race.connection {
       self.run(self.race.connectionLost(connection, error: error?.message))
     }
@@ -358,12 +365,17 @@ final class Subchannel: WaitingRoom {
 
   private func run(_ actions: [Pool.Action]) {
     for action in actions { self.run(action) }
+    // Not before all of them: calls that are to start next still wait.
+    if let channel = self.channel, channel.isShutDown { channel.later { channel.waitingDidChange() } }
   }
 
   private func run(_ action: Pool.Action) {
     switch action {
     case .open(let id):
-      guard let address = self.race.connection?.address else { return }
+      guard let address = self.race.connection?.address else {
+        self.channel?.later { self.run(self.pool.connectionClosed(id, error: .connectionReplaced)) }
+        return
+      }
       let connection = PooledConnection(
         .member(id),
         to: address,
@@ -378,14 +390,15 @@ final class Subchannel: WaitingRoom {
         stream.fail(.connectionLost(self.peer), isUnprocessed: true)
         return
       }
-      if !stream.start({ self.start($0, $1, on: open, waitingSince: stream.start) }) {
+      if !stream.start({ self.start($0, $1, on: open, of: connection, waitingSince: stream.start) }) {
         self.channel?.later { self.run(self.pool.streamClosed(id, now: self.now)) }
       }
-      self.channel?.waitingDidChange()
     case .fail(let stream, let error):
       stream.fail(error)
     case .drain(let connection):
       connection.connection?.drain()
+      // The watch would keep it from closing.
+      if self.health != nil { self.restartHealthWatch() }
     case .close(let connection, let error):
       connection.connection?.close(failing: error)
     case .abandon(let id, let error):
@@ -395,7 +408,8 @@ final class Subchannel: WaitingRoom {
         $0.run($0.pool.backoffDidElapse())
       }
     case .checkIdle(let delay):
-      _ = self.schedule(after: delay) { $0.run($0.pool.checkIdle(now: $0.now)) }
+      // Not before the calls that wait for a connection have had it.
+      _ = self.schedule(after: max(delay, .milliseconds(1))) { $0.run($0.pool.checkIdle(now: $0.now)) }
     case .lost(let error):
       self.lost(error)
     case .finished:

@@ -71,6 +71,8 @@ package struct AddressRace: Sendable {
   private var pass: AddressPass
   /// When the next pass may begin.
   private var nextPass = Duration.zero
+  /// How many connections in a row were lost before the backoff of their pass was over.
+  private var quickLosses = 0
 
   /// - Parameter addresses: The preferred one first.
   package init(
@@ -98,6 +100,14 @@ package struct AddressRace: Sendable {
   package mutating func connect(now: Duration, random: inout SplitMix64) -> [Action] {
     guard case .idle = self.phase else { return [] }
     var actions: [Action] = []
+    self.quickLosses = now < self.nextPass ? self.quickLosses + 1 : 0
+    guard self.quickLosses < 2 else {
+      // A server that closes what it has just accepted, again and again.
+      self.phase = .backingOff
+      self.pass.schedule(after: self.nextPass - now, &actions)
+      if self.state != .transientFailure { self.report(.connecting, &actions) }
+      return actions
+    }
     self.beginPass(now: now, &random, &actions)
     return actions
   }

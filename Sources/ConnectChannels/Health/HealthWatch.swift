@@ -15,7 +15,6 @@ final class HealthWatch: HTTPStreamHandler {
   /// Nil once the watch is over.
   private var report: ((Event) -> Void)?
   private var stream: (any HTTPStream)?
-  private var headFailure: String?
 
   /// - Parameter start: Starts the stream.
   init(
@@ -52,7 +51,7 @@ final class HealthWatch: HTTPStreamHandler {
     switch status {
     case "12": self.end(.unimplemented)
     case let code?: self.end(.ended("status \(code)\(message.map { ": \($0)" } ?? "")"))
-    case nil: self.end(.ended(self.headFailure ?? "the response has no status"))
+    case nil: self.end(.ended("the response has no status"))
     }
   }
 
@@ -63,15 +62,17 @@ final class HealthWatch: HTTPStreamHandler {
 
   func streamDidReceive(_ head: HTTPResponseHead) {
     switch head.status {
-    case 200: if head.headers.first("grpc-status") == "12" { self.abandon(.unimplemented) }
+    case 200:
+      guard let status = head.headers.first("grpc-status") else { return }
+      self.abandon(status == "12" ? .unimplemented : .ended("status \(status)"))
     // A server without gRPC at this path.
     case 404: self.abandon(.unimplemented)
-    default: self.headFailure = "HTTP status \(head.status)"
+    default: self.abandon(.ended("HTTP status \(head.status)"))
     }
   }
 
   func streamDidReceive(_ bytes: ByteBuffer) {
-    guard self.report != nil, self.headFailure == nil else { return }
+    guard self.report != nil else { return }
     self.stream?.consume(bytes.readableBytes)
     self.bytes.writeImmutableBuffer(bytes)
     do throws(HealthMessages.InvalidResponse) {

@@ -41,7 +41,7 @@ package struct OutlierDetector: Sendable {
 
   /// How many endpoints may be ejected at the same time.
   package var ejectionLimit: Int {
-    max(1, self.hosts.count * self.configuration.maximumEjectionPercent / 100)
+    max(1, self.hosts.count * min(max(self.configuration.maximumEjectionPercent, 0), 100) / 100)
   }
 
   /// When to call ``tick(now:random:)``; nil while there is nothing to look at.
@@ -157,7 +157,7 @@ extension OutlierDetector {
     guard candidates.count >= rule.minimumHosts else { return }
     for candidate in candidates {
       let host = self.hosts[candidate.index]
-      guard host.failures * 100 >= rule.threshold * host.calls else { continue }
+      guard host.failures * 100 >= min(max(rule.threshold, 0), 100) * host.calls else { continue }
       self.eject(candidate.index, enforcement: rule.enforcement, now: now, &random, &changes)
     }
   }

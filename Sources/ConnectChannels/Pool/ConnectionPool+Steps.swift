@@ -7,7 +7,7 @@ extension ConnectionPool {
   }
 
   /// Starts waiting calls while the connection has room for streams. A connection without streams becomes idle.
-  mutating func offer(_ index: Int, now: Duration, _ actions: inout [Action]) {
+  mutating func offer(_ index: Int, isNew: Bool = false, now: Duration, _ actions: inout [Action]) {
     guard let connection = self.slots[index].connection else { return }
     let id = ConnectionID(slot: index, generation: self.slots[index].generation)
     while self.slots[index].streams < self.slots[index].streamLimit, let waiter = self.waiting.popFirst() {
@@ -16,7 +16,7 @@ extension ConnectionPool {
       actions.append(.start(waiter, on: connection, id))
     }
     if self.slots[index].streams == 0 {
-      if self.closesWhenIdle {
+      if self.closesWhenIdle, !isNew {
         self.drain(index, &actions)
         self.checkIsLost(nil, &actions)
         return
@@ -64,6 +64,18 @@ extension ConnectionPool {
     actions.append(.drain(connection))
   }
 
+  /// Opens a connection in the place of old ones, if there is none.
+  mutating func replaceOld(_ actions: inout [Action]) {
+    guard case .running = self.lifecycle, !self.isLost, !self.isBackingOff, self.openingCount == 0,
+      self.slots.contains(where: { $0.isOld && $0.phase == .open })
+    else { return }
+    if self.slots.contains(where: { $0.phase == .open && !$0.isOld }) {
+      self.drainOld(&actions)
+    } else {
+      actions.append(.open(self.occupy()))
+    }
+  }
+
   /// There is a connection in the place of old ones.
   mutating func drainOld(_ actions: inout [Action]) {
     for index in self.slots.indices where self.slots[index].isOld && self.slots[index].phase == .open {
@@ -93,7 +105,11 @@ extension ConnectionPool {
   /// that fails.
   mutating func attemptFailed(_ error: ConnectError, _ actions: inout [Action]) {
     guard self.openCount + self.suspendedCount > 0 else {
-      if self.openingCount == 0 { self.becomeLost(error, &actions) }
+      // Whoever adopts connections has a backoff.
+      for index in self.slots.indices where self.slots[index].phase == .opening {
+        self.abandon(index, error, &actions)
+      }
+      self.becomeLost(error, &actions)
       return
     }
     guard !self.isBackingOff else { return }
@@ -115,7 +131,7 @@ extension ConnectionPool {
   }
 
   mutating func requestIdleCheck(after delay: Duration, _ actions: inout [Action]) {
-    guard !self.isIdleCheckPending, !self.closesWhenIdle else { return }
+    guard !self.isIdleCheckPending else { return }
     self.isIdleCheckPending = true
     actions.append(.checkIdle(after: delay))
   }

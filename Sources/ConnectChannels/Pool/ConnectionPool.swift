@@ -181,6 +181,7 @@ struct ConnectionPool<Connection, Waiter> {
     guard self.isCurrent(id), let connection = self.slots[id.slot].connection else { return [] }
     var actions: [Action] = []
     self.slots[id.slot].streamLimit = max(streams, 0)
+    let isNew = self.slots[id.slot].phase == .opening
     switch self.slots[id.slot].phase {
     case .vacant, .draining, .suspended:
       return []
@@ -204,7 +205,7 @@ struct ConnectionPool<Connection, Waiter> {
       }
       self.requestIdleCheck(after: self.limits.idleTimeout, &actions)
     }
-    self.offer(id.slot, now: now, &actions)
+    self.offer(id.slot, isNew: isNew, now: now, &actions)
     self.openAsNeeded(&actions)
     self.drainIfShuttingDown(&actions)
     return actions
@@ -235,17 +236,16 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// The connection is old: it takes no more streams once another one is open.
   mutating func renew(_ id: ConnectionID) -> [Action] {
-    guard self.isCurrent(id), self.slots[id.slot].phase == .open, case .running = self.lifecycle else {
-      return []
-    }
+    guard self.isCurrent(id), self.slots[id.slot].phase == .open || self.slots[id.slot].phase == .suspended
+    else { return [] }
     var actions: [Action] = []
     self.slots[id.slot].isOld = true
-    if self.slots[id.slot].version == .http1, self.slots[id.slot].streams == 0 {
+    if self.slots[id.slot].version == .http1, self.slots[id.slot].phase == .open,
+      self.slots[id.slot].streams == 0
+    {
       self.drain(id.slot, &actions)
-    } else if self.slots.contains(where: { $0.phase == .open && !$0.isOld }) {
-      self.drainOld(&actions)
-    } else if self.openingCount == 0 {
-      actions.append(.open(self.occupy()))
+    } else {
+      self.replaceOld(&actions)
     }
     return actions
   }
@@ -270,6 +270,7 @@ struct ConnectionPool<Connection, Waiter> {
     if self.slots[id.slot].version == .http2 { self.http2.append(id.slot) }
     var actions: [Action] = []
     self.offer(id.slot, now: now, &actions)
+    self.replaceOld(&actions)
     self.drainIfShuttingDown(&actions)
     return actions
   }
@@ -303,6 +304,7 @@ struct ConnectionPool<Connection, Waiter> {
     self.isBackingOff = false
     var actions: [Action] = []
     self.openAsNeeded(&actions)
+    self.replaceOld(&actions)
     return actions
   }
 
@@ -323,7 +325,8 @@ struct ConnectionPool<Connection, Waiter> {
     }
     // A busy connection may become idle at any time; the check is then due one timeout later at the earliest.
     if let next { self.requestIdleCheck(after: next, &actions) }
-    if !self.limits.keepsLast, self.openCount == 0, self.openingCount == 0, !actions.isEmpty {
+    if !self.limits.keepsLast, self.openCount + self.suspendedCount + self.openingCount == 0, !actions.isEmpty
+    {
       self.becomeLost(nil, &actions)
     }
     // A server may allow no streams at all, so that calls wait beside an idle connection.

@@ -31,8 +31,13 @@ package final class PooledConnection: StreamConnectionDelegate {
   package var stop: (() -> Void)?
   /// Limits the time until the connection can serve.
   package var timer: (any CallTimer)?
+  /// Ends the time in which it is young.
+  var ageTimer: (any CallTimer)?
+  /// The address, for those who watch.
+  private(set) lazy var name = self.address.description
   /// Whether a connection may still be made of the attempt.
   package private(set) var isWanted = true
+  private var hasServed = false
 
   init(_ role: Role, to address: EndpointAddress, timeLimit: Duration, for owner: Subchannel) {
     self.role = role
@@ -56,6 +61,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   /// - Parameter reason: What is behind the error, in a few words, for a list of addresses.
   package func closed(_ error: ConnectError, reason: String? = nil) {
     self.timer.take()?.cancel()
+    self.ageTimer.take()?.cancel()
     guard let owner = self.owner else { return }
     self.owner = nil
     self.stop = nil
@@ -66,6 +72,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   /// Nobody wants the attempt any more.
   func abandon(_ error: ConnectError) {
     self.timer.take()?.cancel()
+    self.ageTimer.take()?.cancel()
     self.owner = nil
     self.isWanted = false
     self.stop.take()?()
@@ -76,6 +83,7 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   package func connection(_ connection: any StreamConnection, canServe concurrentStreams: Int) {
     self.timer.take()?.cancel()
+    self.hasServed = true
     self.owner?.connection(self, canServe: concurrentStreams)
   }
 
@@ -96,9 +104,10 @@ package final class PooledConnection: StreamConnectionDelegate {
   }
 
   package func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
+    let when = self.hasServed ? "" : " before it could serve"
     let fallback = ConnectError(
       code: .unavailable,
-      message: "\(self.owner?.peer ?? "the peer") closed the connection before it could serve"
+      message: "\(self.owner?.peer ?? "the peer") closed the connection\(when)"
     )
     self.closed(error ?? fallback)
   }

@@ -26,6 +26,9 @@ struct ChannelTable<Key: Hashable> {
     }
   }
 
+  /// The channel, if there is one, without holding it.
+  func peek(_ key: Key) -> OriginChannel? { self.entries[key]?.channel }
+
   var all: [OriginChannel] { self.entries.values.compactMap(\.channel) }
 
   var count: Int { self.entries.count }

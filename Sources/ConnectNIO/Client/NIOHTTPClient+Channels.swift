@@ -20,7 +20,8 @@ extension NIOHTTPClient {
     of origin: Origin,
     requiresHTTP2: Bool = false
   ) throws(ConnectError) -> ConnectivityState {
-    try self.channel(for: origin, on: nil, requiresHTTP2: requiresHTTP2).connectivity
+    let destination = try self.destination(of: origin, requiresHTTP2: requiresHTTP2)
+    return self.state.withLock { $0.sharedChannels.peek(destination) }?.connectivity ?? .idle
   }
 
   /// The state of the connections to `origin` now, and each one that follows. States that are not taken in time are replaced

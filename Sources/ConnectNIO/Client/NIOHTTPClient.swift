@@ -91,8 +91,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     on executor: (any CallExecutor)?,
     requiresHTTP2: Bool
   ) throws(ConnectError) -> OriginChannel {
-    try origin.checkAddress()
-    let version = try self.version(requiresHTTP2: requiresHTTP2)
+    let destination = try self.destination(of: origin, requiresHTTP2: requiresHTTP2)
     let eventLoop: (any EventLoop)?
     if let executor {
       guard let executor = executor as? EventLoopExecutor else {
@@ -105,7 +104,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     } else {
       eventLoop = nil
     }
-    let destination = Destination(origin: origin, version: version)
+    let version = destination.version
     if eventLoop == nil, let channel = self.state.withLock({ $0.sharedChannels[destination] }) {
       return channel
     }
@@ -182,6 +181,11 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     }
     // Let go of outside of the lock.
     _ = channels
+  }
+
+  func destination(of origin: Origin, requiresHTTP2: Bool) throws(ConnectError) -> Destination {
+    try origin.checkAddress()
+    return Destination(origin: origin, version: try self.version(requiresHTTP2: requiresHTTP2))
   }
 
   private func version(requiresHTTP2: Bool) throws(ConnectError) -> Configuration.HTTPVersion {

@@ -19,7 +19,7 @@ extension HTTP2Connection {
 
   /// How long the answer may take: the keepalive's timeout, or its default.
   private var peerTestTimeout: Duration {
-    (self.configuration.keepalive ?? .init(interval: .zero)).timeout.clamped
+    max((self.configuration.keepalive ?? .init(interval: .zero)).timeout.clamped, .seconds(1))
   }
 
   func callExpired(inSilenceSince readCount: Int) {

@@ -17,10 +17,10 @@ final class HTTP2PeerTestTests: XCTestCase {
     let peer = try HTTP2TestPeer()
     try self.expire(peer)
     let frames = try peer.sent()
-    XCTAssertEqual(frames.map(\.kind), [.reset, .ping])
+    XCTAssertEqual(frames.map(\.kind), [.ping, .reset])
     XCTAssertTrue(peer.delegate.events.contains(.suspect))
     XCTAssertFalse(peer.delegate.events.contains(.alive))
-    try peer.send(.ping(frames.last?.payload ?? [], ack: true))
+    try peer.send(.ping(frames.first?.payload ?? [], ack: true))
     XCTAssertEqual(peer.delegate.events.last, .alive)
     peer.channel.embeddedEventLoop.advanceTime(by: .seconds(100))
     XCTAssertTrue(peer.channel.isActive)
@@ -45,14 +45,14 @@ final class HTTP2PeerTestTests: XCTestCase {
     let peer = try HTTP2TestPeer()
     try self.expire(peer)
     let first = try peer.sent()
-    try peer.send(.ping(first.last?.payload ?? [], ack: true))
+    try peer.send(.ping(first.first?.payload ?? [], ack: true))
     for _ in 0..<3 {
       try self.expire(peer)
       XCTAssertEqual(try peer.sent().map(\.kind), [.reset])
     }
     peer.channel.embeddedEventLoop.advanceTime(by: .seconds(301))
     try self.expire(peer)
-    XCTAssertEqual(try peer.sent().map(\.kind), [.reset, .ping])
+    XCTAssertEqual(try peer.sent().map(\.kind), [.ping, .reset])
   }
 
   /// What has come since the call began shows that the peer is there, and so does a call that is given up for other reasons
