@@ -150,9 +150,9 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     var outcome = self.outcome(of: end)
     self.attempts.isEnding = true
     if hooks.passUp(&outcome) {
-      self.complete(with: self.side.end(end, changedTo: outcome), outcome)
+      self.complete(with: self.side.end(end, changedTo: outcome), consume outcome)
     } else {
-      self.complete(with: end, outcome)
+      self.complete(with: end, consume outcome)
     }
   }
 
@@ -199,7 +199,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     }
     self.attempts.end()
     if let hooks = self.hooks {
-      self.tellEnd(end, known, to: hooks)
+      self.tellEnd(end, consume known, to: hooks)
     } else {
       self.release(nil)
     }

@@ -81,7 +81,8 @@ public struct Headers: Sendable {
   }
 
   package mutating func append(_ field: Field) {
-    self.fields.append(field)
+    // Most requests get no more than one: a list of its size is made at less cost than one that grows.
+    if self.fields.isEmpty { self.fields = [field] } else { self.fields.append(field) }
   }
 
   public mutating func append(contentsOf other: some Sequence<Field>) {

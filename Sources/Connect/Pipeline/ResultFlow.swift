@@ -154,7 +154,7 @@ struct ResultFlow {
     }
     guard !self.host.isOver else { return nil }
     guard case .retry(let delay) = decision else {
-      return self.follow(stage.pass(result, mayPass: mayPass), of: stage, at: index, 0)
+      return self.follow(stage.pass(consume result, mayPass: mayPass), of: stage, at: index, 0)
     }
     // No visit of this stage has a number.
     let step = stage.didReturn(.retry(nil, after: delay), given: given, 0, mayPass: mayPass)
