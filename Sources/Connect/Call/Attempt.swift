@@ -14,6 +14,17 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     case messages
   }
 
+  /// What went to the network and came from there.
+  private struct Traffic {
+    /// Nil if nothing went there.
+    var method: HTTPStreamRequest.Method?
+    var unwrittenBytes = 0
+    var requestBodyBytes = 0
+    var responseBodyBytes = 0
+    /// That of the connection which serves the request, if call hooks are to be told.
+    var remoteAddress: String?
+  }
+
   private enum Phase {
     case running
     /// The response has ended, or there will be none.
@@ -32,19 +43,16 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   /// Nil once it need not be sent again, or cannot.
   private(set) var sent: SentRequest?
-  /// For errors.
-  private var sentMethod = HTTPStreamRequest.Method.post
-  private var unwrittenBytes = 0
+  private var traffic = Traffic()
 
-  /// Nil if nobody wants to know.
-  let meter: AttemptMeter?
+  /// Nil if no hook wants metrics, or once they have them.
+  private var meter: AttemptMeter?
 
   init(_ attempts: Attempts, _ request: RequestHead, _ host: any PipelineHost) {
     self.host = host
     self.attempts = attempts
     self.request = request
-    let isMeasured = attempts.keepsSummary || !attempts.metricsHooks.isEmpty
-    self.meter = isMeasured ? AttemptMeter(attempts, on: host.executor) : nil
+    self.meter = attempts.metricsHooks.isEmpty ? nil : AttemptMeter(attempts, on: host.executor)
     self.response = attempts.plan.environment.makeDecoder(
       contentType: request.contentType,
       streamType: attempts.plan.info.streamType
@@ -87,14 +95,16 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
     self.sent = SentRequest(head)
-    self.sentMethod = head.method
-    self.unwrittenBytes = 0
+    self.traffic.method = head.method
+    self.traffic.unwrittenBytes = 0
+    self.traffic.requestBodyBytes = head.body.completeSize
+    self.traffic.remoteAddress = nil
     self.meter?.willStart(head)
     self.stream = endpoint.startStream(head, handler: self)
   }
 
   /// Whether request messages can be sent without piling up.
-  var hasRoom: Bool { self.unwrittenBytes < SentRequest.maximumBytes || self.phase == .ended }
+  var hasRoom: Bool { self.traffic.unwrittenBytes < SentRequest.maximumBytes || self.phase == .ended }
 
   /// Whether the response has ended, so that sending more is of no use.
   var isOver: Bool { self.phase != .running }
@@ -127,8 +137,8 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       self.sent = nil
       if sent.append(bytes) { self.sent = sent }
     }
-    self.unwrittenBytes += bytes.readableBytes
-    self.meter?.willWrite(bytes.readableBytes)
+    self.traffic.unwrittenBytes += bytes.readableBytes
+    self.traffic.requestBodyBytes += bytes.readableBytes
     self.stream?.write(bytes)
   }
 
@@ -146,7 +156,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     if self.host.endIfDeadlineHasPassed() { return nil }
     return error.naming(
       self.request.url,
-      method: self.sentMethod,
+      method: self.traffic.method ?? .post,
       answeredWith: self.response.head,
       over: self.attempts.plan.environment.wire
     )
@@ -178,7 +188,8 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     }
     self.stream = nil
     // Later: a hook could end the call, under the feet of whoever gives up this attempt.
-    self.meter?.finishLater(self.attempts, self.host)
+    self.meter?.count(sent: self.traffic.requestBodyBytes, received: self.traffic.responseBodyBytes)
+    self.meter.take()?.finishLater(self.attempts, self.host)
   }
 
   /// Ends the attempt with an error that did not come from the transport.
@@ -195,19 +206,32 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   private func endOnWire() {
     self.phase = .ended
     self.stream = nil
-    self.meter?.finish(self.host)
+    self.meter?.count(sent: self.traffic.requestBodyBytes, received: self.traffic.responseBodyBytes)
+    self.meter.take()?.finish(self.host)
     if self.phase == .ended { self.host.pump() }
+  }
+
+  /// What call hooks are told of the attempt; nil if nothing went to the network.
+  var summary: CallOutcome.Exchange? {
+    guard self.traffic.method != nil else { return nil }
+    return CallOutcome.Exchange(
+      httpStatus: self.response.head?.status,
+      requestBodyBytes: self.traffic.requestBodyBytes,
+      responseBodyBytes: self.traffic.responseBodyBytes,
+      remoteAddress: self.traffic.remoteAddress
+    )
   }
 
   // MARK: HTTPStreamHandler
 
   func streamDidStart(on connection: HTTPConnectionInfo) {
+    if self.attempts.keepsSummary { self.traffic.remoteAddress = connection.remoteAddress }
     self.meter?.didStart(on: connection, self.host)
   }
 
   func streamDidBecomeWritable() {
     guard !self.isOver else { return }
-    self.unwrittenBytes = 0
+    self.traffic.unwrittenBytes = 0
     self.host.pump()
   }
 
@@ -221,7 +245,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   func streamDidReceive(_ bytes: ByteBuffer) {
     guard !self.isOver else { return }
-    self.meter?.didReceive(bytes.readableBytes)
+    self.traffic.responseBodyBytes += bytes.readableBytes
     self.response.receive(bytes)
     if self.response.awaitsEnd() {
       self.response.consumeAll(from: self.stream)

@@ -174,14 +174,14 @@ final class Attempts: PipelineInside {
 
   func add(_ hook: MetricsReport.Hook) {
     // Taken out, so that each access to the variable is over at once.
-    var hooks = self.metricsHooks
-    self.metricsHooks = []
+    var hooks: [MetricsReport.Hook] = []
+    swap(&hooks, &self.metricsHooks)
     hooks.append(hook)
     self.metricsHooks = hooks
   }
 
   private func note(_ attempt: Attempt) {
-    if self.keepsSummary, let summary = attempt.meter?.summary { self.summary = summary }
+    if self.keepsSummary, let summary = attempt.summary { self.summary = summary }
   }
 
   /// Says in an outcome what went to the network.

@@ -21,7 +21,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   private var deadlineTimer: (any CallTimer)?
   private var holdWatch: HoldWatch?
 
-  init(_ plan: CallPlan, _ interceptors: consuming [any Interceptor], _ side: any CallSide) {
+  init(_ plan: CallPlan, _ interceptors: consuming [CallHooks.Entry], _ side: any CallSide) {
     let executor = plan.environment.executor
     let attempts = Attempts(plan)
     self.plan = plan
@@ -130,7 +130,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   }
 
   private func ask(_ hooks: CallHooks, for pipeline: Pipeline?) {
-    hooks.ask(for: pipeline, of: self.plan.method, self)
+    hooks.ask(for: pipeline, of: self.plan.method)
     if let outcome = hooks.outcomeInAsking {
       hooks.outcomeInAsking = nil
       hooks.release().tell(outcome)
@@ -147,19 +147,20 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       self.complete(with: end)
       return
     }
-    var outcome = self.side.outcome(of: end)
-    if self.pass(&outcome, up: hooks) {
-      self.complete(with: self.side.end(end, changedTo: outcome), outcome)
+    var outcome = self.outcome(of: end)
+    self.attempts.isEnding = true
+    if hooks.passUp(&outcome) {
+      self.complete(with: self.side.end(end, changedTo: outcome), consume outcome)
     } else {
-      self.complete(with: end)
+      self.complete(with: end, consume outcome)
     }
   }
 
-  /// Lets call hooks see and change the outcome.
-  private func pass(_ outcome: inout CallOutcome, up hooks: CallHooks) -> Bool {
-    self.attempts.isEnding = true
+  /// What call hooks are told of an end.
+  private func outcome(of end: ResultPart) -> CallOutcome {
+    var outcome = self.side.outcome(of: end)
     self.attempts.describe(&outcome)
-    return hooks.passUp(&outcome)
+    return outcome
   }
 
   /// Ends the call with an error of its own.
@@ -175,14 +176,16 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     Termination(error: error, executor: self.plan.taskExecutor).tell(self.pipeline)
     let end = self.side.end(of: error)
     if let hooks = self.hooks, hooks.areWaiting {
-      var outcome = self.side.outcome(of: end)
-      _ = self.pass(&outcome, up: hooks)
+      var outcome = self.outcome(of: end)
+      _ = hooks.passUp(&outcome)
     }
     self.complete(with: end)
   }
 
   /// Completes the call, unless it is over, and lets go of the interceptors, which are told of it.
-  private func complete(with end: ResultPart, _ changed: CallOutcome? = nil) {
+  ///
+  /// - Parameter known: What call hooks have made of the end, if they have seen it.
+  private func complete(with end: ResultPart, _ known: consuming CallOutcome? = nil) {
     guard !self.isOver else { return }
     self.isOver = true
     self.hasEndedFlag.store(true, ordering: .relaxed)
@@ -196,20 +199,19 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     }
     self.attempts.end()
     if let hooks = self.hooks {
-      self.tellEnd(end, changed, to: hooks)
+      self.tellEnd(end, consume known, to: hooks)
     } else {
       self.release(nil)
     }
     self.side.complete(with: end)
   }
 
-  private func tellEnd(_ end: ResultPart, _ changed: CallOutcome?, to hooks: CallHooks) {
+  private func tellEnd(_ end: ResultPart, _ known: consuming CallOutcome?, to hooks: CallHooks) {
     guard hooks.hasEndHooks || hooks.isAsking else {
       self.release(hooks)
       return
     }
-    var outcome = changed ?? self.side.outcome(of: end)
-    self.attempts.describe(&outcome)
+    let outcome = known ?? self.outcome(of: end)
     if hooks.isAsking {
       hooks.outcomeInAsking = outcome
     } else if self.mayEndInHook || self.attempts.pendingMetrics > 0 {

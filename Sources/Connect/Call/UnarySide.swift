@@ -138,11 +138,11 @@ final class UnarySide: CallSide {
   func end(of error: ConnectError) -> ResultPart { .whole(AnyResponse(error: error)) }
 
   func outcome(of end: ResultPart) -> CallOutcome {
-    guard case .whole(let response) = end else { return CallOutcome() }
-    let error = response.error
+    let response: AnyResponse? = if case .whole(let response) = end { response } else { nil }
+    let error = response?.error
     return CallOutcome(
-      headers: response.headers,
-      trailers: response.trailers,
+      headers: response?.headers ?? Headers(),
+      trailers: response?.trailers ?? Headers(),
       error: error,
       messagesSent: 1,
       messagesReceived: error == nil ? 1 : 0

@@ -105,20 +105,20 @@ public final class ProtocolClient: Sendable {
   }
 
   /// New interceptors for a call, outermost first.
-  private func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
+  private func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [CallHooks.Entry] {
     let interceptors = self.config.makeInterceptors(for: method, options: options)
     if !interceptors.isEmpty, !self.hasCheckedInterceptors.load(ordering: .relaxed) {
       self.check(interceptors)
     }
     guard let arrangement = options.arrangement else { return interceptors }
-    return arrangement(interceptors)
+    return arrangement(interceptors.map(\.interceptor)).map { CallHooks.Entry($0) }
   }
 
   /// Logs once what in the configuration does not suit the interceptors.
-  private func check(_ interceptors: [any Interceptor]) {
+  private func check(_ interceptors: [CallHooks.Entry]) {
     guard !self.hasCheckedInterceptors.exchange(true, ordering: .relaxed) else { return }
-    for interceptor in interceptors {
-      guard let checking = interceptor as? any ConfigurationChecking,
+    for entry in interceptors {
+      guard let checking = entry.interceptor as? any ConfigurationChecking,
         let problem = checking.problem(in: self.config)
       else { continue }
       self.config.logger.warning("\(problem)")

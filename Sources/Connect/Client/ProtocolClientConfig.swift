@@ -149,9 +149,9 @@ extension ProtocolClientConfig {
   }
 
   /// New interceptors for a call, outermost first.
-  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [any Interceptor] {
+  func makeInterceptors(for method: MethodInfo, options: CallOptions) -> [CallHooks.Entry] {
     guard self.mayHaveInterceptors(options) else { return [] }
-    var interceptors: [any Interceptor] = []
+    var interceptors: [CallHooks.Entry] = []
     interceptors.reserveCapacity(self.interceptors.count + options.interceptors.count)
     switch self.methodInterceptors?(method) {
     case nil:
@@ -166,15 +166,11 @@ extension ProtocolClientConfig {
     return interceptors
   }
 
-  private func append(_ factories: [InterceptorFactory], to interceptors: inout [any Interceptor]) {
+  private func append(_ factories: [InterceptorFactory], to interceptors: inout [CallHooks.Entry]) {
     for factory in factories {
-      let interceptor = factory(self)
-      if !interceptor.isNone { interceptors.append(interceptor) }
+      // Asked in its place, so that it need not be copied.
+      interceptors.append(CallHooks.Entry(factory(self)))
+      if interceptors[interceptors.count - 1].isNone { interceptors.removeLast() }
     }
   }
-}
-
-extension Interceptor {
-  /// Whether it is left out.
-  fileprivate var isNone: Bool { Self.self == NoInterceptor.self }
 }

@@ -62,7 +62,12 @@ public struct Headers: Sendable {
 
   /// The first value of a name that is in lower case.
   func first(lowercased name: String) -> String? {
-    for index in self.fields.indices where self.fields[index].name == name { return self.fields[index].value }
+    // By length first: most names differ in it.
+    let count = name.utf8.count
+    for index in self.fields.indices
+    where self.fields[index].name.utf8.count == count && self.fields[index].name == name {
+      return self.fields[index].value
+    }
     return nil
   }
 
@@ -76,7 +81,8 @@ public struct Headers: Sendable {
   }
 
   package mutating func append(_ field: Field) {
-    self.fields.append(field)
+    // Most requests get no more than one: a list of its size is made at less cost than one that grows.
+    if self.fields.isEmpty { self.fields = [field] } else { self.fields.append(field) }
   }
 
   public mutating func append(contentsOf other: some Sequence<Field>) {

@@ -71,6 +71,7 @@ public struct CallOutcome: Sendable {
   }
 
   /// What a call has come to.
+  @inline(__always)
   init(
     headers: Headers,
     trailers: Headers,

@@ -46,6 +46,8 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   @usableFromInline var responseHook: ((Response, ResponseProceed) -> Void)?
   @usableFromInline var responseUpdate: ResponseUpdate?
 
+  @inlinable
+  @inline(__always)
   public init(
     requestFunction: ((HTTPRequest<Message>, RequestProceed) -> Void)? = nil,
     responseFunction: ((Response, ResponseProceed) -> Void)? = nil,
@@ -72,6 +74,8 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   /// - Parameters:
   ///   - updateRequest: May change the request. Whatever it throws fails the call, ``ConnectError`` as it is.
   ///   - updateResponse: May change the response, and says how the call goes on.
+  @inlinable
+  @inline(__always)
   public init(
     updateRequest: @escaping RequestUpdate,
     updateResponse: ResponseUpdate? = nil,
@@ -82,6 +86,8 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
     self.responseMetricsFunction = responseMetricsFunction
   }
 
+  @inlinable
+  @inline(__always)
   public init(updateResponse: @escaping ResponseUpdate) {
     self.responseUpdate = updateResponse
   }

@@ -54,8 +54,17 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   /// inherits the context of the request that the interceptor received.
   public var context: CallContext {
     get { self.head.context ?? CallContext() }
-    set { self.uniqueHead.context = newValue }
+    _modify {
+      let head = self.uniqueHead
+      var context = head.context ?? CallContext()
+      head.context = nil
+      defer { head.context = context }
+      yield &context
+    }
   }
+
+  /// Whether the context has nothing, which is so for most calls.
+  package var isContextEmpty: Bool { self.head.context?.isEmpty ?? true }
 
   /// Whether the request will go as HTTP GET, with the message in the URL. Caches depend on it. A hook may set it to
   /// false. A newly created request inherits it from the request that the interceptor received, like ``context``.
@@ -127,8 +136,23 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   }
 
   /// Adds to a newly created request what it lacks of the request that the interceptor received.
-  mutating func complete(from given: RequestHead.CallPart) {
+  private mutating func complete(from given: RequestHead.CallPart) {
     if self.head.lacksCallPart(of: given) { self.uniqueHead.complete(from: given) }
+  }
+
+  /// Lets a hook change the request, which then has all that belongs to the call.
+  ///
+  /// Where others share the head, it is copied as soon as it is changed: then the old one is at hand afterwards.
+  mutating func change(by update: (inout HTTPRequest) throws -> Void) rethrows {
+    if isKnownUniquelyReferenced(&self.head) {
+      let given = self.head.callPart
+      try update(&self)
+      self.complete(from: given)
+    } else {
+      let given = self.head
+      try update(&self)
+      if self.head !== given { self.complete(from: given.callPart) }
+    }
   }
 
   /// The head, for changes. It is copied first if other requests share it.

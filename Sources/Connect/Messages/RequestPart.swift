@@ -34,7 +34,8 @@ package enum RequestPart: Sendable {
   /// The part as it goes on in place of `given`, which an interceptor received. A newly created request inherits from the
   /// head of the request that the interceptor received.
   package consuming func inPlace(of given: RequestHead?, isUnary: Bool) -> RequestPart {
-    switch consume self {
+    if self.isUnchanged(from: given, isUnary: isUnary) { return self }
+    return switch consume self {
     case .whole(let head, let message):
       isUnary ? .whole(head.completed(from: given), message) : .head(head.completed(from: given))
     case .wholeBytes(let head, let bytes): .wholeBytes(head.completed(from: given), bytes)
@@ -42,6 +43,15 @@ package enum RequestPart: Sendable {
     case .message(let message): .message(message)
     case .bytes(let bytes): .bytes(bytes)
     case .end: .end
+    }
+  }
+
+  /// Whether nothing of it has to change to go on in place of `given`.
+  private func isUnchanged(from given: RequestHead?, isUnary: Bool) -> Bool {
+    switch self {
+    case .whole(let head, _): isUnary && head === given
+    case .wholeBytes(let head, _), .head(let head): head === given
+    case .message, .bytes, .end: true
     }
   }
 }

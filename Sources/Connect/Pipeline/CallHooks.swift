@@ -1,32 +1,38 @@
 /// The interceptors of a call, outermost first, and their call hooks once they were asked for them. Confined to the call's
 /// executor.
 final class CallHooks: InterceptorSource {
-  fileprivate struct Hook {
-    let function: CallFunction
-    let interceptor: any Interceptor.Type
+  /// An interceptor, and its call hooks once it was asked for them.
+  struct Entry {
+    let interceptor: any Interceptor
+    fileprivate var function = CallFunction()
+
+    init(_ interceptor: consuming any Interceptor) {
+      self.interceptor = interceptor
+    }
+
+    /// Whether it is left out.
+    var isNone: Bool { self.interceptor.isNone }
   }
 
   /// What a call lets go of, and who is to be told of its end.
   struct Released {
-    fileprivate let interceptors: [any Interceptor]
-    fileprivate let hooks: [Hook]
+    fileprivate let entries: [Entry]
     fileprivate let inheritance: Inheritance?
 
     /// Tells the hooks that the call is over, the innermost first.
     func tell(_ outcome: CallOutcome) {
-      for hook in self.hooks.reversed() {
-        guard let function = hook.function.endFunction else { continue }
-        self.inheritance.bind(nil, of: hook.interceptor) { function(outcome) }
+      // By index, here and below: a loop over the elements would copy each of them.
+      for index in self.entries.indices.reversed() {
+        guard let function = self.entries[index].function.endFunction else { continue }
+        self.inheritance.bind(nil, of: type(of: self.entries[index].interceptor)) { function(outcome) }
       }
     }
   }
 
   private let method: MethodInfo
   private let inheritance: Inheritance?
-  private var interceptors: [any Interceptor]
-  /// Those of interceptors that have any.
-  private var hooks: [Hook] = []
-  /// Among how many hooks, from the outermost on, are those that wait for the outcome.
+  private var entries: [Entry]
+  /// Among how many interceptors, from the outermost on, are those that wait for the outcome.
   private var waitingCount = 0
   private(set) var hasEndHooks = false
   /// Whether no hook has anything to do with the request or its outcome.
@@ -39,14 +45,16 @@ final class CallHooks: InterceptorSource {
   /// Whether a hook has the request.
   private(set) var haveRequest = false
 
-  init(_ interceptors: consuming [any Interceptor], of method: MethodInfo, _ inheritance: Inheritance?) {
-    self.interceptors = interceptors
+  init(_ interceptors: consuming [Entry], of method: MethodInfo, _ inheritance: Inheritance?) {
+    self.entries = interceptors
     self.method = method
     self.inheritance = inheritance
   }
 
   func haveAsyncForm(isUnary: Bool) -> Bool {
-    self.interceptors.contains { isUnary ? $0.asyncUnaryForm != nil : $0.asyncStreamForm != nil }
+    self.entries.contains {
+      isUnary ? $0.interceptor.asyncUnaryForm != nil : $0.interceptor.asyncStreamForm != nil
+    }
   }
 
   // MARK: Asking
@@ -54,33 +62,36 @@ final class CallHooks: InterceptorSource {
   /// Asks the interceptors for their hooks.
   ///
   /// - Parameter pipeline: Takes the hooks of stages; nil for a call that ends before it begins, which has call hooks alone.
-  func ask(for pipeline: Pipeline?, of method: AnyMethod, _ host: any PipelineHost) {
+  func ask(for pipeline: Pipeline?, of method: AnyMethod) {
     self.hasAsked = true
     self.isAsking = true
     if let pipeline {
-      pipeline.askForHooks(self, of: method, host)
+      pipeline.askForHooks(self, of: method)
     } else {
       for index in 0..<self.count { _ = self.askForCallHooks(index) }
     }
     self.isAsking = false
   }
 
-  var count: Int { self.interceptors.count }
+  var count: Int { self.entries.count }
+
+  var isOver: Bool { self.outcomeInAsking != nil }
 
   func askForCallHooks(_ index: Int) -> any Interceptor {
-    let interceptor = self.interceptors[index]
+    let interceptor = self.entries[index].interceptor
     let function = interceptor.callFunction(self.method)
+    if !function.isEmpty { self.keep(consume function, at: index) }
+    return interceptor
+  }
+
+  private func keep(_ function: consuming CallFunction, at index: Int) {
     if function.endFunction != nil { self.hasEndHooks = true }
     if !function.isTransparent { self.isTransparent = false }
-    if !function.isEmpty {
-      // Taken out, so that each access to the variable is over at once.
-      var hooks = self.hooks
-      self.hooks = []
-      if hooks.isEmpty { hooks.reserveCapacity(self.interceptors.count) }
-      hooks.append(Hook(function: function, interceptor: type(of: interceptor)))
-      self.hooks = hooks
-    }
-    return interceptor
+    // Taken out, so that each access to the variable is over at once.
+    var entries: [Entry] = []
+    swap(&entries, &self.entries)
+    entries[index].function = function
+    self.entries = entries
   }
 
   // MARK: The request and its outcome
@@ -92,17 +103,18 @@ final class CallHooks: InterceptorSource {
   func passDown(_ head: consuming RequestHead, _ host: any PipelineHost) throws -> RequestHead? {
     // The one reference to the head: what hooks change, they change in place.
     var request = HTTPRequest(head: head)
-    let hooks = self.hooks
-    for index in hooks.indices {
-      if let function = hooks[index].function.requestFunction {
+    let entries = self.entries
+    for index in entries.indices {
+      if let function = entries[index].function.requestFunction {
         self.haveRequest = true
-        let given = request.head.callPart
-        try self.inheritance.bind(given.context, of: hooks[index].interceptor) { try function(&request) }
-        request.complete(from: given)
+        let context = self.inheritance == nil ? nil : request.head.context
+        try self.inheritance.bind(context, of: type(of: entries[index].interceptor)) {
+          try request.change(by: function)
+        }
         self.haveRequest = false
+        guard !host.isOver else { return nil }
       }
-      guard !host.isOver else { return nil }
-      if hooks[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
+      if entries[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
     }
     return request.head
   }
@@ -114,13 +126,13 @@ final class CallHooks: InterceptorSource {
   ///
   /// - Returns: Whether one has changed it.
   func passUp(_ outcome: inout CallOutcome) -> Bool {
-    let hooks = self.hooks.prefix(self.waitingCount)
+    let (entries, count) = (self.entries, self.waitingCount)
     self.waitingCount = 0
     var isChanged = false
-    for hook in hooks.reversed() {
-      guard let function = hook.function.outcomeFunction else { continue }
+    for index in (0..<count).reversed() {
+      guard let function = entries[index].function.outcomeFunction else { continue }
       let given = outcome
-      self.inheritance.bind(nil, of: hook.interceptor) { function(&outcome) }
+      self.inheritance.bind(nil, of: type(of: entries[index].interceptor)) { function(&outcome) }
       if !outcome.isUnchanged(since: given) {
         isChanged = true
         outcome.complete(from: given)
@@ -131,10 +143,13 @@ final class CallHooks: InterceptorSource {
 
   /// Lets go of the interceptors, to be released where users' code may run.
   func release() -> Released {
-    let released = Released(interceptors: self.interceptors, hooks: self.hooks, inheritance: self.inheritance)
-    self.interceptors = []
-    self.hooks = []
+    let released = Released(entries: self.entries, inheritance: self.inheritance)
+    self.entries = []
     self.waitingCount = 0
     return released
   }
+}
+
+extension Interceptor {
+  fileprivate var isNone: Bool { Self.self == NoInterceptor.self }
 }

@@ -15,12 +15,12 @@ class HookStage: Stage {
   /// Calls the hook for a part of the response.
   func call(with result: consuming ResultPart, _ visit: any HookTicket) {}
 
-  /// Lets a synchronous hook change the request, in place where nobody else has it.
+  /// Lets a synchronous hook change the request.
   ///
   /// - Returns: The error that the hook fails the call with.
   func update(_ part: inout RequestPart) -> ConnectError? { nil }
   /// Lets a synchronous hook change the response.
-  func update(_ result: inout ResultPart) -> ResponseDecision { .proceed }
+  func updated(_ result: ResultPart) -> (ResultPart, ResponseDecision) { (result, .proceed) }
 }
 
 /// Which hooks there are.
@@ -84,12 +84,13 @@ final class UnaryMessageStage<Input: Sendable, Output: Sendable>: HookStage {
 
   override func update(_ part: inout RequestPart) -> ConnectError? { part.update(self.hooks.requestUpdate) }
 
-  override func update(_ result: inout ResultPart) -> ResponseDecision {
-    guard case .whole(let erased) = result, let update = self.hooks.responseUpdate else { return .proceed }
+  override func updated(_ result: ResultPart) -> (ResultPart, ResponseDecision) {
+    guard case .whole(let erased) = result, let update = self.hooks.responseUpdate else {
+      return (result, .proceed)
+    }
     var response = ResponseMessage<Output>(erased)
     let decision = update(&response)
-    result = .whole(response.erased)
-    return decision
+    return (.whole(response.erased), decision)
   }
 }
 
@@ -113,17 +114,18 @@ final class UnaryByteStage: HookStage {
 
   override func update(_ part: inout RequestPart) -> ConnectError? { part.update(self.hooks.requestUpdate) }
 
-  override func update(_ result: inout ResultPart) -> ResponseDecision {
+  override func updated(_ result: ResultPart) -> (ResultPart, ResponseDecision) {
     guard case .wholeBytes(var response) = result, let update = self.hooks.responseUpdate else {
-      return .proceed
+      return (result, .proceed)
     }
     let decision = update(&response)
-    result = .wholeBytes(response)
-    return decision
+    return (.wholeBytes(response), decision)
   }
 }
 
 extension UnaryHooks {
+  // Inlined, so that nothing looks up the types of these hooks.
+  @inline(__always)
   var kinds: HookKinds {
     var kinds: HookKinds = []
     if self.requestHook != nil { kinds.insert(.head) }
@@ -135,27 +137,34 @@ extension UnaryHooks {
 }
 
 extension RequestPart {
-  /// Lets a synchronous hook change the request. Nobody else is given it meanwhile.
+  /// Lets a synchronous hook change the request.
   ///
   /// - Returns: The error that the hook fails the call with.
   fileprivate mutating func update<Message>(
     _ update: ((inout HTTPRequest<Message>) throws -> Void)?
   ) -> ConnectError? {
-    guard let update, var request = HTTPRequest<Message>(self) else { return nil }
-    self = .end
-    let given = request.head.callPart
+    guard let update else { return nil }
+    var request: HTTPRequest<Message>
+    switch consume self {
+    case .whole(let head, let message): request = HTTPRequest(head: head, box: .of(message))
+    case .wholeBytes(let head, let bytes): request = HTTPRequest(head: head, box: .of(MessageBox(bytes)))
+    case let other:
+      self = other
+      return nil
+    }
     do {
-      try update(&request)
-      request.complete(from: given)
+      try request.change(by: update)
       self = request.part
       return nil
     } catch {
+      self = .end
       return ConnectError(error)
     }
   }
 }
 
 extension StreamHooks {
+  @inline(__always)
   var kinds: HookKinds {
     var kinds: HookKinds = []
     if self.requestFunction != nil { kinds.insert(.head) }

@@ -16,7 +16,7 @@ package final class Pipeline {
 
   let order: PipelineOrder
   let surroundings: Surroundings
-  private(set) var hasAsyncStages = false
+  var hasAsyncStages = false
   /// How many of the byte hooks, the last ones, stand inside of all that are placed as listed.
   var innerCount = 0
   /// Whether the request has passed the call hooks. Nothing moves before.
@@ -41,16 +41,11 @@ package final class Pipeline {
   }
 
   /// Asks interceptors for their hooks.
-  package func askForHooks(
-    _ interceptors: any InterceptorSource,
-    of method: AnyMethod,
-    _ host: any PipelineHost
-  ) {
-    method.accept(StageBuilder(pipeline: self, interceptors: interceptors, host: host))
+  package func askForHooks(_ interceptors: any InterceptorSource, of method: AnyMethod) {
+    method.accept(StageBuilder(pipeline: self, interceptors: interceptors))
+    guard self.hasAsyncStages else { return }
     for (index, stage) in self.order.stages.enumerated() {
-      guard case .async(let stage) = stage.role else { continue }
-      self.hasAsyncStages = true
-      stage.index = index
+      if case .async(let stage) = stage.role { stage.index = index }
     }
   }
 
@@ -59,7 +54,7 @@ package final class Pipeline {
   // MARK: Movement
 
   /// Sends the request, or a stream's head, down.
-  package func start(_ part: RequestPart, _ host: any PipelineHost) {
+  package func start(_ part: consuming RequestPart, _ host: any PipelineHost) {
     self.hasStarted = true
     self.isMoving = true
     RequestFlow(pipeline: self, host: host).begin(part)
@@ -212,7 +207,8 @@ package final class Pipeline {
   /// Gives up all that goes on here, and lets go of the interceptors, which may hold on to a `proceed` and thereby to the call.
   package func release() {
     if self.hasAsyncStages { self.giveUp([], from: 0) }
-    let (old, visit) = (self.order.release(), self.spareVisit)
+    let old = self.order.release()
+    let visit = self.spareVisit
     self.hasAsyncStages = false
     self.spareVisit = nil
     if self.hasEvents {
@@ -220,6 +216,7 @@ package final class Pipeline {
       self.events = []
       withExtendedLifetime(events) {}
     }
-    withExtendedLifetime((old, visit)) {}
+    withExtendedLifetime(old) {}
+    withExtendedLifetime(visit) {}
   }
 }

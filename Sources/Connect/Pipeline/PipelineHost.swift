@@ -158,6 +158,8 @@ package protocol PipelineCodec {
 /// The interceptors of a call.
 package protocol InterceptorSource: AnyObject {
   var count: Int { get }
+  /// Whether the call has ended, so that no more of them need be asked.
+  var isOver: Bool { get }
   /// An interceptor, which is asked for its call hooks.
   func askForCallHooks(_ index: Int) -> any Interceptor
 }

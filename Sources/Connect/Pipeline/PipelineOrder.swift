@@ -47,8 +47,8 @@ final class PipelineOrder {
   /// Adds a stage at `index`, before anything flows.
   func insert(_ stage: Stage, at index: Int, isMessageStage: Bool) {
     // Taken out, so that each access to the variable is over at once.
-    var stages = self.stages
-    self.stages = []
+    var stages: [Stage] = []
+    swap(&stages, &self.stages)
     if stages.isEmpty {
       stages.reserveCapacity(8)
       stages.append(Stage(self.isUnary ? .response : .stream, of: NoInterceptor.self))
@@ -178,18 +178,14 @@ final class PipelineOrder {
   func release() -> Remains? {
     let waiting = self.close(insideOf: -1, cuttingAt: 0)
     guard !self.stages.isEmpty else { return nil }
-    let remains = Remains(
-      waiting: waiting,
-      stages: self.stages,
-      messages: (self.firstMessage, self.messages),
-      bytes: (self.firstBytes, self.bytes)
-    )
-    self.stages = []
+    var stages: [Stage] = []
+    swap(&stages, &self.stages)
     self.codec = 0
-    self.messages = nil
-    self.bytes = nil
-    self.firstMessage = nil
-    self.firstBytes = nil
-    return remains
+    return Remains(
+      waiting: waiting,
+      stages: stages,
+      messages: (self.firstMessage.take(), self.messages.take()),
+      bytes: (self.firstBytes.take(), self.bytes.take())
+    )
   }
 }

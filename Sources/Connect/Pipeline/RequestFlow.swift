@@ -39,7 +39,7 @@ struct RequestFlow {
   // MARK: Movement
 
   /// Sends the request, or a stream's head.
-  func begin(_ part: RequestPart) {
+  func begin(_ part: consuming RequestPart) {
     self.beginLevel(atMessages: true, with: part)
     self.send(part, at: 0)
   }
@@ -150,7 +150,8 @@ struct RequestFlow {
     let kinds = stage.kinds
     if kinds.contains(.headUpdate) {
       if part.hasHead { stage.holdsHead = true }
-      let failure = self.pipeline.surroundings.inheritance.bind(part.head?.context, of: stage.interceptor) {
+      let context = self.pipeline.surroundings.inheritance == nil ? nil : part.head?.context
+      let failure = self.pipeline.surroundings.inheritance.bind(context, of: stage.interceptor) {
         stage.update(&part)
       }
       guard !self.host.isOver else { return .stay }

@@ -11,6 +11,8 @@ struct ResultFlow {
   // MARK: Demand
 
   private func hasRoom(at index: Int) -> Bool {
+    // For the one response of a unary call there is always room, unless an async interceptor has not asked for it.
+    if self.order.isUnary, !self.pipeline.hasAsyncStages { return true }
     guard index >= 0 else { return self.outside.demand > 0 }
     let stage = self.stages[index]
     return switch stage.role {
@@ -137,7 +139,6 @@ struct ResultFlow {
     }
     let number = visit.number
     self.pipeline.keep(&visit)
-    if case .retry = action, result.isEnd { self.pipeline.retryCause = result.error }
     return self.follow(
       stage.didReturn(action, given: result, number, mayPass: mayPass),
       of: stage,
@@ -147,18 +148,14 @@ struct ResultFlow {
   }
 
   /// Lets a synchronous hook see and change a response.
-  private func update(_ stage: HookStage, at index: Int, _ given: consuming ResultPart, mayPass: Bool)
-    -> ResultPart?
-  {
-    var result = copy given
-    let decision = self.pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) {
-      stage.update(&result)
+  private func update(_ stage: HookStage, at index: Int, _ given: ResultPart, mayPass: Bool) -> ResultPart? {
+    let (result, decision) = self.pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) {
+      stage.updated(given)
     }
     guard !self.host.isOver else { return nil }
     guard case .retry(let delay) = decision else {
-      return self.follow(stage.pass(result, mayPass: mayPass), of: stage, at: index, 0)
+      return self.follow(stage.pass(consume result, mayPass: mayPass), of: stage, at: index, 0)
     }
-    if given.isEnd { self.pipeline.retryCause = given.error }
     // No visit of this stage has a number.
     let step = stage.didReturn(.retry(nil, after: delay), given: given, 0, mayPass: mayPass)
     return self.follow(step, of: stage, at: index, 0)
@@ -170,9 +167,6 @@ struct ResultFlow {
   func hookDid(_ action: HookAction, at index: Int, _ number: Int) -> Bool {
     guard index < self.stages.count else { return false }
     let stage = self.stages[index]
-    if case .retry = action, let given = stage.results?.waiting(number), given.isEnd {
-      self.pipeline.retryCause = given.error
-    }
     guard let step = stage.didResult(action, number) else { return false }
     _ = self.follow(step, of: stage, at: index, number)
     return true
@@ -188,6 +182,7 @@ struct ResultFlow {
     case .pass, .stay: break
     case .end: self.pipeline.close(insideOf: index, cuttingAt: index, self.host)
     case .retry(let request, let delay):
+      if let given = stage.results?.waiting(number), given.isEnd { self.pipeline.retryCause = given.error }
       if !self.pipeline.retry(at: index, request, after: delay, self.host) { stage.retryWasRefused(number) }
     }
     return nil

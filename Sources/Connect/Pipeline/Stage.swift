@@ -202,11 +202,15 @@ class Stage {
   final func didReturn(_ action: consuming HookAction, given: ResultPart, _ number: Int, mayPass: Bool)
     -> ResultStep
   {
-    switch action {
-    case .receive(let result) where given.isEnd == result.isEnd:
-      return self.pass(result.boxed(for: self.form), mayPass: mayPass)
-    case .drop where given.isMessage: return .stay
-    default: break
+    switch consume action {
+    case .receive(let result):
+      if given.isEnd == result.isEnd { return self.pass(result.boxed(for: self.form), mayPass: mayPass) }
+      action = .receive(result)
+    case .drop:
+      if given.isMessage { return .stay }
+      action = .drop
+    case let other:
+      action = other
     }
     self.wait(given, as: number)
     return self.didResult(action, number) ?? .stay

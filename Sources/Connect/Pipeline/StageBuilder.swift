@@ -2,17 +2,18 @@ internal import NIOCore
 
 /// Asks the interceptors of a call for their hooks, outermost first, and puts the stages in the order in which the request
 /// passes them: message hooks, the codec, byte hooks. If the call ends meanwhile, it stops asking.
+///
+/// No larger than what the existential of a visitor holds without an object of its own.
 struct StageBuilder: MethodVisitor {
   let pipeline: Pipeline
   let interceptors: any InterceptorSource
-  let host: any PipelineHost
 
   func visit<Input: Sendable, Output: Sendable>(_ method: MethodSpec<Input, Output>) {
     let isUnary = self.pipeline.order.isUnary
     for index in 0..<self.interceptors.count {
       let interceptor = self.interceptors.askForCallHooks(index)
       if isUnary { self.addUnary(interceptor, method) } else { self.addStream(interceptor, method) }
-      if self.host.isOver { return }
+      if self.interceptors.isOver { return }
     }
   }
 
@@ -23,11 +24,10 @@ struct StageBuilder: MethodVisitor {
     _ interceptor: any Interceptor,
     _ method: MethodSpec<Input, Output>
   ) {
-    let type = type(of: interceptor)
     switch interceptor.asyncUnaryForm {
     case .messages(let form):
       self.addMessages(
-        AsyncUnaryStage(.response, of: type) { part, next in
+        AsyncUnaryStage(.response, of: type(of: interceptor)) { part, next in
           guard let request = HTTPRequest<Input>(part) else { throw CancellationError() }
           let response = try await form.interceptUnary(
             request,
@@ -45,7 +45,7 @@ struct StageBuilder: MethodVisitor {
     case .bytes(let form):
       let info = method.info
       self.addBytes(
-        AsyncUnaryStage(.responseBytes, of: type) { part, next in
+        AsyncUnaryStage(.responseBytes, of: type(of: interceptor)) { part, next in
           guard let request = HTTPRequest<ByteBuffer>(part) else { throw CancellationError() }
           let response = try await form.interceptUnaryBytes(
             request,
@@ -64,12 +64,12 @@ struct StageBuilder: MethodVisitor {
     case nil: break
     }
     let hooks = interceptor.unaryMessageFunction(method)
-    if !hooks.isEmpty { self.addMessages(UnaryMessageStage(hooks, of: type)) }
+    if !hooks.isEmpty { self.addMessages(UnaryMessageStage(hooks, of: type(of: interceptor))) }
     let byteHooks = interceptor.unaryFunction()
     if !byteHooks.isEmpty {
-      self.add(byteHooks.responseMetricsFunction, type)
+      self.add(byteHooks.responseMetricsFunction, of: interceptor)
       let placement = byteHooks.placement
-      let stage = UnaryByteStage(byteHooks, of: type)
+      let stage = UnaryByteStage(byteHooks, of: type(of: interceptor))
       if !stage.kinds.isEmpty { self.addBytes(stage, placement) }
     }
   }
@@ -80,12 +80,12 @@ struct StageBuilder: MethodVisitor {
     _ interceptor: any Interceptor,
     _ method: MethodSpec<Input, Output>
   ) {
-    let type = type(of: interceptor)
     let maximumReplayBytes = self.pipeline.surroundings.maximumReplayBytes
     switch interceptor.asyncStreamForm {
     case .messages(let form):
       self.addMessages(
-        AsyncStreamStage(of: type, isEncoded: false, maximumReplayBytes: maximumReplayBytes) {
+        AsyncStreamStage(of: type(of: interceptor), isEncoded: false, maximumReplayBytes: maximumReplayBytes)
+        {
           try await form.interceptStream(
             StreamRequest($0, $1),
             method: method,
@@ -96,7 +96,7 @@ struct StageBuilder: MethodVisitor {
     case .bytes(let form):
       let info = method.info
       self.addBytes(
-        AsyncStreamStage(of: type, isEncoded: true, maximumReplayBytes: maximumReplayBytes) {
+        AsyncStreamStage(of: type(of: interceptor), isEncoded: true, maximumReplayBytes: maximumReplayBytes) {
           try await form.interceptStreamBytes(
             StreamRequest($0, $1),
             method: info,
@@ -108,35 +108,39 @@ struct StageBuilder: MethodVisitor {
     case nil: break
     }
     let hooks = interceptor.streamMessageFunction(method)
-    if !hooks.isEmpty { self.addMessages(StreamMessageStage(hooks, of: type)) }
+    if !hooks.isEmpty { self.addMessages(StreamMessageStage(hooks, of: type(of: interceptor))) }
     let byteHooks = interceptor.streamFunction()
     if !byteHooks.isEmpty {
-      self.add(byteHooks.responseMetricsFunction, type)
-      let stage = StreamByteStage(byteHooks, of: type)
+      self.add(byteHooks.responseMetricsFunction, of: interceptor)
+      let stage = StreamByteStage(byteHooks, of: type(of: interceptor))
       if !stage.kinds.isEmpty { self.addBytes(stage, .asListed) }
     }
   }
 
   // MARK: The order
 
-  private func add(_ metrics: MetricsReport.Function?, _ interceptor: any Interceptor.Type) {
-    if let metrics {
-      self.pipeline.surroundings.inside.add(MetricsReport.Hook(function: metrics, interceptor: interceptor))
-    }
+  private func add(_ metrics: MetricsReport.Function?, of interceptor: any Interceptor) {
+    guard let metrics else { return }
+    self.pipeline.surroundings.inside.add(
+      MetricsReport.Hook(function: metrics, interceptor: type(of: interceptor))
+    )
   }
 
   private func addMessages(_ stage: Stage) {
-    let order = self.pipeline.order
-    order.insert(stage, at: order.codec, isMessageStage: true)
+    self.insert(stage, at: self.pipeline.order.codec, isMessageStage: true)
   }
 
   private func addBytes(_ stage: Stage, _ placement: HookPlacement) {
-    let order = self.pipeline.order
     let innerCount = self.pipeline.innerCount
     let isInner = placement == .innermost || (placement == .userIndependent && innerCount > 0)
     if isInner { self.pipeline.innerCount += 1 }
-    let index = order.stages.count - (isInner ? 0 : innerCount)
-    order.insert(stage, at: max(index, 1), isMessageStage: false)
+    let index = self.pipeline.order.stages.count - (isInner ? 0 : innerCount)
+    self.insert(stage, at: max(index, 1), isMessageStage: false)
+  }
+
+  private func insert(_ stage: Stage, at index: Int, isMessageStage: Bool) {
+    if case .async = stage.role { self.pipeline.hasAsyncStages = true }
+    self.pipeline.order.insert(stage, at: index, isMessageStage: isMessageStage)
   }
 }
 

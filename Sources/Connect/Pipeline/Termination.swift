@@ -21,9 +21,9 @@ struct Termination {
   }
 
   private func tell(_ stage: HookStage, _ visit: inout EndedVisit?) {
-    var end = stage.form.failure(self.error)
+    let end = stage.form.failure(self.error)
     if stage.kinds.contains(.resultUpdate) {
-      _ = stage.update(&end)
+      _ = stage.updated(end)
     } else {
       let ended = visit ?? EndedVisit(on: self.executor)
       visit = ended

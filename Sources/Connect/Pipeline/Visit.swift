@@ -16,6 +16,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
     case metrics(MetricsReport)
   }
 
+  private let executor: any CallExecutor
   private var host: (any PipelineHost)?
   private(set) var place: Place
   /// Never used again in the same call.
@@ -27,6 +28,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
   private let isUsed = Atomic(false)
 
   init(_ number: Int, at place: Place, of host: any PipelineHost) {
+    self.executor = host.executor
     self.host = host
     self.place = place
     self.number = number
@@ -65,11 +67,10 @@ package final class Visit: HookTicket, @unchecked Sendable {
   /// - Returns: What it has done; nil if it has not proceeded yet.
   func hookReturned(waits: Bool) -> HookAction? {
     self.isOnStack = false
-    guard let action = self.action else {
+    guard let action = self.action.take() else {
       self.isArmed = waits
       return nil
     }
-    self.action = nil
     return action
   }
 
@@ -90,11 +91,11 @@ package final class Visit: HookTicket, @unchecked Sendable {
   func take(_ action: consuming HookAction) {
     self.isUsed.store(true, ordering: .relaxed)
     guard let host = self.host else { return }
-    if host.executor.isCurrent {
+    if self.executor.isCurrent {
       self.accept(action, for: host)
     } else {
       let action = action
-      host.executor.execute { self.accept(action, for: host) }
+      self.executor.execute { self.accept(action, for: host) }
     }
   }
 
@@ -110,7 +111,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
 
   var isOver: Bool { false }
 
-  var isOnExecutor: Bool { self.host?.executor.isCurrent ?? true }
+  var isOnExecutor: Bool { self.executor.isCurrent }
 
   var taskExecutor: any TaskExecutor { self.host?.environment.taskExecutor ?? globalConcurrentExecutor }
 

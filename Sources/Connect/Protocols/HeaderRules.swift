@@ -70,8 +70,8 @@ enum HeaderRules {
     guard let first = name.utf8.first else { return "is empty" }
     if first == UInt8(ascii: ":") { return "is a pseudo-header" }
     var name = name
-    return name.withUTF8 { $0.allSatisfy { self.isTokenByte($0) } }
-      ? nil : "has a character that must not be in a field name"
+    return name.withUTF8 { $0.hasByte { self.isForbiddenInToken($0) } }
+      ? "has a character that must not be in a field name" : nil
   }
 
   private static func problem(inValue value: String) -> StaticString? {
@@ -105,10 +105,10 @@ enum HeaderRules {
     }
   }
 
-  /// A letter, a digit, or one of !#$%&'*+-.^_`|~, a bit for each.
-  private static func isTokenByte(_ byte: UInt8) -> Bool {
+  /// Neither a letter, nor a digit, nor one of !#$%&'*+-.^_`|~, a bit for each.
+  private static func isForbiddenInToken(_ byte: UInt8) -> ByteTest {
     let bits: UInt64 = byte < 64 ? 0x03ff_6cfa_0000_0000 : 0x57ff_ffff_c7ff_fffe
-    return byte < 128 && bits >> UInt64(byte & 63) & 1 == 1
+    return ByteTest(byte >= 128) | ByteTest(bits &>> UInt64(byte & 63) & 1 == 0)
   }
 
   private static func isTarget(_ text: String) -> Bool {

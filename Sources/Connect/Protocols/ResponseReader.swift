@@ -98,14 +98,15 @@ class ResponseReader {
     case .success: break
     case .failure(let failure): error = self.isNotModified(for: request) ? nil : failure
     }
-    if error != nil, error?.httpStatus == nil { error?.httpStatus = self.head?.status }
+    let head = self.head
+    if error != nil, error?.httpStatus == nil { error?.httpStatus = head?.status }
     return HTTPResponse(
       headers: single.headers,
       message: message,
       trailers: single.trailers,
       error: error,
-      httpStatus: self.head?.status,
-      httpHeaders: self.head?.headers ?? Headers(),
+      httpStatus: head?.status,
+      httpHeaders: head?.headers ?? Headers(),
       request: request
     )
   }

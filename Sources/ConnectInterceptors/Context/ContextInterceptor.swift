@@ -73,9 +73,14 @@ public final class ContextInterceptor: Interceptor, Sendable {
   }
 
   private let options: Options
+  /// The header with the request's id, in lower case.
+  private let requestIDHeader: String?
+  private let isHeaderWellKnown: Bool
 
   public init(options: Options = .defaults) {
     self.options = options
+    self.requestIDHeader = options.requestIDHeader.map { Headers.Field(name: $0, value: "").name }
+    self.isHeaderWellKnown = options.requestIDHeader == RequestIDHeader.wellKnown
   }
 
   public func callFunction(_ method: MethodInfo) -> CallFunction {
@@ -83,20 +88,19 @@ public final class ContextInterceptor: Interceptor, Sendable {
   }
 
   private func complete(_ request: inout HTTPRequest<Void>) {
-    var context = request.context
-    if self.options.sendsBaggage, let baggage = context.baggage.headerValue,
+    let context = request.isContextEmpty ? nil : request.context
+    if self.options.sendsBaggage, let baggage = context?.baggage.headerValue,
       !request.headers.contains("baggage")
     {
       request.headers.add(name: "baggage", value: baggage)
     }
-    guard let header = self.options.requestIDHeader else { return }
-    if header != RequestIDHeader.wellKnown { context[RequestIDHeader.self] = header.lowercased() }
+    guard let header = self.requestIDHeader else { return }
+    if !self.isHeaderWellKnown { request.context[RequestIDHeader.self] = header }
     if let id = request.headers.first(header) {
-      context.requestID = id
-    } else if let id = context.requestID ?? self.options.makeRequestID?() {
-      request.headers.add(name: header, value: id)
-      context.requestID = id
+      request.context.requestID = id
+    } else if let id = context?.requestID ?? self.options.makeRequestID?() {
+      request.headers.append(Headers.Field(lowercasedName: header, value: id))
+      request.context.requestID = id
     }
-    request.context = context
   }
 }

@@ -32,6 +32,8 @@ public final class CallLog: Sendable {
   let options: Options
   /// Whether anything is written at all.
   let hasBackend: Bool
+  /// The logger's, which knows the level: the logger would give a copy of it each time.
+  private let handler: any LogHandler
   private let time: ElapsedTime
   private let samplers = Mutex([LogSampler](repeating: LogSampler(), count: Event.allCases.count))
 
@@ -44,6 +46,7 @@ public final class CallLog: Sendable {
     clock: any Clock<Duration> = ContinuousClock()
   ) {
     self.logger = logger
+    self.handler = logger.handler
     self.hasBackend = !(logger.handler is SwiftLogNoOpLogHandler)
     self.options = options
     self.time = ElapsedTime(on: clock)
@@ -54,7 +57,7 @@ public final class CallLog: Sendable {
   /// Whether lines of a level are written.
   func isEnabled(_ level: Logger.Level?) -> Bool {
     guard let level else { return false }
-    return self.logger.logLevel <= level
+    return self.handler.logLevel <= level
   }
 
   /// Writes a line, if its level is enabled and it is its turn.
@@ -64,7 +67,7 @@ public final class CallLog: Sendable {
     _ text: Logger.Message,
     _ metadata: () -> Logger.Metadata
   ) {
-    guard let level, self.logger.logLevel <= level else { return }
+    guard let level, self.isEnabled(level) else { return }
     var suppressed = 0
     if let sampling = self.options.sampling {
       let now = self.time.now

@@ -19,9 +19,10 @@ public final class LoggingInterceptor: Interceptor {
   private let log: CallLog
 
   private var method: MethodInfo?
-  /// When the call passed here, and its request: copies cost nothing, and what lines need of it is looked up where there are
-  /// any.
-  private var begun: (at: Duration, request: HTTPRequest<Void>)?
+  /// When the call passed here.
+  private var startTime: Duration?
+  /// The call's request: copies cost nothing, and what lines need of it is looked up where there are any.
+  private var request: HTTPRequest<Void>?
   private var requestHeaders = Headers()
   private var sensitiveHeaders: Set<String> = []
 
@@ -34,7 +35,7 @@ public final class LoggingInterceptor: Interceptor {
     self.log = log
   }
 
-  private var system: RPCSystem { RPCSystem(contentType: self.begun?.request.contentType ?? "") }
+  private var system: RPCSystem { RPCSystem(contentType: self.request?.contentType ?? "") }
 
   // MARK: The call
 
@@ -120,12 +121,13 @@ public final class LoggingInterceptor: Interceptor {
   // MARK: Lines
 
   private func begin(_ request: HTTPRequest<Void>) {
-    self.begun = (self.log.now, request)
+    self.startTime = self.log.now
+    self.request = request
     self.write(.start, self.log.options.startLevel, "call started")
   }
 
   private func end(_ outcome: CallOutcome) {
-    guard let start = self.begun?.at else { return }
+    guard let start = self.startTime else { return }
     let error = outcome.error
     let level = error.map { self.log.options.failureLevel($0) } ?? self.log.options.successLevel
     self.write(
@@ -184,7 +186,7 @@ public final class LoggingInterceptor: Interceptor {
           SemanticConventions.system: "\(self.system.rawValue)",
           SemanticConventions.method: "\(SemanticConventions.methodName(inPath: self.method?.path ?? ""))",
         ]
-        if let request = self.begun?.request {
+        if let request = self.request {
           metadata[SemanticConventions.serverAddress] = "\(request.url.host)"
           if let port = request.url.origin.serverPort { metadata[SemanticConventions.serverPort] = "\(port)" }
           if let id = request.context.requestID { metadata["request.id"] = "\(self.log.cut(id))" }
@@ -193,7 +195,8 @@ public final class LoggingInterceptor: Interceptor {
         return metadata
       }
     }
-    if let context = self.begun?.request.context.serviceContext {
+    let request = self.request
+    if let context = request?.context.serviceContext {
       ServiceContext.withValue(context, operation: write)
     } else {
       write()

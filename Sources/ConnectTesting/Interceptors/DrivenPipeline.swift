@@ -41,7 +41,7 @@ final class DrivenPipeline<OfRequest: Sendable, OfMessage: Sendable, OfResult: S
 
   func prepare(_ level: DrivenLevel, _ notes: Notes?) {
     self.state.notes = notes
-    self.pipeline.askForHooks(OneInterceptor(level), of: self.plan.method, self)
+    self.pipeline.askForHooks(OneInterceptor(level), of: self.plan.method)
   }
 
   func start(_ part: RequestPart, _ record: HookRecord<OfRequest>?) {
@@ -77,7 +77,7 @@ final class DrivenPipeline<OfRequest: Sendable, OfMessage: Sendable, OfResult: S
       return
     }
     self.state.metrics = record
-    self.enter { MetricsReport(self.state.metricsHooks).pass(metrics, self) }
+    self.enter { MetricsReport(metrics, for: self.state.metricsHooks).pass(self) }
   }
 
   /// The call is over.
@@ -216,6 +216,7 @@ private final class OneInterceptor: InterceptorSource {
   }
 
   var count: Int { 1 }
+  var isOver: Bool { false }
 
   func askForCallHooks(_ index: Int) -> any Interceptor { self.level }
 }
