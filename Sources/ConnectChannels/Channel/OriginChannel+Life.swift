@@ -1,4 +1,5 @@
 internal import Connect
+internal import Synchronization
 
 /// How a channel sleeps, wakes and ends.
 extension OriginChannel {

@@ -266,10 +266,11 @@ final class FakeFleet {
 
   /// Starts a call and lets happen what does not take time.
   @discardableResult
-  func call(waitForReady: Bool = false, headers: Headers = [:]) -> FakeCall {
+  func call(waitForReady: Bool = false, headers: Headers = [:], hash: UInt64? = nil) -> FakeCall {
     let call = FakeCall()
     var request = HTTPStreamRequest(method: .post, target: "/a.B/C", headers: headers, body: .streamed)
     request.waitsForReady = waitForReady
+    if let hash { request.context[RoutingHash.self] = hash }
     self.executor.sync { call.start(on: self.channel, request) }
     self.executor.runUntilIdle()
     return call
