@@ -184,7 +184,9 @@ private struct RaceModel {
         self.failure = "connected to an address that is gone"
       }
     case .connecting:
-      if self.pending.isEmpty { self.failure = "connecting without an attempt" }
+      if self.pending.isEmpty, self.timer == nil {
+        self.failure = "connecting without an attempt, or a time for one"
+      }
     case .transientFailure:
       if isBusy == self.race.addresses.isEmpty { self.failure = "failed, and stuck" }
     }

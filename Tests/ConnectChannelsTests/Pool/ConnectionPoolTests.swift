@@ -185,15 +185,20 @@ final class ConnectionPoolTests: XCTestCase {
     }
   }
 
-  func testCallsWaitWhileOneAttemptIsLeft() {
+  /// With no connection one failure is enough: whoever adopts connections has a backoff.
+  func testAFailureWithoutAConnectionGivesUpAllAttempts() {
     var harness = PoolHarness(http1: 3, version: .http1)
     for call in 1...5 { harness.wait(call) }
     harness.failAttempt()
-    XCTAssertTrue(harness.failed.isEmpty)
-    // One is opened in place of that which failed.
-    XCTAssertEqual(harness.attempts.count, 3)
+    XCTAssertEqual(harness.failed.map(\.waiter), [1, 2, 3, 4, 5])
+    XCTAssertEqual(harness.abandoned.count, 2)
+    XCTAssertEqual(harness.losses.count, 1)
+  }
+
+  func testCallsWaitBesideAnOpenConnection() {
+    var harness = PoolHarness(http1: 3, version: .http1)
+    for call in 1...5 { harness.wait(call) }
     harness.succeed(.http1)
-    XCTAssertEqual(harness.started.map(\.waiter), [1])
     harness.failAttempt()
     harness.failAttempt()
     // The open connection will serve them.
