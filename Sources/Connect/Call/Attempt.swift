@@ -10,6 +10,8 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     case message(ByteBuffer)
     /// The request as another attempt has sent it, or this one.
     case sent(SentRequest)
+    /// The same, written in another protocol.
+    case given(SentRequest)
     /// Messages follow.
     case messages
   }
@@ -21,9 +23,18 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     case cancelled
   }
 
+  /// What happens on the wire while the request goes out.
+  private struct Sending {
+    /// For errors.
+    var method = HTTPStreamRequest.Method.post
+    var unwrittenBytes = 0
+  }
+
   /// Keeps the call, while the attempt is on the wire.
   private let host: any PipelineHost
   private let attempts: Attempts
+  /// The call, in the protocol of this attempt.
+  let plan: CallPlan
   /// As it left the interceptors.
   let request: RequestHead
   let response: ResponseReader
@@ -32,22 +43,28 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   /// Nil once it need not be sent again, or cannot.
   private(set) var sent: SentRequest?
-  /// For errors.
-  private var sentMethod = HTTPStreamRequest.Method.post
-  private var unwrittenBytes = 0
+  private var sending = Sending()
 
   /// Nil if nobody wants to know.
   let meter: AttemptMeter?
 
-  init(_ attempts: Attempts, _ request: RequestHead, _ host: any PipelineHost) {
+  /// - Parameter replaced: The attempt in whose place this one starts. Nobody is told of the change.
+  init(
+    _ attempts: Attempts,
+    _ plan: CallPlan,
+    _ request: RequestHead,
+    _ host: any PipelineHost,
+    replacing replaced: Attempt?
+  ) {
     self.host = host
     self.attempts = attempts
+    self.plan = plan
     self.request = request
     let isMeasured = attempts.keepsSummary || !attempts.metricsHooks.isEmpty
-    self.meter = isMeasured ? AttemptMeter(attempts, on: host.executor) : nil
-    self.response = attempts.plan.environment.makeDecoder(
+    self.meter = replaced?.meter ?? (isMeasured ? AttemptMeter(attempts, on: host.executor) : nil)
+    self.response = plan.environment.makeDecoder(
       contentType: request.contentType,
-      streamType: attempts.plan.info.streamType
+      streamType: plan.info.streamType
     )
   }
 
@@ -55,27 +72,35 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   /// - Returns: Whether the attempt goes to the network.
   func start(_ body: consuming Body) -> Bool {
-    let plan = self.attempts.plan
+    let plan = self.plan
+    let keepsGiven = plan.choices != nil
     do throws(ConnectError) {
       let endpoint = try plan.environment.endpoint(for: self.request.url.origin).get()
       switch consume body {
       case .message(let message):
+        let given = keepsGiven ? [message] : nil
         var (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
-        if plan.waitForReady { head.waitsForReady = true }
-        self.start(head, on: endpoint)
+        if plan.waitForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
+        self.start(head, on: endpoint, given: given)
         if let rest {
           self.write(rest)
           self.finishRequest()
         }
       case .messages:
         var head = try plan.writer.head(of: self.request, timeout: plan.remainingTime)
-        if plan.waitForReady { head.waitsForReady = true }
-        self.start(head, on: endpoint)
+        if plan.waitForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
+        self.start(head, on: endpoint, given: keepsGiven ? [] : nil)
       case .sent(let request):
         var head = request.head
         if let timeout = plan.remainingTime { plan.writer.renewTimeout(of: &head, to: timeout) }
-        self.start(head, on: endpoint)
+        self.start(head, on: endpoint, given: request.given)
         for message in request.messages { self.write(message) }
+        if request.isFinished { self.finishRequest() }
+      case .given(let request):
+        let given = request.given ?? []
+        if plan.isUnary, let message = given.first { return self.start(.message(message)) }
+        guard self.start(.messages) else { return false }
+        for message in given { self.send(message) }
         if request.isFinished { self.finishRequest() }
       }
       return true
@@ -85,16 +110,15 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     }
   }
 
-  private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
-    self.sent = SentRequest(head)
-    self.sentMethod = head.method
-    self.unwrittenBytes = 0
+  private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint, given: [ByteBuffer]?) {
+    self.sent = SentRequest(head, given: given)
+    self.sending = Sending(method: head.method)
     self.meter?.willStart(head)
     self.stream = endpoint.startStream(head, handler: self)
   }
 
   /// Whether request messages can be sent without piling up.
-  var hasRoom: Bool { self.unwrittenBytes < SentRequest.maximumBytes || self.phase == .ended }
+  var hasRoom: Bool { self.sending.unwrittenBytes < SentRequest.maximumBytes || self.phase == .ended }
 
   /// Whether the response has ended, so that sending more is of no use.
   var isOver: Bool { self.phase != .running }
@@ -102,9 +126,10 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   /// - Parameter message: Framed in place if nobody else holds it.
   func send(_ message: consuming ByteBuffer) {
     guard !self.isOver else { return }
+    let given = self.plan.choices == nil ? nil : message
     let bytes: ByteBuffer
     do throws(ConnectError) {
-      bytes = try self.attempts.plan.writer.body(of: consume message)
+      bytes = try self.plan.writer.body(of: consume message)
     } catch {
       // What the server has got so far is of no use without this message.
       self.stream?.cancel()
@@ -112,7 +137,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       self.end(with: error)
       return
     }
-    self.write(bytes)
+    self.write(bytes, given: given)
   }
 
   func finishRequest() {
@@ -121,13 +146,13 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     self.stream?.finish(trailers: self.request.trailers)
   }
 
-  private func write(_ bytes: ByteBuffer) {
+  private func write(_ bytes: ByteBuffer, given: ByteBuffer? = nil) {
     // Taken out, so that each access to the variable is over at once.
     if var sent = self.sent {
       self.sent = nil
-      if sent.append(bytes) { self.sent = sent }
+      if sent.append(bytes, given: given) { self.sent = sent }
     }
-    self.unwrittenBytes += bytes.readableBytes
+    self.sending.unwrittenBytes += bytes.readableBytes
     self.meter?.willWrite(bytes.readableBytes)
     self.stream?.write(bytes)
   }
@@ -144,17 +169,18 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   /// An error that the transport or the decoder has found, with the name of the request; nil if the call is over.
   private func named(_ error: ConnectError) -> ConnectError? {
     if self.host.endIfDeadlineHasPassed() { return nil }
-    return error.naming(
+    let named = error.naming(
       self.request.url,
-      method: self.sentMethod,
+      method: self.sending.method,
       answeredWith: self.response.head,
-      over: self.attempts.plan.environment.wire
+      over: self.plan.environment.wire
     )
+    return self.attempts.resends.search?.explain(named, error.unnamed, of: self) ?? named
   }
 
   /// The one response that the results of a unary call come to, once that is known.
   func takeResponse() -> SingleMessage? {
-    guard var single = self.response.takeSingle(from: self.stream, of: self.attempts.plan.info) else {
+    guard var single = self.response.takeSingle(from: self.stream, of: self.plan.info) else {
       return nil
     }
     if case .failure(let error) = single.result {
@@ -167,18 +193,20 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   // MARK: End
 
   /// Gives up the attempt on the wire. Nothing is told of it any more.
-  func cancel() {
+  ///
+  /// - Parameter isReplaced: Whether another attempt takes its place.
+  func cancel(isReplaced: Bool = false) {
     let wasRunning = self.phase == .running
     self.phase = .cancelled
     guard wasRunning else { return }
-    if let remaining = self.attempts.plan.remainingTime, remaining <= .zero {
+    if let remaining = self.plan.remainingTime, remaining <= .zero {
       self.stream?.expire()
     } else {
       self.stream?.cancel()
     }
     self.stream = nil
     // Later: a hook could end the call, under the feet of whoever gives up this attempt.
-    self.meter?.finishLater(self.attempts, self.host)
+    if !isReplaced { self.meter?.finishLater(self.attempts, self.host) }
   }
 
   /// Ends the attempt with an error that did not come from the transport.
@@ -207,12 +235,20 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   func streamDidBecomeWritable() {
     guard !self.isOver else { return }
-    self.unwrittenBytes = 0
+    self.sending.unwrittenBytes = 0
     self.host.pump()
   }
 
   func streamDidReceive(_ head: HTTPResponseHead) {
     guard !self.isOver else { return }
+    if self.plan.choices != nil, let search = self.attempts.resends.search {
+      if head.refuses(self.plan.environment.wire) {
+        let error = ResponseRules.statusError(head)
+        if search.goesOn(after: error, from: self, self.attempts, self.host) { return }
+      } else {
+        search.didReceive(head, to: self)
+      }
+    }
     self.sent = nil
     self.meter?.didReceive(head, self.host)
     self.response.receive(head)
@@ -240,6 +276,12 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   func streamDidFail(_ failure: HTTPStreamFailure) {
     guard !self.isOver else { return }
     if self.host.endIfDeadlineHasPassed() { return }
+    self.stream = nil
+    if failure.isVersionMismatch,
+      self.attempts.resends.search?.goesOn(after: failure.error, from: self, self.attempts, self.host) == true
+    {
+      return
+    }
     if failure.isUnprocessed, let sent = self.sent, self.attempts.takeTransparentRetry(of: self) {
       if self.start(.sent(sent)) { self.host.pump() }
       return

@@ -137,10 +137,12 @@ struct GRPCResponseDecoder: ResponseDecoder {
   /// As in connect-go: without trailers the response is broken (`internal`), with other trailers it is `unknown`.
   private func missingStatus(trailers: Headers) -> ConnectError {
     if let error = self.excessError { return error }
-    return ConnectError(
+    var error = ConnectError(
       code: trailers.isEmpty ? .internalError : .unknown,
       message: "response ended without a grpc-status"
     )
+    if trailers.isEmpty, self.trailerPlace == .http { error.unnamed = .trailers }
+    return error
   }
 
   private mutating func complete(
