@@ -31,6 +31,8 @@ final class GRPCMisbehavingTests: XCTestCase {
       ("grpc-other-status-in-trailers", ExpectedError(.failedPrecondition)),
       ("grpc-trailers-only", ExpectedError(.notFound, "not here")),
       ("grpc-trailers-only-ok", ExpectedError(.unimplemented)),
+      ("grpc-status-before-empty-data", ExpectedError(.notFound, "not here")),
+      ("grpc-status-before-empty-trailers", ExpectedError(.notFound, "not here")),
       ("grpc-headers-only", ExpectedError(.internalError, "grpc-status")),
       ("grpc-no-status", ExpectedError(.unknown, "grpc-status")),
       ("grpc-unknown-status", ExpectedError(.unknown, "later")),
@@ -110,7 +112,10 @@ final class GRPCMisbehavingTests: XCTestCase {
       }
     }
     try await self.withClient { client in
-      for name in ["grpc-two-messages", "grpc-no-message", "grpc-trailers-only-ok"] {
+      for name in [
+        "grpc-two-messages", "grpc-no-message", "grpc-trailers-only-ok", "grpc-ok-before-empty-data",
+        "grpc-ok-before-empty-trailers",
+      ] {
         let outcome = await client.serverStream(streamMethod("/\(name)"), CountRequest()).results.collect()
         XCTAssertEqual(outcome.code, .ok, "\(name): \(String(describing: outcome.error))")
         XCTAssertEqual(outcome.messages.count, name == "grpc-two-messages" ? 2 : 0, name)

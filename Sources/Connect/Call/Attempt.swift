@@ -10,6 +10,8 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     case message(ByteBuffer)
     /// The request as another attempt has sent it, or this one.
     case sent(SentRequest)
+    /// The same, written in another protocol.
+    case given(SentRequest)
     /// Messages follow.
     case messages
   }
@@ -35,6 +37,8 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   /// Keeps the call, while the attempt is on the wire.
   private let host: any PipelineHost
   private let attempts: Attempts
+  /// The call, in the protocol of this attempt.
+  let plan: CallPlan
   /// As it left the interceptors.
   let request: RequestHead
   let response: ResponseReader
@@ -48,14 +52,23 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   /// Nil if no hook wants metrics, or once they have them.
   private var meter: AttemptMeter?
 
-  init(_ attempts: Attempts, _ request: RequestHead, _ host: any PipelineHost) {
+  /// - Parameter replaced: The attempt in whose place this one starts. Nobody is told of the change.
+  init(
+    _ attempts: Attempts,
+    _ plan: CallPlan,
+    _ request: RequestHead,
+    _ host: any PipelineHost,
+    replacing replaced: Attempt?
+  ) {
     self.host = host
     self.attempts = attempts
+    self.plan = plan
     self.request = request
-    self.meter = attempts.metricsHooks.isEmpty ? nil : AttemptMeter(attempts, on: host.executor)
-    self.response = attempts.plan.environment.makeDecoder(
+    self.meter =
+      replaced?.meter.take() ?? (attempts.metricsHooks.isEmpty ? nil : AttemptMeter(attempts, on: host.executor))
+    self.response = plan.environment.makeDecoder(
       contentType: request.contentType,
-      streamType: attempts.plan.info.streamType
+      streamType: plan.info.streamType
     )
   }
 
@@ -63,27 +76,35 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   /// - Returns: Whether the attempt goes to the network.
   func start(_ body: consuming Body) -> Bool {
-    let plan = self.attempts.plan
+    let plan = self.plan
+    let keepsGiven = plan.choices != nil
     do throws(ConnectError) {
       let endpoint = try plan.environment.endpoint(for: self.request.url.origin).get()
       switch consume body {
       case .message(let message):
+        let given = keepsGiven ? [message] : nil
         var (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
-        if plan.waitForReady { head.waitsForReady = true }
-        self.start(head, on: endpoint)
+        if plan.waitForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
+        self.start(head, on: endpoint, given: given)
         if let rest {
           self.write(rest)
           self.finishRequest()
         }
       case .messages:
         var head = try plan.writer.head(of: self.request, timeout: plan.remainingTime)
-        if plan.waitForReady { head.waitsForReady = true }
-        self.start(head, on: endpoint)
+        if plan.waitForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
+        self.start(head, on: endpoint, given: keepsGiven ? [] : nil)
       case .sent(let request):
         var head = request.head
         if let timeout = plan.remainingTime { plan.writer.renewTimeout(of: &head, to: timeout) }
-        self.start(head, on: endpoint)
+        self.start(head, on: endpoint, given: request.given)
         for message in request.messages { self.write(message) }
+        if request.isFinished { self.finishRequest() }
+      case .given(let request):
+        let given = request.given ?? []
+        if plan.isUnary, let message = given.first { return self.start(.message(message)) }
+        guard self.start(.messages) else { return false }
+        for message in given { self.send(message) }
         if request.isFinished { self.finishRequest() }
       }
       return true
@@ -93,8 +114,8 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     }
   }
 
-  private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint) {
-    self.sent = SentRequest(head)
+  private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint, given: [ByteBuffer]?) {
+    self.sent = SentRequest(head, given: given)
     self.traffic.method = head.method
     self.traffic.unwrittenBytes = 0
     self.traffic.requestBodyBytes = head.body.completeSize
@@ -112,9 +133,10 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   /// - Parameter message: Framed in place if nobody else holds it.
   func send(_ message: consuming ByteBuffer) {
     guard !self.isOver else { return }
+    let given = self.plan.choices == nil ? nil : message
     let bytes: ByteBuffer
     do throws(ConnectError) {
-      bytes = try self.attempts.plan.writer.body(of: consume message)
+      bytes = try self.plan.writer.body(of: consume message)
     } catch {
       // What the server has got so far is of no use without this message.
       self.stream?.cancel()
@@ -122,7 +144,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       self.end(with: error)
       return
     }
-    self.write(bytes)
+    self.write(bytes, given: given)
   }
 
   func finishRequest() {
@@ -131,11 +153,11 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     self.stream?.finish(trailers: self.request.trailers)
   }
 
-  private func write(_ bytes: ByteBuffer) {
+  private func write(_ bytes: ByteBuffer, given: ByteBuffer? = nil) {
     // Taken out, so that each access to the variable is over at once.
     if var sent = self.sent {
       self.sent = nil
-      if sent.append(bytes) { self.sent = sent }
+      if sent.append(bytes, given: given) { self.sent = sent }
     }
     self.traffic.unwrittenBytes += bytes.readableBytes
     self.traffic.requestBodyBytes += bytes.readableBytes
@@ -154,17 +176,18 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   /// An error that the transport or the decoder has found, with the name of the request; nil if the call is over.
   private func named(_ error: ConnectError) -> ConnectError? {
     if self.host.endIfDeadlineHasPassed() { return nil }
-    return error.naming(
+    let named = error.naming(
       self.request.url,
       method: self.traffic.method ?? .post,
       answeredWith: self.response.head,
-      over: self.attempts.plan.environment.wire
+      over: self.plan.environment.wire
     )
+    return self.attempts.resends.search?.explain(named, error.unnamed, of: self) ?? named
   }
 
   /// The one response that the results of a unary call come to, once that is known.
   func takeResponse() -> SingleMessage? {
-    guard var single = self.response.takeSingle(from: self.stream, of: self.attempts.plan.info) else {
+    guard var single = self.response.takeSingle(from: self.stream, of: self.plan.info) else {
       return nil
     }
     if case .failure(let error) = single.result {
@@ -177,17 +200,20 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   // MARK: End
 
   /// Gives up the attempt on the wire. Nothing is told of it any more.
-  func cancel() {
+  ///
+  /// - Parameter isReplaced: Whether another attempt takes its place.
+  func cancel(isReplaced: Bool = false) {
     let wasRunning = self.phase == .running
     self.phase = .cancelled
     guard wasRunning else { return }
-    if let remaining = self.attempts.plan.remainingTime, remaining <= .zero {
+    if let remaining = self.plan.remainingTime, remaining <= .zero {
       self.stream?.expire()
     } else {
       self.stream?.cancel()
     }
     self.stream = nil
     // Later: a hook could end the call, under the feet of whoever gives up this attempt.
+    guard !isReplaced else { return }
     self.meter?.count(sent: self.traffic.requestBodyBytes, received: self.traffic.responseBodyBytes)
     self.meter.take()?.finishLater(self.attempts, self.host)
   }
@@ -237,6 +263,14 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   func streamDidReceive(_ head: HTTPResponseHead) {
     guard !self.isOver else { return }
+    if self.plan.choices != nil, let search = self.attempts.resends.search {
+      if head.refuses(self.plan.environment.wire) {
+        let error = ResponseRules.statusError(head)
+        if search.goesOn(after: error, from: self, self.attempts, self.host) { return }
+      } else {
+        search.didReceive(head, to: self)
+      }
+    }
     self.sent = nil
     self.meter?.didReceive(head, self.host)
     self.response.receive(head)
@@ -264,6 +298,12 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   func streamDidFail(_ failure: HTTPStreamFailure) {
     guard !self.isOver else { return }
     if self.host.endIfDeadlineHasPassed() { return }
+    self.stream = nil
+    if failure.isVersionMismatch,
+      self.attempts.resends.search?.goesOn(after: failure.error, from: self, self.attempts, self.host) == true
+    {
+      return
+    }
     if failure.isUnprocessed, let sent = self.sent, self.attempts.takeTransparentRetry(of: self) {
       if self.start(.sent(sent)) { self.host.pump() }
       return

@@ -14,8 +14,7 @@ final class Attempts: PipelineInside {
   private var only: Attempt?
   /// Has those that run, of a call that hedges.
   private var hedge: Hedge?
-  /// Whether the first attempt has been sent once more, as the server had not processed it.
-  private var hasRetriedTransparently = false
+  private(set) var resends: Resends
   private var retryTimer: (any CallTimer)?
   /// Whether hooks are being told of the call's end, which they must not start again.
   var isEnding = false
@@ -31,8 +30,17 @@ final class Attempts: PipelineInside {
   /// The last attempt whose outcome counts, for call hooks.
   private var summary: CallOutcome.Exchange?
 
+  /// What the call sends again by itself, below its hooks.
+  struct Resends {
+    /// Whether the first attempt has been sent once more, as the server had not processed it.
+    fileprivate var hasRetriedTransparently = false
+    /// Nil if the client speaks one protocol.
+    let search: ProtocolSearch?
+  }
+
   init(_ plan: CallPlan) {
     self.plan = plan
+    self.resends = Resends(search: plan.choices.map { ProtocolSearch($0, plan) })
   }
 
   // MARK: Starting
@@ -51,6 +59,7 @@ final class Attempts: PipelineInside {
 
   /// Starts the attempts for a request: one, or several if the call hedges.
   private func begin(_ request: RequestHead, _ body: consuming Attempt.Body, _ host: any PipelineHost) {
+    let request = self.resends.search?.routed(request) ?? request
     guard self.plan.mayHedge, let policy = self.plan.hedgingPolicy else {
       self.start(request, body, host)
       return
@@ -63,13 +72,19 @@ final class Attempts: PipelineInside {
   }
 
   /// Starts an attempt: the one place where that happens.
+  ///
+  /// - Parameter replaced: The attempt in whose place it starts. The two count as one.
   @discardableResult
-  private func start(_ request: RequestHead, _ body: consuming Attempt.Body, _ host: any PipelineHost)
-    -> Attempt
-  {
-    let attempt = Attempt(self, request, host)
-    if let hedge = self.hedge { hedge.append(attempt) } else { self.only = attempt }
-    if attempt.start(body) { self.sentCount += 1 }
+  func start(
+    _ request: RequestHead,
+    _ body: consuming Attempt.Body,
+    _ host: any PipelineHost,
+    replacing replaced: Attempt? = nil
+  ) -> Attempt {
+    let attempt = Attempt(self, self.resends.search?.plan ?? self.plan, request, host, replacing: replaced)
+    if let hedge = self.hedge { hedge.append(attempt, replacing: replaced) } else { self.only = attempt }
+    let isSent = attempt.start(body)
+    if let replaced { self.hedge?.didReplace(replaced, by: attempt) } else if isSent { self.sentCount += 1 }
     return attempt
   }
 
@@ -110,8 +125,8 @@ final class Attempts: PipelineInside {
   /// hedge.
   func takeTransparentRetry(of attempt: Attempt) -> Bool {
     if let hedge = self.hedge, !hedge.isFirst(attempt) { return hedge.takeTransparentRetry(of: attempt) }
-    guard !self.hasRetriedTransparently else { return false }
-    self.hasRetriedTransparently = true
+    guard !self.resends.hasRetriedTransparently else { return false }
+    self.resends.hasRetriedTransparently = true
     return true
   }
 

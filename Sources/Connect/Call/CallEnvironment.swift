@@ -29,10 +29,11 @@ final class CallEnvironment: Sendable {
   let executor: any CallExecutor
   /// Where tasks of calls run.
   let taskExecutor: any TaskExecutor
+  let writers: RequestWriters
+  let origin: Origin
   private let decoders: DecoderMaker
 
   private let httpClient: any HTTPClientInterface
-  private let origin: Origin
   private let pathPrefix: String
   private let endpoint: Result<any HTTPEndpoint, ConnectError>
   private let unaryContentType: String
@@ -41,11 +42,17 @@ final class CallEnvironment: Sendable {
   private let supportsGET: Bool
   private let maximumMetadataSize: Int
 
-  /// - Parameter unaryGET: Whether calls without side effects go as GET.
+  /// - Parameters:
+  ///   - executor: Where calls are to live; nil for where the transport says.
+  ///   - problem: Why no call can be made, whatever the host.
+  ///   - unaryGET: Whether calls without side effects go as GET.
   init(
     settings: Settings,
     httpClient: any HTTPClientInterface,
     host: String,
+    on executor: (any CallExecutor)?,
+    problem: ConnectError?,
+    writers: RequestWriters,
     decoders: DecoderMaker,
     codec: any Codec,
     unaryGET: UnaryGET,
@@ -57,6 +64,7 @@ final class CallEnvironment: Sendable {
     self.codec = codec
     let wire = decoders.wire
     self.wire = wire
+    self.writers = writers
     self.decoders = decoders
     self.logger = logger
     self.clientIdentity = clientIdentity
@@ -64,10 +72,11 @@ final class CallEnvironment: Sendable {
     self.unaryContentType = wire.contentType(codecName: codec.name, isUnary: true)
     self.streamContentType = wire.contentType(codecName: codec.name, isUnary: false)
     let parsed: Result<(origin: Origin, pathPrefix: String), ConnectError> = Result {
-      () throws(ConnectError) in
-      try Origin.parse(host: host)
+      () throws(ConnectError) -> (origin: Origin, pathPrefix: String) in
+      if let problem { throw problem }
+      return try Origin.parse(host: host)
     }
-    self.endpoint = parsed.flatMap { Self.endpoint(of: httpClient, for: $0.origin, on: nil, wire: wire) }
+    self.endpoint = parsed.flatMap { Self.endpoint(of: httpClient, for: $0.origin, on: executor, wire: wire) }
     let usable = try? parsed.get()
     self.origin = usable?.origin ?? Origin(scheme: .http, host: host, port: 0)
     self.pathPrefix = usable?.pathPrefix ?? ""
@@ -100,6 +109,11 @@ final class CallEnvironment: Sendable {
     }
   }
 
+  /// The content type of requests that no interceptor has changed.
+  func contentType(of method: MethodInfo) -> String {
+    method.streamType == .unary ? self.unaryContentType : self.streamContentType
+  }
+
   /// The request of a call, but for its message.
   func makeRequestHead(
     for method: MethodInfo,
@@ -112,7 +126,7 @@ final class CallEnvironment: Sendable {
         origin: self.origin,
         path: self.pathPrefix.isEmpty ? method.path : self.pathPrefix + method.path
       ),
-      contentType: method.streamType == .unary ? self.unaryContentType : self.streamContentType,
+      contentType: self.contentType(of: method),
       headers: headers,
       trailers: Headers(),
       context: context,

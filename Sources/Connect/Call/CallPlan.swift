@@ -3,6 +3,8 @@ internal import Logging
 /// What a call is from its beginning on: nothing of it changes.
 final class CallPlan: HookEnvironment {
   let environment: CallEnvironment
+  /// The protocols of a client that may choose; nil if the client speaks one.
+  let choices: ProtocolChoices?
   let method: AnyMethod
   /// How the caller calls the method.
   let streamType: StreamType
@@ -26,6 +28,7 @@ final class CallPlan: HookEnvironment {
 
   init(
     environment: CallEnvironment,
+    choices: ProtocolChoices?,
     method: AnyMethod,
     streamType: StreamType,
     headers: Headers,
@@ -38,6 +41,7 @@ final class CallPlan: HookEnvironment {
     writer: RequestWriter
   ) {
     self.environment = environment
+    self.choices = choices
     self.method = method
     self.streamType = streamType
     self.headers = headers
@@ -49,6 +53,27 @@ final class CallPlan: HookEnvironment {
     self.inheritance = inheritance
     self.writer = writer
     self.deadline = timeout.map { environment.executor.now + $0.clamped }
+  }
+
+  private init(copying other: CallPlan, over environment: CallEnvironment) {
+    self.environment = environment
+    self.choices = other.choices
+    self.method = other.method
+    self.streamType = other.streamType
+    self.headers = other.headers
+    self.context = other.context
+    self.timeout = other.timeout
+    self.hedging = other.hedging
+    self.waitForReady = other.waitForReady
+    self.isExplained = other.isExplained
+    self.inheritance = other.inheritance
+    self.writer = environment.writers.writer(like: other.writer)
+    self.deadline = other.deadline
+  }
+
+  /// The same call in the protocol of another environment.
+  func over(_ environment: CallEnvironment) -> CallPlan {
+    environment === self.environment ? self : CallPlan(copying: self, over: environment)
   }
 
   var info: MethodInfo { self.method.info }

@@ -1,7 +1,7 @@
 /// The attempts of a call that hedges, which start when its ``HedgingPolicy`` says. Confined to the call's executor.
 final class Hedge {
   private let policy: HedgingPolicy
-  private let request: RequestHead
+  private var request: RequestHead
   private let attempts: Attempts
   private var first: ObjectIdentifier?
   private var running: [Attempt] = []
@@ -28,7 +28,18 @@ final class Hedge {
     self.scheduleNext(after: self.policy.delay, host)
   }
 
-  func append(_ attempt: Attempt) { self.running.append(attempt) }
+  func append(_ attempt: Attempt, replacing replaced: Attempt?) {
+    self.running.removeAll { $0 === replaced }
+    self.running.append(attempt)
+  }
+
+  /// An attempt has started in the place of another one, in another protocol. Later ones start in the same.
+  func didReplace(_ replaced: Attempt, by attempt: Attempt) {
+    if self.isFirst(replaced) { self.first = ObjectIdentifier(attempt) }
+    guard self.sent != nil, let sent = attempt.sent else { return }
+    self.sent = sent
+    self.request = attempt.request
+  }
 
   private func startNext(_ host: any PipelineHost) {
     guard let sent = self.sent else { return }

@@ -9,21 +9,26 @@ struct SentRequest {
   var head: HTTPStreamRequest
   /// What followed. The first message whatever its size, since most calls have no other.
   private(set) var messages: [ByteBuffer] = []
+  /// All messages as they were given, to be written in another protocol; nil if the client speaks one.
+  private(set) var given: [ByteBuffer]?
   private var byteCount = 0
   var isFinished = false
 
-  init(_ head: HTTPStreamRequest) {
+  init(_ head: HTTPStreamRequest, given: [ByteBuffer]? = nil) {
     self.head = head
+    self.given = given
   }
 
   /// Keeps a message, if not too much was sent.
   ///
+  /// - Parameter given: The message as it was given, if the client may choose its protocol.
   /// - Returns: False if what was sent cannot be kept.
-  mutating func append(_ message: ByteBuffer) -> Bool {
-    self.byteCount += message.readableBytes
+  mutating func append(_ message: ByteBuffer, given: ByteBuffer? = nil) -> Bool {
+    self.byteCount += max(message.readableBytes, given?.readableBytes ?? 0)
     let hasRoom = self.byteCount <= Self.maximumBytes && self.messages.count < 1024
     guard hasRoom || self.messages.isEmpty else { return false }
     self.messages.append(message)
+    if let given { self.given?.append(given) }
     return true
   }
 }

@@ -21,10 +21,10 @@ public final class ProtocolClient: Sendable {
   public let clientIdentity: UInt64?
   private static let lastIdentity = Atomic<UInt64>(0)
 
+  /// That of the preferred protocol. Calls in all protocols live on its executor.
   let environment: CallEnvironment
-  private let acceptedEncodings: AcceptedEncodings
-  private let unaryWriter: RequestWriter
-  private let streamWriter: RequestWriter
+  /// Nil if the client speaks one protocol.
+  private let choices: ProtocolChoices?
   /// Whether the interceptors of a call were asked whether the configuration suits them.
   private let hasCheckedInterceptors = Atomic(false)
 
@@ -46,24 +46,26 @@ public final class ProtocolClient: Sendable {
     let identity =
       httpClient.authenticatesClient ? Self.lastIdentity.wrappingAdd(1, ordering: .relaxed).newValue : nil
     self.clientIdentity = identity
-    let acceptedEncodings = AcceptedEncodings(config.compression.responses)
-    self.acceptedEncodings = acceptedEncodings
-    self.unaryWriter = config.makeWriter(isUnary: true, acceptedEncodings: acceptedEncodings)
-    self.streamWriter = config.makeWriter(isUnary: false, acceptedEncodings: acceptedEncodings)
-    self.environment = CallEnvironment(
-      settings: config.callSettings,
-      httpClient: httpClient,
-      host: config.host,
-      decoders: DecoderMaker(
-        wire: config.networkProtocol.wire,
-        acceptedEncodings: acceptedEncodings,
-        maximumMessageSize: config.limits.maximumReceivedMessageSize
-      ),
-      codec: config.codec,
-      unaryGET: config.unaryGET,
-      clientIdentity: identity,
-      logger: config.logger
-    )
+    var usable: [CallEnvironment] = []
+    var unusable: CallEnvironment?
+    for wire in config.networkProtocol.wires {
+      let environment = config.makeEnvironment(
+        wire,
+        httpClient,
+        clientIdentity: identity,
+        on: usable.first?.executor
+      )
+      // The HTTP client may not be allowed to speak HTTP/2.
+      if environment.hostError == nil {
+        usable.append(environment)
+      } else {
+        unusable = unusable ?? environment
+      }
+    }
+    self.environment =
+      usable.first ?? unusable
+      ?? config.makeEnvironment(config.networkProtocol.wire, httpClient, clientIdentity: identity, on: nil)
+    self.choices = usable.count > 1 ? ProtocolChoices(usable) : nil
   }
 
   // MARK: For calls
@@ -79,29 +81,22 @@ public final class ProtocolClient: Sendable {
   ) -> Call {
     let inheritance = self.inherit(into: &options, method: method.info)
     let interceptors = self.makeInterceptors(for: method.info, options: options)
+    let environment = self.choices?.current ?? self.environment
     let plan = CallPlan(
-      environment: self.environment,
+      environment: environment,
+      choices: self.choices,
       method: method,
       streamType: streamType,
       headers: options.headers,
       context: options.context,
       timeout: options.timeout ?? self.config.timeout,
       hedging: options.hedging,
-      waitForReady: options.waitForReady ?? self.environment.settings.waitForReady,
+      waitForReady: options.waitForReady ?? environment.settings.waitForReady,
       isExplained: options.arrangement != nil,
       inheritance: inheritance,
-      writer: self.writer(isUnary: streamType == .unary, requestCompression: options.requestCompression)
+      writer: environment.writers.writer(isUnary: streamType == .unary, options.requestCompression)
     )
     return Call(plan, interceptors, side)
-  }
-
-  private func writer(isUnary: Bool, requestCompression: RequestCompression) -> RequestWriter {
-    if case .inherited = requestCompression { return isUnary ? self.unaryWriter : self.streamWriter }
-    return self.config.makeWriter(
-      isUnary: isUnary,
-      requestCompression: requestCompression,
-      acceptedEncodings: self.acceptedEncodings
-    )
   }
 
   /// New interceptors for a call, outermost first.
@@ -127,7 +122,41 @@ public final class ProtocolClient: Sendable {
 }
 
 extension ProtocolClientConfig {
-  fileprivate var callSettings: CallEnvironment.Settings {
+  /// - Parameter executor: Where calls are to live; nil for where the transport says.
+  fileprivate func makeEnvironment(
+    _ wire: any WireProtocol,
+    _ httpClient: any HTTPClientInterface,
+    clientIdentity: UInt64?,
+    on executor: (any CallExecutor)?
+  ) -> CallEnvironment {
+    let acceptedEncodings = AcceptedEncodings(self.compression.responses)
+    return CallEnvironment(
+      settings: self.callSettings,
+      httpClient: httpClient,
+      host: self.host,
+      on: executor,
+      problem: self.networkProtocol.problem,
+      writers: RequestWriters(
+        wire: wire,
+        codecName: self.codec.name,
+        unaryGET: self.unaryGET,
+        compression: self.compression,
+        acceptedEncodings: acceptedEncodings,
+        maximumMessageSize: self.limits.maximumSentMessageSize
+      ),
+      decoders: DecoderMaker(
+        wire: wire,
+        acceptedEncodings: acceptedEncodings,
+        maximumMessageSize: self.limits.maximumReceivedMessageSize
+      ),
+      codec: self.codec,
+      unaryGET: self.unaryGET,
+      clientIdentity: clientIdentity,
+      logger: self.logger
+    )
+  }
+
+  private var callSettings: CallEnvironment.Settings {
     CallEnvironment.Settings(
       maximumRetries: self.retries.maximumRetries,
       maximumReplayBytes: self.retries.maximumReplayBytes,

@@ -5,6 +5,7 @@ public struct ProtocolClientConfig: Sendable {
   /// `http://host:port`, `https://host:port` or `unix:/path`, with an optional base path for the first two.
   /// One that cannot be used makes each call fail with `invalid_argument`.
   public var host: String
+  /// The protocol on the wire, or the protocols among which the client finds the one that gets through.
   public var networkProtocol: NetworkProtocol
   /// The encoding of messages.
   public var codec: any Codec
@@ -120,26 +121,6 @@ extension ProtocolClientConfig {
 
     /// 3 retries, 256 KiB.
     public static var defaults: Retries { Retries() }
-  }
-}
-
-extension ProtocolClientConfig {
-  /// - Parameter requestCompression: That of the calls it is for.
-  func makeWriter(
-    isUnary: Bool,
-    requestCompression: RequestCompression = .inherited,
-    acceptedEncodings: AcceptedEncodings
-  ) -> RequestWriter {
-    RequestWriter(
-      wire: self.networkProtocol.wire,
-      codecName: self.codec.name,
-      isUnary: isUnary,
-      unaryGET: self.unaryGET,
-      compression: self.compression,
-      requestCompression: requestCompression,
-      acceptedEncodings: acceptedEncodings,
-      maximumMessageSize: self.limits.maximumSentMessageSize
-    )
   }
 }
 

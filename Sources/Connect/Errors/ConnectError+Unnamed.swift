@@ -4,9 +4,18 @@ extension ConnectError {
   package enum Unnamed: Sendable {
     /// A connection to a server that speaks something else, or that cannot be had at all. The message has the host.
     case connection
+    /// The same, since the server speaks another version of HTTP than the stream needs. It has processed nothing.
+    case version
     /// An HTTP/2 stream that the server reset before it had answered.
     case reset
+    /// A gRPC response without trailers.
+    case trailers
     /// A response that is none of the protocol's. `text` is the beginning of its body, as far as that is text.
     case response(text: String)
+  }
+
+  /// Whether the server speaks another version of HTTP than the stream needs.
+  package var isVersionMismatch: Bool {
+    if case .version = self.unnamed { true } else { false }
   }
 }

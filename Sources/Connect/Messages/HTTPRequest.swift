@@ -256,6 +256,13 @@ package final class RequestHead: @unchecked Sendable {
     return head
   }
 
+  /// The same head with another content type.
+  func with(contentType: String) -> RequestHead {
+    let head = RequestHead(copying: self)
+    head.contentType = contentType
+    return head
+  }
+
   init(
     url: RequestURL,
     contentType: String,

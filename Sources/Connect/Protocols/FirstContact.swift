@@ -17,13 +17,15 @@ extension ConnectError {
     var facts = ["\(method.rawValue) \(RequestURL(origin: request.origin, path: request.path))"]
     var advice: String?
     switch unnamed {
-    case .connection:
+    case .connection, .version:
       facts = ["\(method.rawValue) \(request.path)"]
     case .reset:
       if !wire.requiresHTTP2 {
         advice =
           "servers that speak only gRPC do this to other protocols; for these, set networkProtocol to .grpc"
       }
+    case .trailers:
+      advice = "proxies that drop trailers do this; for these, set networkProtocol to .grpcWeb"
     case .response(let text):
       // With 304, a caller that has the response is answered in order, and pays for no text.
       guard let head, head.status != 304 else { return self }
@@ -34,6 +36,34 @@ extension ConnectError {
     error.unnamed = nil
     error.message = "\(message)\(advice.map { "; \($0)" } ?? "") (\(facts.joined(separator: ", ")))"
     return error
+  }
+}
+
+extension HTTPResponseHead {
+  /// Whether it says that the server takes no requests of this protocol. Then the server has not processed the request: the
+  /// statuses mean that it refuses the content type, or the version of HTTP (RFC 9110, sections 15.5.16, 15.5.22 and 15.6.6).
+  /// A server that says so in the protocol's own words refuses something else, such as the codec.
+  func refuses(_ wire: any WireProtocol) -> Bool {
+    switch self.status {
+    case 415, 426, 505: FirstContact.networkProtocol(of: self.mediaType)?.wire.name != wire.name
+    default: false
+    }
+  }
+
+  /// Whether it comes from a server that speaks this protocol.
+  ///
+  /// - Parameter contentType: That of the request.
+  func answers(_ contentType: String, over wire: any WireProtocol) -> Bool {
+    let type = self.mediaType
+    if type == MediaType.essence(contentType) { return true }
+    if let spoken = FirstContact.networkProtocol(of: type) { return spoken.wire.name == wire.name }
+    // The errors of unary calls.
+    return wire is ConnectProtocol && self.status != 200 && type == "application/json"
+  }
+
+  /// The content type without parameters; empty if there is none.
+  fileprivate var mediaType: String {
+    self.headers.first(lowercased: "content-type").map(MediaType.essence) ?? ""
   }
 }
 
@@ -65,7 +95,7 @@ private enum FirstContact {
     from origin: Origin,
     over wire: any WireProtocol
   ) -> String? {
-    let type = head.headers.first(lowercased: "content-type").map(MediaType.essence) ?? ""
+    let type = head.mediaType
     if let spoken = self.networkProtocol(of: type), spoken.wire.name != wire.name {
       return "the server has answered in another protocol: set networkProtocol to \(self.name(of: spoken))"
     }
@@ -90,7 +120,7 @@ private enum FirstContact {
   }
 
   /// The protocol that has such responses, by their content-type without parameters.
-  private static func networkProtocol(of type: String) -> NetworkProtocol? {
+  static func networkProtocol(of type: String) -> NetworkProtocol? {
     // The longest first: each is a prefix of the one before.
     if type.hasPrefix(GRPCWebProtocol.textContentType) { return .grpcWebText }
     if type.hasPrefix(GRPCWebProtocol.contentType) { return .grpcWeb }

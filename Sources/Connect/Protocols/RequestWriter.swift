@@ -6,6 +6,8 @@ final class RequestWriter: Sendable {
   private let wire: any WireProtocol
   private let streamType: StreamType
   private let unaryGET: UnaryGET
+  /// As the calls have it.
+  let requestCompression: RequestCompression
   private let acceptedEncodings: AcceptedEncodings
   private let framer: MessageFramer
   /// The content-type of requests that no interceptor has changed.
@@ -29,6 +31,7 @@ final class RequestWriter: Sendable {
     self.wire = wire
     self.streamType = isUnary ? .unary : .bidirectionalStream
     self.unaryGET = unaryGET
+    self.requestCompression = requestCompression
     self.acceptedEncodings = acceptedEncodings
     self.framer = MessageFramer(
       wire: wire,
@@ -48,6 +51,9 @@ final class RequestWriter: Sendable {
       )
     )
   }
+
+  /// Whether it is for unary calls.
+  var isUnary: Bool { self.streamType == .unary }
 
   /// The head of a request whose messages follow.
   ///

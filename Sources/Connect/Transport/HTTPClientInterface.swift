@@ -75,6 +75,8 @@ public struct HTTPStreamRequest: Sendable {
   public var body: Body
   /// Whether the call goes on waiting where no server can be reached, until its deadline; else it fails then. False by default.
   public var waitsForReady = false
+  /// Whether the call can be made in another protocol, so that it does not wait for a server to speak HTTP/2.
+  package var hasOtherProtocols = false
   /// The values that the call carries, which are not sent. For transports in the same process as their server.
   package var context = CallContext()
 
@@ -83,6 +85,13 @@ public struct HTTPStreamRequest: Sendable {
     self.target = target
     self.headers = headers
     self.body = body
+  }
+
+  /// Whether the call goes on waiting where no server can be reached.
+  ///
+  /// - Parameter error: Why there is no connection.
+  package func waits(after error: ConnectError) -> Bool {
+    self.waitsForReady && !(self.hasOtherProtocols && error.isVersionMismatch)
   }
 }
 
@@ -159,6 +168,12 @@ public struct HTTPStreamFailure: Sendable {
   /// Whether the peer certainly did not process the request (refused stream, above GOAWAY's last stream id,
   /// connection lost before a byte was written), so that it may be sent again whatever the method.
   public var isUnprocessed: Bool
+  /// Whether the peer speaks another version of HTTP than the stream needs, and so has not processed the request. A client that
+  /// may choose its protocol then makes the call in another one.
+  public var isVersionMismatch: Bool {
+    get { self.error.isVersionMismatch }
+    set { self.error.unnamed = newValue ? .version : nil }
+  }
 
   public init(error: ConnectError, isUnprocessed: Bool = false) {
     self.error = error

@@ -16,7 +16,8 @@ extension [AddressFailure] {
   /// One error for the addresses of an endpoint: that of the last one, with all others' reasons if they are of one kind.
   func combined(peer: String) -> ConnectError? {
     guard let last = self.last, self.count > 1, self.allSatisfy({ $0.reason != nil }) else {
-      return self.last?.error
+      // A server that was reached says more than one that was not.
+      return self.last { $0.error.isVersionMismatch }?.error ?? self.last?.error
     }
     var error = last.error
     let reasons = self.suffix(Self.shownFailures).map { "\($0.address): \($0.text)" }.joined(separator: "; ")

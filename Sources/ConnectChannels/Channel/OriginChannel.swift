@@ -136,7 +136,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     case .wait:
       return self.enqueue(stream)
     case .fail(let error):
-      return stream.request.waitsForReady ? self.enqueue(stream) : error
+      return stream.request.waits(after: error) ? self.enqueue(stream) : error
     }
   }
 
@@ -218,7 +218,9 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
 
   private func error(_ reason: String) -> ConnectError {
     if self.subchannels.count == 1, let error = self.subchannels[0].error { return error }
-    return ConnectError(code: .unavailable, message: "cannot reach \(self.origin): \(reason)")
+    var error = ConnectError(code: .unavailable, message: "cannot reach \(self.origin): \(reason)")
+    if self.subchannels.contains(where: { $0.error?.isVersionMismatch == true }) { error.unnamed = .version }
+    return error
   }
 
   // MARK: - Balancing

@@ -13,14 +13,14 @@ public import Connect
 /// It records a call once, as its caller saw it, with all its attempts. With no backend it has no hooks.
 public final class MetricsInterceptor: Interceptor {
   private let metrics: CallMetrics
-  private let system: RPCSystem
+  /// That of the protocol in which the call begins.
+  private var system = RPCSystem.connect
   private var path = ""
   private var start: Duration?
   private var server: Origin?
 
   public init(_ metrics: CallMetrics, config: ProtocolClientConfig) {
     self.metrics = metrics
-    self.system = RPCSystem(config.networkProtocol)
   }
 
   public func callFunction(_ method: MethodInfo) -> CallFunction {
@@ -29,6 +29,7 @@ public final class MetricsInterceptor: Interceptor {
     return CallFunction(
       requestFunction: { request in
         self.server = request.url.origin
+        self.system = RPCSystem(contentType: request.contentType)
         self.start = self.metrics.now
       },
       outcomeFunction: { outcome in self.end(outcome.code) }

@@ -47,10 +47,6 @@ enum RPCSystem: String, Sendable, Hashable {
     self = contentType.hasPrefix("application/grpc") ? .grpc : .connect
   }
 
-  init(_ networkProtocol: NetworkProtocol) {
-    self = networkProtocol.description.hasPrefix("grpc") ? .grpc : .connect
-  }
-
   /// The value of `rpc.response.status_code`; nil for success over Connect, which has no code for that.
   func statusCode(_ code: Code) -> String? {
     switch self {

@@ -46,7 +46,8 @@ public final class TracingInterceptor: Interceptor {
 
   private let tracer: any Tracer
   private let instrument: any Instrument
-  private let system: RPCSystem
+  /// That of the protocol in which the call begins.
+  private var system = RPCSystem.connect
   private let spans: Spans
   /// What the call is made in. Factories run in the caller's task.
   private let callersContext: ServiceContext?
@@ -70,7 +71,6 @@ public final class TracingInterceptor: Interceptor {
     let instrument = tracer ?? InstrumentationSystem.instrument
     self.instrument = instrument
     self.tracer = tracer ?? (instrument is NoOpInstrument ? NoOpTracer() : InstrumentationSystem.tracer)
-    self.system = RPCSystem(config.networkProtocol)
     self.spans = spans
     self.callersContext = .current
   }
@@ -177,6 +177,7 @@ public final class TracingInterceptor: Interceptor {
     _ request: HTTPRequest<Message>,
     _ parent: ServiceContext
   ) -> any Span {
+    self.system = RPCSystem(contentType: request.contentType)
     let method = SemanticConventions.methodName(inPath: path)
     let span: any Span = self.tracer.startSpan(
       suffix.isEmpty ? method : method + suffix,

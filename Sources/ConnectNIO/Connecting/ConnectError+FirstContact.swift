@@ -12,9 +12,16 @@ extension ConnectError {
     return error
   }
 
+  /// The same, since the server speaks another version of HTTP than was required of it.
+  static func ofVersion(_ code: Code, _ message: String, _ cause: (any Swift.Error)? = nil) -> ConnectError {
+    var error = self.ofConnection(code, message, cause)
+    error.unnamed = .version
+    return error
+  }
+
   /// The server has answered a request of HTTP/1.1 with HTTP/2.
   static func answeredInHTTP2(_ peer: String) -> ConnectError {
-    self.ofConnection(
+    self.ofVersion(
       .internalError,
       """
       \(peer) speaks HTTP/2, and the client has spoken HTTP/1.1: for a gRPC server, set networkProtocol to .grpc; \
@@ -41,7 +48,7 @@ extension ConnectError {
     if ResponseText.asksForTLS(String(decoding: bytes, as: UTF8.self)) {
       return self.ofConnection(.unavailable, "\(answer) and expects TLS: begin the host with https://")
     }
-    return self.ofConnection(.unavailable, "\(answer); \(Advice.leaveHTTP2)")
+    return self.ofVersion(.unavailable, "\(answer); \(Advice.leaveHTTP2)")
   }
 
   /// The server has answered HTTP/2 with `bytes`, which are no protocol that is known.
@@ -52,7 +59,7 @@ extension ConnectError {
       isText
       ? "'\(ResponseText.excerpt(of: bytes.readableBytesView.prefix(ResponseText.maximumBytes)))'"
       : start.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: " ")
-    return self.ofConnection(
+    return self.ofVersion(
       .internalError,
       "\(peer) does not speak HTTP/2 on this port: it has answered \(shown); \(Advice.leaveHTTP2)"
     )
@@ -68,7 +75,10 @@ extension ConnectError {
       } else {
         "\(peer) closed the connection before it had sent its HTTP/2 settings"
       }
-    return self.ofConnection(.unavailable, "\(what)\(Advice.http2Refused(by: peer))", failure)
+    let message = "\(what)\(Advice.http2Refused(by: peer))"
+    // With TLS, the two have agreed on HTTP/2.
+    return peer.hasPrefix("https://")
+      ? self.ofConnection(.unavailable, message, failure) : self.ofVersion(.unavailable, message, failure)
   }
 }
 

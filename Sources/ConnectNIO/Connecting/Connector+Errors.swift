@@ -23,7 +23,7 @@ extension Connector {
     let need =
       self.configuration.version == .http2Only
       ? "the only version that the client's configuration allows" : "which gRPC needs"
-    return .ofConnection(
+    return .ofVersion(
       .unavailable,
       "\(self.origin) does not speak HTTP/2, \(need): \(reason); \(Advice.leaveHTTP2)",
       cause

@@ -310,7 +310,10 @@ struct Connector: ConnectionOpener, Sendable {
       guard let attempt = waiting.value.attempt else { return }
       let advice = Advice.http2Refused(by: self.origin.description)
       let step = "waiting for the HTTP/2 settings of"
-      attempt.connection?.close(failing: self.timedOut(step, after: attempt.timeLimit, advice: advice))
+      var error = self.timedOut(step, after: attempt.timeLimit, advice: advice)
+      // A server that speaks only HTTP/1.1 may wait for more. With TLS, the two have agreed on HTTP/2.
+      if self.origin.scheme != .https { error.unnamed = .version }
+      attempt.connection?.close(failing: error)
     }
   }
 }

@@ -9,6 +9,8 @@ extension InMemoryTransport {
     /// The server refuses the stream without having processed it (REFUSED_STREAM), so that the client may send the
     /// request again.
     case refuseStream
+    /// The server speaks no HTTP/2: requests of gRPC fail with `unavailable`, and are not processed. Others are served.
+    case refuseHTTP2
     /// Not even the response's headers come.
     case stallBeforeHeaders
     /// Nothing comes after so many bytes.
@@ -28,8 +30,11 @@ extension InMemoryTransport {
 
 extension InMemoryTransport.Fault {
   /// How the stream fails before it has begun.
-  var refusal: HTTPStreamFailure? {
+  ///
+  /// - Parameter requiresHTTP2: Whether it must go over HTTP/2.
+  func refusal(requiresHTTP2: Bool) -> HTTPStreamFailure? {
     switch self {
+    case .refuseHTTP2: requiresHTTP2 ? .withoutHTTP2 : nil
     case .refuseConnection:
       HTTPStreamFailure(error: ConnectError(code: .unavailable, message: "connection refused, on purpose"))
     case .refuseStream:
@@ -51,7 +56,17 @@ extension InMemoryTransport.Fault {
         ? nil : position + (size - position % size)
     case .splitEvery: nil
     case .splitAt(let offsets): offsets.filter { $0 > position }.min()
-    case .refuseConnection, .refuseStream, .stallBeforeHeaders, .dropTrailers: nil
+    case .refuseConnection, .refuseStream, .refuseHTTP2, .stallBeforeHeaders, .dropTrailers: nil
     }
+  }
+}
+
+extension HTTPStreamFailure {
+  fileprivate static var withoutHTTP2: HTTPStreamFailure {
+    var failure = HTTPStreamFailure(
+      error: ConnectError(code: .unavailable, message: "the server does not speak HTTP/2, on purpose")
+    )
+    failure.isVersionMismatch = true
+    return failure
   }
 }

@@ -145,7 +145,7 @@ public final class InMemoryTransport: HTTPClientInterface {
     on executor: (any CallExecutor)?,
     requiresHTTP2: Bool
   ) throws(ConnectError) -> any HTTPEndpoint {
-    InMemoryEndpoint(self)
+    InMemoryEndpoint(self, requiresHTTP2: requiresHTTP2)
   }
 }
 
@@ -154,27 +154,30 @@ public final class InMemoryTransport: HTTPClientInterface {
 /// The way into an ``InMemoryTransport``, the same for each origin.
 private final class InMemoryEndpoint: HTTPEndpoint {
   private let transport: InMemoryTransport
+  private let requiresHTTP2: Bool
 
-  init(_ transport: InMemoryTransport) {
+  init(_ transport: InMemoryTransport, requiresHTTP2: Bool) {
     self.transport = transport
+    self.requiresHTTP2 = requiresHTTP2
   }
 
   var executor: any CallExecutor { self.transport.executor }
 
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
-    self.transport.startStream(request, handler: handler)
+    self.transport.startStream(request, handler: handler, requiresHTTP2: self.requiresHTTP2)
   }
 }
 
 extension InMemoryTransport {
   fileprivate func startStream(
     _ request: HTTPStreamRequest,
-    handler: any HTTPStreamHandler
+    handler: any HTTPStreamHandler,
+    requiresHTTP2: Bool
   ) -> any HTTPStream {
     let stream = InMemoryStream(request, handler: handler, executor: self.executor, window: self.window)
     let faults = self.takeFaults(for: stream.head)
     self.executor.execute {
-      if let refusal = faults.lazy.compactMap(\.refusal).first {
+      if let refusal = faults.lazy.compactMap({ $0.refusal(requiresHTTP2: requiresHTTP2) }).first {
         stream.fail(refusal)
       } else {
         stream.begin {

@@ -11,6 +11,15 @@ final class NetworkProtocolTests: XCTestCase {
     XCTAssertEqual(Set(Self.all + Self.all).count, 4)
   }
 
+  func testAutomatic() {
+    XCTAssertEqual(NetworkProtocol.automatic().description, "automatic(grpc, grpc-web, connect)")
+    XCTAssertEqual(NetworkProtocol.automatic([.connect]), .connect)
+    XCTAssertEqual(NetworkProtocol.automatic([.connect]).description, "connect")
+    XCTAssertEqual(NetworkProtocol.automatic([.automatic(), .connect]), .automatic())
+    XCTAssertNotEqual(NetworkProtocol.automatic([.connect, .grpc]), .automatic([.grpc, .connect]))
+    XCTAssertNotEqual(NetworkProtocol.automatic([]), .connect)
+  }
+
   func testSwitch() {
     let names = Self.all.map { networkProtocol in
       switch networkProtocol {

@@ -146,10 +146,12 @@ final class ScriptedStream: HTTPStream, @unchecked Sendable {
     handler?.streamDidEnd(trailers: trailers)
   }
 
-  func fail(_ error: ConnectError, isUnprocessed: Bool = false) {
+  func fail(_ error: ConnectError, isUnprocessed: Bool = false, isVersionMismatch: Bool = false) {
     let handler = self.handler
     self.handler = nil
-    handler?.streamDidFail(HTTPStreamFailure(error: error, isUnprocessed: isUnprocessed))
+    var failure = HTTPStreamFailure(error: error, isUnprocessed: isUnprocessed)
+    if isVersionMismatch { failure.isVersionMismatch = true }
+    handler?.streamDidFail(failure)
   }
 }
 

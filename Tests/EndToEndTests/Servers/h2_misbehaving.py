@@ -402,6 +402,19 @@ def grpc_trailers_only(**fields: str):
     return behaviour
 
 
+def grpc_status_before_end(empty_trailers: bool, **fields: str):
+    """A status in the headers, which are not the end of the stream: DATA or HEADERS without anything follow."""
+
+    async def behaviour(connection: Connection, request: Request) -> None:
+        connection.head(request, **({"content_type": "application/grpc+proto"} | fields))
+        if empty_trailers:
+            connection.write_raw(bytes([0, 0, 0, 1, 5]) + request.stream.to_bytes(4, "big"))
+        else:
+            await connection.body(request, b"", end=True)
+
+    return behaviour
+
+
 def with_flags(flags: int):
     return lambda body: bytes([flags]) + bytes(body[1:])
 
@@ -423,6 +436,10 @@ GRPC = {
     "trailers-only": grpc_trailers_only(grpc_status="5", grpc_message="not%20here"),
     "trailers-only-ok": grpc_trailers_only(**OK),
     "headers-only": grpc_trailers_only(),
+    "status-before-empty-data": grpc_status_before_end(False, grpc_status="5", grpc_message="not%20here"),
+    "ok-before-empty-data": grpc_status_before_end(False, **OK),
+    "status-before-empty-trailers": grpc_status_before_end(True, grpc_status="5", grpc_message="not%20here"),
+    "ok-before-empty-trailers": grpc_status_before_end(True, **OK),
     # What is in the trailers.
     "no-status": grpc_answer(trailers={"x_other": "1"}),
     "unknown-status": grpc_answer(trailers={"grpc_status": "77", "grpc_message": "later"}),

@@ -3,8 +3,9 @@ internal import NIOCore
 /// Decodes the response of a call, <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses>:
 /// headers, enveloped messages, and trailers with the status. The same for unary calls and for streams.
 ///
-/// A response without body and trailers has its status in the headers ("trailers-only"). A status in the headers of other
-/// responses is ignored. With another HTTP status than 200, a status from the server counts; without one, the HTTP status
+/// A response without body and trailers has its status in the headers ("trailers-only"), also if the end of the stream comes
+/// on its own, or if trailers come that are empty (of gRPC-Web: a frame without any). A status in the headers of other responses
+/// is ignored. With another HTTP status than 200, a status from the server counts; without one, the HTTP status
 /// counts. ``GRPCWebResponseDecoder`` uses this decoder with trailers in the body.
 struct GRPCResponseDecoder: ResponseDecoder {
   enum TrailerPlace {
@@ -18,7 +19,8 @@ struct GRPCResponseDecoder: ResponseDecoder {
   private let maximumMetadataSize: Int
 
   private var response: EnvelopedResponse
-  private var hasBody = false
+  /// The size of the body so far, in bytes.
+  private var bodySize = 0
   private var bodyTrailers: Headers?
   /// The beginning of the body of a response with another status than 200.
   private var errorText: ByteBuffer?
@@ -60,7 +62,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
 
   mutating func receive(_ bytes: ByteBuffer) {
     guard bytes.readableBytes > 0, let head = self.response.openHead else { return }
-    self.hasBody = true
+    self.bodySize += bytes.readableBytes
     if head.status == 200 {
       self.response.receive(bytes)
     } else if self.errorText == nil {
@@ -104,7 +106,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
       return self.complete(ConnectError(code: .internalError, message: "response ended without a head"))
     }
     let trailers = self.trailerPlace == .http ? httpTrailers : self.bodyTrailers ?? Headers()
-    let isTrailersOnly = !self.hasBody && trailers.isEmpty
+    let isTrailersOnly = trailers.isEmpty && (self.bodySize == 0 || self.isEmptyTrailerFrame)
     let status = GRPCStatus(isTrailersOnly ? head.headers : trailers)
     guard head.status == 200 else {
       return self.complete(
@@ -126,16 +128,21 @@ struct GRPCResponseDecoder: ResponseDecoder {
     return .complete(code: .ok, error: nil, trailers: GRPCStatus.metadata(of: trailers))
   }
 
+  /// Whether the body is a frame of trailers without any. Servers send one behind a status in the headers.
+  private var isEmptyTrailerFrame: Bool { self.bodyTrailers != nil && self.bodySize == Envelope.prefixLength }
+
   /// Bytes of the body that are no whole message, or are behind the trailers.
   private var excessError: ConnectError? { self.response.excessError(behind: "trailers") }
 
   /// As in connect-go: without trailers the response is broken (`internal`), with other trailers it is `unknown`.
   private func missingStatus(trailers: Headers) -> ConnectError {
     if let error = self.excessError { return error }
-    return ConnectError(
+    var error = ConnectError(
       code: trailers.isEmpty ? .internalError : .unknown,
       message: "response ended without a grpc-status"
     )
+    if trailers.isEmpty, self.trailerPlace == .http { error.unnamed = .trailers }
+    return error
   }
 
   private mutating func complete(

@@ -137,6 +137,23 @@ final class GRPCResponseDecoderTests: XCTestCase {
     XCTAssertEqual(success.trailers, ["x-a": ["1"]])
   }
 
+  /// The end of the stream may come on its own, or with trailers that are empty.
+  func testAStatusInHeadersThatAreNotTheEnd() {
+    for status in ["5", "0"] {
+      var decoder = self.decoder()
+      var headers = Self.headers
+      headers.add(name: "grpc-status", value: status)
+      decoder.receive(HTTPResponseHead(status: 200, headers: headers))
+      guard case .headers = decoder.next() else { return XCTFail("no headers") }
+      XCTAssertNil(decoder.next())
+      decoder.receive(ByteBuffer())
+      decoder.receiveEnd(trailers: [:])
+      guard case .complete(let code, _, let trailers) = decoder.next() else { return XCTFail("no end") }
+      XCTAssertEqual(code, status == "5" ? .notFound : .ok)
+      XCTAssertEqual(trailers, ["x-a": ["1"]])
+    }
+  }
+
   func testAStatusInHeadersCountsForTrailersOnlyAlone() {
     var headers = Self.headers
     headers.add(name: "grpc-status", value: "5")

@@ -105,6 +105,31 @@ final class GRPCWebResponseDecoderTests: XCTestCase {
     XCTAssertEqual(self.run(self.trailers("grpc-status: 0"), headers: headers).code, .ok)
   }
 
+  /// Servers send a frame of trailers without any behind a status in the headers.
+  func testAStatusInHeadersBeforeAnEmptyTrailerFrame() {
+    for isText in [false, true] {
+      func body(_ bytes: [UInt8]) -> [UInt8] { isText ? self.base64(bytes) : bytes }
+      var headers = isText ? Self.textHeaders : Self.headers
+      headers.add(name: "x-c", value: "3")
+      headers.add(name: "grpc-status", value: "5")
+      headers.add(name: "grpc-message", value: "gone")
+      let results = self.run(body(self.trailers("")), headers: headers, isText: isText)
+      XCTAssertEqual(results.code, .notFound)
+      XCTAssertEqual(results.error?.message, "gone")
+      XCTAssertEqual(results.trailers?["x-c"], ["3"])
+      headers["grpc-status"] = ["0"]
+      XCTAssertEqual(self.run(body(self.trailers("")), headers: headers, isText: isText).code, .ok)
+      // Behind a message, or with other trailers, the headers say nothing.
+      let message = self.envelope(0, [1]) + self.trailers("")
+      XCTAssertEqual(self.run(body(message), headers: headers, isText: isText).code, .internalError)
+      XCTAssertEqual(
+        self.run(body(self.envelope(0, [])), headers: headers, isText: isText).code,
+        .internalError
+      )
+      XCTAssertEqual(self.run(body(self.trailers("x-b: 2")), headers: headers, isText: isText).code, .unknown)
+    }
+  }
+
   func testNoTrailers() {
     // Those of HTTP mean nothing.
     let results = self.run(self.envelope(0, [1]))
