@@ -64,8 +64,11 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     self.attempts = attempts
     self.plan = plan
     self.request = request
-    self.meter =
-      replaced?.meter.take() ?? (attempts.metricsHooks.isEmpty ? nil : AttemptMeter(attempts, on: host.executor))
+    if let meter = replaced?.meter.take() {
+      self.meter = meter
+    } else if !attempts.metricsHooks.isEmpty {
+      self.meter = AttemptMeter(attempts, on: host.executor)
+    }
     self.response = plan.environment.makeDecoder(
       contentType: request.contentType,
       streamType: plan.info.streamType

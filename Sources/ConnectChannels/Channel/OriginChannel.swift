@@ -197,7 +197,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     case .endpoint(let id, let other):
       if let other { self.subchannel(other)?.connect() }
       // A picker may be older than the last change.
-      guard let subchannel = self.subchannel(id), subchannel.isReady else { return .wait }
+      guard let subchannel = self.subchannel(id), subchannel.takesCalls else { return .wait }
       return .start(subchannel)
     case .wait:
       return .wait

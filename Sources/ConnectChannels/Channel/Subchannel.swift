@@ -35,6 +35,7 @@ final class Subchannel: WaitingRoom {
   var health: HealthCheck?
   var healthWatch: HealthWatch?
   var healthTimer: (any CallTimer)?
+  var wasSuspect = false
 
   init(
     _ id: EndpointID,
@@ -84,6 +85,7 @@ final class Subchannel: WaitingRoom {
       lastError: self.race.lastError,
       isEjected: self.isEjected
     )
+    if endpoint.state == .ready, self.isSuspect { endpoint.state = .connecting }
     if endpoint.state == .ready, let health = self.health {
       switch health.state {
       case .healthy: break
@@ -194,7 +196,7 @@ final class Subchannel: WaitingRoom {
     self.channel?.waitingDidChange()
   }
 
-  private func giveBackWaiting() {
+  func giveBackWaiting() {
     let waiting = self.pool.takeWaiting()
     if !waiting.isEmpty { self.channel?.takeBack(waiting) }
   }
@@ -214,6 +216,7 @@ final class Subchannel: WaitingRoom {
         self.opened(connection, id)
       }
       self.run(self.pool.connection(id, canServe: streams, now: self.now))
+      self.suspicionMayHaveChanged()
     case .contender(let attempt):
       guard self.contenders.removeValue(forKey: attempt) != nil else { return }
       let actions = self.race.attemptSucceeded(attempt)
@@ -261,16 +264,6 @@ final class Subchannel: WaitingRoom {
     if self.health != nil { self.restartHealthWatch() }
   }
 
-  func connectionIsSuspect(_ connection: PooledConnection) {
-    guard case .member(let id) = connection.role else { return }
-    self.run(self.pool.suspend(id))
-  }
-
-  func connectionIsAlive(_ connection: PooledConnection) {
-    guard case .member(let id) = connection.role else { return }
-    self.run(self.pool.resume(id, now: self.now))
-  }
-
   func connectionClosed(_ connection: PooledConnection, _ failure: AddressFailure) {
     switch connection.role {
     case .contender(let attempt):
@@ -284,6 +277,7 @@ final class Subchannel: WaitingRoom {
         self.environment.report(.connectionClosed(endpoint: connection.name))
       }
       self.run(self.pool.connectionClosed(id, error: failure.error))
+      self.suspicionMayHaveChanged()
     }
   }
 

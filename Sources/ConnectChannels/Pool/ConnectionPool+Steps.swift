@@ -101,6 +101,19 @@ extension ConnectionPool {
     }
   }
 
+  /// The connection takes no more streams, because of `error` if there is one.
+  mutating func retire(_ index: Int, _ error: ConnectError?, _ actions: inout [Action]) {
+    let wasSuspended = self.slots[index].phase == .suspended
+    self.startDraining(index)
+    if wasSuspended, self.openCount + self.suspendedCount == 0 {
+      // The server did not answer, so that these may take as long to fail as the connect timeout lets them.
+      for other in self.slots.indices where self.slots[other].phase == .opening {
+        self.abandon(other, .connectionReplaced, &actions)
+      }
+    }
+    self.checkIsLost(error, &actions)
+  }
+
   /// An attempt has failed. Beside an open connection calls go on waiting, and another attempt would at once follow each
   /// that fails.
   mutating func attemptFailed(_ error: ConnectError, _ actions: inout [Action]) {
@@ -118,7 +131,7 @@ extension ConnectionPool {
     actions.append(.backOff(failures: self.failures))
   }
 
-  /// A connection takes no more streams, because of `error` if there is one.
+  /// - Parameter error: Why the last connection takes no more streams; nil if everything is in order.
   mutating func checkIsLost(_ error: ConnectError?, _ actions: inout [Action]) {
     guard self.openCount + self.suspendedCount + self.openingCount == 0, !self.opensWhenEmpty else { return }
     self.becomeLost(error, &actions)

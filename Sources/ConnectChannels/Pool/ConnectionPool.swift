@@ -89,6 +89,9 @@ struct ConnectionPool<Connection, Waiter> {
   /// How many streams there are, on draining connections, too.
   var streamCount: Int { self.slots.reduce(0) { $0 + $1.streams } }
 
+  /// Whether connections exist, but none that is known to work.
+  var isSuspect: Bool { self.openCount == 0 && self.suspendedCount > 0 }
+
   var isShutDown: Bool {
     if case .running = self.lifecycle { false } else { true }
   }
@@ -228,8 +231,7 @@ struct ConnectionPool<Connection, Waiter> {
     guard self.isCurrent(id), self.slots[id.slot].phase == .open || self.slots[id.slot].phase == .suspended
     else { return [] }
     var actions: [Action] = []
-    self.startDraining(id.slot)
-    self.checkIsLost(nil, &actions)
+    self.retire(id.slot, nil, &actions)
     self.openAsNeeded(&actions)
     return actions
   }
@@ -250,7 +252,8 @@ struct ConnectionPool<Connection, Waiter> {
     return actions
   }
 
-  /// The connection takes no streams until it is resumed. Another one may be opened meanwhile.
+  /// The connection takes no streams until it is resumed. Another one may be opened meanwhile; at once where a connection is
+  /// kept for calls that do not wait here.
   mutating func suspend(_ id: ConnectionID) -> [Action] {
     guard self.isCurrent(id), self.slots[id.slot].phase == .open else { return [] }
     self.startDraining(id.slot)
@@ -258,6 +261,9 @@ struct ConnectionPool<Connection, Waiter> {
     self.suspendedCount += 1
     var actions: [Action] = []
     self.openAsNeeded(&actions)
+    if self.limits.keepsLast, self.isSuspect, self.openingCount == 0, !self.isBackingOff {
+      actions.append(.open(self.occupy()))
+    }
     return actions
   }
 
@@ -287,9 +293,8 @@ struct ConnectionPool<Connection, Waiter> {
       self.vacate(id.slot)
       self.attemptFailed(error, &actions)
     case .open, .suspended:
-      self.startDraining(id.slot)
+      self.retire(id.slot, error, &actions)
       self.vacate(id.slot)
-      self.checkIsLost(error, &actions)
     case .draining:
       self.vacate(id.slot)
     }

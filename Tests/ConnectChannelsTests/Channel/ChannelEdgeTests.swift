@@ -125,6 +125,26 @@ final class ChannelEdgeTests: XCTestCase {
     XCTAssertEqual(fleet.network.counts.values.filter { $0 > 0 }, [20])
   }
 
+  /// While a server may be dead, calls go to the others, those that waited for it, too.
+  func testASuspectServerGetsNoCalls() {
+    let fleet = FakeFleet([self.a, self.b]) { $0.balancing = .roundRobin }
+    fleet.network.answer = { $0.end() }
+    fleet.run { fleet.channel.connect() }
+    for _ in 0..<4 { XCTAssertTrue(fleet.call().hasEnded) }
+    fleet.network.behaviours[self.b] = .hangs
+    fleet.run { fleet.network.open(at: self.b).first?.suspect() }
+    for _ in 0..<10 { XCTAssertTrue(fleet.call().hasEnded) }
+    XCTAssertEqual(fleet.network.counts, [self.a: 12, self.b: 2])
+    fleet.run { fleet.network.open(at: self.b).first?.isAlive() }
+    for _ in 0..<10 { XCTAssertTrue(fleet.call().hasEnded) }
+    XCTAssertEqual(fleet.network.counts, [self.a: 17, self.b: 7])
+    // The server is dead: calls still go to the other one.
+    fleet.run { fleet.network.open(at: self.b).first?.suspect() }
+    fleet.run { fleet.network.open(at: self.b).first?.die() }
+    for _ in 0..<10 { XCTAssertTrue(fleet.call().hasEnded) }
+    XCTAssertEqual(fleet.network.counts, [self.a: 27, self.b: 7])
+  }
+
   // MARK: Age
 
   func testAnOldConnectionIsReplacedBeforeItCloses() {
