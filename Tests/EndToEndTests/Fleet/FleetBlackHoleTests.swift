@@ -6,6 +6,71 @@ internal import XCTest
 
 /// Servers that do not answer any more, though their connections stay.
 final class FleetBlackHoleTests: XCTestCase {
+  private static let noAnswer = "a ping had no answer"
+
+  /// A server hangs. Once a call has timed out, others go elsewhere, and the connection ends without an answer to a ping.
+  func testFrozenServer() async throws {
+    try await Fleet.withProcesses(2) { fleets in
+      let addresses = [try await fleets[0].start("127.0.0.2"), try await fleets[1].start("127.0.0.3")]
+      try await FleetClient.run(
+        addresses,
+        configure: { $0.http2.keepalive = .init(interval: .seconds(3_600), timeout: .seconds(2)) },
+        { fleetClient in
+          var sum = try await fleetClient.callUntil("both answer") { $0.succeeded.count == 2 }
+          fleets[0].process.freeze()
+          var silent = FleetTally()
+          let options = CallOptions(timeout: .milliseconds(300))
+          for _ in 0..<4 where silent.failures.isEmpty {
+            silent.add(await fleetClient.call(1, options: options))
+          }
+          let during = await fleetClient.call(50)
+          XCTAssertEqual(
+            fleetClient.log.count(of: Self.noAnswer),
+            0,
+            "calls have waited for the ping's answer"
+          )
+          try await fleetClient.log.wait(for: Self.noAnswer)
+          let after = await fleetClient.call(50)
+          fleets[0].process.resume()
+          let again = try await fleetClient.callUntil("both answer") { $0.succeeded.count == 2 }
+          for tally in [silent, during, after, again] { sum.add(tally) }
+          FleetReport.line("1 of 2 frozen, found by calls that time out", sum, "then back")
+          XCTAssertEqual(silent.failures.map(\.code), [.deadlineExceeded])
+          XCTAssertEqual(during[addresses[1]], 50)
+          XCTAssertEqual(after[addresses[1]], 50)
+          again.expectNoFailures()
+        }
+      )
+    }
+  }
+
+  /// The same with pick first: calls wait for the ping's end, and go to the next address then.
+  func testFrozenServerOfPickFirst() async throws {
+    try await Fleet.withProcesses(2) { fleets in
+      let addresses = [try await fleets[0].start("127.0.0.2"), try await fleets[1].start("127.0.0.3")]
+      try await FleetClient.run(
+        addresses,
+        .pickFirst,
+        configure: {
+          $0.http2.keepalive = .init(interval: .seconds(3_600), timeout: .seconds(1))
+          // Nobody waits for an attempt to connect to the same server.
+          $0.timeouts.connect = .seconds(120)
+        },
+        { fleetClient in
+          var sum = await fleetClient.call(20)
+          XCTAssertEqual(sum[addresses[0]], 20)
+          fleets[0].process.freeze()
+          let silent = await fleetClient.call(1, options: CallOptions(timeout: .milliseconds(300)))
+          let after = await fleetClient.call(50)
+          for tally in [silent, after] { sum.add(tally) }
+          FleetReport.line("the first of 2 frozen, pick first", sum)
+          XCTAssertEqual(silent.failures.map(\.code), [.deadlineExceeded])
+          XCTAssertEqual(after[addresses[1]], 50)
+        }
+      )
+    }
+  }
+
   // MARK: Packets that are lost
 
   /// Calls `body` with a server in a namespace that can stop answering, and one that always answers.

@@ -1,6 +1,7 @@
 internal import Connect
 internal import ConnectChannels
 internal import ConnectNIO
+internal import Foundation
 internal import LoopbackServer
 internal import XCTest
 
@@ -120,6 +121,48 @@ final class FleetNamesTests: XCTestCase {
       }
     )
     try await fleet.stop(server)
+  }
+
+  func testFiveThousandAddresses() async throws {
+    let fleet = try await Fleet.shared()
+    let server = try await fleet.start("0.0.0.0")
+    let port = try self.port(server)
+    let addresses = Self.loopbackAddresses(5_000).map { "\($0):\(port)" }
+    try await FleetClient.run(Array(addresses.prefix(3))) { fleetClient in
+      var sum = await fleetClient.call(100)
+      let load = FleetLoad(fleetClient.client, workers: 4)
+      let before = try Memory.resident()
+      let files = try Self.fileCount()
+      fleetClient.resolver.update(try FleetClient.endpoints(addresses))
+      do {
+        for _ in 0..<1_000 where try Self.fileCount() < files + 4_997 { try await load.wait(for: 100) }
+        try await load.wait(for: 5_000)
+      } catch {
+        _ = await load.stop()
+        throw error
+      }
+      let after = try Memory.resident()
+      sum.add(await load.stop())
+      let connections = try Self.fileCount() - files + 3
+      // Back to few: the others are closed.
+      fleetClient.resolver.update(try FleetClient.endpoints(Array(addresses.prefix(3))))
+      sum.add(await fleetClient.call(100))
+      let growth = Double(after - before) / 5_000 / 1_024
+      FleetReport.line(
+        "from 3 to 5,000 addresses and back",
+        sum,
+        "\(connections) connections, \(Memory.mebibytes(after - before)): \((growth * 10).rounded() / 10) KiB each"
+      )
+      XCTAssertEqual(Double(connections), 5_000, accuracy: 10, "what else the process opens")
+      sum.expectNoFailures()
+      XCTAssertLessThan(growth, 128)
+    }
+    try await fleet.stop(server)
+  }
+
+  /// How many files this process has open.
+  private static func fileCount() throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
   }
 
   private static func loopbackAddresses(_ count: Int) -> [String] {

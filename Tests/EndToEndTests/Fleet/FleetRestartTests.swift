@@ -1,9 +1,66 @@
 internal import Connect
+internal import ConnectInterceptors
 internal import LoopbackServer
 internal import XCTest
 
 /// Servers that restart in order, and servers that die.
 final class FleetRestartTests: XCTestCase {
+  /// Servers restart one after the other, under load. Each sends GOAWAY first, that names the last call that it will answer.
+  func testRollingRestart() async throws {
+    let (tally, addresses, fleet) = try await self.restart(10, isSimple: true)
+    FleetReport.line("rolling restart of 10, GOAWAY", tally)
+    tally.expectNoFailures()
+    var started = 0
+    for address in addresses { started += try await fleet.stats(address).started }
+    XCTAssertEqual(started, tally.callCount, "each call reached one server, once")
+    try await fleet.stop(addresses)
+  }
+
+  /// grpcio accepts calls behind its GOAWAY, and answers some of them with `canceled` without having looked at them: they have
+  /// to be made again.
+  func testRollingRestartOfGRPCIO() async throws {
+    let policy = RetryPolicy(
+      backoff: .init(base: .milliseconds(1)),
+      codes: [.unavailable, .canceled],
+      methods: { _ in true }
+    )
+    let budget = RetryBudget(maximumTokens: 100)
+    let retry: InterceptorFactory = { _ in RetryInterceptor(policy: policy, budget: budget) }
+    let (tally, addresses, fleet) = try await self.restart(10, isSimple: false, interceptors: [retry])
+    FleetReport.line("rolling restart of 10 of grpcio, calls may be repeated", tally)
+    tally.expectNoFailures()
+    var started = 0
+    for address in addresses { started += try await fleet.stats(address).started }
+    XCTAssertEqual(started, tally.callCount, "no call was handled twice")
+    try await fleet.stop(addresses)
+  }
+
+  private func restart(
+    _ count: Int,
+    isSimple: Bool,
+    interceptors: [InterceptorFactory] = []
+  ) async throws -> (FleetTally, [String], Fleet) {
+    let fleet = try await Fleet.shared()
+    let addresses = try await fleet.start(count, isSimple: isSimple)
+    let tally = try await FleetClient.run(addresses, interceptors: interceptors) { fleetClient in
+      let load = FleetLoad(fleetClient.client, workers: 8)
+      do {
+        for address in addresses {
+          try await load.wait(for: 5, at: address)
+          try await fleet.stop(address, grace: 10)
+          try await load.wait(for: 20)
+          try await fleet.start(address)
+          try await load.wait(for: 5, at: address)
+        }
+      } catch {
+        _ = await load.stop()
+        throw error
+      }
+      return await load.stop()
+    }
+    return (tally, addresses, fleet)
+  }
+
   /// Calls that are under way when the GOAWAY comes.
   func testCallsInFlightOutliveGoAway() async throws {
     let fleet = try await Fleet.shared()
