@@ -17,7 +17,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   }
 
   /// What went to the network and came from there.
-  private struct Traffic {
+  struct Traffic {
     /// Nil if nothing went there.
     var method: HTTPStreamRequest.Method?
     var unwrittenBytes = 0
@@ -25,6 +25,17 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     var responseBodyBytes = 0
     /// That of the connection which serves the request, if call hooks are to be told.
     var remoteAddress: String?
+
+    /// What call hooks are told of the attempt; nil if nothing went to the network.
+    func summary(_ head: HTTPResponseHead?) -> CallOutcome.Exchange? {
+      guard self.method != nil else { return nil }
+      return CallOutcome.Exchange(
+        httpStatus: head?.status,
+        requestBodyBytes: self.requestBodyBytes,
+        responseBodyBytes: self.responseBodyBytes,
+        remoteAddress: self.remoteAddress
+      )
+    }
   }
 
   private enum Phase {
@@ -47,7 +58,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   /// Nil once it need not be sent again, or cannot.
   private(set) var sent: SentRequest?
-  private var traffic = Traffic()
+  private(set) var traffic = Traffic()
 
   /// Nil if no hook wants metrics, or once they have them.
   private var meter: AttemptMeter?
@@ -238,17 +249,6 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     self.meter?.count(sent: self.traffic.requestBodyBytes, received: self.traffic.responseBodyBytes)
     self.meter.take()?.finish(self.host)
     if self.phase == .ended { self.host.pump() }
-  }
-
-  /// What call hooks are told of the attempt; nil if nothing went to the network.
-  var summary: CallOutcome.Exchange? {
-    guard self.traffic.method != nil else { return nil }
-    return CallOutcome.Exchange(
-      httpStatus: self.response.head?.status,
-      requestBodyBytes: self.traffic.requestBodyBytes,
-      responseBodyBytes: self.traffic.responseBodyBytes,
-      remoteAddress: self.traffic.remoteAddress
-    )
   }
 
   // MARK: HTTPStreamHandler

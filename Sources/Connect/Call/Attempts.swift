@@ -196,7 +196,9 @@ final class Attempts: PipelineInside {
   }
 
   private func note(_ attempt: Attempt) {
-    if self.keepsSummary, let summary = attempt.summary { self.summary = summary }
+    if self.keepsSummary, let summary = attempt.traffic.summary(attempt.response.head) {
+      self.summary = summary
+    }
   }
 
   /// Says in an outcome what went to the network.
