@@ -46,6 +46,8 @@ struct Fleet {
     var parts = ClientParts(logger: Logger(label: "fleet") { _ in SwiftLogNoOpLogHandler() })
     parts.isTraced = false
     parts.retryPolicy = RetryPolicy(backoff: Backoff(base: .milliseconds(5)))
+    // For all callers at once: there are few calls before the server is killed.
+    parts.retryBudget = RetryBudget(maximumTokens: 100)
     self.client = ProtocolClient(
       httpClient: self.httpClient,
       config: ProtocolClientConfig(
