@@ -35,7 +35,7 @@ extension OriginChannel {
     }
   }
 
-  /// Forgets the endpoints and closes their connections. The next call begins anew.
+  /// Forgets the endpoints and closes their connections. The next call looks for them again.
   private func enterIdle() {
     self.stop()
     self.publish(.idle)

@@ -72,7 +72,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   var isShutDown = false
   var isFinished = false
   var onFinish: [@Sendable () -> Void] = []
-  /// Called each time the channel has nothing left: no connection, no call, no timer.
+  /// Called when the channel becomes idle, after a long time without calls.
   let onIdle: @Sendable (OriginChannel) -> Void
 
   package init(

@@ -13,6 +13,8 @@ final class Subchannel: WaitingRoom {
   /// What it took to find the addresses.
   let nameResolution: Duration
   let environment: ChannelEnvironment
+  /// That of the environment: each call looks for it.
+  private let observer: (any ChannelObserver)?
   weak var channel: OriginChannel?
   var random: SplitMix64
   var race: AddressRace
@@ -35,6 +37,7 @@ final class Subchannel: WaitingRoom {
   var health: HealthCheck?
   var healthWatch: HealthWatch?
   var healthTimer: (any CallTimer)?
+  var healthService: String?
   var wasSuspect = false
 
   init(
@@ -49,6 +52,7 @@ final class Subchannel: WaitingRoom {
     self.id = id
     self.endpoint = endpoint
     self.environment = environment
+    self.observer = environment.configuration.observer
     self.channel = channel
     self.nameResolution = nameResolution
     self.random = SplitMix64(seed: seed)
@@ -67,10 +71,6 @@ final class Subchannel: WaitingRoom {
       version: environment.version
     )
   }
-
-  /// The endpoint's addresses.
-  var name: String { self.endpoint.description }
-  var healthService: String?
 
   var peer: String { self.environment.origin.description }
 
@@ -153,7 +153,10 @@ final class Subchannel: WaitingRoom {
     of member: PooledConnection,
     waitingSince start: Duration? = nil
   ) -> any HTTPStream {
-    self.environment.report(.picked(endpoint: member.name, waited: start.map { self.now - $0 }))
+    if let observer = self.observer {
+      let waited = start.map { self.now - $0 }
+      observer.channel(to: self.environment.origin, did: .picked(endpoint: member.name, waited: waited))
+    }
     guard let tracker = self.tracker else { return connection.startStream(request, handler: handler) }
     return TrackedCall(handler, on: self, tracker) { connection.startStream(request, handler: $0) }
   }

@@ -83,18 +83,11 @@ struct ConnectionPool<Connection, Waiter> {
     self.isLost = !opensWhenEmpty
   }
 
-  /// Whether the pool has no connection and no stream is left on one that drains.
-  var isEmpty: Bool { self.occupiedCount == 0 }
-
   /// How many streams there are, on draining connections, too.
   var streamCount: Int { self.slots.reduce(0) { $0 + $1.streams } }
 
   /// Whether connections exist, but none that is known to work.
   var isSuspect: Bool { self.openCount == 0 && self.suspendedCount > 0 }
-
-  var isShutDown: Bool {
-    if case .running = self.lifecycle { false } else { true }
-  }
 
   // MARK: - Calls
 

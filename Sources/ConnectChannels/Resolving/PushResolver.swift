@@ -1,7 +1,7 @@
 public import Connect
 internal import Synchronization
 
-/// Endpoints that the program itself gives, and changes at any time: for discovery of one's own, and for tests.
+/// Endpoints that the program gives, and may change at any time. Use it for your own service discovery, and in tests.
 ///
 /// It gives the same endpoints to all origins that use it.
 public final class PushResolver: NameResolver {

@@ -31,8 +31,6 @@ struct ChannelTable<Key: Hashable> {
 
   var all: [OriginChannel] { self.entries.values.compactMap(\.channel) }
 
-  var count: Int { self.entries.count }
-
   /// - Returns: What was held.
   mutating func release(_ key: Key) -> OriginChannel? {
     self.entries[key]?.held.take()
