@@ -50,7 +50,9 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
 
   /// Nobody is left who could continue the call or end it. Hooks that wait are told, like at any other end.
   deinit {
-    guard !self.isOver, !self.side.isWaitedFor else { return }
+    guard !self.isOver else { return }
+    self.plan.environment.load?.callEnded()
+    guard !self.side.isWaitedFor else { return }
     let error = ConnectError.abandoned(self.plan.info)
     var outcome = self.side.outcome(of: self.side.end(of: error))
     self.attempts.describe(&outcome)
@@ -189,6 +191,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     guard !self.isOver else { return }
     self.isOver = true
     self.hasEndedFlag.store(true, ordering: .relaxed)
+    self.plan.environment.load?.callEnded()
     if let timer = self.deadlineTimer {
       self.deadlineTimer = nil
       timer.cancel()

@@ -29,6 +29,8 @@ final class CallEnvironment: Sendable {
   let executor: any CallExecutor
   /// Where tasks of calls run.
   let taskExecutor: any TaskExecutor
+  /// Counts the calls here; nil if all calls of the client live here.
+  let load: CallLoad?
   let writers: RequestWriters
   let origin: Origin
   private let decoders: DecoderMaker
@@ -44,6 +46,7 @@ final class CallEnvironment: Sendable {
 
   /// - Parameters:
   ///   - executor: Where calls are to live; nil for where the transport says.
+  ///   - load: Counts the calls there.
   ///   - problem: Why no call can be made, whatever the host.
   ///   - unaryGET: Whether calls without side effects go as GET.
   init(
@@ -51,6 +54,7 @@ final class CallEnvironment: Sendable {
     httpClient: any HTTPClientInterface,
     host: String,
     on executor: (any CallExecutor)?,
+    load: CallLoad?,
     problem: ConnectError?,
     writers: RequestWriters,
     decoders: DecoderMaker,
@@ -64,6 +68,7 @@ final class CallEnvironment: Sendable {
     self.codec = codec
     let wire = decoders.wire
     self.wire = wire
+    self.load = load
     self.writers = writers
     self.decoders = decoders
     self.logger = logger

@@ -1,29 +1,23 @@
-internal import Synchronization
-
-/// The protocols that a client may speak, in the order of its preference, and which of them to speak to each origin.
+/// The protocols that a client may speak on one of its executors, in the order of its preference, and which of them to speak to
+/// each origin.
 final class ProtocolChoices: Sendable {
-  /// How many origins besides the client's own are remembered.
-  private static let maximumOthers = 1000
-
   /// One for each protocol.
   let environments: [CallEnvironment]
-  /// What is remembered of the client's own origin: an index.
-  private let remembered = Atomic(0)
-  /// The same for the origins that interceptors chose. Those that are missing begin with the preferred protocol.
-  private let others = Mutex<[Origin: Int]>([:])
+  private let memory: ProtocolMemory
 
   /// - Parameter environments: At least one. All have the same executor.
-  init(_ environments: [CallEnvironment]) {
+  init(_ environments: [CallEnvironment], _ memory: ProtocolMemory) {
     self.environments = environments
+    self.memory = memory
   }
 
   /// What calls to the client's own origin begin with.
-  var current: CallEnvironment { self.environments[self.remembered.load(ordering: .relaxed)] }
+  var current: CallEnvironment { self.environments[self.memory.own] }
 
   /// What calls to `origin` begin with.
   func environment(for origin: Origin) -> CallEnvironment {
     if self.isOwn(origin) { return self.current }
-    return self.environments[self.others.withLock { $0[origin] ?? 0 }]
+    return self.environments[self.memory.index(for: origin)]
   }
 
   /// The next one, round and round, that is none of `others`; nil if there is none.
@@ -51,20 +45,7 @@ final class ProtocolChoices: Sendable {
   }
 
   private func update(_ origin: Origin, _ change: (Int) -> Int) -> Bool {
-    if self.isOwn(origin) {
-      // A change at the same time is as good as this one.
-      let old = self.remembered.load(ordering: .relaxed)
-      let new = change(old)
-      return self.remembered.compareExchange(expected: old, desired: new, ordering: .relaxed).exchanged
-        && old != new
-    }
-    return self.others.withLock { others in
-      let old = others[origin] ?? 0
-      let new = change(old)
-      if others[origin] == nil, others.count >= Self.maximumOthers { others.removeAll() }
-      others[origin] = new
-      return old != new
-    }
+    self.isOwn(origin) ? self.memory.updateOwn(change) : self.memory.update(origin, change)
   }
 
   private func isOwn(_ origin: Origin) -> Bool { self.environments[0].origin == origin }

@@ -5,10 +5,9 @@ final class ClientStreamSession: Sendable {
   private let response: Confined<SharedResponse>
 
   init(client: ProtocolClient, method: AnyMethod, options: CallOptions) {
-    let executor = client.environment.executor
-    let response = Confined(SharedResponse(), to: executor)
-    self.response = response
+    let response = Confined(SharedResponse())
     self.call = client.makeClientStream(method, options) { response.value.set($0) }
+    self.response = Confined(response.value, to: self.call.call.executor)
     self.call.call.run { $0.startOnExecutor() }
   }
 

@@ -1,10 +1,15 @@
 extension ProtocolClient {
   /// Adds to the options of a call that is made here and now what it inherits. To be called in the caller's task.
   ///
+  /// - Parameter executor: Where the call will live.
   /// - Returns: What is to be done around its hooks; nil for nothing.
-  func inherit(into options: inout CallOptions, method: MethodInfo) -> Inheritance? {
+  func inherit(
+    into options: inout CallOptions,
+    method: MethodInfo,
+    on executor: any CallExecutor
+  ) -> Inheritance? {
     let binds = self.inheritContext(into: &options)
-    let watch = self.hookWatch(for: method, options)
+    let watch = self.hookWatch(for: method, options, on: executor)
     guard binds || watch != nil else { return nil }
     return Inheritance(
       context: options.context,
@@ -30,12 +35,16 @@ extension ProtocolClient {
     return current != nil || !(propagators.isEmpty || options.context.isEmpty)
   }
 
-  private func hookWatch(for method: MethodInfo, _ options: CallOptions) -> HookWatch? {
+  private func hookWatch(
+    for method: MethodInfo,
+    _ options: CallOptions,
+    on executor: any CallExecutor
+  ) -> HookWatch? {
     guard let limit = self.config.hookWarnings.blocking, self.config.mayHaveInterceptors(options) else {
       return nil
     }
     return HookWatch(
-      executor: self.environment.executor,
+      executor: executor,
       limit: limit,
       logger: self.config.logger,
       method: method

@@ -21,10 +21,7 @@ public final class ProtocolClient: Sendable {
   public let clientIdentity: UInt64?
   private static let lastIdentity = Atomic<UInt64>(0)
 
-  /// That of the preferred protocol. Calls in all protocols live on its executor.
-  let environment: CallEnvironment
-  /// Nil if the client speaks one protocol.
-  private let choices: ProtocolChoices?
+  private let lanes: CallLanes
   /// Whether the interceptors of a call were asked whether the configuration suits them.
   private let hasCheckedInterceptors = Atomic(false)
 
@@ -38,7 +35,12 @@ public final class ProtocolClient: Sendable {
   /// ```
   ///
   /// What runs there must not block, nor compute for long: all calls on the loop wait for it.
-  public var taskExecutor: any TaskExecutor { self.environment.taskExecutor }
+  /// Where the transport spreads calls over several event loops, it is the first one; ``taskExecutors`` has all of them.
+  public var taskExecutor: any TaskExecutor { self.lanes.first.environment.taskExecutor }
+
+  /// Those of all event loops on which calls of this client live: more than one only if the transport says so
+  /// (``HTTPClientInterface/executors``). A call that is made on one of them lives there.
+  public var taskExecutors: [any TaskExecutor] { self.lanes.all.map(\.environment.taskExecutor) }
 
   /// - Parameter httpClient: The transport, which may serve several clients.
   public init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
@@ -46,26 +48,7 @@ public final class ProtocolClient: Sendable {
     let identity =
       httpClient.authenticatesClient ? Self.lastIdentity.wrappingAdd(1, ordering: .relaxed).newValue : nil
     self.clientIdentity = identity
-    var usable: [CallEnvironment] = []
-    var unusable: CallEnvironment?
-    for wire in config.networkProtocol.wires {
-      let environment = config.makeEnvironment(
-        wire,
-        httpClient,
-        clientIdentity: identity,
-        on: usable.first?.executor
-      )
-      // The HTTP client may not be allowed to speak HTTP/2.
-      if environment.hostError == nil {
-        usable.append(environment)
-      } else {
-        unusable = unusable ?? environment
-      }
-    }
-    self.environment =
-      usable.first ?? unusable
-      ?? config.makeEnvironment(config.networkProtocol.wire, httpClient, clientIdentity: identity, on: nil)
-    self.choices = usable.count > 1 ? ProtocolChoices(usable) : nil
+    self.lanes = CallLanes(config, httpClient, clientIdentity: identity)
   }
 
   // MARK: For calls
@@ -79,12 +62,13 @@ public final class ProtocolClient: Sendable {
     _ options: consuming CallOptions,
     _ side: any CallSide
   ) -> Call {
-    let inheritance = self.inherit(into: &options, method: method.info)
+    let lane = self.lanes.take()
+    let environment = lane.choices?.current ?? lane.environment
+    let inheritance = self.inherit(into: &options, method: method.info, on: environment.executor)
     let interceptors = self.makeInterceptors(for: method.info, options: options)
-    let environment = self.choices?.current ?? self.environment
     let plan = CallPlan(
       environment: environment,
-      choices: self.choices,
+      choices: lane.choices,
       method: method,
       streamType: streamType,
       headers: options.headers,
@@ -118,53 +102,5 @@ public final class ProtocolClient: Sendable {
       else { continue }
       self.config.logger.warning("\(problem)")
     }
-  }
-}
-
-extension ProtocolClientConfig {
-  /// - Parameter executor: Where calls are to live; nil for where the transport says.
-  fileprivate func makeEnvironment(
-    _ wire: any WireProtocol,
-    _ httpClient: any HTTPClientInterface,
-    clientIdentity: UInt64?,
-    on executor: (any CallExecutor)?
-  ) -> CallEnvironment {
-    let acceptedEncodings = AcceptedEncodings(self.compression.responses)
-    return CallEnvironment(
-      settings: self.callSettings,
-      httpClient: httpClient,
-      host: self.host,
-      on: executor,
-      problem: self.networkProtocol.problem,
-      writers: RequestWriters(
-        wire: wire,
-        codecName: self.codec.name,
-        unaryGET: self.unaryGET,
-        compression: self.compression,
-        acceptedEncodings: acceptedEncodings,
-        maximumMessageSize: self.limits.maximumSentMessageSize
-      ),
-      decoders: DecoderMaker(
-        wire: wire,
-        acceptedEncodings: acceptedEncodings,
-        maximumMessageSize: self.limits.maximumReceivedMessageSize
-      ),
-      codec: self.codec,
-      unaryGET: self.unaryGET,
-      clientIdentity: clientIdentity,
-      logger: self.logger
-    )
-  }
-
-  private var callSettings: CallEnvironment.Settings {
-    CallEnvironment.Settings(
-      maximumRetries: self.retries.maximumRetries,
-      maximumReplayBytes: self.retries.maximumReplayBytes,
-      maximumWaitingValues: self.limits.maximumWaitingValues,
-      maximumQueuedMessages: self.limits.maximumQueuedMessages,
-      holdingPatience: self.hookWarnings.holding,
-      hedging: self.hedging,
-      waitForReady: self.waitForReady
-    )
   }
 }

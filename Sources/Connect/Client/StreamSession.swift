@@ -7,9 +7,9 @@ final class StreamSession: Sendable {
   private let isIterated = Atomic(false)
 
   init(client: ProtocolClient, method: AnyMethod, streamType: StreamType, options: CallOptions) {
-    let queue = Confined(ResultQueue(), to: client.environment.executor)
-    self.queue = queue
+    let queue = Confined(ResultQueue())
     self.call = client.makeStream(method, streamType, options) { queue.value.receive($0) }
+    self.queue = Confined(queue.value, to: self.call.call.executor)
   }
 
   deinit {

@@ -9,11 +9,16 @@ public protocol HTTPClientInterface: Sendable {
   /// it adds. Such clients do not share cached responses with others. True unless the transport says otherwise.
   var authenticatesClient: Bool { get }
 
+  /// The executors among which a `ProtocolClient` spreads its calls: each call goes to the one where it is made, else to the one
+  /// with the fewest calls. Each can be given to ``endpoint(for:on:requiresHTTP2:)``. Empty, unless the transport says otherwise:
+  /// then all calls of a client live where the transport puts its endpoint.
+  var executors: [any CallExecutor] { get }
+
   /// The way to `origin`. Opens nothing: the first stream does.
   ///
   /// - Parameters:
-  ///   - executor: If given, the endpoint has to live on this executor, which came from another endpoint of the
-  ///     same transport.
+  ///   - executor: If given, the endpoint has to live on this executor, which is one of ``executors``, or came from another
+  ///     endpoint of the same transport.
   ///   - requiresHTTP2: Whether streams of the endpoint must go over HTTP/2, as gRPC's must. The transport then
   ///     never falls back to HTTP/1.1; a server that does not speak HTTP/2 fails the stream.
   /// - Throws: ``ConnectError`` with `invalid_argument` if the transport cannot serve such an origin, and with
@@ -27,6 +32,7 @@ public protocol HTTPClientInterface: Sendable {
 
 extension HTTPClientInterface {
   public var authenticatesClient: Bool { true }
+  public var executors: [any CallExecutor] { [] }
 }
 
 /// A transport's way to one origin, for any number of calls.

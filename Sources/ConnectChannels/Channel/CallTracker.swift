@@ -4,8 +4,6 @@ internal import NIOCore
 /// Counts the calls of a channel's endpoints for its balancer. Confined to the channel's executor.
 final class CallTracker {
   let loads = EndpointLoads()
-  /// Nil without outlier detection.
-  var outliers: OutlierDetector?
   private let executor: any CallExecutor
 
   init(on executor: any CallExecutor) {
@@ -14,12 +12,7 @@ final class CallTracker {
 
   func began(_ id: EndpointID) { self.loads.callBegan(id) }
 
-  /// - Parameter isSuccess: Nil if the call was given up, which says nothing of the server.
-  func ended(_ id: EndpointID, isSuccess: Bool?) {
-    self.loads.callEnded(id)
-    guard let isSuccess, self.outliers != nil else { return }
-    self.outliers?.record(id, successes: isSuccess ? 1 : 0, failures: isSuccess ? 0 : 1)
-  }
+  func ended(_ id: EndpointID) { self.loads.callEnded(id) }
 
   /// Metadata of a response's end may bring a load report (ORCA, gRFC A51).
   func received(_ metadata: Headers, named name: String, from id: EndpointID) {
@@ -54,11 +47,12 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
     self.stream = start(self)
   }
 
+  /// - Parameter isSuccess: Nil if the call was given up, which says nothing of the server.
   private func end(isSuccess: Bool?) -> (any HTTPStreamHandler)? {
     guard let handler = self.handler.take() else { return nil }
     self.stream = nil
-    if isSuccess == false { self.subchannel.counters.failedCalls += 1 }
-    self.tracker.ended(self.subchannel.id, isSuccess: isSuccess)
+    if let isSuccess { self.subchannel.counters.callEnded(isSuccess: isSuccess) }
+    self.tracker.ended(self.subchannel.id)
     return handler
   }
 

@@ -6,8 +6,7 @@ package struct ChannelEnvironment {
   package var origin: Origin
   package var executor: any CallExecutor
   package var opener: any ConnectionOpener
-  /// Used where the configuration names none.
-  package var resolver: any NameResolver
+  package var shared: SharedOrigin
   package var configuration: ChannelConfiguration
   package var limits: ConnectionLimits
   /// The version of HTTP that connections will have; nil if the handshake tells.
@@ -19,6 +18,9 @@ package struct ChannelEnvironment {
   /// For all that is random in the channel.
   package var seed: UInt64
 
+  /// - Parameters:
+  ///   - resolver: Used where the configuration names none.
+  ///   - shared: That of the other channels to the origin; nil if there is none.
   package init(
     origin: Origin,
     executor: any CallExecutor,
@@ -30,12 +32,14 @@ package struct ChannelEnvironment {
     connectTimeout: Duration = .seconds(20),
     maximumHeaderListSize: Int = HeaderListSize.defaultLimit,
     logger: Logger,
-    seed: UInt64 = .random(in: 0 ... .max)
+    seed: UInt64 = .random(in: 0 ... .max),
+    sharing shared: SharedOrigin? = nil
   ) {
     self.origin = origin
     self.executor = executor
     self.opener = opener
-    self.resolver = resolver
+    self.shared =
+      shared ?? SharedOrigin(resolver: configuration.resolver ?? resolver, on: executor, seed: seed)
     self.configuration = configuration
     self.limits = limits
     self.version = version

@@ -4,4 +4,15 @@ struct EndpointCounters {
   var openedConnections = 0
   var failedAttempts = 0
   var ejections = 0
+  /// Of calls since the last judgement of ``SharedOutliers``.
+  var outcomes = CallOutcomes()
+
+  mutating func callEnded(isSuccess: Bool) {
+    if isSuccess {
+      self.outcomes.successes += 1
+    } else {
+      self.outcomes.failures += 1
+      self.failedCalls += 1
+    }
+  }
 }

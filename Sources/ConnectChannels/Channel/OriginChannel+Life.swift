@@ -46,11 +46,10 @@ extension OriginChannel {
     self.watch?.cancel()
     self.watch = nil
     self.watchNumber += 1
-    for timer in [self.idleTimer, self.resolutionTimer, self.outlierTimer] { timer?.cancel() }
+    for timer in [self.idleTimer, self.resolutionTimer] { timer?.cancel() }
     self.idleTimer = nil
     self.resolutionTimer = nil
-    self.outlierTimer = nil
-    self.tracker.outliers = nil
+    self.leaveOutliers()
     self.forgetPicker()
     self.balancer = nil
     let subchannels = self.subchannels

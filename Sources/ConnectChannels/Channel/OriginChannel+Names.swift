@@ -14,8 +14,8 @@ extension OriginChannel {
     self.resolutionTimer = self.schedule(after: self.environment.connectTimeout) {
       $0.resolutionTimedOut(number)
     }
-    let resolver = self.environment.configuration.resolver ?? self.environment.resolver
-    self.watch = resolver.watch(self.origin, on: self.executor) { [weak self] answer in
+    self.watch = self.environment.shared.resolver.watch(self.origin, on: self.executor) {
+      [weak self] answer in
       // Later, so that a resolver may answer at once.
       guard let self else { return }
       self.executor.execute { self.resolved(answer, by: number) }

@@ -2,49 +2,49 @@ internal import Connect
 internal import Logging
 
 /// Keeps calls away from endpoints that fail more than others.
-extension OriginChannel {
+extension OriginChannel: OutlierMember {
   /// The endpoints, or the policy, have changed.
   func updateOutliers() {
     guard let settings = self.policy.outlierDetection else {
-      self.tracker.outliers = nil
+      self.leaveOutliers()
       for subchannel in self.subchannels { subchannel.isEjected = false }
-      self.scheduleOutlierTick()
       return
     }
-    let now = self.executor.now
-    if self.tracker.outliers == nil { self.tracker.outliers = OutlierDetector(settings) }
-    if self.tracker.outliers?.configuration != settings {
-      self.apply(self.tracker.outliers?.configure(settings, now: now) ?? [])
+    if !self.isJudged {
+      self.isJudged = true
+      for subchannel in self.subchannels { subchannel.counters.outcomes = CallOutcomes() }
     }
-    self.apply(self.tracker.outliers?.update(self.subchannels.map(\.id), now: now) ?? [])
-    self.scheduleOutlierTick()
+    self.environment.shared.outliers.join(self, self.subchannels.map(\.endpoint.identity), settings)
   }
 
-  private func scheduleOutlierTick() {
-    self.outlierTimer?.cancel()
-    self.outlierTimer = self.tracker.outliers?.nextTick.map { time in
-      self.schedule(after: time - self.executor.now) { $0.tickOutliers() }
-    }
+  func leaveOutliers() {
+    guard self.isJudged else { return }
+    self.isJudged = false
+    self.environment.shared.outliers.leave(self)
   }
 
-  private func tickOutliers() {
-    let changes = self.tracker.outliers?.tick(now: self.executor.now, random: &self.random) ?? []
-    self.apply(changes)
-    self.scheduleOutlierTick()
-    if !changes.isEmpty { self.needsUpdate() }
-  }
-
-  private func apply(_ changes: [OutlierDetector.Change]) {
-    for change in changes {
-      switch change {
-      case .ejected(let id): self.mark(id, isEjected: true)
-      case .returned(let id): self.mark(id, isEjected: false)
-      }
+  func takeOutcomes() -> [(endpoint: Endpoint.Identity, outcomes: CallOutcomes)] {
+    self.subchannels.compactMap { subchannel in
+      let outcomes = subchannel.counters.outcomes
+      guard !outcomes.isEmpty else { return nil }
+      subchannel.counters.outcomes = CallOutcomes()
+      return (subchannel.endpoint.identity, outcomes)
     }
   }
 
-  private func mark(_ id: EndpointID, isEjected: Bool) {
-    guard let subchannel = self.subchannel(id) else { return }
+  func setEjected(_ endpoints: Set<Endpoint.Identity>) {
+    guard self.isJudged, !endpoints.isEmpty || self.subchannels.contains(where: \.isEjected) else { return }
+    var hasChanged = false
+    for subchannel in self.subchannels {
+      let isEjected = endpoints.contains(subchannel.endpoint.identity)
+      guard isEjected != subchannel.isEjected else { continue }
+      hasChanged = true
+      self.mark(subchannel, isEjected: isEjected)
+    }
+    if hasChanged { self.needsUpdate() }
+  }
+
+  private func mark(_ subchannel: Subchannel, isEjected: Bool) {
     subchannel.isEjected = isEjected
     if isEjected { subchannel.counters.ejections += 1 }
     let name = subchannel.endpoint.description

@@ -53,7 +53,8 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   var retired: [ObjectIdentifier: Subchannel] = [:]
   var isUpdatePending = false
   var updateTimer: (any CallTimer)?
-  var outlierTimer: (any CallTimer)?
+  /// Whether outlier detection counts the calls of the endpoints.
+  var isJudged = false
   var wantsConnection = false
 
   // Calls.
@@ -99,6 +100,9 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
       for subchannel in subchannels { subchannel.retire() }
     }
   }
+
+  /// For further channels to the same origin.
+  package var shared: SharedOrigin { self.environment.shared }
 
   // MARK: - Calls
 

@@ -16,6 +16,12 @@ extension NIOHTTPClient {
     public var channel: ChannelConfiguration
     /// ``ProxySelection/off`` by default.
     public var proxy: ProxySelection
+    /// On how many event loops the calls to an origin live: 1 by default. A call lives on the loop where it is made, else on the
+    /// one with the fewest calls. Each loop has connections of its own to each server; names are resolved and outliers are judged
+    /// once for all of them. No more than the group of event loops has; less than 1 counts as 1.
+    ///
+    /// One loop makes tens of thousands of calls a second. More of them are for clients that need more than one processor.
+    public var eventLoops: Int
     /// Whether glibc's `malloc` keeps up to 16 MiB of freed memory for each thread that allocates. False by default: what
     /// happens to the memory of a process is its program's decision.
     ///
@@ -41,6 +47,7 @@ extension NIOHTTPClient {
       http2: HTTP2Configuration = HTTP2Configuration(),
       channel: ChannelConfiguration = .defaults,
       proxy: ProxySelection = .off,
+      eventLoops: Int = 1,
       keepsFreedMemory: Bool = false
     ) {
       self.version = version
@@ -51,6 +58,7 @@ extension NIOHTTPClient {
       self.http2 = http2
       self.channel = channel
       self.proxy = proxy
+      self.eventLoops = eventLoops
       self.keepsFreedMemory = keepsFreedMemory
     }
 

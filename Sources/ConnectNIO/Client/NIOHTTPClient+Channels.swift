@@ -10,10 +10,15 @@ extension NIOHTTPClient {
   /// - Parameter requiresHTTP2: Whether the connections are for gRPC.
   /// - Throws: ``ConnectError`` as ``endpoint(for:on:requiresHTTP2:)`` does.
   public func connect(to origin: Origin, requiresHTTP2: Bool = false) throws(ConnectError) {
-    try self.channel(for: origin, on: nil, requiresHTTP2: requiresHTTP2).connect()
+    let executors = self.executors
+    try self.channel(for: origin, on: executors.first, requiresHTTP2: requiresHTTP2).connect()
+    for executor in executors.dropFirst() {
+      try self.channel(for: origin, on: executor, requiresHTTP2: requiresHTTP2).connect()
+    }
   }
 
-  /// Whether calls to `origin` can be sent now. Without a channel, because there was no call for a long time, it is `idle`.
+  /// Whether calls to `origin` can be sent now. Without a channel, because there was no call for a long time, it is `idle`. With
+  /// several event loops, it is the state of the first one.
   ///
   /// - Throws: ``ConnectError`` as ``endpoint(for:on:requiresHTTP2:)`` does.
   public func connectivity(
@@ -25,7 +30,8 @@ extension NIOHTTPClient {
   }
 
   /// The state of the connections to `origin` now, and each one that follows. States that are not taken in time are replaced
-  /// by later ones. The sequence ends when the client was shut down.
+  /// by later ones. The sequence ends when the client was shut down. With several event loops, they are the states of the first
+  /// one.
   ///
   /// - Throws: ``ConnectError`` as ``endpoint(for:on:requiresHTTP2:)`` does.
   public func connectivityChanges(

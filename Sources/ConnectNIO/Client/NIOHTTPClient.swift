@@ -41,7 +41,9 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   private let proxies: Result<ProxySettings, ConnectError>
   private let eventLoopGroup: any EventLoopGroup
   private let logger: Logger
-  let state = Mutex(State())
+  /// Empty for one event loop.
+  private let lanes: [EventLoopExecutor]
+  let state: Mutex<State>
 
   /// - Parameters:
   ///   - eventLoopGroup: Where connections and calls live. By default the group that the process shares, which
@@ -56,20 +58,30 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     if configuration.keepsFreedMemory { FreedMemory.keep() }
     self.configuration = configuration
     self.proxies = configuration.proxy.settings()
-    self.eventLoopGroup = eventLoopGroup ?? MultiThreadedEventLoopGroup.singleton
+    let eventLoopGroup = eventLoopGroup ?? MultiThreadedEventLoopGroup.singleton
+    self.eventLoopGroup = eventLoopGroup
+    let lanes = configuration.eventLoops > 1 ? eventLoopGroup.executors(configuration.eventLoops) : []
+    self.lanes = lanes
+    var state = State()
+    for lane in lanes { state.executors[ObjectIdentifier(lane.eventLoop)] = lane }
+    self.state = Mutex(state)
     self.logger = logger ?? Logger(label: "connect.http", factory: { _ in SwiftLogNoOpLogHandler() })
   }
 
   /// Whether there is a client certificate.
   public var authenticatesClient: Bool { self.configuration.tls.clientCertificate != nil }
 
+  /// The executors of ``Configuration/eventLoops``, if they are more than one.
+  public var executors: [any CallExecutor] { self.lanes }
+
   deinit {
     let channels = self.state.withLock { $0.isShutDown ? [] : $0.channels.all }
     for channel in channels { channel.closeWhenIdle() }
   }
 
-  /// The endpoint of `origin`, which all `ProtocolClient`s share. The loops of the group take turns with origins;
-  /// with `executor`, the endpoint is one on that executor's loop.
+  /// The endpoint of `origin`, which all `ProtocolClient`s share. The loops of the group take turns with origins, unless
+  /// ``Configuration/eventLoops`` says that there are several for each: then it is the one on the first of them. With
+  /// `executor`, the endpoint is one on that executor's loop.
   ///
   /// With `requiresHTTP2`, ``Configuration/HTTPVersion/automatic`` means HTTP/2 by prior knowledge in cleartext
   /// and `h2` alone in the TLS handshake. Such an endpoint has connections of its own, which it shares with
@@ -110,7 +122,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     }
     let proxy = try self.proxy(for: origin)
     // Not under the lock: a group of the user's may call this client.
-    let chosenLoop = eventLoop ?? self.eventLoopGroup.next()
+    let chosenLoop = eventLoop ?? self.lanes.first?.eventLoop ?? self.eventLoopGroup.next()
     let (channel, isShutDown) = self.state.withLock { state in
       // It may have been made while the group was asked.
       if eventLoop == nil, let channel = state.sharedChannels[destination] { return (channel, false) }
@@ -119,7 +131,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       if let channel = state.channels[key] { return (channel, false) }
       let executor = state.executors[loopID] ?? EventLoopExecutor(chosenLoop)
       let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
-      let channel = self.makeChannel(key, through: proxy, on: executor, tlsContexts)
+      let shared = state.sharedChannels.peek(destination)?.shared
+      let channel = self.makeChannel(key, through: proxy, on: executor, tlsContexts, sharing: shared)
       state.executors[loopID] = executor
       state.tlsContexts[version] = tlsContexts
       state.channels[key] = channel
@@ -134,7 +147,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     _ key: EndpointKey,
     through proxy: Proxy?,
     on executor: EventLoopExecutor,
-    _ tlsContexts: TLSContextProvider
+    _ tlsContexts: TLSContextProvider,
+    sharing shared: SharedOrigin?
   ) -> OriginChannel {
     var configuration = self.configuration
     // The proxy finds the server.
@@ -168,7 +182,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
         version: version,
         connectTimeout: configuration.timeouts.connect,
         maximumHeaderListSize: configuration.maximumHeaderListSize(version),
-        logger: self.logger
+        logger: self.logger,
+        sharing: shared
       ),
       onIdle: { [weak self] _ in self?.forget(key) }
     )
@@ -232,6 +247,13 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
         }
       }
     }
+  }
+}
+
+extension EventLoopGroup {
+  /// - Parameter count: How many at most.
+  fileprivate func executors(_ count: Int) -> [EventLoopExecutor] {
+    self.makeIterator().prefix(count).map(EventLoopExecutor.init)
   }
 }
 

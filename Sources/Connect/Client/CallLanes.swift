@@ -1,0 +1,137 @@
+/// Where the calls of a client live: on one executor, or on several among which the transport spreads them.
+struct CallLanes: Sendable {
+  /// One executor, with all protocols that the client may speak there.
+  struct Lane: Sendable {
+    /// That of the preferred protocol. Calls in all protocols live on its executor.
+    let environment: CallEnvironment
+    /// Nil if the client speaks one protocol.
+    let choices: ProtocolChoices?
+  }
+
+  let first: Lane
+  private let others: [Lane]
+
+  init(_ config: ProtocolClientConfig, _ httpClient: any HTTPClientInterface, clientIdentity: UInt64?) {
+    let memory = ProtocolMemory()
+    func makeLane(on executor: (any CallExecutor)?, load: CallLoad?) -> Lane {
+      Lane(config, httpClient, clientIdentity: clientIdentity, on: executor, load: load, memory)
+    }
+    let executors = httpClient.executors
+    guard executors.count > 1 else {
+      self.first = makeLane(on: executors.first, load: nil)
+      self.others = []
+      return
+    }
+    self.first = makeLane(on: executors[0], load: CallLoad())
+    self.others = executors.dropFirst().map { makeLane(on: $0, load: CallLoad()) }
+  }
+
+  var all: [Lane] { [self.first] + self.others }
+
+  /// Finds the lane of a call that is made here and now, and counts the call there until it ends: the executor that the caller
+  /// runs on, else the one with the fewest calls.
+  func take() -> Lane {
+    if self.others.isEmpty { return self.first }
+    let lane = self.current ?? self.leastLoaded
+    lane.environment.load?.callBegan()
+    return lane
+  }
+
+  private var current: Lane? {
+    if self.first.environment.executor.isCurrent { return self.first }
+    return self.others.first { $0.environment.executor.isCurrent }
+  }
+
+  private var leastLoaded: Lane {
+    var best = self.first
+    var least = self.first.loadCount
+    for lane in self.others {
+      let count = lane.loadCount
+      if count < least { (best, least) = (lane, count) }
+    }
+    return best
+  }
+}
+
+extension CallLanes.Lane {
+  fileprivate init(
+    _ config: ProtocolClientConfig,
+    _ httpClient: any HTTPClientInterface,
+    clientIdentity: UInt64?,
+    on executor: (any CallExecutor)?,
+    load: CallLoad?,
+    _ memory: ProtocolMemory
+  ) {
+    func makeEnvironment(_ wire: any WireProtocol, on executor: (any CallExecutor)?) -> CallEnvironment {
+      config.makeEnvironment(wire, httpClient, clientIdentity: clientIdentity, on: executor, load: load)
+    }
+    var usable: [CallEnvironment] = []
+    var unusable: CallEnvironment?
+    for wire in config.networkProtocol.wires {
+      let environment = makeEnvironment(wire, on: usable.first?.executor ?? executor)
+      // The HTTP client may not be allowed to speak HTTP/2.
+      if environment.hostError == nil {
+        usable.append(environment)
+      } else {
+        unusable = unusable ?? environment
+      }
+    }
+    self.environment =
+      usable.first ?? unusable ?? makeEnvironment(config.networkProtocol.wire, on: executor)
+    self.choices = usable.count > 1 ? ProtocolChoices(usable, memory) : nil
+  }
+
+  fileprivate var loadCount: Int { self.environment.load?.count ?? 0 }
+}
+
+extension ProtocolClientConfig {
+  /// - Parameters:
+  ///   - executor: Where calls are to live; nil for where the transport says.
+  ///   - load: Counts the calls there.
+  fileprivate func makeEnvironment(
+    _ wire: any WireProtocol,
+    _ httpClient: any HTTPClientInterface,
+    clientIdentity: UInt64?,
+    on executor: (any CallExecutor)?,
+    load: CallLoad?
+  ) -> CallEnvironment {
+    let acceptedEncodings = AcceptedEncodings(self.compression.responses)
+    return CallEnvironment(
+      settings: self.callSettings,
+      httpClient: httpClient,
+      host: self.host,
+      on: executor,
+      load: load,
+      problem: self.networkProtocol.problem,
+      writers: RequestWriters(
+        wire: wire,
+        codecName: self.codec.name,
+        unaryGET: self.unaryGET,
+        compression: self.compression,
+        acceptedEncodings: acceptedEncodings,
+        maximumMessageSize: self.limits.maximumSentMessageSize
+      ),
+      decoders: DecoderMaker(
+        wire: wire,
+        acceptedEncodings: acceptedEncodings,
+        maximumMessageSize: self.limits.maximumReceivedMessageSize
+      ),
+      codec: self.codec,
+      unaryGET: self.unaryGET,
+      clientIdentity: clientIdentity,
+      logger: self.logger
+    )
+  }
+
+  private var callSettings: CallEnvironment.Settings {
+    CallEnvironment.Settings(
+      maximumRetries: self.retries.maximumRetries,
+      maximumReplayBytes: self.retries.maximumReplayBytes,
+      maximumWaitingValues: self.limits.maximumWaitingValues,
+      maximumQueuedMessages: self.limits.maximumQueuedMessages,
+      holdingPatience: self.hookWarnings.holding,
+      hedging: self.hedging,
+      waitForReady: self.waitForReady
+    )
+  }
+}
