@@ -77,6 +77,17 @@ def rows():
         **{"connect": "--pool", "grpc": "--pool --protocol grpc"},
     )
     yield unary(
+        "unary 20 B, 256 in flight, event loops",
+        {"size": 20, "in-flight": 256},
+        peers=(),
+        **{
+            "1 loop": "",
+            "2 loops": "--loops 2",
+            "1 loop, pool": "--pool",
+            "2 loops, pool": "--loops 2 --pool",
+        },
+    )
+    yield unary(
         "unary 20 B, 32 in flight, other protocols and codecs",
         {"size": 20, "in-flight": 32},
         peers=("h2load",),

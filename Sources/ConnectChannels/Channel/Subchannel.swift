@@ -18,7 +18,8 @@ final class Subchannel: WaitingRoom {
   weak var channel: OriginChannel?
   var random: SplitMix64
   var race: AddressRace
-  var pool: Pool
+  /// Each call changes it, so accesses are not checked while it runs: the pool calls nobody.
+  @exclusivity(unchecked) var pool: Pool
   /// Attempts of the race.
   var contenders: [ConnectionAttempt: PooledConnection] = [:]
   /// Attempts of the pool.

@@ -76,8 +76,8 @@ final class HTTP2Connection: StreamConnection {
   /// How often something was received.
   var readCount = 0
   var peerTest = HTTP2PeerTest()
-  /// Nil if there is none.
-  var keepalive: HTTP2Keepalive?
+  /// Nil if there is none. Each call looks, so accesses are not checked while it runs.
+  @exclusivity(unchecked) var keepalive: HTTP2Keepalive?
   var keepaliveTask: Scheduled<Void>?
   /// By how much the connections to this server ping more slowly than configured.
   let keepalivePace: NIOLoopBoundBox<Int>?

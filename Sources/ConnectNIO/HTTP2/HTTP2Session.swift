@@ -27,7 +27,7 @@ final class HTTP2Session {
   // for that while it runs.
   @exclusivity(unchecked) var events: ContiguousArray<HTTP2Event> = []
   @exclusivity(unchecked) var output: HTTP2Output
-  var requestFields = HTTP2FieldArray()
+  @exclusivity(unchecked) var requestFields = HTTP2FieldArray()
   /// The block that is being received, if it is a response's head...
   @exclusivity(unchecked) var headFields = HTTP2FieldBlock()
   /// ... or its trailers.

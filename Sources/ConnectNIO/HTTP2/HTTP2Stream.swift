@@ -45,7 +45,8 @@ final class HTTP2Stream: HTTPStream {
   var notSentError: Int32 = 0
 
   var request = RequestState.open
-  var outbound = HTTP2OutboundBody()
+  // Each call changes it several times, so accesses are not checked while it runs: none spans a call out.
+  @exclusivity(unchecked) var outbound = HTTP2OutboundBody()
   var requestTrailers = Headers()
   /// Whether the session has asked for more of the body in vain.
   var isDeferred = false

@@ -31,6 +31,7 @@ struct ConnectBench: ParsableCommand {
   @Option(help: "The server's root certificates; makes the client use TLS.") var roots: String?
   @Option(help: "Which form of the API is used.") var api = Interface.async
   @Flag(help: "Runs async callers on the concurrency pool, not on the client's event loop.") var pool = false
+  @Option(help: "On how many event loops calls live.") var loops = 1
   @Option(help: "Interceptors that pass everything on.") var interceptors = 0
   @Option(help: "The form of these interceptors.") var form = InterceptorForm.closure
   @Option(help: "The recommended interceptors: defaults, or all with credentials and a concurrency limit.")
@@ -51,10 +52,12 @@ struct ConnectBench: ParsableCommand {
   }
 
   private func measure() async throws {
-    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-    try await eventLoop.submit {}.get()
+    let group: any EventLoopGroup =
+      self.loops == 1
+      ? MultiThreadedEventLoopGroup.singleton.next() : MultiThreadedEventLoopGroup(numberOfThreads: self.loops)
+    try await group.next().submit {}.get()
     let emptyProgram = Cost.memory
-    let bench = try Bench(options: self, eventLoop: eventLoop)
+    let bench = try Bench(options: self, eventLoopGroup: group)
     let meter = Meter(self.workload)
     let report: Report
     if self.workload.kind == .idle {
@@ -87,20 +90,22 @@ struct Bench: Sendable {
 
   let httpClient: NIOHTTPClient
   let client: ProtocolClient
+  /// Where callbacks come, if calls live on one.
   let eventLoop: any EventLoop
   let workload: Workload
   let request: Connect_Bench_V1_Payload
   let usesCallbacks: Bool
   let runsOnPool: Bool
 
-  init(options: ConnectBench, eventLoop: any EventLoop) throws {
+  init(options: ConnectBench, eventLoopGroup: any EventLoopGroup) throws {
     var configuration = NIOHTTPClient.Configuration(version: options.http1 ? .http1Only : .http2Only)
     configuration.limits.http1ConnectionsPerAddress = options.workload.inFlight
     configuration.limits.http2ConnectionsPerAddress = 1
     configuration.limits.waitingCalls = 100_000
+    configuration.eventLoops = options.loops
     configuration.keepsFreedMemory = options.keepsFreedMemory
     if let roots = options.roots { configuration.tls.trustRoots = .pemFile(roots) }
-    self.httpClient = NIOHTTPClient(configuration: configuration, eventLoopGroup: eventLoop)
+    self.httpClient = NIOHTTPClient(configuration: configuration, eventLoopGroup: eventLoopGroup)
     let host =
       options.roots == nil
       ? "http://127.0.0.1:\(options.workload.port)" : "https://localhost:\(options.workload.port)"
@@ -116,7 +121,7 @@ struct Bench: Sendable {
           ? Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0) : .defaults
       )
     )
-    self.eventLoop = eventLoop
+    self.eventLoop = eventLoopGroup.next()
     self.workload = options.workload
     self.request = .with { $0.data = Data(repeating: UInt8(ascii: "x"), count: options.workload.size) }
     self.usesCallbacks = options.api == .callback
@@ -136,8 +141,9 @@ struct Bench: Sendable {
 
   func work(_ meter: Meter) async throws -> Samples {
     try await withThrowingTaskGroup(of: Samples.self) { group in
-      for _ in 0..<self.workload.inFlight {
-        group.addTask(executorPreference: self.runsOnPool ? nil : self.client.taskExecutor) {
+      let executors = self.client.taskExecutors
+      for index in 0..<self.workload.inFlight {
+        group.addTask(executorPreference: self.runsOnPool ? nil : executors[index % executors.count]) {
           switch (self.workload.kind, self.usesCallbacks) {
           case (.unary, false): try await self.unary(meter)
           case (.unary, true): try await CallbackWorker(self, meter).run()
