@@ -99,6 +99,13 @@ bench-messages: ## Measure the messages of libprotobuf-c, side by side with Swif
 	@swift build -q -c release --package-path $(benchmarks) --product MessageBench
 	@$(benchmarks)/.build/release/MessageBench --rows '$(value rows)'
 
+.PHONY: bench-picks
+bench-picks: ## Measure what it costs to choose an endpoint among 10,000
+	@.ci/setup build
+	@echo "Building the benchmark (the first build takes some minutes)"
+	@swift build -q -c release --package-path $(benchmarks) --product PickBench
+	@$(benchmarks)/.build/release/PickBench
+
 .PHONY: bench-compare
 bench-compare: bench ## Measure, and compare with the results in the file `with`
 

@@ -71,6 +71,14 @@ let package = Package(
       ]
     ),
     .executableTarget(
+      name: "PickBench",
+      dependencies: [
+        "Measuring",
+        .product(name: "ConnectChannels", package: "connect-swift-linux"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]
+    ),
+    .executableTarget(
       name: "GRPCSwiftBench",
       dependencies: [
         "Measuring",

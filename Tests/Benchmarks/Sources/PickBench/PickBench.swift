@@ -1,0 +1,74 @@
+import ArgumentParser
+import ConnectChannels
+import Measuring
+
+/// What it costs to choose an endpoint for a call, among many.
+@main
+struct PickBench: ParsableCommand {
+  @Option(help: "How many endpoints there are.") var endpoints = 10_000
+  @Option(help: "How many calls are placed for each policy.") var picks = 2_000_000
+
+  private struct Header: PickHeaders {
+    func value(of name: String) -> String? { nil }
+  }
+
+  private static let policies: [(name: String, policy: BalancingPolicy)] = [
+    ("pick first", .pickFirst),
+    ("round robin", .roundRobin),
+    ("least request of 2", .leastRequest()),
+    ("least request of 10", .leastRequest(choices: 10)),
+    ("weighted round robin", .weightedRoundRobin(.init(source: .resolver))),
+    ("ring hash", .ringHash()),
+  ]
+
+  func run() throws {
+    let count = min(max(self.endpoints, 1), 65_000)
+    print("\(count) endpoints, \(self.picks) picks of each policy, processor time")
+    for (name, policy) in Self.policies {
+      let (picker, loads) = try self.picker(of: policy, count)
+      // The first ones fill the caches.
+      _ = self.pick(self.picks / 10, picker, loads)
+      let start = Cost.now
+      let chosen = self.pick(self.picks, picker, loads)
+      let nanoseconds = (Cost.now - start).cpu * 1e3 / Double(self.picks)
+      print("  \(name.padding(to: 24)) \(Int(nanoseconds.rounded())) ns  (\(chosen) picks found an endpoint)")
+    }
+  }
+
+  private func picker(of policy: BalancingPolicy, _ count: Int) throws -> (any Picker, EndpointLoads) {
+    var random = SplitMix64(seed: 1)
+    var balancer = policy.makeBalancer(random: &random)
+    let list = (0..<count).compactMap { index -> BalancedEndpoint? in
+      guard var endpoint = Endpoint("10.0.\(index / 250).\(1 + index % 250):80") else { return nil }
+      endpoint.weight = UInt32(1 + index % 7)
+      return BalancedEndpoint(id: EndpointID(slot: index, generation: 1), endpoint: endpoint, state: .ready)
+    }
+    let loads = EndpointLoads()
+    var context = BalancerContext(now: .zero, random: random, loads: loads)
+    return (balancer.update(list, in: &context).picker, loads)
+  }
+
+  /// - Returns: How many calls have got an endpoint.
+  private func pick(_ count: Int, _ picker: any Picker, _ loads: EndpointLoads) -> Int {
+    var random = SplitMix64(seed: 2)
+    var chosen = 0
+    for _ in 0..<count {
+      let seed = random.next()
+      let result = picker.pick(
+        PickContext(path: "/bench.Service/Call", headers: Header(), seed: seed, hash: seed)
+      )
+      guard case .endpoint(let id, _) = result else { continue }
+      chosen += 1
+      // As a channel counts its calls.
+      loads.callBegan(id)
+      loads.callEnded(id)
+    }
+    return chosen
+  }
+}
+
+extension String {
+  fileprivate func padding(to width: Int) -> String {
+    self + String(repeating: " ", count: max(0, width - self.count))
+  }
+}
