@@ -12,7 +12,8 @@ extension BalancingPolicy {
     }
 
     public var source: Source
-    /// How often servers report on a stream of its own (gRFC A51); nil for reports with each call.
+    /// How often servers report on a stream of its own (`xds.service.orca.v3.OpenRcaService/StreamCoreMetrics`, gRFC A51); nil
+    /// for reports with each call. It needs HTTP/2. Servers may report less often than they are asked to.
     public var outOfBandPeriod: Duration?
     /// How long an endpoint must have reported before its weight is used.
     public var blackoutPeriod: Duration

@@ -72,6 +72,16 @@ public struct BalancingPolicy: Sendable, Hashable {
     }
   }
 
+  /// How often servers report their load on a stream of its own; nil if they do not.
+  var outOfBandPeriod: Duration? {
+    switch self.kind {
+    case .weightedRoundRobin(let configuration):
+      configuration.source == .reports ? configuration.outOfBandPeriod : nil
+    case .randomSubset(let base, _), .outlierDetection(_, let base): base.outOfBandPeriod
+    case .pickFirst, .roundRobin, .leastRequest, .ringHash, .custom: nil
+    }
+  }
+
   /// The settings for the channel's outlier detection: the outermost ones; nil if there are none.
   package var outlierDetection: OutlierDetection? {
     switch self.kind {

@@ -4,6 +4,8 @@ internal import NIOCore
 /// Counts the calls of a channel's endpoints for its balancer. Confined to the channel's executor.
 final class CallTracker {
   let loads = EndpointLoads()
+  /// Whether servers report their load with each call, and not on a stream of its own.
+  var takesReportsOfCalls = true
   private let executor: any CallExecutor
 
   init(on executor: any CallExecutor) {
@@ -16,7 +18,7 @@ final class CallTracker {
 
   /// Metadata of a response's end may bring a load report (ORCA, gRFC A51).
   func received(_ metadata: Headers, named name: String, from id: EndpointID) {
-    guard let value = metadata.first(name), let bytes = Base64.decode(value),
+    guard self.takesReportsOfCalls, let value = metadata.first(name), let bytes = Base64.decode(value),
       let report = LoadReport(decoding: Array(bytes.readableBytesView))
     else { return }
     self.loads.record(report, of: id, now: self.executor.now)

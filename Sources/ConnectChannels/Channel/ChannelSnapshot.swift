@@ -23,6 +23,9 @@ public struct ChannelSnapshot: Sendable, Hashable {
     public var failedAttempts: Int
     /// How often outlier detection has ejected it.
     public var ejections: Int
+    /// How long the last ping took that came back, on any of the connections; nil if there was none. Pings are sent by HTTP/2's
+    /// keepalive, and when calls time out in silence.
+    public var lastRoundTrip: Duration?
     /// Why the last attempt, connection or health check has failed.
     public var lastError: String?
   }
@@ -56,6 +59,7 @@ extension ChannelSnapshot: CustomStringConvertible {
         + "\(endpoint.failedAttempts) attempts failed"
       if endpoint.failedCalls > 0 { line += ", \(endpoint.failedCalls) calls failed" }
       if endpoint.ejections > 0 { line += ", ejected \(endpoint.ejections) times" }
+      if let time = endpoint.lastRoundTrip { line += ", last ping \(time)" }
       if let error = endpoint.lastError { line += "; last error: \(error)" }
       lines.append(line)
     }
@@ -98,6 +102,7 @@ extension Subchannel {
       openedConnections: self.counters.openedConnections,
       failedAttempts: self.counters.failedAttempts,
       ejections: self.counters.ejections,
+      lastRoundTrip: self.counters.lastRoundTrip,
       lastError: balanced.lastError
     )
   }

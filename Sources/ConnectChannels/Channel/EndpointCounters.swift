@@ -4,6 +4,8 @@ struct EndpointCounters {
   var openedConnections = 0
   var failedAttempts = 0
   var ejections = 0
+  /// Of the last ping that came back.
+  var lastRoundTrip: Duration?
   /// Of calls since the last judgement of ``SharedOutliers``.
   var outcomes = CallOutcomes()
 

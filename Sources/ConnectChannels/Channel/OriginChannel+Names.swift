@@ -94,7 +94,9 @@ extension OriginChannel {
     let policy = configuration.balancing ?? self.serviceConfig?.loadBalancing ?? .pickFirst
     if self.balancer == nil || policy != self.policy {
       self.policy = policy
-      self.balancer = policy.makeBalancer(random: &self.random)
+      // From the same seed for all channels to the origin.
+      var random = SplitMix64(seed: self.environment.shared.seed)
+      self.balancer = policy.makeBalancer(random: &random)
     }
     guard var balancer = self.balancer else { return }
     let endpoints = balancer.select(update.endpoints.withoutDuplicates(), random: &self.random)
@@ -137,11 +139,13 @@ extension OriginChannel {
     }
     for subchannel in old.values { self.retire(subchannel) }
     let tracker = self.policy.countsCalls ? self.tracker : nil
+    self.tracker.takesReportsOfCalls = self.policy.outOfBandPeriod == nil
     let service =
       self.environment.configuration.healthCheckedService ?? self.serviceConfig?.healthCheckServiceName
     for subchannel in self.subchannels {
       subchannel.tracker = tracker
       subchannel.watchHealth(of: self.policy.usesHealth ? service : nil)
+      subchannel.watchLoad(every: self.policy.outOfBandPeriod)
     }
     if service != nil, !self.policy.usesHealth, !self.hasWarnedOfHealth {
       self.hasWarnedOfHealth = true

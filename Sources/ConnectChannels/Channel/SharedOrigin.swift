@@ -5,9 +5,12 @@ package import Connect
 package final class SharedOrigin: Sendable {
   let resolver: SharedResolver
   let outliers: SharedOutliers
+  /// For choices that all of them should make alike, such as a random subset.
+  let seed: UInt64
 
   /// - Parameter executor: Where endpoints are judged.
   package init(resolver: any NameResolver, on executor: any CallExecutor, seed: UInt64) {
+    self.seed = seed
     self.resolver = SharedResolver(resolver)
     self.outliers = SharedOutliers(on: executor, seed: seed)
   }

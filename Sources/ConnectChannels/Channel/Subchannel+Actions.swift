@@ -31,7 +31,7 @@ extension Subchannel {
         self.raceTimer = nil
       case .stateChanged(let state, _):
         if state == .transientFailure { self.channel?.addressesMayBeOutOfDate() }
-        if state == .ready { self.restartHealthWatch() }
+        if state == .ready { self.restartWatches() }
         self.channel?.needsUpdate()
       }
     }
@@ -92,8 +92,8 @@ extension Subchannel {
       stream.fail(error)
     case .drain(let connection):
       connection.connection?.drain()
-      // The watch would keep it from closing.
-      if self.health != nil { self.restartHealthWatch() }
+      // The watches would keep it from closing.
+      self.restartWatches()
     case .close(let connection, let error):
       connection.connection?.close(failing: error)
     case .abandon(let id, let error):

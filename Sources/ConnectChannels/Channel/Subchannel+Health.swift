@@ -30,7 +30,12 @@ extension Subchannel {
       self.received(.unimplemented)
       return
     }
-    let watch = HealthWatch(service: service) { [weak self] event in
+    let watch = ServerWatch<HealthStatus>(
+      path: HealthMessages.path,
+      request: HealthMessages.request(service: service),
+      largestAnswer: HealthMessages.largestAnswer,
+      decode: HealthMessages.status(decoding:)
+    ) { [weak self] event in
       self?.received(event)
     } start: { request, handler in
       self.pool.leaseConnection()?.connection?.startStream(request, handler: handler)
@@ -43,13 +48,13 @@ extension Subchannel {
     }
   }
 
-  private func received(_ event: HealthWatch.Event) {
+  private func received(_ event: ServerWatch<HealthStatus>.Event) {
     guard var health = self.health else { return }
     let before = health.state
     let action = health.received(event, random: &self.random)
     self.health = health
     switch event {
-    case .status: break
+    case .answer: break
     case .unimplemented:
       self.healthWatch = nil
       self.environment.logger.warning(

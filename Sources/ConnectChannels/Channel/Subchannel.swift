@@ -36,9 +36,11 @@ final class Subchannel: WaitingRoom {
   var isEjected = false
   /// Nil if health is not watched.
   var health: HealthCheck?
-  var healthWatch: HealthWatch?
+  var healthWatch: ServerWatch<HealthStatus>?
   var healthTimer: (any CallTimer)?
   var healthService: String?
+  /// Nil if servers do not report their load on a stream of its own.
+  var loadWatch: LoadWatch?
   var wasSuspect = false
 
   init(
@@ -103,7 +105,9 @@ final class Subchannel: WaitingRoom {
   var isReady: Bool { self.race.state == .ready }
 
   /// How many calls there are.
-  var callCount: Int { self.pool.streamCount - (self.healthWatch == nil ? 0 : 1) }
+  var callCount: Int {
+    self.pool.streamCount - (self.healthWatch == nil ? 0 : 1) - (self.loadWatch?.watch == nil ? 0 : 1)
+  }
 
   /// Why there is no connection.
   var error: ConnectError? { self.failures.combined(peer: self.peer) }
@@ -125,7 +129,7 @@ final class Subchannel: WaitingRoom {
 
   /// The endpoint has left the list, or the channel becomes idle: calls under way may finish, those that wait go back.
   func retire() {
-    self.stopHealthWatch()
+    self.stopWatches()
     self.run(self.race.shutDown())
     self.giveBackWaiting()
     self.run(self.pool.shutDown())
@@ -264,8 +268,8 @@ final class Subchannel: WaitingRoom {
   func connectionWillClose(_ connection: PooledConnection) {
     guard case .member(let id) = connection.role else { return }
     self.run(self.pool.connectionWillClose(id))
-    // It may have been on this connection, which it would keep from closing.
-    if self.health != nil { self.restartHealthWatch() }
+    // They may have been on this connection, which they would keep from closing.
+    self.restartWatches()
   }
 
   func connectionClosed(_ connection: PooledConnection, _ failure: AddressFailure) {
@@ -296,8 +300,19 @@ final class Subchannel: WaitingRoom {
     self.failures.append(failure)
   }
 
-  func lost(_ error: ConnectError?) {
+  /// Begins the channel's own calls anew, on a connection that takes streams.
+  func restartWatches() {
+    self.restartHealthWatch()
+    self.restartLoadWatch()
+  }
+
+  func stopWatches() {
     self.stopHealthWatch()
+    self.loadWatch?.stop()
+  }
+
+  func lost(_ error: ConnectError?) {
+    self.stopWatches()
     if self.race.state != .shutdown { self.channel?.addressesMayBeOutOfDate() }
     if let connection = self.race.connection {
       self.run(self.race.connectionLost(connection, error: error?.message))

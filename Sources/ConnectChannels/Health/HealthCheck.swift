@@ -22,13 +22,13 @@ struct HealthCheck {
   private var hasAnswered = false
 
   /// The watch has brought something. The first is an answer, or the end.
-  mutating func received(_ event: HealthWatch.Event, random: inout SplitMix64) -> Action? {
+  mutating func received(_ event: ServerWatch<HealthStatus>.Event, random: inout SplitMix64) -> Action? {
     switch event {
-    case .status(.serving):
+    case .answer(.serving):
       self.hasAnswered = true
       self.state = .healthy
       return nil
-    case .status(let status):
+    case .answer(let status):
       self.hasAnswered = true
       self.state = .unhealthy("the server says that it is \(status.name)")
       return nil

@@ -103,6 +103,10 @@ package final class PooledConnection: StreamConnectionDelegate {
     self.owner?.connectionIsAlive(self)
   }
 
+  package func connection(_ connection: any StreamConnection, roundTrip: Duration) {
+    self.owner?.counters.lastRoundTrip = roundTrip
+  }
+
   package func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
     let when = self.hasServed ? "" : " before it could serve"
     let fallback = ConnectError(

@@ -37,9 +37,13 @@ package protocol StreamConnectionDelegate: AnyObject {
 
   /// The server has answered.
   func connectionIsAlive(_ connection: any StreamConnection)
+
+  /// A ping has come back after so long.
+  func connection(_ connection: any StreamConnection, roundTrip: Duration)
 }
 
 extension StreamConnectionDelegate {
   package func connectionIsSuspect(_ connection: any StreamConnection) {}
   package func connectionIsAlive(_ connection: any StreamConnection) {}
+  package func connection(_ connection: any StreamConnection, roundTrip: Duration) {}
 }

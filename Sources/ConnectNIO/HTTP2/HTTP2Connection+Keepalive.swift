@@ -31,8 +31,7 @@ extension HTTP2Connection {
     case .look(let time):
       self.lookAgain(at: time)
     case .ping(let time):
-      self.session.ping()
-      self.scheduleFlush()
+      self.ping()
       self.lookAgain(at: time)
     case .rest:
       self.keepaliveTask = nil

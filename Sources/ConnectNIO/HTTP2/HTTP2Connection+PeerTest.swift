@@ -41,9 +41,19 @@ extension HTTP2Connection {
         sending: .noError
       )
     }
+    self.ping()
+    self.delegate?.connectionIsSuspect(self)
+  }
+
+  func ping() {
+    self.pingTime = self.pingTime ?? self.eventLoop.now
     self.session.ping()
     self.scheduleFlush()
-    self.delegate?.connectionIsSuspect(self)
+  }
+
+  func didReceivePong() {
+    guard let start = self.pingTime.take() else { return }
+    self.delegate?.connection(self, roundTrip: .nanoseconds((self.eventLoop.now - start).nanoseconds))
   }
 
   func peerHasAnswered() {

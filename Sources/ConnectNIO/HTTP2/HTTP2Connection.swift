@@ -76,6 +76,8 @@ final class HTTP2Connection: StreamConnection {
   /// How often something was received.
   var readCount = 0
   var peerTest = HTTP2PeerTest()
+  /// When the ping was sent that has no answer yet.
+  var pingTime: NIODeadline?
   /// Nil if there is none. Each call looks, so accesses are not checked while it runs.
   @exclusivity(unchecked) var keepalive: HTTP2Keepalive?
   var keepaliveTask: Scheduled<Void>?
@@ -265,6 +267,8 @@ extension HTTP2Connection {
       self.didReceiveSettings()
     case .goAway:
       self.didReceiveGoAway()
+    case .pong:
+      self.didReceivePong()
     }
   }
 

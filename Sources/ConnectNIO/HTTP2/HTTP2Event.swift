@@ -22,4 +22,6 @@ enum HTTP2Event {
   case settings
   /// The peer's GOAWAY was received.
   case goAway
+  /// A PING was answered.
+  case pong
 }

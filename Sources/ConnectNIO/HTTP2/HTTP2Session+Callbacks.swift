@@ -180,6 +180,8 @@ extension HTTP2Session {
       self.stream(header.stream_id)?.isResetByPeer = true
     case NGHTTP2_SETTINGS.rawValue:
       if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { self.events.append(.settings) }
+    case NGHTTP2_PING.rawValue:
+      if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue != 0 { self.events.append(.pong) }
     case NGHTTP2_GOAWAY.rawValue:
       self.goAway = HTTP2GoAway(frame.pointee.goaway)
       self.events.append(.goAway)

@@ -20,7 +20,11 @@ final class HTTP2PeerTestTests: XCTestCase {
     XCTAssertEqual(frames.map(\.kind), [.ping, .reset])
     XCTAssertTrue(peer.delegate.events.contains(.suspect))
     XCTAssertFalse(peer.delegate.events.contains(.alive))
+    peer.channel.embeddedEventLoop.advanceTime(by: .milliseconds(30))
     try peer.send(.ping(frames.first?.payload ?? [], ack: true))
+    XCTAssertEqual(peer.delegate.events.suffix(2), [.roundTrip(.milliseconds(30)), .alive])
+    // An answer to no ping says nothing.
+    try peer.send(.ping([0, 0, 0, 0, 0, 0, 0, 1], ack: true))
     XCTAssertEqual(peer.delegate.events.last, .alive)
     peer.channel.embeddedEventLoop.advanceTime(by: .seconds(100))
     XCTAssertTrue(peer.channel.isActive)

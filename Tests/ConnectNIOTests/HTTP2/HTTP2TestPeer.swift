@@ -168,6 +168,7 @@ final class RecordingDelegate: StreamConnectionDelegate {
     case suspect
     case alive
     case closed(Code?)
+    case roundTrip(Duration)
   }
 
   var events: [Event] = []
@@ -183,6 +184,10 @@ final class RecordingDelegate: StreamConnectionDelegate {
   func connectionWillClose(_ connection: any StreamConnection) { self.events.append(.willClose) }
   func connectionIsSuspect(_ connection: any StreamConnection) { self.events.append(.suspect) }
   func connectionIsAlive(_ connection: any StreamConnection) { self.events.append(.alive) }
+
+  func connection(_ connection: any StreamConnection, roundTrip: Duration) {
+    self.events.append(.roundTrip(roundTrip))
+  }
 
   func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
     self.error = error

@@ -1,34 +1,50 @@
 internal import Connect
 internal import NIOCore
 
-/// One call of `grpc.health.v1.Health/Watch` (gRFC A17).
-final class HealthWatch: HTTPStreamHandler {
+/// A call of a channel's own to one of its servers: a request, and answers for as long as it goes on. In gRPC, over HTTP/2.
+final class ServerWatch<Answer>: HTTPStreamHandler {
   enum Event {
-    case status(HealthStatus)
-    /// The server has no health service: it counts as healthy.
+    case answer(Answer)
+    /// The server does not have the method.
     case unimplemented
     /// The call is over, for this reason. It should be made again.
     case ended(String)
   }
 
+  private let largestAnswer: Int
+  private let decode: ([UInt8]) -> Answer?
   private var bytes = ByteBuffer()
   /// Nil once the watch is over.
   private var report: ((Event) -> Void)?
   private var stream: (any HTTPStream)?
 
-  /// - Parameter start: Starts the stream.
+  /// - Parameters:
+  ///   - path: The method's.
+  ///   - request: The request message.
+  ///   - largestAnswer: The largest message that a server may send, in bytes.
+  ///   - decode: Decodes an answer; nil if it is something else.
+  ///   - start: Starts the stream.
   init(
-    service: String,
+    path: String,
+    request message: ByteBuffer,
+    largestAnswer: Int,
+    decode: @escaping ([UInt8]) -> Answer?,
     report: @escaping (Event) -> Void,
     start: (HTTPStreamRequest, any HTTPStreamHandler) -> (any HTTPStream)?
   ) {
+    self.largestAnswer = largestAnswer
+    self.decode = decode
     self.report = report
+    var frame = ByteBuffer()
+    frame.writeInteger(UInt8(0))
+    frame.writeInteger(UInt32(message.readableBytes))
+    frame.writeImmutableBuffer(message)
     let headers: Headers = ["content-type": ["application/grpc"], "te": ["trailers"]]
     let request = HTTPStreamRequest(
       method: .post,
-      target: HealthMessages.path,
+      target: path,
       headers: headers,
-      body: .complete(HealthMessages.request(service: service))
+      body: .complete(frame)
     )
     self.stream = start(request, self)
   }
@@ -75,12 +91,25 @@ final class HealthWatch: HTTPStreamHandler {
     guard self.report != nil else { return }
     self.stream?.consume(bytes.readableBytes)
     self.bytes.writeImmutableBuffer(bytes)
-    do throws(HealthMessages.InvalidResponse) {
-      while let status = try HealthMessages.takeResponse(from: &self.bytes) { self.report?(.status(status)) }
-      self.bytes.discardReadBytes()
-    } catch {
-      self.abandon(.ended("the response is no health status"))
+    while let message = self.takeMessage() {
+      guard let answer = message.isValid ? self.decode(message.bytes) : nil else {
+        self.abandon(.ended("the answer is not what the method answers"))
+        return
+      }
+      self.report?(.answer(answer))
     }
+    self.bytes.discardReadBytes()
+  }
+
+  /// The next message; nil if it is not there as a whole yet.
+  private func takeMessage() -> (bytes: [UInt8], isValid: Bool)? {
+    guard let flags: UInt8 = self.bytes.getInteger(at: self.bytes.readerIndex),
+      let size: UInt32 = self.bytes.getInteger(at: self.bytes.readerIndex + 1)
+    else { return nil }
+    guard flags == 0, size <= self.largestAnswer else { return ([], false) }
+    guard self.bytes.readableBytes >= 5 + Int(size) else { return nil }
+    self.bytes.moveReaderIndex(forwardBy: 5)
+    return self.bytes.readBytes(length: Int(size)).map { ($0, true) }
   }
 
   func streamDidEnd(trailers: Headers) {
