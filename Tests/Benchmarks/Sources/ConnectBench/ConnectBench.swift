@@ -54,7 +54,8 @@ struct ConnectBench: ParsableCommand {
   private func measure() async throws {
     let group: any EventLoopGroup =
       self.loops == 1
-      ? MultiThreadedEventLoopGroup.singleton.next() : MultiThreadedEventLoopGroup(numberOfThreads: self.loops)
+      ? MultiThreadedEventLoopGroup.singleton.next()
+      : MultiThreadedEventLoopGroup(numberOfThreads: self.loops)
     try await group.next().submit {}.get()
     let emptyProgram = Cost.memory
     let bench = try Bench(options: self, eventLoopGroup: group)
