@@ -137,6 +137,8 @@ let package = Package(
       name: "ConnectTesting",
       dependencies: [
         "Connect",
+        "ConnectChannels",
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
@@ -357,6 +359,7 @@ let package = Package(
       name: "ConnectTestingTests",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         "ConnectTesting",
         "LoopbackServer",
         "TestSupport",

@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import ConnectTesting
 import LoopbackServer
 import SwiftProtobuf
@@ -58,6 +59,39 @@ final class ReadmeTests: XCTestCase {
     let stream = try await client.serverStream(TestMethods.count, .with { $0.from = 7 }).results.collected()
     XCTAssertEqual(try stream.requireMessages().map(\.number), [7, 8, 9])
     XCTAssertEqual(stream.headers["x-served-by"], ["memory"])
+  }
+
+  func testAFleet() async throws {
+    let servers = ["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"].compactMap { EndpointAddress($0) }
+    let executor = VirtualExecutor()
+    let transport = InMemoryTransport(
+      executor: executor,
+      channel: ChannelConfiguration(
+        resolver: StaticResolver(servers.map { Endpoint($0) }),  // or a PushResolver, for servers that change
+        balancing: .roundRobin
+      )
+    )
+    transport.onUnary(TestMethods.echo) { request, context in
+      .with { $0.payload.text = context.serverAddress?.description ?? "" }
+    }
+    let client = ProtocolClient(httpClient: transport, config: ProtocolClientConfig(host: "http://fleet"))
+    func whoAnswers(_ count: Int) async throws -> Set<String> {
+      var names: Set<String> = []
+      for _ in 0..<count {
+        names.insert(try await client.unary(TestMethods.echo, EchoRequest()).get().payload.text)
+      }
+      return names
+    }
+
+    transport.refuseConnections(at: servers[1])
+    transport.goAway(at: servers[1])  // in order; disconnect(at:) is a crash
+    let two = try await whoAnswers(10)
+    XCTAssertEqual(two, ["10.0.0.1:80", "10.0.0.3:80"])
+
+    transport.acceptConnections(at: servers[1])
+    executor.advance(by: .seconds(5))  // longer than the backoff
+    let three = try await whoAnswers(10)
+    XCTAssertEqual(three.count, 3)
   }
 
   func testScriptsOfMocks() async throws {

@@ -14,7 +14,8 @@ public struct ChannelConfiguration: Sendable {
   /// effect with ``BalancingPolicy/pickFirst``, which the log says at level `warning`.
   public var healthCheckedService: String?
   /// After which time without calls a channel closes its connections and forgets its endpoints, until the next call: 30
-  /// minutes by default. Connections that are not needed close earlier, as the transport's idle timeout says.
+  /// minutes by default; from 100 years on, never. Connections that are not needed close earlier, as the transport's idle
+  /// timeout says.
   public var idleTimeout: Duration
   /// For how long a connection takes new calls, within 10 % of it at random, so that connections through a virtual address
   /// spread again over the servers behind it; nil, the default, for as long as the server likes.

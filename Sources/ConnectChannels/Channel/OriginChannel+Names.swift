@@ -11,15 +11,14 @@ extension OriginChannel {
     self.resolutionStart = self.executor.now
     self.watchNumber += 1
     let number = self.watchNumber
-    self.resolutionTimer = self.schedule(after: self.environment.connectTimeout) {
-      $0.resolutionTimedOut(number)
-    }
     self.watch = self.environment.shared.resolver.watch(self.origin, on: self.executor) {
       [weak self] answer in
       // Later, so that a resolver may answer at once.
       guard let self else { return }
       self.executor.execute { self.resolved(answer, by: number) }
     }
+    // Behind the answer of a resolver that has it at once: no timer is needed then.
+    self.executor.execute { [weak self] in self?.limitResolution(number) }
     self.scheduleIdleCheck(after: self.environment.configuration.idleTimeout)
     // Last, since an observer may call.
     if self.state == .idle { self.publish(.connecting) }
@@ -41,6 +40,13 @@ extension OriginChannel {
       )
       self.environment.report(.resolutionFailed(error))
       self.resolutionFailed(error)
+    }
+  }
+
+  private func limitResolution(_ number: Int) {
+    guard number == self.watchNumber, self.balancer == nil else { return }
+    self.resolutionTimer = self.schedule(after: self.environment.connectTimeout) {
+      $0.resolutionTimedOut(number)
     }
   }
 

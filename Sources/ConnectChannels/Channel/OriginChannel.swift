@@ -93,10 +93,12 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   }
 
   deinit {
-    let rest = Confined((self.watch, self.subchannels), to: self.executor)
+    let timers = [self.idleTimer, self.resolutionTimer, self.updateTimer]
+    let rest = Confined((self.watch, self.subchannels, timers), to: self.executor)
     self.executor.execute {
-      let (watch, subchannels) = rest.value
+      let (watch, subchannels, timers) = rest.value
       watch?.cancel()
+      for timer in timers { timer?.cancel() }
       for subchannel in subchannels { subchannel.retire() }
     }
   }

@@ -32,6 +32,11 @@ final class SharedOutliers: @unchecked Sendable {
     self.random = SplitMix64(seed: seed)
   }
 
+  deinit {
+    guard let timer = self.timer else { return }
+    self.executor.execute { timer.cancel() }
+  }
+
   // MARK: - For members, on their executors
 
   /// The member's endpoints are these from now on. It is told at once, or soon, which of them are ejected.

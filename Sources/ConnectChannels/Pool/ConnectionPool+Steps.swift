@@ -144,7 +144,7 @@ extension ConnectionPool {
   }
 
   mutating func requestIdleCheck(after delay: Duration, _ actions: inout [Action]) {
-    guard !self.isIdleCheckPending else { return }
+    guard !self.isIdleCheckPending, delay < .longest else { return }
     self.isIdleCheckPending = true
     actions.append(.checkIdle(after: delay))
   }

@@ -1,4 +1,5 @@
 public import Connect
+public import ConnectChannels
 
 /// What a handler knows of the call that it answers, and the metadata that it answers with.
 ///
@@ -18,6 +19,10 @@ public struct ServerContext: Sendable {
 
   /// The request's headers as they went over the wire, those of the protocol included.
   public var requestHeaders: Headers { self.wire.exchange.head.headers }
+
+  /// The address that the call was sent to, so that one handler can be several servers. Nil unless an ``InMemoryTransport``
+  /// has a resolver.
+  public var serverAddress: EndpointAddress? { self.wire.exchange.head.serverAddress }
 
   /// The time limit that the client announced; nil for none.
   public var timeout: Duration? { self.wire.timeout }

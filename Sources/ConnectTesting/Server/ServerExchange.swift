@@ -1,4 +1,5 @@
 public import Connect
+public import ConnectChannels
 public import NIOCore
 
 /// A request's head as a server sees it.
@@ -11,6 +12,8 @@ public struct ServerRequestHead: Sendable {
   /// What follows the question mark; empty if there is none.
   public var query: String
   public var headers: Headers
+  /// The address that the request was sent to, where an ``InMemoryTransport`` has a resolver; else nil.
+  public var serverAddress: EndpointAddress?
   /// The values that the call carries, where client and server are in the same process.
   package var context = CallContext()
 

@@ -4,7 +4,8 @@ extension InMemoryTransport {
   /// A way in which a transport can misbehave. Offsets count the bytes of the response's body, envelopes included;
   /// one behind its end does nothing.
   public enum Fault: Sendable, Hashable {
-    /// There is no connection: `unavailable`.
+    /// The request fails as without a connection: `unavailable`. Its channel does not see a failed attempt to connect; for
+    /// that there is ``InMemoryTransport/refuseConnections(at:)``.
     case refuseConnection
     /// The server refuses the stream without having processed it (REFUSED_STREAM), so that the client may send the
     /// request again.

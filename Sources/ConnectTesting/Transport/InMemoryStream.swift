@@ -16,10 +16,16 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   }
 
   let head: ServerRequestHead
+  /// The connection counts its streams from 1 on.
+  let number: Int
+  /// The connection's own: where it keeps the stream.
+  var place = 0
+  private let connection: InMemoryConnection
   private let executor: any CallExecutor
   private let window: Int
   /// Nil once the call hears nothing more.
   private var handler: (any HTTPStreamHandler)?
+  private var hasBegun = false
   private var task: Task<Void, Never>?
 
   /// Pieces of the request that the server has not yet taken.
@@ -45,8 +51,8 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   init(
     _ request: HTTPStreamRequest,
     handler: any HTTPStreamHandler,
-    executor: any CallExecutor,
-    window: Int
+    on connection: InMemoryConnection,
+    number: Int
   ) {
     let target = request.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     var head = ServerRequestHead(
@@ -56,10 +62,13 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
       headers: request.headers
     )
     head.context = request.context
+    head.serverAddress = connection.serverAddress
     self.head = head
     self.handler = handler
-    self.executor = executor
-    self.window = window
+    self.connection = connection
+    self.number = number
+    self.executor = connection.server.executor
+    self.window = connection.server.window
     self.isRequestComplete = false
     if case .complete(let body) = request.body {
       self.isRequestComplete = true
@@ -71,7 +80,8 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   /// Tells the call of its connection, and starts whoever answers. On the executor, behind the stream's start.
   func begin(_ start: () -> Task<Void, Never>) {
     guard let handler = self.handler else { return }
-    handler.streamDidStart(on: HTTPConnectionInfo(version: .http2, isReused: false, remoteAddress: "memory"))
+    self.hasBegun = true
+    handler.streamDidStart(on: self.connection.nextInfo())
     // The call may have given up the stream in there.
     if self.handler != nil { self.task = start() }
   }
@@ -81,6 +91,15 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     guard let handler = self.handler else { return }
     self.close()
     handler.streamDidFail(failure)
+    self.connection.streamDidClose(self)
+  }
+
+  /// The connection has ended, and has forgotten the stream.
+  func connectionWasLost(_ error: ConnectError) {
+    guard let handler = self.handler else { return }
+    self.close()
+    self.task?.cancel()
+    handler.streamDidFail(HTTPStreamFailure(error: error, isUnprocessed: !self.hasBegun))
   }
 
   // MARK: HTTPStream
@@ -109,8 +128,10 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   }
 
   func cancel() {
+    let wasOpen = self.handler != nil
     self.close()
     self.task?.cancel()
+    if wasOpen { self.connection.streamWasCancelled(self) }
   }
 
   // MARK: ServerExchange
@@ -253,6 +274,7 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
         self.outgoing.removeFirst()
         self.close()
         handler.streamDidEnd(trailers: trailers)
+        self.connection.streamDidClose(self)
       }
       sent?.resume(returning: ())
     }

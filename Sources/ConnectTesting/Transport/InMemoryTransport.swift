@@ -1,11 +1,13 @@
 public import Connect
-internal import NIOCore
+public import ConnectChannels
+internal import Logging
 internal import Synchronization
 
 /// A transport without sockets: functions answer the calls, by path, in the same process.
 ///
 /// All else is real: interceptors, codecs, compression, framing, flow control and cancellation, in each of the
-/// protocols. Calls to any host are served, below any base path.
+/// protocols. Calls to any host are served, below any base path. By default one server answers them; a channel with a resolver
+/// brings several (see ``init(executor:codecs:requestCompressions:responseCompression:window:channel:)``).
 ///
 /// ```swift
 /// let transport = InMemoryTransport()
@@ -25,22 +27,21 @@ public final class InMemoryTransport: HTTPClientInterface {
   /// Answers a request in any way that HTTP allows.
   public typealias RawHandler = @Sendable (any ServerExchange) async throws -> Void
 
-  private struct State {
-    var methods: [String: ServerMethod] = [:]
-    var rawHandlers: [String: RawHandler] = [:]
-    var faults: [String?: FaultPlan] = [:]
+  private struct ChannelKey: Hashable {
+    var origin: Origin
+    var requiresHTTP2: Bool
   }
 
-  private struct FaultPlan {
-    var faults: [Fault]
-    var remaining: Int
+  private struct State {
+    var channels = ChannelTable<ChannelKey>()
+    var channelCount: UInt64 = 0
   }
 
   /// Where calls, and the handlers, run.
   public let executor: any CallExecutor
-  private let handlerExecutor: CallTaskExecutor
-  private let options: ServerOptions
-  private let window: Int
+  private let server: InMemoryServer
+  let network: InMemoryNetwork
+  private let channel: ChannelConfiguration
   private let state = Mutex(State())
 
   /// - Parameters:
@@ -50,22 +51,35 @@ public final class InMemoryTransport: HTTPClientInterface {
   ///   - responseCompression: Compresses the messages of responses, if the client accepts that; nil for none.
   ///   - window: How many bytes of one direction of a stream may be under way, as a window of HTTP/2. A handler that
   ///     sends more waits until the client has taken some, and the other way round.
+  ///   - channel: How the transport finds its servers and spreads calls over them, as in `NIOHTTPClient`. The default has
+  ///     one server and no idle timeout, and sets no timers, which tests in virtual time would see. With a resolver each
+  ///     address that it names is a server, and ``ServerContext/serverAddress`` tells handlers which. What is random in
+  ///     channels is the same in each run.
   public init(
     executor: (any CallExecutor)? = nil,
     codecs: [any Codec] = [],
     requestCompressions: [any CompressionPool] = [GzipCompressionPool(), DeflateCompressionPool()],
     responseCompression: (any CompressionPool)? = nil,
-    window: Int = 65535
+    window: Int = 65535,
+    channel: ChannelConfiguration = ChannelConfiguration(idleTimeout: .seconds(Int64.max))
   ) {
     let executor = executor ?? RealTimeExecutor()
     self.executor = executor
-    self.handlerExecutor = CallTaskExecutor(executor)
-    self.options = ServerOptions(
-      codecs: codecs + [ProtoCodec(), JSONCodec()],
-      requestCompressions: requestCompressions,
-      responseCompression: responseCompression
+    self.server = InMemoryServer(
+      on: executor,
+      options: ServerOptions(
+        codecs: codecs + [ProtoCodec(), JSONCodec()],
+        requestCompressions: requestCompressions,
+        responseCompression: responseCompression
+      ),
+      window: max(window, 1)
     )
-    self.window = max(window, 1)
+    self.network = InMemoryNetwork(self.server)
+    self.channel = channel
+  }
+
+  deinit {
+    for channel in self.state.withLock({ $0.channels.all }) { channel.closeWhenIdle() }
   }
 
   // MARK: Handlers
@@ -106,11 +120,11 @@ public final class InMemoryTransport: HTTPClientInterface {
   ///
   /// A response that the handler does not end stays open; what it throws resets the stream.
   public func onRaw(_ path: String, _ handler: @escaping RawHandler) {
-    self.state.withLock { $0.rawHandlers[path] = handler }
+    self.server.serve(path, with: handler)
   }
 
   func serve(_ method: ServerMethod) {
-    self.state.withLock { $0.methods[method.info.path] = method }
+    self.server.serve(method)
   }
 
   // MARK: Faults
@@ -122,18 +136,7 @@ public final class InMemoryTransport: HTTPClientInterface {
   ///   - path: Of the requests concerned; nil for all paths that have no faults of their own.
   ///   - calls: How many requests it happens to.
   public func inject(_ faults: Fault..., at path: String? = nil, calls: Int = .max) {
-    let plan = faults.isEmpty || calls <= 0 ? nil : FaultPlan(faults: faults, remaining: calls)
-    self.state.withLock { $0.faults[path] = plan }
-  }
-
-  private func takeFaults(for head: ServerRequestHead) -> [Fault] {
-    self.state.withLock { state in
-      let key = [head.path, head.methodPath].first { state.faults[$0] != nil }
-      guard var plan = state.faults[key] else { return [] }
-      plan.remaining -= 1
-      state.faults[key] = plan.remaining > 0 ? plan : nil
-      return plan.faults
-    }
+    self.server.inject(faults, at: path, calls: calls)
   }
 
   // MARK: HTTPClientInterface
@@ -145,82 +148,37 @@ public final class InMemoryTransport: HTTPClientInterface {
     on executor: (any CallExecutor)?,
     requiresHTTP2: Bool
   ) throws(ConnectError) -> any HTTPEndpoint {
-    InMemoryEndpoint(self, requiresHTTP2: requiresHTTP2)
-  }
-}
-
-// MARK: - Streams
-
-/// The way into an ``InMemoryTransport``, the same for each origin.
-private final class InMemoryEndpoint: HTTPEndpoint {
-  private let transport: InMemoryTransport
-  private let requiresHTTP2: Bool
-
-  init(_ transport: InMemoryTransport, requiresHTTP2: Bool) {
-    self.transport = transport
-    self.requiresHTTP2 = requiresHTTP2
-  }
-
-  var executor: any CallExecutor { self.transport.executor }
-
-  func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
-    self.transport.startStream(request, handler: handler, requiresHTTP2: self.requiresHTTP2)
-  }
-}
-
-extension InMemoryTransport {
-  fileprivate func startStream(
-    _ request: HTTPStreamRequest,
-    handler: any HTTPStreamHandler,
-    requiresHTTP2: Bool
-  ) -> any HTTPStream {
-    let stream = InMemoryStream(request, handler: handler, executor: self.executor, window: self.window)
-    let faults = self.takeFaults(for: stream.head)
-    self.executor.execute {
-      if let refusal = faults.lazy.compactMap({ $0.refusal(requiresHTTP2: requiresHTTP2) }).first {
-        stream.fail(refusal)
-      } else {
-        stream.begin {
-          Task(executorPreference: self.handlerExecutor) {
-            await self.answer(faults.isEmpty ? stream : FaultyExchange(stream, faults: faults))
-          }
-        }
-      }
-    }
-    return stream
-  }
-
-  private func answer(_ exchange: any ServerExchange) async {
-    guard let handler = self.state.withLock({ $0.rawHandlers[exchange.head.path] }) else {
-      await RPCServer(options: self.options, find: self.method).serve(exchange)
-      return
-    }
-    do {
-      try await handler(exchange)
-    } catch {
-      await exchange.reset(code: 2)
+    let key = ChannelKey(origin: origin, requiresHTTP2: requiresHTTP2)
+    return self.state.withLock { state in
+      if let channel = state.channels[key] { return channel }
+      let channel = self.makeChannel(key, number: state.channelCount)
+      state.channels[key] = channel
+      state.channelCount += 1
+      return channel
     }
   }
 
-  private func method(for head: ServerRequestHead) -> ServerMethod {
-    if let method = self.state.withLock({ $0.methods[head.path] ?? $0.methods[head.methodPath] }) {
-      return method
-    }
-    // What it is can be seen in the content type only where it makes a difference.
-    let isStream = head.headers.first("content-type")?.hasPrefix("application/connect+") == true
-    let info = MethodInfo(
-      path: head.path,
-      streamType: isStream ? .bidirectionalStream : .unary,
-      idempotencyLevel: .noSideEffects
+  private func makeChannel(_ key: ChannelKey, number: UInt64) -> OriginChannel {
+    OriginChannel(
+      ChannelEnvironment(
+        origin: key.origin,
+        executor: self.executor,
+        opener: InMemoryOpener(network: self.network, origin: key.origin, requiresHTTP2: key.requiresHTTP2),
+        resolver: StaticResolver([Endpoint(InMemoryNetwork.onlyAddress)]),
+        configuration: self.channel,
+        limits: ConnectionLimits(waitingCalls: .max, idleTimeout: .longest),
+        version: .http2,
+        logger: Logger(label: "connect.memory", factory: { _ in SwiftLogNoOpLogHandler() }),
+        // Tests should do the same in each run.
+        seed: number
+      ),
+      onIdle: { [weak self] _ in self?.forget(key) }
     )
-    let error = ConnectError(code: .unimplemented, message: "\(head.path) has no handler in this transport")
-    return ServerMethod(info, failingWith: error)
   }
-}
 
-extension ServerRequestHead {
-  /// The service and the method, without the base path that a client's host may have.
-  fileprivate var methodPath: String {
-    "/" + self.path.split(separator: "/").suffix(2).joined(separator: "/")
+  /// The channel has had no calls for a long time. Whoever still has it may go on with it.
+  private func forget(_ key: ChannelKey) {
+    // Let go of outside of the lock.
+    _ = self.state.withLock { $0.channels.release(key) }
   }
 }

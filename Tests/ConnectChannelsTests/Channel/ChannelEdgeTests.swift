@@ -104,6 +104,18 @@ final class ChannelEdgeTests: XCTestCase {
     }
   }
 
+  /// Idle timeouts of 100 years set no timers, which tests in virtual time would see.
+  func testNoTimersWithoutIdleTimeouts() {
+    let fleet = FakeFleet([self.a], limits: ConnectionLimits(idleTimeout: .longest)) {
+      $0.idleTimeout = .seconds(Int64.max)
+    }
+    fleet.network.answer = { $0.end() }
+    XCTAssertTrue(fleet.call().hasEnded)
+    XCTAssertEqual(fleet.executor.scheduled, [])
+    XCTAssertTrue(fleet.call().hasEnded)
+    XCTAssertEqual(fleet.executor.scheduled, [])
+  }
+
   /// A policy that counts calls does so for endpoints that were there before.
   func testANewPolicyCountsCalls() {
     let fleet = FakeFleet()

@@ -1,8 +1,6 @@
-internal import ConnectChannels
-
 /// The channels of a client. Those that are released stay for as long as somebody else has them, so that nobody gets another
 /// channel to the same place beside them.
-struct ChannelTable<Key: Hashable> {
+package struct ChannelTable<Key: Hashable> {
   private struct Entry {
     weak var channel: OriginChannel?
     /// Nil once the channel was released.
@@ -13,8 +11,10 @@ struct ChannelTable<Key: Hashable> {
   /// At how many entries those are looked for whose channels are gone.
   private var sweepCount = 64
 
+  package init() {}
+
   /// Asking for a channel holds it again.
-  subscript(key: Key) -> OriginChannel? {
+  package subscript(key: Key) -> OriginChannel? {
     mutating get {
       guard let channel = self.entries[key]?.channel else { return nil }
       if self.entries[key]?.held == nil { self.entries[key]?.held = channel }
@@ -27,12 +27,12 @@ struct ChannelTable<Key: Hashable> {
   }
 
   /// The channel, if there is one, without holding it.
-  func peek(_ key: Key) -> OriginChannel? { self.entries[key]?.channel }
+  package func peek(_ key: Key) -> OriginChannel? { self.entries[key]?.channel }
 
-  var all: [OriginChannel] { self.entries.values.compactMap(\.channel) }
+  package var all: [OriginChannel] { self.entries.values.compactMap(\.channel) }
 
   /// - Returns: What was held.
-  mutating func release(_ key: Key) -> OriginChannel? {
+  package mutating func release(_ key: Key) -> OriginChannel? {
     self.entries[key]?.held.take()
   }
 

@@ -1,0 +1,137 @@
+internal import Connect
+internal import ConnectChannels
+
+/// A connection of an ``InMemoryTransport``: starts its streams, and ends with them.
+///
+/// Confined to the executor.
+final class InMemoryConnection: StreamConnection {
+  let address: EndpointAddress
+  private let number: Int
+  private let network: InMemoryNetwork
+  private let requiresHTTP2: Bool
+  private let remoteAddress: String
+  /// Nil once the connection has ended.
+  private var delegate: (any StreamConnectionDelegate)?
+  /// Those that have not ended, each at the place that it knows.
+  private var streams: [InMemoryStream] = []
+  private var startedCount = 0
+  private var hasServed = false
+  private var isDraining = false
+
+  /// - Parameters:
+  ///   - number: What the network knows it by.
+  ///   - requiresHTTP2: Whether streams must go over HTTP/2.
+  init(
+    _ number: Int,
+    to address: EndpointAddress,
+    in network: InMemoryNetwork,
+    requiresHTTP2: Bool,
+    delegate: any StreamConnectionDelegate
+  ) {
+    self.number = number
+    self.address = address
+    self.network = network
+    self.requiresHTTP2 = requiresHTTP2
+    self.remoteAddress = address == InMemoryNetwork.onlyAddress ? "memory" : address.description
+    self.delegate = delegate
+  }
+
+  var server: InMemoryServer { self.network.server }
+
+  /// As handlers see it.
+  var serverAddress: EndpointAddress? { self.address == InMemoryNetwork.onlyAddress ? nil : self.address }
+
+  private func later(_ work: @escaping @Sendable (InMemoryConnection) -> Void) {
+    let here = Confined(self, to: self.server.executor)
+    self.server.executor.execute { work(here.value) }
+  }
+
+  // MARK: StreamConnection
+
+  func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
+    self.startedCount += 1
+    let stream = InMemoryStream(request, handler: handler, on: self, number: self.startedCount)
+    stream.place = self.streams.count
+    self.streams.append(stream)
+    let faults = self.server.takeFaults(for: stream.head)
+    self.server.executor.execute { [server, requiresHTTP2] in
+      server.receive(stream, with: faults, requiresHTTP2: requiresHTTP2)
+    }
+    return stream
+  }
+
+  func drain() {
+    self.isDraining = true
+    self.later { $0.closeIfFinished() }
+  }
+
+  func close(failing error: ConnectError) {
+    self.later { $0.end(error) }
+  }
+
+  // MARK: Streams
+
+  /// What a stream is told that begins.
+  func nextInfo() -> HTTPConnectionInfo {
+    defer { self.hasServed = true }
+    return HTTPConnectionInfo(version: .http2, isReused: self.hasServed, remoteAddress: self.remoteAddress)
+  }
+
+  /// A stream has ended. Not to be called from within a function of the stream.
+  func streamDidClose(_ stream: InMemoryStream) {
+    // The end of the connection has told of its streams.
+    guard let delegate = self.delegate else { return }
+    let last = self.streams.removeLast()
+    if last !== stream {
+      last.place = stream.place
+      self.streams[stream.place] = last
+    }
+    delegate.connectionDidCloseStream(self)
+    self.closeIfFinished()
+  }
+
+  /// The same, from anywhere.
+  func streamWasCancelled(_ stream: InMemoryStream) {
+    self.later { $0.streamDidClose(stream) }
+  }
+
+  // MARK: End
+
+  /// The server takes no more streams.
+  func goAway() {
+    self.announceEnd()
+    self.closeIfFinished()
+  }
+
+  /// The server is gone, and with it the connection.
+  func disconnect() {
+    // A handler that starts a new stream when it hears of its end must not be given this connection again.
+    if !self.streams.isEmpty { self.announceEnd() }
+    self.end(ConnectError(code: .unavailable, message: "the connection broke: connection reset by peer"))
+  }
+
+  private func announceEnd() {
+    guard !self.isDraining else { return }
+    self.isDraining = true
+    self.delegate?.connectionWillClose(self)
+  }
+
+  private func closeIfFinished() {
+    if self.isDraining, self.streams.isEmpty { self.end(nil) }
+  }
+
+  /// - Parameter error: Why it ends; nil if that is in order.
+  private func end(_ error: ConnectError?) {
+    guard let delegate = self.delegate.take() else { return }
+    self.isDraining = true
+    self.network.forget(self.number)
+    // In the order in which they were started.
+    let streams = self.streams.sorted { $0.number < $1.number }
+    self.streams = []
+    for stream in streams {
+      if let error { stream.connectionWasLost(error) }
+      delegate.connectionDidCloseStream(self)
+    }
+    delegate.connectionDidClose(self, error: error)
+  }
+}

@@ -1,0 +1,113 @@
+internal import Connect
+internal import ConnectChannels
+internal import Synchronization
+
+/// What lies between the channels of an ``InMemoryTransport`` and its servers: which addresses refuse connections, and the
+/// connections that are open.
+final class InMemoryNetwork: Sendable {
+  private struct State {
+    /// What holds for addresses that are not in `refusals`.
+    var refusesAll = false
+    var refusals: [EndpointAddress: Bool] = [:]
+    /// By number, which is also the order in which they were opened.
+    var connections: [Int: Confined<InMemoryConnection>] = [:]
+    var openedCount = 0
+  }
+
+  /// The address of the one server that there is without a resolver. Calls and handlers do not see it.
+  static let onlyAddress = EndpointAddress.unix(path: "memory")
+
+  let server: InMemoryServer
+  private let state = Mutex(State())
+
+  init(_ server: InMemoryServer) {
+    self.server = server
+  }
+
+  private var executor: any CallExecutor { self.server.executor }
+
+  // MARK: Connections
+
+  /// Connects, or refuses to. On the executor.
+  ///
+  /// - Parameters:
+  ///   - origin: The one whose channel connects, for errors.
+  ///   - requiresHTTP2: Whether the connection's streams must go over HTTP/2.
+  func connect(_ attempt: PooledConnection, to origin: Origin, requiresHTTP2: Bool) {
+    guard attempt.isWanted else { return }
+    let address = attempt.address
+    let number = self.state.withLock { state -> Int? in
+      guard !(state.refusals[address] ?? state.refusesAll) else { return nil }
+      state.openedCount += 1
+      return state.openedCount
+    }
+    guard let number else {
+      let place = address == Self.onlyAddress ? "" : "\(address): "
+      let message = "cannot connect to \(origin) (\(place)connection refused)"
+      attempt.closed(ConnectError(code: .unavailable, message: message), reason: "connection refused")
+      return
+    }
+    let connection = InMemoryConnection(
+      number,
+      to: address,
+      in: self,
+      requiresHTTP2: requiresHTTP2,
+      delegate: attempt
+    )
+    self.state.withLock { $0.connections[number] = Confined(connection, to: self.executor) }
+    attempt.established(connection, version: .http2)
+    attempt.connection(connection, canServe: .max)
+  }
+
+  /// The connection has ended.
+  func forget(_ number: Int) {
+    // Let go of outside of the lock.
+    _ = self.state.withLock { $0.connections.removeValue(forKey: number) }
+  }
+
+  // MARK: Misbehaviour
+
+  /// - Parameter address: Nil for all addresses.
+  func setRefusal(_ refuses: Bool, at address: EndpointAddress?) {
+    self.state.withLock { state in
+      if let address {
+        state.refusals[address] = refuses
+      } else {
+        state.refusals = [:]
+        state.refusesAll = refuses
+      }
+    }
+  }
+
+  /// Does something with the open connections to an address, later: whoever asks for it may be in the middle of a call.
+  ///
+  /// - Parameter address: Nil for all addresses.
+  func forEachConnection(
+    to address: EndpointAddress?,
+    _ work: @escaping @Sendable (InMemoryConnection) -> Void
+  ) {
+    self.executor.execute {
+      let connections = self.state.withLock { $0.connections }.sorted { $0.key < $1.key }
+      for (_, connection) in connections where address == nil || connection.value.address == address {
+        work(connection.value)
+      }
+    }
+  }
+}
+
+/// Opens the connections of one channel.
+struct InMemoryOpener: ConnectionOpener {
+  let network: InMemoryNetwork
+  let origin: Origin
+  /// Whether the channel's streams must go over HTTP/2.
+  let requiresHTTP2: Bool
+
+  func open(_ attempt: PooledConnection) {
+    let executor = self.network.server.executor
+    let opening = Confined((self, attempt), to: executor)
+    executor.execute {
+      let (opener, attempt) = opening.value
+      opener.network.connect(attempt, to: opener.origin, requiresHTTP2: opener.requiresHTTP2)
+    }
+  }
+}

@@ -1,0 +1,108 @@
+internal import Connect
+internal import Synchronization
+
+/// What all servers of an ``InMemoryTransport`` do: they answer with the same handlers, and have the same faults.
+final class InMemoryServer: Sendable {
+  private struct State {
+    var methods: [String: ServerMethod] = [:]
+    var rawHandlers: [String: InMemoryTransport.RawHandler] = [:]
+    var faults: [String?: FaultPlan] = [:]
+  }
+
+  private struct FaultPlan {
+    var faults: [InMemoryTransport.Fault]
+    var remaining: Int
+  }
+
+  let executor: any CallExecutor
+  /// How many bytes of one direction of a stream may be under way.
+  let window: Int
+  private let handlerExecutor: CallTaskExecutor
+  private let options: ServerOptions
+  private let state = Mutex(State())
+
+  init(on executor: any CallExecutor, options: ServerOptions, window: Int) {
+    self.executor = executor
+    self.handlerExecutor = CallTaskExecutor(executor)
+    self.options = options
+    self.window = window
+  }
+
+  func serve(_ method: ServerMethod) {
+    self.state.withLock { $0.methods[method.info.path] = method }
+  }
+
+  func serve(_ path: String, with handler: @escaping InMemoryTransport.RawHandler) {
+    self.state.withLock { $0.rawHandlers[path] = handler }
+  }
+
+  // MARK: Faults
+
+  func inject(_ faults: [InMemoryTransport.Fault], at path: String?, calls: Int) {
+    let plan = faults.isEmpty || calls <= 0 ? nil : FaultPlan(faults: faults, remaining: calls)
+    self.state.withLock { $0.faults[path] = plan }
+  }
+
+  /// What goes wrong with a request.
+  func takeFaults(for head: ServerRequestHead) -> [InMemoryTransport.Fault] {
+    self.state.withLock { state in
+      guard !state.faults.isEmpty else { return [] }
+      let key = [head.path, head.methodPath].first { state.faults[$0] != nil }
+      guard var plan = state.faults[key] else { return [] }
+      plan.remaining -= 1
+      state.faults[key] = plan.remaining > 0 ? plan : nil
+      return plan.faults
+    }
+  }
+
+  // MARK: Streams
+
+  /// Answers a stream. To be called on the executor, behind the stream's start.
+  ///
+  /// - Parameter requiresHTTP2: Whether the stream must go over HTTP/2.
+  func receive(_ stream: InMemoryStream, with faults: [InMemoryTransport.Fault], requiresHTTP2: Bool) {
+    if let refusal = faults.lazy.compactMap({ $0.refusal(requiresHTTP2: requiresHTTP2) }).first {
+      stream.fail(refusal)
+      return
+    }
+    stream.begin {
+      Task(executorPreference: self.handlerExecutor) {
+        await self.answer(faults.isEmpty ? stream : FaultyExchange(stream, faults: faults))
+      }
+    }
+  }
+
+  private func answer(_ exchange: any ServerExchange) async {
+    guard let handler = self.state.withLock({ $0.rawHandlers[exchange.head.path] }) else {
+      await RPCServer(options: self.options, find: self.method).serve(exchange)
+      return
+    }
+    do {
+      try await handler(exchange)
+    } catch {
+      await exchange.reset(code: 2)
+    }
+  }
+
+  private func method(for head: ServerRequestHead) -> ServerMethod {
+    if let method = self.state.withLock({ $0.methods[head.path] ?? $0.methods[head.methodPath] }) {
+      return method
+    }
+    // What it is can be seen in the content type only where it makes a difference.
+    let isStream = head.headers.first("content-type")?.hasPrefix("application/connect+") == true
+    let info = MethodInfo(
+      path: head.path,
+      streamType: isStream ? .bidirectionalStream : .unary,
+      idempotencyLevel: .noSideEffects
+    )
+    let error = ConnectError(code: .unimplemented, message: "\(head.path) has no handler in this transport")
+    return ServerMethod(info, failingWith: error)
+  }
+}
+
+extension ServerRequestHead {
+  /// The service and the method, without the base path that a client's host may have.
+  fileprivate var methodPath: String {
+    "/" + self.path.split(separator: "/").suffix(2).joined(separator: "/")
+  }
+}
