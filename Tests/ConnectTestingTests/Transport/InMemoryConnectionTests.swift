@@ -12,6 +12,11 @@ final class InMemoryConnectionTests: XCTestCase {
   private final class Record: HTTPStreamHandler, Sendable {
     private let all = Mutex<[String]>([])
     private let connections = Mutex<[HTTPConnectionInfo]>([])
+    private let onFailure: (@Sendable () -> Void)?
+
+    init(onFailure: (@Sendable () -> Void)? = nil) {
+      self.onFailure = onFailure
+    }
 
     var events: [String] { self.all.withLock { $0 } }
     var connection: HTTPConnectionInfo? { self.connections.withLock { $0.first } }
@@ -28,6 +33,7 @@ final class InMemoryConnectionTests: XCTestCase {
     func streamDidEnd(trailers: Headers) { self.add("end") }
     func streamDidFail(_ failure: HTTPStreamFailure) {
       self.add("failure\(failure.isUnprocessed ? ", unprocessed" : ""): \(failure.error.message ?? "")")
+      self.onFailure?()
     }
   }
 
@@ -110,6 +116,21 @@ final class InMemoryConnectionTests: XCTestCase {
     XCTAssertEqual(next.events, ["start", "200", "2 bytes", "end"])
   }
 
+  func testAStreamThatReplacesAFailedOneGetsAnotherConnection() throws {
+    let executor = VirtualExecutor()
+    let transport = Self.makeTransport(executor)
+    let endpoint = try transport.endpoint(for: Self.origin, on: nil, requiresHTTP2: false)
+    let second = Record()
+    let first = Record { _ = Self.start("/now", on: endpoint, second) }
+    executor.sync { _ = Self.start("/never", on: endpoint, first) }
+    executor.runUntilIdle()
+    transport.disconnect()
+    executor.runUntilIdle()
+    XCTAssertEqual(first.events.count, 2)
+    XCTAssertEqual(second.events, ["start", "200", "2 bytes", "end"])
+    XCTAssertEqual(second.connection?.isReused, false)
+  }
+
   func testTheSameChannelForTheSameOrigin() throws {
     let transport = InMemoryTransport()
     let endpoint = try transport.endpoint(for: Self.origin, on: nil, requiresHTTP2: false)
@@ -125,8 +146,12 @@ final class InMemoryConnectionTests: XCTestCase {
     let executor = VirtualExecutor()
     let transport = Self.makeTransport(executor)
     let endpoint = try transport.endpoint(for: Self.origin, on: nil, requiresHTTP2: true)
-    let first = executor.sync { Self.start("/now", on: endpoint).record }
-    // Nor is there one between two pieces of work, which a test that moves time on meanwhile would take for its own.
+    let first = executor.sync {
+      let record = Self.start("/now", on: endpoint).record
+      // Nor is there one for a moment: a test that moves time on meanwhile would take it for its own.
+      XCTAssertEqual(executor.scheduled, [])
+      return record
+    }
     for _ in 0..<100 { executor.sync { XCTAssertEqual(executor.scheduled, []) } }
     executor.runUntilIdle()
     XCTAssertEqual(first.events.last, "end")
