@@ -46,6 +46,7 @@ public final class ProtocolClient: Sendable {
     let identity =
       httpClient.authenticatesClient ? Self.lastIdentity.wrappingAdd(1, ordering: .relaxed).newValue : nil
     self.clientIdentity = identity
+    let ruleWarnings = RuleWarnings()
     var usable: [CallEnvironment] = []
     var unusable: CallEnvironment?
     for wire in config.networkProtocol.wires {
@@ -53,6 +54,7 @@ public final class ProtocolClient: Sendable {
         wire,
         httpClient,
         clientIdentity: identity,
+        ruleWarnings,
         on: usable.first?.executor
       )
       // The HTTP client may not be allowed to speak HTTP/2.
@@ -64,7 +66,13 @@ public final class ProtocolClient: Sendable {
     }
     self.environment =
       usable.first ?? unusable
-      ?? config.makeEnvironment(config.networkProtocol.wire, httpClient, clientIdentity: identity, on: nil)
+      ?? config.makeEnvironment(
+        config.networkProtocol.wire,
+        httpClient,
+        clientIdentity: identity,
+        ruleWarnings,
+        on: nil
+      )
     self.choices = usable.count > 1 ? ProtocolChoices(usable) : nil
   }
 
@@ -91,7 +99,7 @@ public final class ProtocolClient: Sendable {
       context: options.context,
       timeout: options.timeout ?? self.config.timeout,
       hedging: options.hedging,
-      waitForReady: options.waitForReady ?? environment.settings.waitForReady,
+      waitForReady: options.waitForReady,
       isExplained: options.arrangement != nil,
       inheritance: inheritance,
       writer: environment.writers.writer(isUnary: streamType == .unary, options.requestCompression)
@@ -127,6 +135,7 @@ extension ProtocolClientConfig {
     _ wire: any WireProtocol,
     _ httpClient: any HTTPClientInterface,
     clientIdentity: UInt64?,
+    _ ruleWarnings: RuleWarnings,
     on executor: (any CallExecutor)?
   ) -> CallEnvironment {
     let acceptedEncodings = AcceptedEncodings(self.compression.responses)
@@ -152,6 +161,7 @@ extension ProtocolClientConfig {
       codec: self.codec,
       unaryGET: self.unaryGET,
       clientIdentity: clientIdentity,
+      ruleWarnings: ruleWarnings,
       logger: self.logger
     )
   }

@@ -72,6 +72,7 @@ extension OriginChannel {
         stream.fail(error)
       }
     }
+    self.serviceRules.updateFailed()
     self.waitingDidChange()
   }
 
@@ -103,6 +104,8 @@ extension OriginChannel {
     self.updateOutliers()
     if endpoints.isEmpty { self.addressesMayBeOutOfDate() }
     self.update()
+    // Last, since calls go on then.
+    self.publishRules()
   }
 
   /// A service config that is invalid keeps the last good one.
@@ -139,7 +142,9 @@ extension OriginChannel {
     let tracker = self.policy.countsCalls ? self.tracker : nil
     let service =
       self.environment.configuration.healthCheckedService ?? self.serviceConfig?.healthCheckServiceName
+    let connections = self.maximumHTTP2Connections
     for subchannel in self.subchannels {
+      subchannel.run(subchannel.pool.allow(http2Connections: connections))
       subchannel.tracker = tracker
       subchannel.watchHealth(of: self.policy.usesHealth ? service : nil)
     }
