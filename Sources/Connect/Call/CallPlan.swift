@@ -124,10 +124,18 @@ final class CallPlan: HookEnvironment {
 
   /// The request that the caller made, but for its message.
   func makeRequestHead() -> RequestHead {
-    let rules = self.rules
+    guard let rules = self.rules else {
+      return self.environment.makeRequestHead(
+        for: self.info,
+        headers: self.headers,
+        context: self.context,
+        timeout: self.givenTimeout,
+        retryRules: nil
+      )
+    }
     var context = self.context
     // An inherited deadline is that of the call, which its hooks hand on.
-    if rules?.deadline != nil, let inherited = context.deadline, let remaining = self.remainingTime {
+    if rules.deadline != nil, let inherited = context.deadline, let remaining = self.remainingTime {
       context.deadline = inherited.moved(toRemaining: remaining)
     }
     return self.environment.makeRequestHead(
@@ -135,7 +143,7 @@ final class CallPlan: HookEnvironment {
       headers: self.headers,
       context: context,
       timeout: self.timeout,
-      retryRules: rules?.method.retry
+      retryRules: rules.method.retry
     )
   }
 

@@ -43,7 +43,7 @@ package final class ServiceRules: Sendable {
     var lookUp: LookUp?
     /// By path, what was looked up.
     var found: [String: MethodRules?] = [:]
-    var isExpected: Bool
+    var isExpected = false
     /// Whether the last try to find them out has failed. Calls then go on without them, unless they are patient.
     var hasFailed = false
     var waiting: [Int: Waiter] = [:]
@@ -58,17 +58,12 @@ package final class ServiceRules: Sendable {
   /// More methods than a service has.
   private static let maximumFound = 1_000
 
-  private let state: Mutex<State>
+  private let state = Mutex(State())
   /// Beside the mutex, for the calls of services without rules.
-  private let inUse: Atomic<Bool>
+  private let inUse = Atomic(false)
 
-  /// No rules so far.
-  ///
-  /// - Parameter areExpected: Whether calls wait for some.
-  package init(areExpected: Bool = false) {
-    self.state = Mutex(State(isExpected: areExpected))
-    self.inUse = Atomic(areExpected)
-  }
+  /// No rules, and none are expected.
+  package init() {}
 
   // MARK: For the endpoint
 
@@ -148,12 +143,13 @@ package final class ServiceRules: Sendable {
   }
 
   private func find(_ method: MethodInfo) -> MethodRules? {
+    let (found, lookUp) = self.state.withLock { ($0.found[method.path], $0.lookUp) }
+    if let found { return found }
+    let rules = lookUp?(method)
     self.state.withLock { state in
-      if let found = state.found[method.path] { return found }
-      let rules = state.lookUp?(method)
       if state.found.count >= Self.maximumFound { state.found.removeAll() }
       state.found[method.path] = .some(rules)
-      return rules
     }
+    return rules
   }
 }

@@ -70,6 +70,20 @@ final class ServiceRulesTests: XCTestCase {
     XCTAssertEqual(seen.value, [.seconds(5), .seconds(5)])
   }
 
+  /// What is sent again in another protocol belongs to the same call.
+  func testOtherProtocolsHaveTheSameRules() async {
+    let transport = Self.transport(MethodRules(timeout: .seconds(5), waitForReady: true)) { stream in
+      guard stream.request.headers.first("grpc-timeout") != nil else { return stream.reply("\"x\"") }
+      stream.fail(ConnectError(code: .unavailable), isVersionMismatch: true)
+    }
+    let client = ProtocolClient.scripted(transport) { $0.networkProtocol = .automatic([.grpc, .connect]) }
+    let response = await client.unary(.unary, "x")
+    XCTAssertEqual(response.message, "x")
+    XCTAssertEqual(transport.streams.count, 2)
+    XCTAssertEqual(transport.streams.last?.request.headers["connect-timeout-ms"], ["5000"])
+    XCTAssertEqual(transport.streams.map(\.request.waitsForReady), [true, true])
+  }
+
   // MARK: Waiting for a server
 
   func testWaitForReady() async {
