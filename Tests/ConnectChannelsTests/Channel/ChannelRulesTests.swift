@@ -222,10 +222,10 @@ final class ChannelRulesTests: XCTestCase {
     let call = RuledCall(fleet)
     fleet.advance(by: .seconds(1))
     XCTAssertEqual(call.timeouts.count, 2)
-    fleet.run { fleet.network.connections[0].streams[0].abort() }
+    fleet.run { fleet.network.connections.first?.streams.first?.abort() }
     fleet.advance(by: .seconds(10))
     XCTAssertEqual(call.timeouts.count, 2, "half of the tokens are left")
-    fleet.run { fleet.network.connections[0].streams[0].answer() }
+    fleet.run { fleet.network.connections.first?.streams.first?.answer() }
     XCTAssertEqual(call.response?.message, 1)
     let next = RuledCall(fleet)
     fleet.advance(by: .seconds(10))

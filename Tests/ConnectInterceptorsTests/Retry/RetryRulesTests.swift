@@ -43,6 +43,7 @@ final class RetryRulesTests: XCTestCase {
 
   /// Also for a method that is not marked as idempotent.
   func testAttemptsCodesAndBackoff() async throws {
+    var longestWait = Duration.zero
     for _ in 0..<20 {
       let server = ScriptedServer { number, _ in
         throw ConnectError(code: .aborted, message: "attempt \(number)")
@@ -56,8 +57,10 @@ final class RetryRulesTests: XCTestCase {
       let times = server.attempts.map(\.time)
       for (wait, longest) in zip(zip(times, times.dropFirst()).map { $1 - $0 }, [1_000, 1_500]) {
         XCTAssertTrue(wait >= .zero && wait <= .milliseconds(longest), "\(times)")
+        longestWait = max(longestWait, wait)
       }
     }
+    XCTAssertGreaterThan(longestWait, .milliseconds(200), "longer than the interceptor's own")
   }
 
   func testCodesOfTheInterceptorDoNotCount() async throws {
