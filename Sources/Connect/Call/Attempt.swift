@@ -82,7 +82,8 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     }
     self.response = plan.environment.makeDecoder(
       contentType: request.contentType,
-      streamType: plan.info.streamType
+      streamType: plan.info.streamType,
+      maximumMessageSize: plan.rules?.method.maximumResponseMessageSize ?? .max
     )
   }
 
@@ -96,9 +97,12 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       let endpoint = try plan.environment.endpoint(for: self.request.url.origin).get()
       switch consume body {
       case .message(let message):
+        if let rules = plan.rules {
+          try MessageFramer.check(message.readableBytes, limit: rules.method.maximumRequestMessageSize)
+        }
         let given = keepsGiven ? [message] : nil
         var (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
-        if plan.waitForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
+        if plan.waitsForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
         self.start(head, on: endpoint, given: given)
         if let rest {
           self.write(rest)
@@ -106,7 +110,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
         }
       case .messages:
         var head = try plan.writer.head(of: self.request, timeout: plan.remainingTime)
-        if plan.waitForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
+        if plan.waitsForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
         self.start(head, on: endpoint, given: keepsGiven ? [] : nil)
       case .sent(let request):
         var head = request.head
@@ -150,6 +154,9 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     let given = self.plan.choices == nil ? nil : message
     let bytes: ByteBuffer
     do throws(ConnectError) {
+      if let rules = self.plan.rules {
+        try MessageFramer.check(message.readableBytes, limit: rules.method.maximumRequestMessageSize)
+      }
       bytes = try self.plan.writer.body(of: consume message)
     } catch {
       // What the server has got so far is of no use without this message.

@@ -60,7 +60,7 @@ final class Attempts: PipelineInside {
   /// Starts the attempts for a request: one, or several if the call hedges.
   private func begin(_ request: RequestHead, _ body: consuming Attempt.Body, _ host: any PipelineHost) {
     let request = self.resends.search?.routed(request) ?? request
-    guard self.plan.mayHedge, let policy = self.plan.hedgingPolicy else {
+    guard let policy = self.plan.hedgingPolicy else {
       self.start(request, body, host)
       return
     }

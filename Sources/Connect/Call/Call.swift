@@ -18,8 +18,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   private let hasEndedFlag = Atomic(false)
   /// Whether a hook may be on the stack while the call ends, which is to return before the end hooks are called.
   private var mayEndInHook = false
-  private var deadlineTimer: (any CallTimer)?
-  private var holdWatch: HoldWatch?
+  private var timers = CallTimers()
 
   init(_ plan: CallPlan, _ interceptors: consuming [CallHooks.Entry], _ side: any CallSide) {
     let executor = plan.environment.executor
@@ -98,9 +97,51 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       cancellation.add(self)
       guard !self.isOver else { return }
     }
+    if let rules = self.plan.environment.serviceRules, rules.areInUse {
+      self.begin(asFarAsKnownBy: rules)
+    } else {
+      self.begin(by: nil, since: .zero)
+    }
+  }
+
+  /// Begins once the service's rules are known.
+  private func begin(asFarAsKnownBy rules: ServiceRules) {
+    let start = self.executor.now
+    let (info, isPatient) = (self.plan.info, self.plan.waitsForReady)
+    if case .known(let found) = rules.rules(for: info, isPatient: isPatient) {
+      self.begin(by: found, since: start)
+      return
+    }
+    let (wait, count) = rules.wait(for: info, isPatient: isPatient) { found in
+      self.timers.ruleWait = nil
+      if !self.isOver { self.begin(by: found, since: start) }
+    }
+    self.timers.ruleWait = wait
     if let remaining = self.plan.remainingTime {
       guard !self.endIfDeadlineHasPassed() else { return }
-      self.deadlineTimer = self.executor.schedule(after: remaining) { self.deadlineDidPass() }
+      self.timers.deadline = self.executor.schedule(after: remaining) {
+        self.terminate(with: CallTimers.deadlineError(of: self))
+      }
+    }
+    if let error = self.plan.environment.ruledEndpoint?.callsWaitForRules(count) {
+      self.terminate(with: error)
+    }
+  }
+
+  /// - Parameters:
+  ///   - rules: What the service says of the method; nil for nothing.
+  ///   - start: When the call has begun to look for them.
+  private func begin(by rules: MethodRules?, since start: Duration) {
+    if let rules {
+      self.plan.follow(rules, since: start)
+      self.plan.environment.ruleWarnings.check(rules, self.plan, self.hooks)
+    }
+    if let remaining = self.plan.remainingTime {
+      guard !self.endIfDeadlineHasPassed() else { return }
+      self.timers.deadline?.cancel()
+      self.timers.deadline = self.executor.schedule(after: remaining) {
+        self.terminate(with: CallTimers.deadlineError(of: self))
+      }
     }
     let head = self.plan.makeRequestHead()
     if let hooks = self.hooks {
@@ -192,13 +233,17 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     self.isOver = true
     self.hasEndedFlag.store(true, ordering: .relaxed)
     self.plan.environment.load?.callEnded()
-    if let timer = self.deadlineTimer {
-      self.deadlineTimer = nil
+    if let timer = self.timers.deadline {
+      self.timers.deadline = nil
       timer.cancel()
     }
-    if let watch = self.holdWatch {
-      self.holdWatch = nil
+    if let watch = self.timers.holdWatch {
+      self.timers.holdWatch = nil
       watch.cancel()
+    }
+    if let wait = self.timers.ruleWait {
+      self.timers.ruleWait = nil
+      wait.cancel()
     }
     self.attempts.end()
     if let hooks = self.hooks {
@@ -239,19 +284,8 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   /// of the peer counts any more.
   func endIfDeadlineHasPassed() -> Bool {
     guard let remaining = self.plan.remainingTime, remaining <= .zero else { return false }
-    self.deadlineDidPass()
+    self.terminate(with: CallTimers.deadlineError(of: self))
     return true
-  }
-
-  private func deadlineDidPass() {
-    let timeout = self.plan.timeout ?? .zero
-    let holder = HookHolders(in: self.pipeline).blocking.map { "; \($0) and has not passed it on" } ?? ""
-    self.terminate(
-      with: ConnectError(
-        code: .deadlineExceeded,
-        message: "\(self.plan.info.path) did not complete within \(timeout)\(holder)"
-      )
-    )
   }
 
   // MARK: PipelineHost
@@ -260,8 +294,8 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
 
   func hookWaits() {
     guard let patience = self.plan.environment.settings.holdingPatience else { return }
-    let watch = self.holdWatch ?? HoldWatch(patience: patience)
-    self.holdWatch = watch
+    let watch = self.timers.holdWatch ?? HoldWatch(patience: patience)
+    self.timers.holdWatch = watch
     watch.hookWaits(self)
   }
 

@@ -33,6 +33,11 @@ final class CallEnvironment: Sendable {
   let load: CallLoad?
   let writers: RequestWriters
   let origin: Origin
+  /// What the service says of its methods; nil where the transport does not know.
+  let serviceRules: ServiceRules?
+  let ruledEndpoint: (any RuledEndpoint)?
+  /// That of the client.
+  let ruleWarnings: RuleWarnings
   private let decoders: DecoderMaker
 
   private let httpClient: any HTTPClientInterface
@@ -61,6 +66,7 @@ final class CallEnvironment: Sendable {
     codec: any Codec,
     unaryGET: UnaryGET,
     clientIdentity: UInt64?,
+    ruleWarnings: RuleWarnings,
     logger: Logger
   ) {
     self.settings = settings
@@ -73,6 +79,7 @@ final class CallEnvironment: Sendable {
     self.decoders = decoders
     self.logger = logger
     self.clientIdentity = clientIdentity
+    self.ruleWarnings = ruleWarnings
     self.supportsGET = unaryGET != .disabled && wire.supportsGET
     self.unaryContentType = wire.contentType(codecName: codec.name, isUnary: true)
     self.streamContentType = wire.contentType(codecName: codec.name, isUnary: false)
@@ -87,6 +94,8 @@ final class CallEnvironment: Sendable {
     self.pathPrefix = usable?.pathPrefix ?? ""
     let usableEndpoint = try? self.endpoint.get()
     self.maximumMetadataSize = usableEndpoint?.maximumHeaderListSize ?? HeaderListSize.defaultLimit
+    self.ruledEndpoint = usableEndpoint as? any RuledEndpoint
+    self.serviceRules = self.ruledEndpoint?.serviceRules
     self.executor = usableEndpoint?.executor ?? PoolExecutor()
     self.taskExecutor = self.executor.taskExecutor ?? CallTaskExecutor(self.executor)
   }
@@ -124,7 +133,8 @@ final class CallEnvironment: Sendable {
     for method: MethodInfo,
     headers: Headers,
     context: CallContext,
-    timeout: Duration?
+    timeout: Duration?,
+    retryRules: RetryRules?
   ) -> RequestHead {
     RequestHead(
       url: RequestURL(
@@ -138,14 +148,17 @@ final class CallEnvironment: Sendable {
       isGET: self.supportsGET && method.idempotencyLevel == .noSideEffects && method.streamType == .unary,
       timeout: timeout,
       method: method,
-      clientIdentity: self.clientIdentity
+      clientIdentity: self.clientIdentity,
+      retryRules: retryRules
     )
   }
 
-  func makeDecoder(contentType: String, streamType: StreamType) -> ResponseReader {
+  /// - Parameter maximumMessageSize: In bytes; the client's own limit counts if it is lower.
+  func makeDecoder(contentType: String, streamType: StreamType, maximumMessageSize: Int) -> ResponseReader {
     self.decoders.makeDecoder(
       contentType: contentType,
       streamType: streamType,
+      maximumMessageSize: maximumMessageSize,
       maximumMetadataSize: self.maximumMetadataSize
     )
   }

@@ -1,6 +1,7 @@
 internal import Logging
+internal import Synchronization
 
-/// What a call is from its beginning on: nothing of it changes.
+/// What a call is from its beginning on: nothing of it changes, but that the service's rules are added when they are known.
 final class CallPlan: HookEnvironment {
   let environment: CallEnvironment
   /// The protocols of a client that may choose; nil if the client speaks one.
@@ -12,12 +13,12 @@ final class CallPlan: HookEnvironment {
   let headers: Headers
   /// All that the call carries along, with what it has inherited.
   let context: CallContext
-  /// The time that the call may take; nil for no limit.
-  let timeout: Duration?
+  /// The time that the call may take, if the service's rules give no shorter one; nil for no limit.
+  private let givenTimeout: Duration?
   /// How the caller wants this call to hedge; nil for what the client says.
   let hedging: HedgingPolicy?
-  /// Whether the call waits for a server that can be reached.
-  let waitForReady: Bool
+  /// Whether the caller wants the call to wait for a server that can be reached; nil for what the client or the rules say.
+  private let waitForReady: Bool?
   /// Whether somebody looks closely, so that metrics say how messages were compressed.
   let isExplained: Bool
   /// What is bound around hooks; nil if nothing was there to be inherited.
@@ -25,6 +26,8 @@ final class CallPlan: HookEnvironment {
   let writer: RequestWriter
   /// On the executor's clock.
   private let deadline: Duration?
+  /// Set once, before the request goes out, by a call whose service has rules for it.
+  private let followed = AtomicLazyReference<FollowedRules>()
 
   init(
     environment: CallEnvironment,
@@ -35,7 +38,7 @@ final class CallPlan: HookEnvironment {
     context: CallContext,
     timeout: Duration?,
     hedging: HedgingPolicy?,
-    waitForReady: Bool,
+    waitForReady: Bool?,
     isExplained: Bool,
     inheritance: Inheritance?,
     writer: RequestWriter
@@ -46,7 +49,7 @@ final class CallPlan: HookEnvironment {
     self.streamType = streamType
     self.headers = headers
     self.context = context
-    self.timeout = timeout?.clamped
+    self.givenTimeout = timeout?.clamped
     self.hedging = hedging
     self.waitForReady = waitForReady
     self.isExplained = isExplained
@@ -62,13 +65,14 @@ final class CallPlan: HookEnvironment {
     self.streamType = other.streamType
     self.headers = other.headers
     self.context = other.context
-    self.timeout = other.timeout
+    self.givenTimeout = other.givenTimeout
     self.hedging = other.hedging
     self.waitForReady = other.waitForReady
     self.isExplained = other.isExplained
     self.inheritance = other.inheritance
     self.writer = environment.writers.writer(like: other.writer)
     self.deadline = other.deadline
+    if let rules = other.rules { _ = self.followed.storeIfNil(rules) }
   }
 
   /// The same call in the protocol of another environment.
@@ -82,9 +86,29 @@ final class CallPlan: HookEnvironment {
 
   var isUnary: Bool { self.streamType == .unary }
 
+  /// What the service says of the call; nil for nothing, and until it is known.
+  var rules: FollowedRules? { self.followed.load() }
+
+  /// Adds what the service says of the method.
+  ///
+  /// - Parameter start: When the call has begun.
+  func follow(_ rules: MethodRules, since start: Duration) {
+    var deadline = rules.timeout.map { start + $0 }
+    if let own = self.deadline, let other = deadline, own <= other { deadline = nil }
+    _ = self.followed.storeIfNil(FollowedRules(rules, deadline: deadline))
+  }
+
+  /// The time that the call may take; nil for no limit.
+  var timeout: Duration? { self.rules?.timeout ?? self.givenTimeout }
+
   /// What is left until the deadline; nil if there is none. May be less than zero.
   var remainingTime: Duration? {
-    self.deadline.map { $0 - self.environment.executor.now }
+    (self.rules?.deadline ?? self.deadline).map { $0 - self.environment.executor.now }
+  }
+
+  /// Whether the call waits for a server that can be reached.
+  var waitsForReady: Bool {
+    self.waitForReady ?? (self.environment.settings.waitForReady || self.rules?.method.waitForReady == true)
   }
 
   /// Why the call cannot be made, if it cannot.
@@ -100,22 +124,35 @@ final class CallPlan: HookEnvironment {
 
   /// The request that the caller made, but for its message.
   func makeRequestHead() -> RequestHead {
-    self.environment.makeRequestHead(
+    guard let rules = self.rules else {
+      return self.environment.makeRequestHead(
+        for: self.info,
+        headers: self.headers,
+        context: self.context,
+        timeout: self.givenTimeout,
+        retryRules: nil
+      )
+    }
+    var context = self.context
+    // An inherited deadline is that of the call, which its hooks hand on.
+    if rules.deadline != nil, let inherited = context.deadline, let remaining = self.remainingTime {
+      context.deadline = inherited.moved(toRemaining: remaining)
+    }
+    return self.environment.makeRequestHead(
       for: self.info,
       headers: self.headers,
-      context: self.context,
-      timeout: self.timeout
+      context: context,
+      timeout: self.timeout,
+      retryRules: rules.method.retry
     )
   }
 
-  /// Whether somebody wants the call to hedge, as far as that can be told at once.
+  /// How the call hedges; nil if it does not. Inlined, since for most calls it can be told at once.
   @inline(__always)
-  var mayHedge: Bool { self.hedging != nil || self.environment.settings.hedging != nil }
-
-  /// How the call hedges; nil if it does not.
   var hedgingPolicy: HedgingPolicy? {
-    guard self.isUnary,
-      let policy = self.hedging ?? self.environment.settings.hedging?(self.info),
+    guard self.hedging != nil || self.environment.settings.hedging != nil || self.rules != nil, self.isUnary,
+      let policy = self.hedging ?? self.environment.settings.hedging?(self.info)
+        ?? self.rules?.method.hedging,
       policy.applies(to: self.info)
     else { return nil }
     return policy

@@ -8,13 +8,19 @@ struct CallLanes: Sendable {
     let choices: ProtocolChoices?
   }
 
+  /// What all lanes have in common.
+  fileprivate struct Shared {
+    let memory: ProtocolMemory
+    let ruleWarnings: RuleWarnings
+  }
+
   let first: Lane
   private let others: [Lane]
 
   init(_ config: ProtocolClientConfig, _ httpClient: any HTTPClientInterface, clientIdentity: UInt64?) {
-    let memory = ProtocolMemory()
+    let shared = Shared(memory: ProtocolMemory(), ruleWarnings: RuleWarnings())
     func makeLane(on executor: (any CallExecutor)?, load: CallLoad?) -> Lane {
-      Lane(config, httpClient, clientIdentity: clientIdentity, on: executor, load: load, memory)
+      Lane(config, httpClient, clientIdentity: clientIdentity, on: executor, load: load, shared)
     }
     let executors = httpClient.executors
     guard executors.count > 1 else {
@@ -60,10 +66,17 @@ extension CallLanes.Lane {
     clientIdentity: UInt64?,
     on executor: (any CallExecutor)?,
     load: CallLoad?,
-    _ memory: ProtocolMemory
+    _ shared: CallLanes.Shared
   ) {
     func makeEnvironment(_ wire: any WireProtocol, on executor: (any CallExecutor)?) -> CallEnvironment {
-      config.makeEnvironment(wire, httpClient, clientIdentity: clientIdentity, on: executor, load: load)
+      config.makeEnvironment(
+        wire,
+        httpClient,
+        clientIdentity: clientIdentity,
+        shared.ruleWarnings,
+        on: executor,
+        load: load
+      )
     }
     var usable: [CallEnvironment] = []
     var unusable: CallEnvironment?
@@ -78,7 +91,7 @@ extension CallLanes.Lane {
     }
     self.environment =
       usable.first ?? unusable ?? makeEnvironment(config.networkProtocol.wire, on: executor)
-    self.choices = usable.count > 1 ? ProtocolChoices(usable, memory) : nil
+    self.choices = usable.count > 1 ? ProtocolChoices(usable, shared.memory) : nil
   }
 
   fileprivate var loadCount: Int { self.environment.load?.count ?? 0 }
@@ -92,6 +105,7 @@ extension ProtocolClientConfig {
     _ wire: any WireProtocol,
     _ httpClient: any HTTPClientInterface,
     clientIdentity: UInt64?,
+    _ ruleWarnings: RuleWarnings,
     on executor: (any CallExecutor)?,
     load: CallLoad?
   ) -> CallEnvironment {
@@ -119,6 +133,7 @@ extension ProtocolClientConfig {
       codec: self.codec,
       unaryGET: self.unaryGET,
       clientIdentity: clientIdentity,
+      ruleWarnings: ruleWarnings,
       logger: self.logger
     )
   }

@@ -7,14 +7,14 @@ public struct CallOptions: Sendable {
   public var requestCompression: RequestCompression
   /// Factories of interceptors for this call alone, inside those of the client and the method.
   public var interceptors: [InterceptorFactory]
-  /// How a unary call hedges; nil for what the client's configuration says. It is kept to methods without side effects,
-  /// unless the policy says otherwise. ``HedgingPolicy/disabled`` for a call that is not to be hedged.
+  /// How a unary call hedges; nil for what the client's configuration says, or else the service config. It is kept to methods
+  /// without side effects, unless the policy says otherwise. ``HedgingPolicy/disabled`` for a call that is not to be hedged.
   public var hedging: HedgingPolicy? {
     get { self.rare?.hedging }
     set { self.rare = Rare(hedging: newValue, arrangement: self.arrangement) }
   }
   /// Whether the call waits, until its deadline, for a server that can be reached; otherwise it fails with `unavailable` as
-  /// soon as no server can. Nil for what the client's configuration says (gRPC's wait for ready).
+  /// soon as no server can. Nil for what the client's configuration or the service config says (gRPC's wait for ready).
   public var waitForReady: Bool?
   /// Values for interceptors, not sent.
   public var context: CallContext

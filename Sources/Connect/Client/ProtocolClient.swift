@@ -75,7 +75,7 @@ public final class ProtocolClient: Sendable {
       context: options.context,
       timeout: options.timeout ?? self.config.timeout,
       hedging: options.hedging,
-      waitForReady: options.waitForReady ?? environment.settings.waitForReady,
+      waitForReady: options.waitForReady,
       isExplained: options.arrangement != nil,
       inheritance: inheritance,
       writer: environment.writers.writer(isUnary: streamType == .unary, options.requestCompression)

@@ -26,8 +26,8 @@ public struct ProtocolClientConfig: Sendable {
   /// How much of the time that a call inherits from what it is made for (``CallContext/deadline``) it leaves to its
   /// caller, for an answer of its own. At least zero.
   public var deadlineMargin: Duration
-  /// How unary calls of a method hedge; nil for not at all. Asked when a request goes out, on the call's executor. It is
-  /// kept to methods without side effects, unless the policy says otherwise.
+  /// How unary calls of a method hedge; nil for what the service config says, which is mostly nothing. Asked when a request goes
+  /// out, on the call's executor. It is kept to methods without side effects, unless the policy says otherwise.
   public var hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)?
   /// Whether calls wait, until their deadline, for a server that can be reached, unless their options say otherwise. False by
   /// default: calls fail with `unavailable` as soon as no server can be reached, with the last connection error (gRPC's wait

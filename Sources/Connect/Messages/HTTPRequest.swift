@@ -98,6 +98,9 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   /// The time limit of the whole call with all its attempts, counted from its start; nil if there is no limit.
   public var timeout: Duration? { self.head.timeout }
 
+  /// How the service wants failed calls to be made again; nil if it says nothing.
+  package var retryRules: RetryRules? { self.head.retryRules }
+
   public init(
     url: RequestURL,
     contentType: String,
@@ -209,6 +212,7 @@ package final class RequestHead: @unchecked Sendable {
   fileprivate(set) var timeout: Duration?
   fileprivate(set) var method: MethodInfo?
   fileprivate(set) var clientIdentity: UInt64?
+  fileprivate(set) var retryRules: RetryRules?
 
   /// The properties that belong to the call. A newly created request inherits them from the request that the interceptor
   /// received.
@@ -219,6 +223,7 @@ package final class RequestHead: @unchecked Sendable {
     var timeout: Duration?
     var method: MethodInfo?
     var clientIdentity: UInt64?
+    var retryRules: RetryRules?
   }
 
   var callPart: CallPart {
@@ -228,13 +233,15 @@ package final class RequestHead: @unchecked Sendable {
       encodesDeterministically: self.encodesDeterministically,
       timeout: self.timeout,
       method: self.method,
-      clientIdentity: self.clientIdentity
+      clientIdentity: self.clientIdentity,
+      retryRules: self.retryRules
     )
   }
 
   fileprivate func lacksCallPart(of given: CallPart) -> Bool {
     self.context == nil || self.isGET == nil || self.method == nil
       || (self.clientIdentity == nil && given.clientIdentity != nil)
+      || (self.retryRules == nil && given.retryRules != nil)
   }
 
   fileprivate func complete(from given: CallPart) {
@@ -244,6 +251,7 @@ package final class RequestHead: @unchecked Sendable {
     self.timeout = given.timeout
     if self.method == nil { self.method = given.method }
     if self.clientIdentity == nil { self.clientIdentity = given.clientIdentity }
+    if self.retryRules == nil { self.retryRules = given.retryRules }
   }
 
   /// This head. If an interceptor has created it, what it lacks is added from the head that the interceptor received.
@@ -272,7 +280,8 @@ package final class RequestHead: @unchecked Sendable {
     isGET: Bool?,
     timeout: Duration? = nil,
     method: MethodInfo? = nil,
-    clientIdentity: UInt64? = nil
+    clientIdentity: UInt64? = nil,
+    retryRules: RetryRules? = nil
   ) {
     self.url = url
     self.contentType = contentType
@@ -283,6 +292,7 @@ package final class RequestHead: @unchecked Sendable {
     self.timeout = timeout
     self.method = method
     self.clientIdentity = clientIdentity
+    self.retryRules = retryRules
   }
 
   fileprivate convenience init(copying other: RequestHead) {
@@ -295,7 +305,8 @@ package final class RequestHead: @unchecked Sendable {
       isGET: other.isGET,
       timeout: other.timeout,
       method: other.method,
-      clientIdentity: other.clientIdentity
+      clientIdentity: other.clientIdentity,
+      retryRules: other.retryRules
     )
     self.encodesDeterministically = other.encodesDeterministically
   }

@@ -57,6 +57,9 @@ final class CallHooks: InterceptorSource {
     }
   }
 
+  /// Whether one of the interceptors makes calls again as the service says.
+  var followRetryRules: Bool { self.entries.contains { $0.interceptor is any RetryRulesFollowing } }
+
   // MARK: Asking
 
   /// Asks the interceptors for their hooks.

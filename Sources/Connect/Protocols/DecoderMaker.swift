@@ -8,12 +8,18 @@ struct DecoderMaker: Sendable {
 
   /// - Parameters:
   ///   - contentType: That of the request.
+  ///   - maximumMessageSize: The call's limit for a message; the client's counts if it is lower.
   ///   - maximumMetadataSize: The limit for metadata in the body, in bytes.
-  func makeDecoder(contentType: String, streamType: StreamType, maximumMetadataSize: Int) -> ResponseReader {
+  func makeDecoder(
+    contentType: String,
+    streamType: StreamType,
+    maximumMessageSize: Int,
+    maximumMetadataSize: Int
+  ) -> ResponseReader {
     self.wire.makeDecoder(
       contentType: contentType,
       streamType: streamType,
-      maximumMessageSize: self.maximumMessageSize,
+      maximumMessageSize: min(maximumMessageSize, self.maximumMessageSize),
       maximumMetadataSize: maximumMetadataSize,
       acceptedEncodings: self.acceptedEncodings
     )

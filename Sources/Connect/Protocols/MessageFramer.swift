@@ -41,16 +41,20 @@ struct MessageFramer {
     return payload?.isCompressed == true ? pool.name : nil
   }
 
+  /// - Throws: ``ConnectError`` with `resource_exhausted` if a message of so many bytes is over the limit.
+  static func check(_ size: Int, limit: Int?) throws(ConnectError) {
+    guard let limit, size > limit else { return }
+    throw ConnectError(
+      code: .resourceExhausted,
+      message: "message to send has \(size) bytes, which is over the limit of \(limit) bytes"
+    )
+  }
+
   /// - Throws: ``ConnectError``: `resource_exhausted` if the message is over the limit, `internal` if it cannot be
   ///   compressed.
   func payload(of message: consuming ByteBuffer) throws(ConnectError) -> Payload {
     let size = message.readableBytes
-    if let limit = self.maximumSize, size > limit {
-      throw ConnectError(
-        code: .resourceExhausted,
-        message: "message to send has \(size) bytes, which is over the limit of \(limit) bytes"
-      )
-    }
+    try Self.check(size, limit: self.maximumSize)
     guard let pool = self.pool, size >= self.minimumCompressedBytes else {
       return Payload(bytes: message, isCompressed: false)
     }

@@ -7,7 +7,8 @@ public struct ChannelConfiguration: Sendable {
   public var resolver: (any NameResolver)?
   /// How calls are spread; nil, the default, for what the service config says, else ``BalancingPolicy/pickFirst``.
   public var balancing: BalancingPolicy?
-  /// Rules for the service, for where the resolver brings none.
+  /// Rules for the service: for the channel (``ServiceConfig/loadBalancing``, health) and for its calls
+  /// (``ServiceConfig/methods``). They count until the resolver brings a service config.
   public var serviceConfig: ServiceConfig?
   /// The service whose health is watched at each endpoint (`grpc.health.v1.Health/Watch`, gRFC A17): endpoints that do not
   /// serve it get no calls. Empty for the whole server; nil, the default, for no health checks. It needs HTTP/2, and has no

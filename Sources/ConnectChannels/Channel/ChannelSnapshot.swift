@@ -35,7 +35,7 @@ public struct ChannelSnapshot: Sendable, Hashable {
   public var state: ConnectivityState
   /// gRPC's name of the balancing policy.
   public var policy: String
-  /// Calls that wait for an endpoint or a connection.
+  /// Calls that wait for the resolver, an endpoint or a connection.
   public var waitingCalls: Int
   public var endpoints: [Endpoint]
   /// How often the resolver has given an answer.
@@ -80,7 +80,8 @@ extension OriginChannel {
       origin: self.origin.description,
       state: self.state,
       policy: self.policy.name,
-      waitingCalls: self.waiting.count + self.subchannels.reduce(0) { $0 + $1.pool.waiting.count },
+      waitingCalls: self.serviceRules.waitingCount + self.waiting.count
+        + self.subchannels.reduce(0) { $0 + $1.pool.waiting.count },
       endpoints: self.subchannels.map(\.snapshot),
       resolverUpdates: self.resolverUpdates,
       resolutionError: self.resolutionError?.message

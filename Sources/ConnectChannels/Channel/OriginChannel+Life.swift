@@ -26,7 +26,8 @@ extension OriginChannel {
   private func checkIdle() {
     let timeout = max(self.environment.configuration.idleTimeout.clamped, .milliseconds(1))
     let isBusy =
-      !self.waiting.isEmpty || self.retired.values.contains { $0.callCount > 0 }
+      !self.waiting.isEmpty || self.serviceRules.waitingCount > 0
+      || self.retired.values.contains { $0.callCount > 0 }
       || self.subchannels.contains { $0.callCount > 0 || !$0.pool.waiting.isEmpty }
     if isBusy { self.lastUse = self.executor.now }
     let lastUse = self.subchannels.reduce(self.lastUse) { max($0, $1.lastUse) }
@@ -41,6 +42,7 @@ extension OriginChannel {
   /// Forgets the endpoints and closes their connections. The next call looks for them again.
   private func enterIdle() {
     self.stop()
+    if self.mayFindRules { self.serviceRules.expectUpdate() }
     self.publish(.idle)
     self.onIdle(self)
   }
@@ -82,6 +84,8 @@ extension OriginChannel {
         return
       }
       self.onFinish.append(done)
+      // They wait for a connection then, and may finish.
+      self.serviceRules.stopExpecting()
       self.isShutDown = true
       self.waitingDidChange()
       _ = self.schedule(after: limit.clamped) { $0.forceShutDown() }

@@ -78,6 +78,7 @@ extension OriginChannel {
         stream.fail(error)
       }
     }
+    self.serviceRules.updateFailed()
     self.waitingDidChange()
   }
 
@@ -111,6 +112,8 @@ extension OriginChannel {
     self.updateOutliers()
     if endpoints.isEmpty { self.addressesMayBeOutOfDate() }
     self.update()
+    // Last, since calls go on then.
+    self.publishRules()
   }
 
   /// A service config that is invalid keeps the last good one.
@@ -148,7 +151,9 @@ extension OriginChannel {
     self.tracker.takesReportsOfCalls = self.policy.outOfBandPeriod == nil
     let service =
       self.environment.configuration.healthCheckedService ?? self.serviceConfig?.healthCheckServiceName
+    let connections = self.maximumHTTP2Connections
     for subchannel in self.subchannels {
+      subchannel.run(subchannel.pool.allow(http2Connections: connections))
       subchannel.tracker = tracker
       subchannel.watchHealth(of: self.policy.usesHealth ? service : nil)
       subchannel.watchLoad(every: self.policy.outOfBandPeriod)

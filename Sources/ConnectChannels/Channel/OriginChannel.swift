@@ -30,6 +30,8 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   /// What is known of the name.
   var lastGood: ResolverUpdate?
   var serviceConfig: ServiceConfig?
+  /// What it says of calls.
+  package let serviceRules: ServiceRules
   /// The last one that could not be used.
   var refusedServiceConfig: String?
   var lastResolutionRequest: Duration?
@@ -87,9 +89,12 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     self.random = SplitMix64(seed: environment.seed)
     self.policy = environment.configuration.balancing ?? .pickFirst
     self.serviceConfig = environment.configuration.serviceConfig
+    self.serviceRules = ServiceRules()
     self.tracker = CallTracker(on: environment.executor)
     self.lastUse = environment.executor.now
     self.onIdle = onIdle
+    self.publishRules()
+    if self.mayFindRules { self.serviceRules.expectUpdate() }
   }
 
   deinit {
@@ -157,7 +162,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   }
 
   /// Besides those for which a connection will be opened.
-  private var maximumWaiting: Int {
+  var maximumWaiting: Int {
     let limits = self.environment.limits
     let expected = self.environment.version == .http1 ? limits.http1Connections : 100
     let (sum, overflow) = limits.waitingCalls.addingReportingOverflow(expected)

@@ -144,6 +144,15 @@ struct ConnectionPool<Connection, Waiter> {
 
   // MARK: - Connections
 
+  /// Changes how many HTTP/2 connections there may be. Those beyond stay until they are idle.
+  mutating func allow(http2Connections: Int) -> [Action] {
+    guard http2Connections != self.limits.http2Connections else { return [] }
+    self.limits.http2Connections = http2Connections
+    var actions: [Action] = []
+    self.openAsNeeded(&actions)
+    return actions
+  }
+
   /// A connection that was opened elsewhere, and takes so many streams.
   mutating func adopt(
     _ connection: Connection,

@@ -10,6 +10,10 @@ public import Connect
 /// resolver.update([Endpoint("10.0.0.1:8080"), Endpoint("10.0.0.2:8080")].compactMap { $0 })
 /// ```
 public protocol NameResolver: Sendable {
+  /// Whether answers may have a service config. Where they may, calls wait for the first answer before their interceptors run,
+  /// so that its rules hold for them; else they wait for nothing. True unless the resolver says otherwise.
+  var mayBringServiceConfig: Bool { get }
+
   /// Begins to look for the endpoints of `origin`. Called on `executor`.
   ///
   /// - Parameters:
@@ -22,6 +26,10 @@ public protocol NameResolver: Sendable {
     on executor: any CallExecutor,
     _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) -> any ResolverWatch
+}
+
+extension NameResolver {
+  public var mayBringServiceConfig: Bool { true }
 }
 
 /// What a ``NameResolver`` does for one channel. All functions are called on the channel's executor.

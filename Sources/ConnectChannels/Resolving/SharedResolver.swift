@@ -32,6 +32,8 @@ final class SharedResolver: NameResolver {
     self.base = base
   }
 
+  var mayBringServiceConfig: Bool { self.base.mayBringServiceConfig }
+
   func watch(
     _ origin: Origin,
     on executor: any CallExecutor,

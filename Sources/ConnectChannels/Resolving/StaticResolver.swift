@@ -8,6 +8,9 @@ public struct StaticResolver: NameResolver {
     self.answer = ResolverUpdate(endpoints: endpoints, serviceConfig: serviceConfig)
   }
 
+  /// Whether there is one.
+  public var mayBringServiceConfig: Bool { self.answer.serviceConfig != nil }
+
   public func watch(
     _ origin: Origin,
     on executor: any CallExecutor,

@@ -1,6 +1,6 @@
 public import Connect
 
-/// Rules for the calls of some methods.
+/// Rules for the calls of some methods. Calls of a `ProtocolClient` follow them, over each protocol.
 public struct MethodConfig: Hashable, Sendable {
   /// Which methods: one, all of a service, or all.
   public struct Name: Hashable, Sendable {
@@ -17,13 +17,14 @@ public struct MethodConfig: Hashable, Sendable {
 
   /// Without names the rules apply to nothing.
   public var names: [Name]
-  /// The longest time for a call. The caller's own limit counts if it is shorter.
+  /// The longest time for a call. The shorter one of it and the caller's own counts.
   public var timeout: Duration?
-  /// Whether calls wait while no server can be reached. The caller's own choice wins.
+  /// Whether calls wait while no server can be reached. `CallOptions.waitForReady` wins; `ProtocolClientConfig.waitForReady`
+  /// wins if it is true.
   public var waitsForReady: Bool?
-  /// The largest request message, in bytes; zero allows only empty ones.
+  /// The largest request message, in bytes; zero allows only empty ones. The client's own limit counts if it is lower.
   public var maximumRequestMessageSize: Int?
-  /// The largest response message, in bytes.
+  /// The largest response message, in bytes. The client's own limit counts if it is lower.
   public var maximumResponseMessageSize: Int?
   public var attempts: AttemptPolicy?
 
@@ -49,7 +50,8 @@ public struct MethodConfig: Hashable, Sendable {
     self.attempts = attempts
   }
 
-  /// How failed calls are repeated (gRFC A6).
+  /// How failed calls are repeated (gRFC A6), by a `RetryInterceptor` in the client's list: it follows this policy in place of
+  /// its own, whether or not the method is marked as idempotent. Its budget, and the client's cap on retries, hold as well.
   public struct RetryPolicy: Hashable, Sendable {
     /// With the first one: 2 to 5.
     public var maximumAttempts: Int
@@ -76,8 +78,9 @@ public struct MethodConfig: Hashable, Sendable {
     }
   }
 
-  /// How a call is sent several times before its answer is there (gRFC A6). The methods have to be safe to
-  /// repeat.
+  /// How a unary call is sent several times before its answer is there (gRFC A6). The methods have to be safe to
+  /// repeat. Where the program has a policy for the method (`CallOptions.hedging`, `ProtocolClientConfig.hedging`), that
+  /// counts. Streams do not hedge.
   public struct HedgingPolicy: Hashable, Sendable {
     /// With the first one: 2 to 5.
     public var maximumAttempts: Int

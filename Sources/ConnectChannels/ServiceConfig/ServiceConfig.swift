@@ -9,8 +9,11 @@ public struct ServiceConfig: Hashable, Sendable {
   public var loadBalancing: BalancingPolicy?
   /// The name for `grpc.health.v1.Health/Watch`; empty for the whole server. Nil: no health checks.
   public var healthCheckServiceName: String?
+  /// When attempts stop that the retry and hedging policies of ``methods`` want. Shared by all calls of a channel.
   public var retryThrottling: RetryThrottling?
-  /// How many connections to one address are opened where servers limit streams (gRFC A105); at most 10 count.
+  /// How many HTTP/2 connections to one address are opened where servers limit streams (gRFC A105); at most 10 count. It
+  /// raises the transport's own limit (`NIOHTTPClient.Configuration.Limits.http2ConnectionsPerAddress`) and never lowers it:
+  /// the higher of the two counts.
   public var maximumConnectionsPerSubchannel: Int?
 
   public init(

@@ -1,5 +1,4 @@
 public import Connect
-private import Synchronization
 
 /// Keeps retries from making an outage worse: one for all calls of a client, shared by its interceptors.
 ///
@@ -11,54 +10,27 @@ private import Synchronization
 /// With the defaults there are no retries left after five failures in a row, and about one call in eleven may fail
 /// before there are none. A client whose many calls may lose a connection together needs more tokens.
 public final class RetryBudget: AttemptBudget {
-  /// gRPC's precision.
-  private static let unitsPerToken = 1000.0
-
-  /// In thousandths of a token.
-  private let maximum: Int
-  private let gain: Int
-  private let units: Atomic<Int>
+  private let all: RetryTokens
 
   /// - Parameters:
   ///   - maximumTokens: From 1 to 1,000,000. Not-a-number counts as 1.
   ///   - tokenRatio: What a success adds, in tokens; at least 0.001, which not-a-number counts as.
   public init(maximumTokens: Double = 10, tokenRatio: Double = 0.1) {
-    // `max` gives its first argument where the second is not a number.
-    self.maximum = Int(min(max(1, maximumTokens), 1_000_000) * Self.unitsPerToken)
-    self.gain = Int(min(max(0.001, tokenRatio), 1_000_000) * Self.unitsPerToken)
-    self.units = Atomic(self.maximum)
+    self.all = RetryTokens(maximum: maximumTokens, ratio: tokenRatio)
   }
 
   /// How many tokens there are.
-  public var tokens: Double { Double(self.units.load(ordering: .relaxed)) / Self.unitsPerToken }
+  public var tokens: Double { self.all.count }
 
   /// Whether there may be retries.
-  public var allowsRetry: Bool { self.units.load(ordering: .relaxed) > self.maximum / 2 }
+  public var allowsRetry: Bool { self.all.allowRetry }
 
   /// To be told of each attempt that succeeded.
-  public func recordSuccess() {
-    // Most often it is full: then nothing is written, so that threads do not get in each other's way.
-    guard self.units.load(ordering: .relaxed) < self.maximum else { return }
-    self.change { min(self.maximum, $0 + self.gain) }
-  }
+  public func recordSuccess() { self.all.recordSuccess() }
 
   /// To be told of each attempt that failed in a way that says that the server is in trouble.
   ///
   /// - Returns: Whether this attempt may be followed by another.
   @discardableResult
-  public func recordFailure() -> Bool {
-    self.change { max(0, $0 - Int(Self.unitsPerToken)) } > self.maximum / 2
-  }
-
-  /// - Returns: What it was changed to.
-  @discardableResult
-  private func change(_ change: (Int) -> Int) -> Int {
-    var old = self.units.load(ordering: .relaxed)
-    while true {
-      let new = change(old)
-      let outcome = self.units.weakCompareExchange(expected: old, desired: new, ordering: .relaxed)
-      if outcome.exchanged { return new }
-      old = outcome.original
-    }
-  }
+  public func recordFailure() -> Bool { self.all.recordFailure() }
 }

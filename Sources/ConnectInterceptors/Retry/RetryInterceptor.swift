@@ -11,12 +11,17 @@ internal import NIOCore
 /// It has byte hooks: hooks for messages do not see the attempts that were given up, and interceptors inside see each
 /// attempt. A stream is retried until something of its response has gone out to the caller, with the request messages
 /// sent so far. From the second attempt on, the request says in `grpc-previous-rpc-attempts` how many there were.
+///
+/// Where the channel's service config has a retry policy for the method, its attempts, codes and backoff take the place of the
+/// policy's, also for methods that are not marked as idempotent. The budget holds as well.
 public final class RetryInterceptor: Interceptor {
   /// gRPC's proposal A6. It is sent in each of the protocols.
   private static let attemptsHeader = "grpc-previous-rpc-attempts"
 
   private let plan: RetryPlan
   private var method: MethodInfo?
+  /// What the service config says of the method; nil for nothing.
+  private var rules: RetryRules?
   /// How many attempts have passed here.
   private var attemptCount = 0
   /// How many waits were the backoff's since the call began or the server has said when.
@@ -44,7 +49,7 @@ public final class RetryInterceptor: Interceptor {
       updateRequest: { request in self.announce(&request) },
       updateResponse: { response in
         guard let error = response.error else {
-          self.budget.recordSuccess()
+          self.recordSuccess()
           return .proceed
         }
         return self.delayOfRetry(after: error).map { .retry(after: $0) } ?? .proceed
@@ -95,6 +100,7 @@ public final class RetryInterceptor: Interceptor {
 
   private func announce<Message>(_ request: inout HTTPRequest<Message>) {
     self.method = request.method
+    self.rules = request.retryRules
     self.attemptCount += 1
     guard self.attemptCount > 1 else { return }
     request.headers[Self.attemptsHeader] = ["\(self.attemptCount - 1)"]
@@ -113,24 +119,40 @@ public final class RetryInterceptor: Interceptor {
   private func countSuccess() {
     guard !self.isCounted else { return }
     self.isCounted = true
+    self.recordSuccess()
+  }
+
+  // MARK: Budgets
+
+  private var allowsRetry: Bool { self.budget.allowsRetry && self.rules?.throttle?.allowsRetry ?? true }
+
+  private func recordSuccess() {
     self.budget.recordSuccess()
+    self.rules?.throttle?.recordSuccess()
+  }
+
+  private func recordFailure() -> Bool {
+    let isAllowed = self.budget.recordFailure()
+    return self.rules?.throttle?.recordFailure() ?? true && isAllowed
   }
 
   // MARK: Decisions
 
   /// Whether another attempt is possible at all.
   private var mayRetry: Bool {
+    // A service's owner knows which methods may be called twice.
+    if let rules = self.rules { return self.attemptCount < rules.maximumAttempts }
     guard self.attemptCount < self.policy.maximumAttempts, let method = self.method else { return false }
     return self.policy.methods(method)
   }
 
   /// How long to wait before another attempt; nil if there is to be none.
   private func delayOfRetry(after error: ConnectError) -> Duration? {
-    let isRetryable = self.policy.codes.contains(error.code)
+    let isRetryable = (self.rules?.codes ?? self.policy.codes).contains(error.code)
     let serverDelay = ServerDelay(error)
     guard isRetryable || serverDelay == .never else { return nil }
     // Each such failure counts, also of calls that are not made again; but not what a guard has refused to send.
-    let isAllowed = error.isUnsent ? self.budget.allowsRetry : self.budget.recordFailure()
+    let isAllowed = error.isUnsent ? self.allowsRetry : self.recordFailure()
     guard isAllowed, isRetryable, self.mayRetry else { return nil }
     switch serverDelay {
     case .never:
@@ -149,9 +171,12 @@ public final class RetryInterceptor: Interceptor {
 
   private func nextBackoff() -> Duration {
     self.backoffCount += 1
+    if let rules = self.rules { return rules.delay(beforeRetry: self.backoffCount) }
     return self.policy.backoff.delay(beforeRetry: self.backoffCount)
   }
 }
+
+extension RetryInterceptor: RetryRulesFollowing {}
 
 extension RetryInterceptor: ConfigurationChecking {
   package func problem(in config: ProtocolClientConfig) -> String? {

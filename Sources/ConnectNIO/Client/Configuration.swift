@@ -83,7 +83,7 @@ extension NIOHTTPClient.Configuration {
     /// Connections to an origin that speaks HTTP/1.1, each of which carries one call at a time. 100 by default.
     public var http1ConnectionsPerAddress: Int
     /// Connections to an origin that speaks HTTP/2. A second one is opened when the first has as many streams
-    /// as the server allows. 4 by default.
+    /// as the server allows. 4 by default. A service config may raise it, up to 10.
     public var http2ConnectionsPerAddress: Int
     /// Calls that may wait for a connection besides those for which one is being opened; more fail with
     /// `resource_exhausted`. 100,000 by default; 0 lets none wait for others to end.

@@ -12,6 +12,8 @@ struct ProxyResolver: NameResolver {
     self.resolver = resolver
   }
 
+  var mayBringServiceConfig: Bool { false }
+
   func watch(
     _ origin: Origin,
     on executor: any CallExecutor,

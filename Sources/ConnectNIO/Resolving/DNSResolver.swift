@@ -83,6 +83,9 @@ public struct DNSResolver: NameResolver {
     self.logger = logger ?? Logger(label: "connect.dns", factory: { _ in SwiftLogNoOpLogHandler() })
   }
 
+  /// As ``Configuration/readsServiceConfig`` says.
+  public var mayBringServiceConfig: Bool { self.configuration.readsServiceConfig }
+
   public func watch(
     _ origin: Origin,
     on executor: any CallExecutor,

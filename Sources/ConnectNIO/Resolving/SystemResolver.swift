@@ -34,6 +34,9 @@ public struct SystemResolver: NameResolver {
     self.lookUp = lookUp
   }
 
+  /// False: the system knows of none.
+  public var mayBringServiceConfig: Bool { false }
+
   public func watch(
     _ origin: Origin,
     on executor: any CallExecutor,

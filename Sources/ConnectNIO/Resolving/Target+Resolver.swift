@@ -30,6 +30,8 @@ private struct FixedNameResolver: NameResolver {
   let name: HostAndPort
   let resolver: any NameResolver
 
+  var mayBringServiceConfig: Bool { self.resolver.mayBringServiceConfig }
+
   func watch(
     _ origin: Origin,
     on executor: any CallExecutor,

@@ -25,6 +25,8 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
   /// All attempts, in their order.
   private(set) var attempts: [String] = []
   private(set) var connections: [FakeConnection] = []
+  /// Of all streams, in their order.
+  fileprivate(set) var requests: [HTTPStreamRequest] = []
   /// Answers streams as soon as they start; nil to let them wait.
   var answer: ((FakeStream) -> Void)?
 
@@ -85,6 +87,7 @@ final class FakeConnection: StreamConnection {
     let stream = FakeStream(request, handler, self)
     self.streams.append(stream)
     self.streamCount += 1
+    self.network.requests.append(request)
     if let answer = self.network.answer {
       let answering = Confined((stream, answer), to: self.network.executor)
       self.network.executor.execute {

@@ -88,14 +88,32 @@ final class ServiceConfigTests: XCTestCase {
     XCTAssertEqual(try ServiceConfig(json: #"{"methodConfig":null}"#), ServiceConfig())
   }
 
+  /// The README's example.
+  func testReadme() throws {
+    let config = try ServiceConfig(
+      json: #"""
+        { "methodConfig": [
+            { "name": [{ "service": "pkg.Service" }], "timeout": "2s", "waitForReady": true,
+              "retryPolicy": { "maxAttempts": 3, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"] } }
+          ],
+          "retryThrottling": { "maxTokens": 10, "tokenRatio": 0.1 } }
+        """#
+    )
+    XCTAssertEqual(config.methods.map(\.timeout), [.seconds(2)])
+    XCTAssertEqual(config.retryThrottling, .init(maximumTokens: 10, tokenRatio: 0.1))
+  }
+
   func testPrecedenceOfMethods() throws {
-    let table = MethodTable(try ServiceConfig(json: Self.everything).methods)
-    XCTAssertNotNil(table.config(service: "s", method: "a")?.attempts)
-    XCTAssertEqual(table.config(service: "s", method: "c")?.maximumRequestMessageSize, 0)
-    XCTAssertNil(table.config(service: "s", method: "c")?.timeout, "rules are not merged")
-    XCTAssertEqual(table.config(service: "other", method: "a")?.timeout, .seconds(10))
-    XCTAssertNil(MethodTable([]).config(service: "s", method: "a"))
-    XCTAssertNil(MethodTable([.init(names: [.init(service: "s")])]).config(service: "x", method: "a"))
+    let table = MethodTable(try ServiceConfig(json: Self.everything).methods) { $0 }
+    XCTAssertNotNil(table.rules(service: "s", method: "a")?.attempts)
+    XCTAssertEqual(table.rules(service: "s", method: "c")?.maximumRequestMessageSize, 0)
+    XCTAssertNil(table.rules(service: "s", method: "c")?.timeout, "rules are not merged")
+    XCTAssertEqual(table.rules(service: "other", method: "a")?.timeout, .seconds(10))
+    for methods in [[], [MethodConfig(names: [.init(service: "s")])]] {
+      let few = MethodTable(methods) { $0 }
+      XCTAssertNil(few.rules(service: "x", method: "a"))
+    }
   }
 
   func testPolicies() throws {

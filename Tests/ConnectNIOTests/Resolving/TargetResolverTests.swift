@@ -14,6 +14,20 @@ final class TargetResolverTests: XCTestCase {
     return try await TestWatch(resolver, origin, on: self.executor).update().addresses
   }
 
+  /// Calls wait for the first answer only where it may have a service config.
+  func testWhichResolversMayBringAServiceConfig() throws {
+    for text in [
+      "https://a.test", "dns:a.test", "srv:_grpc._tcp.a.test", "ipv4:192.0.2.1:80", "unix:/run/a.sock",
+    ] {
+      XCTAssertFalse(try Target(text).resolver.mayBringServiceConfig, text)
+    }
+    XCTAssertFalse(SystemResolver().mayBringServiceConfig)
+    XCTAssertFalse(DNSResolver().mayBringServiceConfig)
+    let configuration = DNSResolver.Configuration(readsServiceConfig: true)
+    XCTAssertTrue(DNSResolver(configuration).mayBringServiceConfig)
+    XCTAssertTrue(DNSResolver.service("_grpc._tcp.a.test", configuration).mayBringServiceConfig)
+  }
+
   func testTargets() async throws {
     let cases = [
       ("https://192.0.2.1:81", ["192.0.2.1:81"]),

@@ -27,10 +27,12 @@ struct HedgedCall {
     options: CallOptions = CallOptions(),
     interceptors: [InterceptorFactory] = [],
     timeout: Duration? = nil,
+    rules: MethodRules? = nil,
     configure: (inout ProtocolClientConfig) -> Void = { _ in },
     script: @escaping ScriptedTransport.Script = { _ in }
   ) {
     let transport = ScriptedTransport(script)
+    if let rules { transport.serviceRules.update { _ in rules } }
     let client = ProtocolClient.scripted(transport, interceptors: interceptors, timeout: timeout) {
       $0.hedging = { _ in policy }
       configure(&$0)

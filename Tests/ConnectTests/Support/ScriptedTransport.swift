@@ -6,12 +6,15 @@ import Synchronization
 /// A transport without sockets: a test's closure answers each stream.
 ///
 /// Everything happens on a ``VirtualExecutor``.
-final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
+final class ScriptedTransport: HTTPClientInterface, RuledEndpoint {
   typealias Script = @Sendable (ScriptedStream) -> Void
 
   let virtualExecutor: VirtualExecutor
   private let script: Script
   private let started = Mutex<[ScriptedStream]>([])
+  let serviceRules = ServiceRules()
+  /// How many calls may wait for rules.
+  let maximumWaitingForRules = Box(Int.max)
 
   /// - Parameters:
   ///   - script: Called on the executor when a stream has started.
@@ -22,6 +25,11 @@ final class ScriptedTransport: HTTPClientInterface, HTTPEndpoint {
   }
 
   var executor: any CallExecutor { self.virtualExecutor }
+
+  func callsWaitForRules(_ count: Int) -> ConnectError? {
+    count > self.maximumWaitingForRules.value
+      ? ConnectError(code: .resourceExhausted, message: "too many") : nil
+  }
 
   /// All streams so far, oldest first.
   var streams: [ScriptedStream] { self.started.withLock { $0 } }

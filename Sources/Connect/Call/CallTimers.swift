@@ -1,0 +1,20 @@
+/// What a call waits for that can be cancelled.
+struct CallTimers {
+  /// Will end the call.
+  var deadline: (any CallTimer)?
+  /// Nil unless an interceptor holds the call up.
+  var holdWatch: HoldWatch?
+  /// Nil unless the service's rules are not known yet.
+  var ruleWait: ServiceRules.Wait?
+
+  /// The end of a call whose time is up.
+  static func deadlineError(of call: Call) -> ConnectError {
+    let plan = call.plan
+    let source = plan.rules?.timeout == nil ? "" : " (the timeout of the service config)"
+    let holder = HookHolders(in: call.pipeline).blocking.map { "; \($0) and has not passed it on" } ?? ""
+    return ConnectError(
+      code: .deadlineExceeded,
+      message: "\(plan.info.path) did not complete within \(plan.timeout ?? .zero)\(source)\(holder)"
+    )
+  }
+}

@@ -1,0 +1,47 @@
+/// What a service says of the calls of a method: a `methodConfig` of gRPC's service config, as far as calls have to do with it.
+///
+/// The rules hold for the whole call, also where an interceptor sends its request to another host.
+package final class MethodRules: Sendable {
+  /// The longest time for a call.
+  package let timeout: Duration?
+  /// Whether calls wait for a server that can be reached, where the program does not say.
+  package let waitForReady: Bool?
+  /// In bytes, before compression.
+  package let maximumRequestMessageSize: Int?
+  /// In bytes, after decompression.
+  package let maximumResponseMessageSize: Int?
+  package let retry: RetryRules?
+  /// Where the program gives no policy.
+  package let hedging: HedgingPolicy?
+
+  package init(
+    timeout: Duration? = nil,
+    waitForReady: Bool? = nil,
+    maximumRequestMessageSize: Int? = nil,
+    maximumResponseMessageSize: Int? = nil,
+    retry: RetryRules? = nil,
+    hedging: HedgingPolicy? = nil
+  ) {
+    self.timeout = timeout.map { max($0.clamped, .zero) }
+    self.waitForReady = waitForReady
+    self.maximumRequestMessageSize = maximumRequestMessageSize
+    self.maximumResponseMessageSize = maximumResponseMessageSize
+    self.retry = retry
+    self.hedging = hedging
+  }
+}
+
+/// The rules that a call follows.
+final class FollowedRules: Sendable {
+  let method: MethodRules
+  /// When the time of the rules is over, on the executor's clock; nil if they give none, or the call's own time is shorter.
+  let deadline: Duration?
+
+  init(_ method: MethodRules, deadline: Duration?) {
+    self.method = method
+    self.deadline = deadline
+  }
+
+  /// That of the rules, if it counts.
+  var timeout: Duration? { self.deadline == nil ? nil : self.method.timeout }
+}

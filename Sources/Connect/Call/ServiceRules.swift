@@ -1,0 +1,155 @@
+internal import Synchronization
+
+/// An endpoint that knows its service's rules for calls, or finds them out together with the addresses.
+package protocol RuledEndpoint: HTTPEndpoint {
+  var serviceRules: ServiceRules { get }
+
+  /// Calls wait for the rules, so many with the one that has just begun to. Called on the executor.
+  ///
+  /// - Returns: Why that one cannot wait, if it cannot.
+  func callsWaitForRules(_ count: Int) -> ConnectError?
+}
+
+/// The rules of a service for its methods, as far as an endpoint knows them.
+///
+/// All functions are called on the endpoint's executor. The state is behind a mutex all the same, which nobody contends for.
+package final class ServiceRules: Sendable {
+  package typealias LookUp = @Sendable (MethodInfo) -> MethodRules?
+
+  enum Answer {
+    case known(MethodRules?)
+    /// The call has to wait for them.
+    case expected
+  }
+
+  /// A call's wait for its rules.
+  struct Wait {
+    fileprivate let rules: ServiceRules
+    fileprivate let number: Int
+
+    func cancel() {
+      _ = self.rules.state.withLock { $0.waiting.removeValue(forKey: self.number) }
+    }
+  }
+
+  private struct Waiter {
+    let method: MethodInfo
+    let isPatient: Bool
+    let goOn: @Sendable (MethodRules?) -> Void
+  }
+
+  private struct State {
+    /// Nil if there are no rules.
+    var lookUp: LookUp?
+    /// By path, what was looked up.
+    var found: [String: MethodRules?] = [:]
+    var isExpected = false
+    /// Whether the last try to find them out has failed. Calls then go on without them, unless they are patient.
+    var hasFailed = false
+    var waiting: [Int: Waiter] = [:]
+    var lastNumber = 0
+
+    mutating func takeWaiting(_ isTaken: (Waiter) -> Bool = { _ in true }) -> [Waiter] {
+      let numbers = self.waiting.keys.filter { self.waiting[$0].map(isTaken) ?? false }.sorted()
+      return numbers.compactMap { self.waiting.removeValue(forKey: $0) }
+    }
+  }
+
+  /// More methods than a service has.
+  private static let maximumFound = 1_000
+
+  private let state = Mutex(State())
+  /// Beside the mutex, for the calls of services without rules.
+  private let inUse = Atomic(false)
+
+  /// No rules, and none are expected.
+  package init() {}
+
+  // MARK: For the endpoint
+
+  /// These are the rules from now on. Calls that wait go on with them.
+  ///
+  /// - Parameter lookUp: Nil for no rules. Asked once for each method.
+  package func update(_ lookUp: LookUp?) {
+    self.goOn { state in
+      state.lookUp = lookUp
+      state.found = [:]
+      state.isExpected = false
+      return state.takeWaiting()
+    }
+  }
+
+  /// The rules may have changed: calls wait until the endpoint says so.
+  package func expectUpdate() {
+    self.goOn { state in
+      state.isExpected = true
+      state.hasFailed = false
+      return []
+    }
+  }
+
+  /// No update is to be had at the moment: calls go on with the rules that are known, unless they wait for a server that can be
+  /// reached anyway.
+  package func updateFailed() {
+    self.goOn { state in
+      state.hasFailed = true
+      return state.takeWaiting { !$0.isPatient }
+    }
+  }
+
+  /// No update will come: calls go on with the rules that are known.
+  package func stopExpecting() {
+    self.goOn { state in
+      state.isExpected = false
+      return state.takeWaiting()
+    }
+  }
+
+  package var waitingCount: Int { self.state.withLock { $0.waiting.count } }
+
+  private func goOn(_ change: (inout State) -> [Waiter]) {
+    let (waiting, areInUse) = self.state.withLock { state in
+      let waiting = change(&state)
+      return (waiting, state.isExpected || state.lookUp != nil)
+    }
+    self.inUse.store(areInUse, ordering: .relaxed)
+    for waiter in waiting { waiter.goOn(self.find(waiter.method)) }
+  }
+
+  // MARK: For calls
+
+  /// Whether there are rules, or may be some.
+  var areInUse: Bool { self.inUse.load(ordering: .relaxed) }
+
+  /// - Parameter isPatient: Whether the call waits for a server that can be reached.
+  func rules(for method: MethodInfo, isPatient: Bool) -> Answer {
+    let isExpected = self.state.withLock { $0.isExpected && (isPatient || !$0.hasFailed) }
+    return isExpected ? .expected : .known(self.find(method))
+  }
+
+  /// Lets a call wait.
+  ///
+  /// - Parameter goOn: Called with the rules once they are known, unless the wait is cancelled.
+  func wait(
+    for method: MethodInfo,
+    isPatient: Bool,
+    _ goOn: @escaping @Sendable (MethodRules?) -> Void
+  ) -> (Wait, count: Int) {
+    self.state.withLock { state in
+      state.lastNumber += 1
+      state.waiting[state.lastNumber] = Waiter(method: method, isPatient: isPatient, goOn: goOn)
+      return (Wait(rules: self, number: state.lastNumber), state.waiting.count)
+    }
+  }
+
+  private func find(_ method: MethodInfo) -> MethodRules? {
+    let (found, lookUp) = self.state.withLock { ($0.found[method.path], $0.lookUp) }
+    if let found { return found }
+    let rules = lookUp?(method)
+    self.state.withLock { state in
+      if state.found.count >= Self.maximumFound { state.found.removeAll() }
+      state.found[method.path] = .some(rules)
+    }
+    return rules
+  }
+}

@@ -1,0 +1,40 @@
+/// How failed calls of a method are made again, as its service says (gRFC A6). ``RetryRulesFollowing`` interceptors do that.
+package final class RetryRules: Sendable {
+  /// With the first one.
+  package let maximumAttempts: Int
+  /// The codes of errors after which another attempt may succeed.
+  package let codes: Set<Code>
+  /// Told of each attempt's end; shared by the calls of a channel. Nil without throttling.
+  package let throttle: (any AttemptBudget)?
+  private let initialBackoff: Duration
+  private let maximumBackoff: Duration
+  private let backoffMultiplier: Double
+
+  package init(
+    maximumAttempts: Int,
+    initialBackoff: Duration,
+    maximumBackoff: Duration,
+    backoffMultiplier: Double,
+    codes: Set<Code>,
+    throttle: (any AttemptBudget)? = nil
+  ) {
+    self.maximumAttempts = maximumAttempts
+    self.initialBackoff = max(initialBackoff.clamped, .zero)
+    self.maximumBackoff = max(maximumBackoff.clamped, .zero)
+    self.backoffMultiplier = backoffMultiplier
+    self.codes = codes
+    self.throttle = throttle
+  }
+
+  /// The wait before a retry: at random from zero to `min(initialBackoff × backoffMultiplier^(retry-1), maximumBackoff)`.
+  ///
+  /// - Parameters:
+  ///   - retry: 1 for the first retry.
+  ///   - random: A number from 0 to 1, to be drawn anew for each wait.
+  package func delay(beforeRetry retry: Int, random: Double = .random(in: 0...1)) -> Duration {
+    var longest = self.initialBackoff
+    // Attempts are few; see ``maximumAttempts``.
+    for _ in 0..<min(max(retry - 1, 0), 100) { longest = longest.scaled(by: self.backoffMultiplier) }
+    return max(min(longest, self.maximumBackoff), .zero).scaled(by: min(1, max(0, random)))
+  }
+}

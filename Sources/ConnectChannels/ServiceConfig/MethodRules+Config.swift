@@ -1,0 +1,48 @@
+internal import Connect
+
+extension MethodRules {
+  /// What calls have to do with of a config, within the limits that the config's JSON has.
+  convenience init(_ config: MethodConfig, _ throttle: (any AttemptBudget)?) {
+    var retry: RetryRules?
+    var hedging: Connect.HedgingPolicy?
+    switch config.attempts {
+    case .retry(let policy): retry = RetryRules(policy, throttle)
+    case .hedging(let policy): hedging = HedgingPolicy(policy, throttle)
+    case nil: break
+    }
+    self.init(
+      timeout: config.timeout,
+      waitForReady: config.waitsForReady,
+      maximumRequestMessageSize: config.maximumRequestMessageSize.map { max($0, 0) },
+      maximumResponseMessageSize: config.maximumResponseMessageSize.map { max($0, 0) },
+      retry: retry,
+      hedging: hedging
+    )
+  }
+}
+
+extension RetryRules {
+  fileprivate convenience init(_ policy: MethodConfig.RetryPolicy, _ throttle: (any AttemptBudget)?) {
+    self.init(
+      maximumAttempts: min(policy.maximumAttempts, MethodConfig.maximumAttempts),
+      initialBackoff: policy.initialBackoff,
+      maximumBackoff: policy.maximumBackoff,
+      backoffMultiplier: policy.backoffMultiplier,
+      codes: policy.retryableCodes,
+      throttle: throttle
+    )
+  }
+}
+
+extension Connect.HedgingPolicy {
+  /// The service's owner knows which methods may be called twice.
+  fileprivate init(_ policy: MethodConfig.HedgingPolicy, _ throttle: (any AttemptBudget)?) {
+    self.init(
+      maximumAttempts: min(policy.maximumAttempts, MethodConfig.maximumAttempts),
+      delay: policy.hedgingDelay,
+      codes: policy.nonFatalCodes,
+      allowsSideEffects: true,
+      budget: throttle
+    )
+  }
+}

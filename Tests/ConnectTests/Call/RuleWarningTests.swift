@@ -1,0 +1,105 @@
+import Connect
+import ConnectTesting
+import Logging
+import XCTest
+
+/// What a client's log says of rules that its calls do not follow.
+final class RuleWarningTests: XCTestCase {
+  private struct Follower: RetryRulesFollowing {}
+
+  private struct Handler: LogHandler {
+    let events: Events
+    var metadata: Logger.Metadata = [:]
+    var logLevel: Logger.Level = .warning
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { self.metadata[key] }
+      set { self.metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+      self.events.add("\(event.message) \(event.metadata?["rpc.method"].map { "\($0)" } ?? "?")")
+    }
+  }
+
+  /// - Parameter followed: The paths of the methods whose calls have an interceptor for retries.
+  private func warnings(
+    _ rules: MethodRules,
+    followed: Set<String> = [],
+    retries: Int = 3
+  ) async -> [String] {
+    let log = Events()
+    let transport = ScriptedTransport { stream in
+      if case .complete = stream.request.body { return stream.reply("\"x\"") }
+      stream.respondStream()
+      stream.endStream()
+    }
+    transport.serviceRules.update { _ in rules }
+    let client = ProtocolClient.scripted(transport) {
+      $0.logger = Logger(label: "test") { _ in Handler(events: log) }
+      $0.retries.maximumRetries = retries
+      $0.methodInterceptors = { method in
+        .adding(followed.contains(method.path) ? [{ _ in Follower() }] : [])
+      }
+    }
+    for _ in 0..<3 {
+      for method in [TextMethod.read, .unary] { _ = await client.unary(method, "x") }
+      do {
+        for try await _ in client.serverStream(.serverStream, "x").messages {}
+      } catch { XCTFail("\(error)") }
+    }
+    return log.all
+  }
+
+  private func retry(_ attempts: Int) -> MethodRules {
+    MethodRules(
+      retry: RetryRules(
+        maximumAttempts: attempts,
+        initialBackoff: .seconds(1),
+        maximumBackoff: .seconds(1),
+        backoffMultiplier: 1,
+        codes: [.unavailable]
+      )
+    )
+  }
+
+  private let all: Set = ["/test.Text/Read", "/test.Text/Unary", "/test.Text/ServerStream"]
+
+  func testRetriesThatNoInterceptorMakes() async {
+    let text =
+      "the service config has a retry policy, which no interceptor follows; add RetryInterceptor of ConnectInterceptors"
+    let none = await self.warnings(self.retry(2))
+    XCTAssertEqual(none, ["\(text) /test.Text/Read"])
+    let some = await self.warnings(self.retry(2), followed: ["/test.Text/Read"])
+    XCTAssertEqual(some, ["\(text) /test.Text/Unary"])
+    let followed = await self.warnings(self.retry(4), followed: self.all)
+    XCTAssertEqual(followed, [])
+    let others = await self.warnings(MethodRules(timeout: .seconds(1)))
+    XCTAssertEqual(others, [])
+  }
+
+  func testMoreAttemptsThanTheClientAllows() async {
+    let warnings = await self.warnings(self.retry(5), followed: self.all)
+    XCTAssertEqual(
+      warnings,
+      [
+        "the service config allows 5 attempts, but a call of this client makes no more than 3 retries: "
+          + "ProtocolClientConfig.Retries.maximumRetries /test.Text/Read"
+      ]
+    )
+    let enough = await self.warnings(self.retry(5), followed: self.all, retries: 4)
+    XCTAssertEqual(enough, [])
+  }
+
+  func testStreamsThatAreToHedge() async {
+    let policy = HedgingPolicy(maximumAttempts: 2, delay: .seconds(1), allowsSideEffects: true)
+    let warnings = await self.warnings(MethodRules(hedging: policy))
+    XCTAssertEqual(
+      warnings,
+      [
+        "the service config has a hedging policy, but streams do not hedge; give their methods a retry policy "
+          + "/test.Text/ServerStream"
+      ]
+    )
+  }
+}
