@@ -5,7 +5,10 @@ internal import NIOCore
 ///
 /// Confined to the call's executor.
 final class Attempts: PipelineInside {
-  let plan: CallPlan
+  /// The call's, or the one that the service's rules have made of it.
+  var plan: CallPlan {
+    didSet { self.resends.search?.plan = self.plan }
+  }
   /// The number of the attempt that was started last, from 1 on.
   private(set) var number = 1
   /// How many of the attempts are hedges.

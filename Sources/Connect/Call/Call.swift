@@ -6,6 +6,7 @@ internal import Synchronization
 /// `@unchecked Sendable`: confined to its executor, which debug builds check at its doors. `init`, ``cancel()``
 /// and ``run(_:)`` may be called from anywhere and hop.
 final class Call: PipelineHost, Cancellable, @unchecked Sendable {
+  /// What the call was made with; ``Attempts/plan`` has what the service's rules add.
   let plan: CallPlan
   let executor: any CallExecutor
   let side: any CallSide
@@ -117,7 +118,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       if !self.isOver { self.begin(by: found, since: start) }
     }
     self.timers.ruleWait = wait
-    if let remaining = self.plan.remainingTime {
+    if let remaining = self.attempts.plan.remainingTime {
       guard !self.endIfDeadlineHasPassed() else { return }
       self.timers.deadline = self.executor.schedule(after: remaining) {
         self.terminate(with: CallTimers.deadlineError(of: self))
@@ -133,17 +134,17 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   ///   - start: When the call has begun to look for them.
   private func begin(by rules: MethodRules?, since start: Duration) {
     if let rules {
-      self.plan.follow(rules, since: start)
+      self.attempts.plan = self.plan.following(rules, since: start)
       self.plan.environment.ruleWarnings.check(rules, self.plan, self.hooks)
     }
-    if let remaining = self.plan.remainingTime {
+    if let remaining = self.attempts.plan.remainingTime {
       guard !self.endIfDeadlineHasPassed() else { return }
       self.timers.deadline?.cancel()
       self.timers.deadline = self.executor.schedule(after: remaining) {
         self.terminate(with: CallTimers.deadlineError(of: self))
       }
     }
-    let head = self.plan.makeRequestHead()
+    let head = self.attempts.plan.makeRequestHead()
     if let hooks = self.hooks {
       self.start(head, through: hooks)
     } else {
@@ -283,7 +284,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   /// Ends the call with `deadline_exceeded` if its time is up, although the timer has not run yet: then no error
   /// of the peer counts any more.
   func endIfDeadlineHasPassed() -> Bool {
-    guard let remaining = self.plan.remainingTime, remaining <= .zero else { return false }
+    guard let remaining = self.attempts.plan.remainingTime, remaining <= .zero else { return false }
     self.terminate(with: CallTimers.deadlineError(of: self))
     return true
   }

@@ -1,7 +1,6 @@
 internal import Logging
-internal import Synchronization
 
-/// What a call is from its beginning on: nothing of it changes, but that the service's rules are added when they are known.
+/// What a call is from its beginning on: nothing of it changes. A call whose service has rules for it goes on with another plan.
 final class CallPlan: HookEnvironment {
   let environment: CallEnvironment
   /// The protocols of a client that may choose; nil if the client speaks one.
@@ -26,8 +25,8 @@ final class CallPlan: HookEnvironment {
   let writer: RequestWriter
   /// On the executor's clock.
   private let deadline: Duration?
-  /// Set once, before the request goes out, by a call whose service has rules for it.
-  private let followed = AtomicLazyReference<FollowedRules>()
+  /// What the service says of the call; nil for nothing, and until it is known.
+  let rules: FollowedRules?
 
   init(
     environment: CallEnvironment,
@@ -56,9 +55,10 @@ final class CallPlan: HookEnvironment {
     self.inheritance = inheritance
     self.writer = writer
     self.deadline = timeout.map { environment.executor.now + $0.clamped }
+    self.rules = nil
   }
 
-  private init(copying other: CallPlan, over environment: CallEnvironment) {
+  private init(copying other: CallPlan, over environment: CallEnvironment, following rules: FollowedRules?) {
     self.environment = environment
     self.choices = other.choices
     self.method = other.method
@@ -72,12 +72,13 @@ final class CallPlan: HookEnvironment {
     self.inheritance = other.inheritance
     self.writer = environment.writers.writer(like: other.writer)
     self.deadline = other.deadline
-    if let rules = other.rules { _ = self.followed.storeIfNil(rules) }
+    self.rules = rules
   }
 
   /// The same call in the protocol of another environment.
   func over(_ environment: CallEnvironment) -> CallPlan {
-    environment === self.environment ? self : CallPlan(copying: self, over: environment)
+    environment === self.environment
+      ? self : CallPlan(copying: self, over: environment, following: self.rules)
   }
 
   var info: MethodInfo { self.method.info }
@@ -86,16 +87,17 @@ final class CallPlan: HookEnvironment {
 
   var isUnary: Bool { self.streamType == .unary }
 
-  /// What the service says of the call; nil for nothing, and until it is known.
-  var rules: FollowedRules? { self.followed.load() }
-
-  /// Adds what the service says of the method.
+  /// The same call with what the service says of its method.
   ///
   /// - Parameter start: When the call has begun.
-  func follow(_ rules: MethodRules, since start: Duration) {
+  func following(_ rules: MethodRules, since start: Duration) -> CallPlan {
     var deadline = rules.timeout.map { start + $0 }
     if let own = self.deadline, let other = deadline, own <= other { deadline = nil }
-    _ = self.followed.storeIfNil(FollowedRules(rules, deadline: deadline))
+    return CallPlan(
+      copying: self,
+      over: self.environment,
+      following: FollowedRules(rules, deadline: deadline)
+    )
   }
 
   /// The time that the call may take; nil for no limit.

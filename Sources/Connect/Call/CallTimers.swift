@@ -9,7 +9,7 @@ struct CallTimers {
 
   /// The end of a call whose time is up.
   static func deadlineError(of call: Call) -> ConnectError {
-    let plan = call.plan
+    let plan = call.attempts.plan
     let source = plan.rules?.timeout == nil ? "" : " (the timeout of the service config)"
     let holder = HookHolders(in: call.pipeline).blocking.map { "; \($0) and has not passed it on" } ?? ""
     return ConnectError(

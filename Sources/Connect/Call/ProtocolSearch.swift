@@ -6,7 +6,7 @@ internal import Logging
 final class ProtocolSearch {
   private let choices: ProtocolChoices
   /// What the next attempt is made with.
-  private(set) var plan: CallPlan
+  var plan: CallPlan
   /// The protocols that do not get through, as far as the call has tried them, and why.
   private var failures: [(environment: CallEnvironment, error: ConnectError)] = []
 
