@@ -109,6 +109,22 @@ final class EventLoopsTests: XCTestCase {
     }
   }
 
+  /// The state of the first loop is what is shown, wherever the first call was made.
+  func testConnectivityIsThatOfTheFirstLoop() async throws {
+    try await self.run(2) { embedded, _ in
+      let client = embedded.client
+      let origin = try Origin(embedded.server.url)
+      _ = try await Task(executorPreference: client.taskExecutors[1]) {
+        try await client.unary(TestMethods.echo, EchoRequest()).get()
+      }.value
+      XCTAssertEqual(try embedded.httpClient.connectivity(of: origin), .idle)
+      let changes = try embedded.httpClient.connectivityChanges(of: origin)
+      _ = try await client.unary(TestMethods.echo, EchoRequest()).get()
+      XCTAssertEqual(try embedded.httpClient.connectivity(of: origin), .ready)
+      for await state in changes where state == .ready { break }
+    }
+  }
+
   /// Names are resolved once for all loops.
   func testOneResolverForAll() async throws {
     let looks = Counter()

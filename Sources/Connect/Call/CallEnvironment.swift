@@ -94,10 +94,14 @@ final class CallEnvironment: Sendable {
     self.pathPrefix = usable?.pathPrefix ?? ""
     let usableEndpoint = try? self.endpoint.get()
     self.maximumMetadataSize = usableEndpoint?.maximumHeaderListSize ?? HeaderListSize.defaultLimit
-    self.ruledEndpoint = usableEndpoint as? any RuledEndpoint
+    self.ruledEndpoint = usableEndpoint.flatMap(Self.ruled)
     self.serviceRules = self.ruledEndpoint?.serviceRules
     self.executor = usableEndpoint?.executor ?? PoolExecutor()
     self.taskExecutor = self.executor.taskExecutor ?? CallTaskExecutor(self.executor)
+  }
+
+  private static func ruled(_ endpoint: any HTTPEndpoint) -> (any RuledEndpoint)? {
+    (endpoint as? any RuledEndpoint) ?? endpoint.underlying.flatMap(self.ruled)
   }
 
   /// Why no call can be made, if the host is not usable.

@@ -121,7 +121,7 @@ final class Hedge {
       self.policy.budget?.recordSuccess()
       return false
     }
-    let isFinal = !self.policy.codes.contains(error.code)
+    let isFinal = error.isFinal || !self.policy.codes.contains(error.code)
     let pushback = Pushback(error)
     if !isFinal || pushback == .never { self.policy.budget?.recordFailure() }
     guard !isFinal else { return false }

@@ -12,12 +12,12 @@ final class ProtocolChoices: Sendable {
   }
 
   /// What calls to the client's own origin begin with.
-  var current: CallEnvironment { self.environments[self.memory.own] }
+  var current: CallEnvironment { self.environments[self.clamped(self.memory.own)] }
 
   /// What calls to `origin` begin with.
   func environment(for origin: Origin) -> CallEnvironment {
     if self.isOwn(origin) { return self.current }
-    return self.environments[self.memory.index(for: origin)]
+    return self.environments[self.clamped(self.memory.index(for: origin))]
   }
 
   /// The next one, round and round, that is none of `others`; nil if there is none.
@@ -47,6 +47,9 @@ final class ProtocolChoices: Sendable {
   private func update(_ origin: Origin, _ change: (Int) -> Int) -> Bool {
     self.isOwn(origin) ? self.memory.updateOwn(change) : self.memory.update(origin, change)
   }
+
+  /// A transport may allow fewer protocols on one executor than on another.
+  private func clamped(_ index: Int) -> Int { min(index, self.environments.count - 1) }
 
   private func isOwn(_ origin: Origin) -> Bool { self.environments[0].origin == origin }
 

@@ -25,7 +25,7 @@ final class RuleWarnings: Sendable {
       return state.checked.insert(plan.info.path).inserted
     }
     guard isNew else { return }
-    if let retry = rules.retry {
+    if let retry = rules.retry, retry.maximumAttempts > 1 {
       let cap = max(plan.environment.settings.maximumRetries, 0)
       if hooks?.followRetryRules != true {
         self.log(

@@ -11,10 +11,8 @@ enum CompressionErrors {
   ///   - size: What is known of the size, in bytes.
   ///   - limit: In bytes.
   static func tooLarge(_ size: String, limit: Int) -> ConnectError {
-    ConnectError(
-      code: .resourceExhausted,
-      message: "received message of \(size) bytes after decompression,"
-        + " which is over the limit of \(limit) bytes"
+    .overLimit(
+      "received message of \(size) bytes after decompression, which is over the limit of \(limit) bytes"
     )
   }
 

@@ -66,6 +66,13 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.isUnsent = newValue }
   }
 
+  /// Whether the client itself has found, in a message, why the call cannot succeed: another attempt would end the same way, and
+  /// the error says nothing about the server.
+  package var isFinal: Bool {
+    get { self.storage.isFinal }
+    set { self.unique.isFinal = newValue }
+  }
+
   /// Whether the transport failed: there was no connection, or it was lost before the response had ended. The server may
   /// have processed the request.
   public var isConnectionLost: Bool {
@@ -113,6 +120,7 @@ public struct ConnectError: Swift.Error, Sendable {
     var metadata = Headers()
     var httpStatus: Int?
     var isUnsent = false
+    var isFinal = false
     var isConnectionLost = false
     var unnamed: Unnamed?
 
@@ -128,6 +136,7 @@ public struct ConnectError: Swift.Error, Sendable {
       self.metadata = other.metadata
       self.httpStatus = other.httpStatus
       self.isUnsent = other.isUnsent
+      self.isFinal = other.isFinal
       self.isConnectionLost = other.isConnectionLost
       self.unnamed = other.unnamed
     }
@@ -135,6 +144,13 @@ public struct ConnectError: Swift.Error, Sendable {
 }
 
 extension ConnectError {
+  /// `resource_exhausted`, since a message of the call is over a limit of the client's.
+  static func overLimit(_ message: String) -> ConnectError {
+    var error = ConnectError(code: .resourceExhausted, message: message)
+    error.isFinal = true
+    return error
+  }
+
   /// `error` itself if it is a ``ConnectError``; `canceled` for a `CancellationError`; else `code` with `error` as the
   /// cause.
   public init(_ error: any Swift.Error, code: Code = .unknown) {

@@ -26,6 +26,15 @@ package final class RetryRules: Sendable {
     self.throttle = throttle
   }
 
+  /// No retries.
+  package static let noRetries = RetryRules(
+    maximumAttempts: 1,
+    initialBackoff: .zero,
+    maximumBackoff: .zero,
+    backoffMultiplier: 1,
+    codes: []
+  )
+
   /// The wait before a retry: at random from zero to `min(initialBackoff × backoffMultiplier^(retry-1), maximumBackoff)`.
   ///
   /// - Parameters:

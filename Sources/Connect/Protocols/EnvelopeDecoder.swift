@@ -255,9 +255,8 @@ package struct EnvelopeDecoder: Sendable {
   private func tooLarge(_ envelope: Partial) -> ConnectError {
     let what = self.isEnd(flags: envelope.flags) ? "end of the response" : "message"
     let limit = self.limit(flags: envelope.flags)
-    return ConnectError(
-      code: .resourceExhausted,
-      message: "received \(what) of \(envelope.length) bytes, which is over the limit of \(limit) bytes"
+    return .overLimit(
+      "received \(what) of \(envelope.length) bytes, which is over the limit of \(limit) bytes"
     )
   }
 }

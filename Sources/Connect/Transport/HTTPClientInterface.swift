@@ -44,6 +44,10 @@ public protocol HTTPEndpoint: AnyObject, Sendable {
   /// body of a response are held to it, too. ``HeaderListSize/defaultLimit`` unless the transport says otherwise.
   var maximumHeaderListSize: Int { get }
 
+  /// The endpoint that this one hands its streams on to, for transports around other transports: what that one knows of its
+  /// service, such as the rules of a service config, holds for calls over this one, too. Nil, the default, for none.
+  var underlying: (any HTTPEndpoint)? { get }
+
   /// Starts a stream. To be called on ``executor``. Never fails by itself: whatever goes wrong reaches the
   /// handler through ``HTTPStreamHandler/streamDidFail(_:)``, and never before this function has returned.
   ///
@@ -55,6 +59,7 @@ public protocol HTTPEndpoint: AnyObject, Sendable {
 }
 
 extension HTTPEndpoint {
+  public var underlying: (any HTTPEndpoint)? { nil }
   public var maximumHeaderListSize: Int { HeaderListSize.defaultLimit }
 }
 

@@ -2,7 +2,8 @@ public import Connect
 
 /// Hears what happens to a client's channels: for metrics and logs. `ChannelMetrics` of `ConnectInterceptors` is one.
 ///
-/// It is called on the channel's event loop, so it must not block, and with each call: it should be quick.
+/// It is called on the channel's event loop, so it must not block, and with each call: it should be quick. A client on several
+/// event loops has a channel on each, which all tell the same of resolvers and ejections.
 public protocol ChannelObserver: Sendable {
   func channel(to origin: Origin, did event: ChannelEvent)
 }

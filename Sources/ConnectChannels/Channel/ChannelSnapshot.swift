@@ -98,7 +98,7 @@ extension Subchannel {
       isEjected: self.isEjected,
       connections: self.pool.openCount,
       calls: self.callCount,
-      startedCalls: self.pool.startedStreams,
+      startedCalls: self.pool.startedStreams - self.counters.startedWatches,
       failedCalls: self.counters.failedCalls,
       openedConnections: self.counters.openedConnections,
       failedAttempts: self.counters.failedAttempts,

@@ -42,7 +42,7 @@ extension OriginChannel {
   /// Forgets the endpoints and closes their connections. The next call looks for them again.
   private func enterIdle() {
     self.stop()
-    if self.mayFindRules { self.serviceRules.expectUpdate() }
+    if self.mayFindRules, !self.isShutDown { self.serviceRules.expectUpdate() }
     self.publish(.idle)
     self.onIdle(self)
   }

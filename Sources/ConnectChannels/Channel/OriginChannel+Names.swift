@@ -139,6 +139,7 @@ extension OriginChannel {
     for subchannel in self.subchannels { old[subchannel.endpoint.identity] = subchannel }
     let isEager = self.policy.keepsAllConnected
     let resolution = self.executor.now - self.resolutionStart
+    let before = self.subchannels
     self.subchannels = endpoints.map { endpoint in
       if let known = old.removeValue(forKey: endpoint.identity) {
         known.update(endpoint, keepsConnection: isEager)
@@ -146,7 +147,8 @@ extension OriginChannel {
       }
       return self.makeSubchannel(endpoint, keepsConnection: isEager, nameResolution: resolution)
     }
-    for subchannel in old.values { self.retire(subchannel) }
+    // In their order, so that the calls which wait for them keep theirs.
+    for subchannel in before where old[subchannel.endpoint.identity] != nil { self.retire(subchannel) }
     let tracker = self.policy.countsCalls ? self.tracker : nil
     self.tracker.takesReportsOfCalls = self.policy.outOfBandPeriod == nil
     let service =

@@ -5,7 +5,7 @@ internal import Logging
 extension OriginChannel: OutlierMember {
   /// The endpoints, or the policy, have changed.
   func updateOutliers() {
-    guard let settings = self.policy.outlierDetection else {
+    guard let settings = self.policy.outlierDetection, settings.isActive else {
       self.leaveOutliers()
       for subchannel in self.subchannels { subchannel.isEjected = false }
       return

@@ -6,6 +6,7 @@ extension OriginChannel: RuledEndpoint {
   private static var maximumConnections: Int { 10 }
 
   package func callsWaitForRules(_ count: Int) -> ConnectError? {
+    if self.isShutDown { return .clientShutDown }
     guard count <= self.maximumWaiting else {
       return .tooManyWait(count - 1, for: self.origin.description)
     }
@@ -19,11 +20,12 @@ extension OriginChannel: RuledEndpoint {
   /// Calls follow the current service config from now on.
   func publishRules() {
     let config = self.serviceConfig ?? ServiceConfig()
+    self.throttle = self.environment.shared.throttle(config.retryThrottling)
     guard !config.methods.isEmpty else {
       self.serviceRules.update(nil)
       return
     }
-    let throttle = self.environment.shared.throttle(config.retryThrottling)
+    let throttle = self.throttle
     let table = MethodTable(config.methods) { MethodRules($0, throttle) }
     self.serviceRules.update { table.rules(service: String($0.service), method: String($0.name)) }
   }

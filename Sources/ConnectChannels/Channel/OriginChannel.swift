@@ -32,6 +32,8 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   var serviceConfig: ServiceConfig?
   /// What it says of calls.
   package let serviceRules: ServiceRules
+  /// That of the current service config, kept so that its tokens are.
+  var throttle: RetryThrottle?
   /// The last one that could not be used.
   var refusedServiceConfig: String?
   var lastResolutionRequest: Duration?

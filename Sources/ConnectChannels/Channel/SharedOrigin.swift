@@ -8,7 +8,7 @@ package final class SharedOrigin: Sendable {
   let outliers: SharedOutliers
   /// For choices that all of them should make alike, such as a random subset.
   let seed: UInt64
-  private let lastThrottle = Mutex<RetryThrottle?>(nil)
+  private let throttles = Mutex<[WeakThrottle]>([])
 
   /// - Parameter executor: Where endpoints are judged.
   package init(resolver: any NameResolver, on executor: any CallExecutor, seed: UInt64) {
@@ -17,11 +17,22 @@ package final class SharedOrigin: Sendable {
     self.outliers = SharedOutliers(on: executor, seed: seed)
   }
 
-  /// The throttle of the service config's retries, which stays as long as its numbers do; nil if there is none.
+  /// The throttle of the service config's retries, the same for all channels whose service config has the same numbers.
   func throttle(_ settings: ServiceConfig.RetryThrottling?) -> RetryThrottle? {
-    self.lastThrottle.withLock { throttle in
-      if throttle?.settings != settings { throttle = settings.map { RetryThrottle($0) } }
+    guard let settings else { return nil }
+    return self.throttles.withLock { throttles in
+      throttles.removeAll { $0.throttle == nil }
+      if let known = throttles.lazy.compactMap(\.throttle).first(where: { $0.settings == settings }) {
+        return known
+      }
+      let throttle = RetryThrottle(settings)
+      throttles.append(WeakThrottle(throttle: throttle))
       return throttle
     }
   }
+}
+
+/// Channels keep the throttles of the service configs that they follow.
+private struct WeakThrottle: Sendable {
+  weak var throttle: RetryThrottle?
 }

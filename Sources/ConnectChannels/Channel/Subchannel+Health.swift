@@ -15,8 +15,18 @@ extension Subchannel {
   func stopHealthWatch() {
     self.healthTimer?.cancel()
     self.healthTimer = nil
-    self.healthWatch.take()?.cancel()
+    self.cancelHealthWatch()
     self.health?.reset()
+  }
+
+  private func cancelHealthWatch() {
+    let watch = self.healthWatch
+    self.healthWatchDidEnd()
+    watch?.cancel()
+  }
+
+  private func healthWatchDidEnd() {
+    if self.healthWatch.take() != nil { self.counters.endedWatches += 1 }
   }
 
   /// Begins a watch on a connection that takes streams, in place of the one before.
@@ -24,7 +34,7 @@ extension Subchannel {
     guard self.health != nil else { return }
     self.healthTimer?.cancel()
     self.healthTimer = nil
-    self.healthWatch.take()?.cancel()
+    self.cancelHealthWatch()
     guard self.isReady, let service = self.healthService else { return }
     guard self.pool.version != .http1 else {
       self.received(.unimplemented)
@@ -38,7 +48,7 @@ extension Subchannel {
     ) { [weak self] event in
       self?.received(event)
     } start: { request, handler in
-      self.pool.leaseConnection()?.connection?.startStream(request, handler: handler)
+      self.startWatch(request, handler)
     }
     if watch.isUnderWay {
       self.healthWatch = watch
@@ -56,13 +66,13 @@ extension Subchannel {
     switch event {
     case .answer: break
     case .unimplemented:
-      self.healthWatch = nil
-      self.environment.logger.warning(
-        "the server has no health service, or no HTTP/2 for it, so its health is not watched",
-        metadata: ["origin": "\(self.peer)", "endpoint": "\(self.endpoint)"]
+      self.healthWatchDidEnd()
+      self.warnOnce(
+        &self.hasWarnedOfHealth,
+        "the server has no health service, or no HTTP/2 for it, so its health is not watched"
       )
     case .ended:
-      self.healthWatch = nil
+      self.healthWatchDidEnd()
     }
     switch action {
     case .watch: self.restartHealthWatch()

@@ -6,7 +6,7 @@ extension Subchannel {
   /// Asks for a report in each `period` from now on; nil for none.
   func watchLoad(every period: Duration?) {
     guard period != self.loadWatch?.period else { return }
-    self.loadWatch?.stop()
+    self.stopLoadWatch()
     self.loadWatch = period.map { LoadWatch(every: $0) }
     self.restartLoadWatch()
   }
@@ -14,7 +14,7 @@ extension Subchannel {
   /// Begins a watch on a connection that takes streams, in place of the one before.
   func restartLoadWatch() {
     guard self.loadWatch != nil else { return }
-    self.loadWatch?.stop()
+    self.stopLoadWatch()
     guard self.isReady, let period = self.loadWatch?.period else { return }
     guard self.pool.version != .http1 else {
       self.received(.unimplemented)
@@ -28,7 +28,7 @@ extension Subchannel {
     ) { [weak self] event in
       self?.received(event)
     } start: { request, handler in
-      self.pool.leaseConnection()?.connection?.startStream(request, handler: handler)
+      self.startWatch(request, handler)
     }
     if watch.isUnderWay {
       self.loadWatch?.watch = watch
@@ -36,6 +36,17 @@ extension Subchannel {
       // All streams are taken.
       self.restartLoadWatch(after: .seconds(1))
     }
+  }
+
+  func stopLoadWatch() {
+    self.loadWatch?.timer.take()?.cancel()
+    let watch = self.loadWatch?.watch
+    self.loadWatchDidEnd()
+    watch?.cancel()
+  }
+
+  private func loadWatchDidEnd() {
+    if self.loadWatch?.watch.take() != nil { self.counters.endedWatches += 1 }
   }
 
   private func restartLoadWatch(after delay: Duration) {
@@ -48,13 +59,13 @@ extension Subchannel {
       self.loadWatch?.backoff.reset()
       self.tracker?.loads.record(report, of: self.id, now: self.now)
     case .unimplemented:
-      self.loadWatch?.watch = nil
-      self.environment.logger.warning(
-        "the server has no load reports on a stream, or no HTTP/2 for them, so its weight is that of the others",
-        metadata: ["origin": "\(self.peer)", "endpoint": "\(self.endpoint)"]
+      self.loadWatchDidEnd()
+      self.warnOnce(
+        &self.hasWarnedOfLoad,
+        "the server has no load reports on a stream, or no HTTP/2 for them, so its weight is that of the others"
       )
     case .ended:
-      self.loadWatch?.watch = nil
+      self.loadWatchDidEnd()
       guard let delay = self.loadWatch?.backoff.next(random: &self.random) else { return }
       self.restartLoadWatch(after: delay)
     }

@@ -39,8 +39,10 @@ final class Subchannel: WaitingRoom {
   var healthWatch: ServerWatch<HealthStatus>?
   var healthTimer: (any CallTimer)?
   var healthService: String?
+  var hasWarnedOfHealth = false
   /// Nil if servers do not report their load on a stream of its own.
   var loadWatch: LoadWatch?
+  var hasWarnedOfLoad = false
   var wasSuspect = false
 
   init(
@@ -106,7 +108,8 @@ final class Subchannel: WaitingRoom {
 
   /// How many calls there are.
   var callCount: Int {
-    self.pool.streamCount - (self.healthWatch == nil ? 0 : 1) - (self.loadWatch?.watch == nil ? 0 : 1)
+    let watches = (self.healthWatch == nil ? 0 : 1) + (self.loadWatch?.watch == nil ? 0 : 1)
+    return max(self.pool.streamCount - watches - self.counters.endedWatches, 0)
   }
 
   /// Why there is no connection.
@@ -261,7 +264,7 @@ final class Subchannel: WaitingRoom {
   func streamClosed(_ connection: PooledConnection) {
     guard case .member(let id) = connection.role else { return }
     let now = self.now
-    self.lastUse = now
+    if self.counters.endedWatches > 0 { self.counters.endedWatches -= 1 } else { self.lastUse = now }
     self.run(self.pool.streamClosed(id, now: now))
   }
 
@@ -283,6 +286,8 @@ final class Subchannel: WaitingRoom {
         self.note(failure)
       } else {
         self.environment.report(.connectionClosed(endpoint: connection.name))
+        // Their places are gone with it.
+        self.counters.endedWatches = 0
       }
       self.run(self.pool.connectionClosed(id, error: failure.error))
       self.suspicionMayHaveChanged()
@@ -308,7 +313,26 @@ final class Subchannel: WaitingRoom {
 
   func stopWatches() {
     self.stopHealthWatch()
-    self.loadWatch?.stop()
+    self.stopLoadWatch()
+  }
+
+  /// Begins a call of the channel's own.
+  ///
+  /// - Returns: Nil if all streams are taken.
+  func startWatch(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
+    guard let connection = self.pool.leaseConnection()?.connection else { return nil }
+    self.counters.startedWatches += 1
+    return connection.startStream(request, handler: handler)
+  }
+
+  /// It says once what servers do not have: those that close each connection would have it said each time.
+  func warnOnce(_ hasWarned: inout Bool, _ message: Logger.Message) {
+    guard !hasWarned else { return }
+    hasWarned = true
+    self.environment.logger.warning(
+      message,
+      metadata: ["origin": "\(self.peer)", "endpoint": "\(self.endpoint)"]
+    )
   }
 
   func lost(_ error: ConnectError?) {

@@ -11,9 +11,4 @@ struct LoadWatch {
   init(every period: Duration) {
     self.period = period
   }
-
-  mutating func stop() {
-    self.timer.take()?.cancel()
-    self.watch.take()?.cancel()
-  }
 }

@@ -24,6 +24,8 @@ final class SharedOutliers: @unchecked Sendable {
   private var timer: (any CallTimer)?
   /// Tells the answers of this interval from late ones.
   private var round = 0
+  /// That of the present detector.
+  private var firstRound = 1
   /// How many members have not yet given their counts of this round.
   private var awaited = 0
 
@@ -78,16 +80,27 @@ final class SharedOutliers: @unchecked Sendable {
   private func membersChanged(_ earlier: [OutlierDetector.Change] = []) -> Bool {
     self.members.removeAll { $0.channel == nil }
     guard !self.members.isEmpty else {
-      self.detector = nil
-      self.ids = [:]
-      self.schedule()
+      self.forget()
       return true
     }
     let changes = self.detector?.update(self.nameEndpoints(), now: self.executor.now) ?? []
-    self.schedule()
+    // While counts are collected, the timer limits that.
+    if self.awaited == 0 { self.schedule() }
     guard !changes.isEmpty || !earlier.isEmpty else { return false }
     self.tellAll()
     return true
+  }
+
+  private func forget() {
+    self.detector = nil
+    self.ids = [:]
+    self.vacantSlots = []
+    self.slotCount = 0
+    // Counts that are under way belong to nobody.
+    self.round += 1
+    self.firstRound = self.round + 1
+    self.awaited = 0
+    self.schedule()
   }
 
   /// The endpoints of all members, each once.
@@ -146,6 +159,7 @@ final class SharedOutliers: @unchecked Sendable {
   }
 
   private func received(_ counts: [(endpoint: Endpoint.Identity, outcomes: CallOutcomes)], in round: Int) {
+    guard round >= self.firstRound else { return }
     for (endpoint, outcomes) in counts {
       guard let id = self.ids[endpoint] else { continue }
       self.detector?.record(id, successes: outcomes.successes, failures: outcomes.failures)

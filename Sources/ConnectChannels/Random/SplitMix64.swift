@@ -29,7 +29,7 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
   }
 
   /// A number from 0 up to 1.
-  mutating func fraction() -> Double {
+  package mutating func fraction() -> Double {
     Double(self.next() >> 11) * 0x1p-53
   }
 }

@@ -11,7 +11,8 @@ public import Connect
 /// ```
 public protocol NameResolver: Sendable {
   /// Whether answers may have a service config. Where they may, calls wait for the first answer before their interceptors run,
-  /// so that its rules hold for them; else they wait for nothing. True unless the resolver says otherwise.
+  /// so that its rules hold for them; else they wait for nothing. True unless the resolver says otherwise. Asked when a channel is
+  /// made, under a lock of its transport, which the resolver must not call from here.
   var mayBringServiceConfig: Bool { get }
 
   /// Begins to look for the endpoints of `origin`. Called on `executor`.

@@ -9,8 +9,11 @@ public final class PushResolver: NameResolver {
 
   private struct State {
     var latest: Result<ResolverUpdate, ConnectError>?
-    var reports: [Int: Report] = [:]
+    /// In the order in which they came.
+    var reports: [(number: Int, report: Report)] = []
     var nextWatch = 0
+    /// Counts the answers.
+    var version = 0
   }
 
   private let state = Mutex(State())
@@ -32,12 +35,26 @@ public final class PushResolver: NameResolver {
   }
 
   private func publish(_ answer: Result<ResolverUpdate, ConnectError>) {
-    let reports = self.state.withLock { state in
+    let (reports, version) = self.state.withLock { state in
       // A failure does not take the place of what is known, for channels that come later.
       if case .failure = answer, case .success = state.latest {} else { state.latest = answer }
-      return Array(state.reports.values)
+      state.version += 1
+      return (state.reports.map(\.report), state.version)
     }
-    for report in reports { report(answer) }
+    for report in reports { self.deliver(answer, version, to: report) }
+  }
+
+  /// Reports an answer, and those that have come meanwhile from other threads: the last one that is reported is the newest.
+  private func deliver(_ answer: Result<ResolverUpdate, ConnectError>, _ version: Int, to report: Report) {
+    var (answer, version) = (answer, version)
+    while true {
+      report(answer)
+      let newer = self.state.withLock { state in
+        state.version == version ? nil : state.latest.map { ($0, state.version) }
+      }
+      guard let newer else { return }
+      (answer, version) = newer
+    }
   }
 
   public func watch(
@@ -45,13 +62,13 @@ public final class PushResolver: NameResolver {
     on executor: any CallExecutor,
     _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) -> any ResolverWatch {
-    let (number, latest) = self.state.withLock { state in
+    let (number, latest, version) = self.state.withLock { state in
       let number = state.nextWatch
       state.nextWatch += 1
-      state.reports[number] = report
-      return (number, state.latest)
+      state.reports.append((number, report))
+      return (number, state.latest, state.version)
     }
-    if let latest { report(latest) }
+    if let latest { self.deliver(latest, version, to: report) }
     return Watch(self, number)
   }
 
@@ -67,7 +84,7 @@ public final class PushResolver: NameResolver {
     func resolveAgain() { self.resolver.onRequest?() }
 
     func cancel() {
-      _ = self.resolver.state.withLock { $0.reports.removeValue(forKey: self.number) }
+      self.resolver.state.withLock { $0.reports.removeAll { $0.number == self.number } }
     }
   }
 }

@@ -3,7 +3,8 @@ internal import Synchronization
 
 /// One watch of a resolver for all channels to an origin, each of which lives on an executor of its own.
 ///
-/// The watch begins with the first channel that looks, on its executor, and ends when none is left.
+/// The watch begins with the first channel that looks, on its executor, and ends when none is left. Channels are told under the
+/// lock, so that none hears an older answer behind a newer one; they only note it for later.
 final class SharedResolver: NameResolver {
   private typealias Answer = Result<ResolverUpdate, ConnectError>
   private typealias Report = @Sendable (Answer) -> Void
@@ -39,15 +40,15 @@ final class SharedResolver: NameResolver {
     on executor: any CallExecutor,
     _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) -> any ResolverWatch {
-    let (number, isFirst, latest) = self.state.withLock { state in
+    let (number, isFirst) = self.state.withLock { state in
       state.lastNumber += 1
       let number = state.lastNumber
       state.watchers.append((number, report))
       let isFirst = state.sourceNumber == nil
-      if isFirst { state.sourceNumber = number }
-      return (number, isFirst, state.latest)
+      if isFirst { state.sourceNumber = number } else if let latest = state.latest { report(latest) }
+      return (number, isFirst)
     }
-    if isFirst { self.begin(number, origin, on: executor) } else if let latest { report(latest) }
+    if isFirst { self.begin(number, origin, on: executor) }
     return Watch(self, number)
   }
 
@@ -64,13 +65,12 @@ final class SharedResolver: NameResolver {
   }
 
   private func publish(_ answer: Answer, by number: Int) {
-    let watchers = self.state.withLock { state in
-      guard state.sourceNumber == number else { return [Report]() }
+    self.state.withLock { state in
+      guard state.sourceNumber == number else { return }
       // A failure does not take the place of what is known, for channels that come later.
       if case .failure = answer, case .success = state.latest {} else { state.latest = answer }
-      return state.watchers.map(\.report)
+      for watcher in state.watchers { watcher.report(answer) }
     }
-    for report in watchers { report(answer) }
   }
 
   private func resolveAgain() {

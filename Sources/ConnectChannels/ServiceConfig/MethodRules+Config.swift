@@ -7,7 +7,10 @@ extension MethodRules {
     var hedging: Connect.HedgingPolicy?
     switch config.attempts {
     case .retry(let policy): retry = RetryRules(policy, throttle)
-    case .hedging(let policy): hedging = HedgingPolicy(policy, throttle)
+    case .hedging(let policy):
+      hedging = HedgingPolicy(policy, throttle)
+      // Calls that hedge are not retried on top (gRFC A6).
+      retry = .noRetries
     case nil: break
     }
     self.init(

@@ -14,21 +14,25 @@ public struct ConnectionLostRetrier: RequestRetrier {
   public var backoff: Backoff
   /// Whether the calls of a method may be made twice.
   public var methods: @Sendable (MethodInfo) -> Bool
+  /// Where the jitter of waits comes from, as in ``RetryPolicy/random``.
+  public var random: @Sendable () -> Double
 
   /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
   public init(
     maximumRetries: Int = 2,
     backoff: Backoff = Backoff(),
-    methods: @escaping @Sendable (MethodInfo) -> Bool = { $0.idempotencyLevel != .unknown }
+    methods: @escaping @Sendable (MethodInfo) -> Bool = { $0.idempotencyLevel != .unknown },
+    random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) {
     self.maximumRetries = maximumRetries
     self.backoff = backoff
     self.methods = methods
+    self.random = random
   }
 
   public func retry(_ attempt: FailedAttempt) async -> RetryResult {
     guard attempt.error.isConnectionLost, attempt.number <= self.maximumRetries, self.methods(attempt.method)
     else { return .doNotRetry }
-    return .retryWithDelay(self.backoff.delay(beforeRetry: attempt.number))
+    return .retryWithDelay(self.backoff.delay(beforeRetry: attempt.number, random: self.random()))
   }
 }

@@ -52,7 +52,8 @@ public final class RetryInterceptor: Interceptor {
           self.recordSuccess()
           return .proceed
         }
-        return self.delayOfRetry(after: error).map { .retry(after: $0) } ?? .proceed
+        return self.delayOfRetry(after: error, hasHead: response.httpStatus != nil).map { .retry(after: $0) }
+          ?? .proceed
       }
     )
     .placed(.userIndependent)
@@ -108,7 +109,10 @@ public final class RetryInterceptor: Interceptor {
 
   // MARK: Streams
 
-  private var holdsHeaders: Bool { self.policy.holdsStreamHeaders && self.mayRetry }
+  /// Not because of the service's rules alone: a caller may wait for headers before it sends anything.
+  private var holdsHeaders: Bool {
+    self.policy.holdsStreamHeaders && self.mayRetry && (self.rules == nil || self.isRepeatable)
+  }
 
   private func releaseHeaders() {
     guard let headers = self.heldHeaders else { return }
@@ -142,12 +146,20 @@ public final class RetryInterceptor: Interceptor {
   private var mayRetry: Bool {
     // A service's owner knows which methods may be called twice.
     if let rules = self.rules { return self.attemptCount < rules.maximumAttempts }
-    guard self.attemptCount < self.policy.maximumAttempts, let method = self.method else { return false }
-    return self.policy.methods(method)
+    return self.attemptCount < self.policy.maximumAttempts && self.isRepeatable
   }
 
+  /// Whether the program says that the method's calls may be made twice.
+  private var isRepeatable: Bool { self.method.map(self.policy.methods) ?? false }
+
   /// How long to wait before another attempt; nil if there is to be none.
-  private func delayOfRetry(after error: ConnectError) -> Duration? {
+  ///
+  /// - Parameter hasHead: Whether a response had begun. A call whose connection is lost then is not made again because of the
+  ///   service's rules alone (gRFC A6: its headers commit it).
+  private func delayOfRetry(after error: ConnectError, hasHead: Bool = false) -> Duration? {
+    if error.isFinal || hasHead && error.isConnectionLost && self.rules != nil && !self.isRepeatable {
+      return nil
+    }
     let isRetryable = (self.rules?.codes ?? self.policy.codes).contains(error.code)
     let serverDelay = ServerDelay(error)
     guard isRetryable || serverDelay == .never else { return nil }
@@ -171,8 +183,9 @@ public final class RetryInterceptor: Interceptor {
 
   private func nextBackoff() -> Duration {
     self.backoffCount += 1
-    if let rules = self.rules { return rules.delay(beforeRetry: self.backoffCount) }
-    return self.policy.backoff.delay(beforeRetry: self.backoffCount)
+    let random = self.policy.random()
+    if let rules = self.rules { return rules.delay(beforeRetry: self.backoffCount, random: random) }
+    return self.policy.backoff.delay(beforeRetry: self.backoffCount, random: random)
   }
 }
 

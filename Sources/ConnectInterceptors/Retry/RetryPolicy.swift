@@ -33,6 +33,9 @@ public struct RetryPolicy: Sendable {
   ///
   /// To be false where a caller waits for headers before it sends its messages, or before the first one arrives.
   public var holdsStreamHeaders: Bool
+  /// Where the jitter of waits comes from: a number from 0 to 1 each time. The system's random numbers by default; a simulation
+  /// has its own (`SimulatedCluster.chance`), so that it does the same in each run.
+  public var random: @Sendable () -> Double
 
   /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
   ///   `{ _ in true }` for all.
@@ -42,7 +45,8 @@ public struct RetryPolicy: Sendable {
     codes: Set<Code> = [.unavailable],
     methods: @escaping @Sendable (MethodInfo) -> Bool = { $0.idempotencyLevel != .unknown },
     longestServerDelay: Duration = .seconds(60),
-    holdsStreamHeaders: Bool = true
+    holdsStreamHeaders: Bool = true,
+    random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) {
     self.maximumAttempts = maximumAttempts
     self.backoff = backoff
@@ -50,6 +54,7 @@ public struct RetryPolicy: Sendable {
     self.methods = methods
     self.longestServerDelay = longestServerDelay
     self.holdsStreamHeaders = holdsStreamHeaders
+    self.random = random
   }
 
   /// 4 attempts after `unavailable`, 100 ms of backoff that doubles up to 10 s, for methods that may be repeated.

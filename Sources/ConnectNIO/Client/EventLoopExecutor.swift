@@ -11,7 +11,7 @@ internal import NIOCore
 /// is called there, by `EventLoopTimer.cancel`, likewise, and by `wakeUp` itself. `eventLoop` is constant.
 final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
   let eventLoop: any EventLoop
-  private var timers = TimerHeap<EventLoopTimer>()
+  private var timers = TimerHeap<NIODeadline, EventLoopTimer>()
   private var cancelledCount = 0
   private var wakeUp: (scheduled: Scheduled<Void>, time: NIODeadline)?
 

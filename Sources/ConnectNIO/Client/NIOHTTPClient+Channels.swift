@@ -26,7 +26,7 @@ extension NIOHTTPClient {
     requiresHTTP2: Bool = false
   ) throws(ConnectError) -> ConnectivityState {
     let destination = try self.destination(of: origin, requiresHTTP2: requiresHTTP2)
-    return self.state.withLock { $0.sharedChannels.peek(destination) }?.connectivity ?? .idle
+    return self.knownChannel(destination)?.connectivity ?? .idle
   }
 
   /// The state of the connections to `origin` now, and each one that follows. States that are not taken in time are replaced

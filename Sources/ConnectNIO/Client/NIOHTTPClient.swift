@@ -30,8 +30,11 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   struct State {
     var isShutDown = false
     var channels = ChannelTable<EndpointKey>()
-    /// The first channel of each destination, which all get who ask for no particular event loop.
+    /// The first channel of each destination, which all get who ask for no particular event loop. Empty if the configuration says
+    /// that there are several event loops: then it is the channel on the first of them.
     var sharedChannels = ChannelTable<Destination>()
+    /// What the channels of a destination have in common, as long as there are any.
+    var origins = WeakTable<Destination, SharedOrigin>()
     var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
     /// One for each version, since what is offered by ALPN is part of a TLS context.
     var tlsContexts: [Configuration.HTTPVersion: TLSContextProvider] = [:]
@@ -104,7 +107,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     requiresHTTP2: Bool
   ) throws(ConnectError) -> OriginChannel {
     let destination = try self.destination(of: origin, requiresHTTP2: requiresHTTP2)
-    let eventLoop: (any EventLoop)?
+    var eventLoop: (any EventLoop)?
     if let executor {
       guard let executor = executor as? EventLoopExecutor else {
         throw ConnectError(
@@ -114,7 +117,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       }
       eventLoop = executor.eventLoop
     } else {
-      eventLoop = nil
+      eventLoop = self.lanes.first?.eventLoop
     }
     let version = destination.version
     if eventLoop == nil, let channel = self.state.withLock({ $0.sharedChannels[destination] }) {
@@ -122,7 +125,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     }
     let proxy = try self.proxy(for: origin)
     // Not under the lock: a group of the user's may call this client.
-    let chosenLoop = eventLoop ?? self.lanes.first?.eventLoop ?? self.eventLoopGroup.next()
+    let chosenLoop = eventLoop ?? self.eventLoopGroup.next()
     let (channel, isShutDown) = self.state.withLock { state in
       // It may have been made while the group was asked.
       if eventLoop == nil, let channel = state.sharedChannels[destination] { return (channel, false) }
@@ -131,12 +134,15 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       if let channel = state.channels[key] { return (channel, false) }
       let executor = state.executors[loopID] ?? EventLoopExecutor(chosenLoop)
       let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
-      let shared = state.sharedChannels.peek(destination)?.shared
+      let shared = state.origins[destination]
       let channel = self.makeChannel(key, through: proxy, on: executor, tlsContexts, sharing: shared)
+      if shared == nil { state.origins[destination] = channel.shared }
       state.executors[loopID] = executor
       state.tlsContexts[version] = tlsContexts
       state.channels[key] = channel
-      if state.sharedChannels[destination] == nil { state.sharedChannels[destination] = channel }
+      if self.lanes.isEmpty, state.sharedChannels[destination] == nil {
+        state.sharedChannels[destination] = channel
+      }
       return (channel, state.isShutDown)
     }
     if isShutDown { channel.shutDown(within: .zero) {} }
@@ -192,10 +198,20 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   /// The channel has had no calls for a long time. Whoever still has it may go on with it.
   private func forget(_ key: EndpointKey) {
     let channels = self.state.withLock { state in
-      [state.channels.release(key), state.sharedChannels.release(key.destination)]
+      let isShared = state.sharedChannels.peek(key.destination) === state.channels.peek(key)
+      return [state.channels.release(key), isShared ? state.sharedChannels.release(key.destination) : nil]
     }
     // Let go of outside of the lock.
     _ = channels
+  }
+
+  /// The channel of those who ask for no particular event loop, if there is one, without holding it.
+  func knownChannel(_ destination: Destination) -> OriginChannel? {
+    let eventLoop = self.lanes.first.map { ObjectIdentifier($0.eventLoop) }
+    return self.state.withLock { state in
+      guard let eventLoop else { return state.sharedChannels.peek(destination) }
+      return state.channels.peek(EndpointKey(destination: destination, eventLoop: eventLoop))
+    }
   }
 
   func destination(of origin: Origin, requiresHTTP2: Bool) throws(ConnectError) -> Destination {

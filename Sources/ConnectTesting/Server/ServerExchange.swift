@@ -16,6 +16,8 @@ public struct ServerRequestHead: Sendable {
   public var serverAddress: EndpointAddress?
   /// The values that the call carries, where client and server are in the same process.
   package var context = CallContext()
+  /// The connection that the request came over, in memory.
+  package var connection: Confined<InMemoryConnection>?
 
   public init(
     version: HTTPConnectionInfo.Version = .http2,

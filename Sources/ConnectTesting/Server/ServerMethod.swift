@@ -59,8 +59,8 @@ package struct ServerMethod: Sendable {
 }
 
 /// Makes handlers of all stream types into those of streams in both directions.
-enum StreamForm {
-  static func unary<Input, Output>(
+package enum StreamForm {
+  package static func unary<Input, Output>(
     _ handler: @escaping UnaryHandler<Input, Output>
   ) -> BidirectionalStreamHandler<Input, Output> {
     { requests, responses, context in
@@ -68,13 +68,13 @@ enum StreamForm {
     }
   }
 
-  static func serverStream<Input, Output>(
+  package static func serverStream<Input, Output>(
     _ handler: @escaping ServerStreamHandler<Input, Output>
   ) -> BidirectionalStreamHandler<Input, Output> {
     { requests, responses, context in try await handler(try await requests.only(), responses, context) }
   }
 
-  static func clientStream<Input, Output>(
+  package static func clientStream<Input, Output>(
     _ handler: @escaping ClientStreamHandler<Input, Output>
   ) -> BidirectionalStreamHandler<Input, Output> {
     { requests, responses, context in try await responses.send(try await handler(requests, context)) }

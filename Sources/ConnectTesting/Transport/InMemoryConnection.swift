@@ -1,15 +1,19 @@
-internal import Connect
-internal import ConnectChannels
+package import Connect
+package import ConnectChannels
 
 /// A connection of an ``InMemoryTransport``: starts its streams, and ends with them.
 ///
 /// Confined to the executor.
-final class InMemoryConnection: StreamConnection {
-  let address: EndpointAddress
+package final class InMemoryConnection: StreamConnection {
+  package let address: EndpointAddress
   private let number: Int
   private let network: InMemoryNetwork
   private let requiresHTTP2: Bool
   private let remoteAddress: String
+  /// Where the client is, for networks that know of places.
+  package let clientZone: String?
+  /// Called when a call's time is over: the server may be gone.
+  package var onExpiry: ((InMemoryConnection) -> Void)?
   /// Nil once the connection has ended.
   private var delegate: (any StreamConnectionDelegate)?
   /// Those that have not ended, each at the place that it knows.
@@ -26,9 +30,11 @@ final class InMemoryConnection: StreamConnection {
     to address: EndpointAddress,
     in network: InMemoryNetwork,
     requiresHTTP2: Bool,
+    clientZone: String?,
     delegate: any StreamConnectionDelegate
   ) {
     self.number = number
+    self.clientZone = clientZone
     self.address = address
     self.network = network
     self.requiresHTTP2 = requiresHTTP2
@@ -48,24 +54,23 @@ final class InMemoryConnection: StreamConnection {
 
   // MARK: StreamConnection
 
-  func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
+  package func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     self.startedCount += 1
     let stream = InMemoryStream(request, handler: handler, on: self, number: self.startedCount)
     stream.place = self.streams.count
     self.streams.append(stream)
-    let faults = self.server.takeFaults(for: stream.head)
     self.server.executor.execute { [server, requiresHTTP2] in
-      server.receive(stream, with: faults, requiresHTTP2: requiresHTTP2)
+      server.receive(stream, requiresHTTP2: requiresHTTP2)
     }
     return stream
   }
 
-  func drain() {
+  package func drain() {
     self.isDraining = true
     self.later { $0.closeIfFinished() }
   }
 
-  func close(failing error: ConnectError) {
+  package func close(failing error: ConnectError) {
     self.later { $0.end(error) }
   }
 
@@ -95,19 +100,35 @@ final class InMemoryConnection: StreamConnection {
     self.later { $0.streamDidClose(stream) }
   }
 
+  /// How many streams have not ended.
+  package var streamCount: Int { self.streams.count }
+
+  package var isOpen: Bool { self.delegate != nil }
+
   // MARK: End
 
+  /// It is not known whether the server is still there: new streams should go elsewhere.
+  package func suspect() { self.delegate?.connectionIsSuspect(self) }
+
+  /// The server has answered after all.
+  package func isAlive() { self.delegate?.connectionIsAlive(self) }
+
   /// The server takes no more streams.
-  func goAway() {
+  package func goAway() {
     self.announceEnd()
     self.closeIfFinished()
   }
 
   /// The server is gone, and with it the connection.
-  func disconnect() {
+  package func disconnect(
+    _ error: ConnectError = ConnectError(
+      code: .unavailable,
+      message: "the connection broke: connection reset by peer"
+    )
+  ) {
     // A handler that starts a new stream when it hears of its end must not be given this connection again.
     if !self.streams.isEmpty { self.announceEnd() }
-    self.end(ConnectError(code: .unavailable, message: "the connection broke: connection reset by peer"))
+    self.end(error)
   }
 
   private func announceEnd() {

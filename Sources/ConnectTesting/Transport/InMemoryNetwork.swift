@@ -1,10 +1,10 @@
-internal import Connect
-internal import ConnectChannels
+package import Connect
+package import ConnectChannels
 internal import Synchronization
 
 /// What lies between the channels of an ``InMemoryTransport`` and its servers: which addresses refuse connections, and the
 /// connections that are open.
-final class InMemoryNetwork: Sendable {
+package final class InMemoryNetwork: Sendable {
   private struct State {
     /// What holds for addresses that are not in `refusals`.
     var refusesAll = false
@@ -20,7 +20,7 @@ final class InMemoryNetwork: Sendable {
   let server: InMemoryServer
   private let state = Mutex(State())
 
-  init(_ server: InMemoryServer) {
+  package init(_ server: InMemoryServer) {
     self.server = server
   }
 
@@ -33,8 +33,16 @@ final class InMemoryNetwork: Sendable {
   /// - Parameters:
   ///   - origin: The one whose channel connects, for errors.
   ///   - requiresHTTP2: Whether the connection's streams must go over HTTP/2.
-  func connect(_ attempt: PooledConnection, to origin: Origin, requiresHTTP2: Bool) {
-    guard attempt.isWanted else { return }
+  ///   - clientZone: Where the client is.
+  /// - Returns: The connection, unless it was refused, or is not wanted any more.
+  @discardableResult
+  package func connect(
+    _ attempt: PooledConnection,
+    to origin: Origin,
+    requiresHTTP2: Bool,
+    from clientZone: String? = nil
+  ) -> InMemoryConnection? {
+    guard attempt.isWanted else { return nil }
     let address = attempt.address
     let number = self.state.withLock { state -> Int? in
       guard !(state.refusals[address] ?? state.refusesAll) else { return nil }
@@ -45,18 +53,25 @@ final class InMemoryNetwork: Sendable {
       let place = address == Self.onlyAddress ? "" : "\(address): "
       let message = "cannot connect to \(origin) (\(place)connection refused)"
       attempt.closed(ConnectError(code: .unavailable, message: message), reason: "connection refused")
-      return
+      return nil
     }
     let connection = InMemoryConnection(
       number,
       to: address,
       in: self,
       requiresHTTP2: requiresHTTP2,
+      clientZone: clientZone,
       delegate: attempt
     )
     self.state.withLock { $0.connections[number] = Confined(connection, to: self.executor) }
     attempt.established(connection, version: .http2)
     attempt.connection(connection, canServe: .max)
+    return connection
+  }
+
+  /// How many streams there are on all connections. On the executor.
+  package var streamCount: Int {
+    self.state.withLock { $0.connections }.values.reduce(0) { $0 + $1.value.streamCount }
   }
 
   /// The connection has ended.
@@ -68,7 +83,7 @@ final class InMemoryNetwork: Sendable {
   // MARK: Misbehaviour
 
   /// - Parameter address: Nil for all addresses.
-  func setRefusal(_ refuses: Bool, at address: EndpointAddress?) {
+  package func setRefusal(_ refuses: Bool, at address: EndpointAddress?) {
     self.state.withLock { state in
       if let address {
         state.refusals[address] = refuses
@@ -82,7 +97,7 @@ final class InMemoryNetwork: Sendable {
   /// Does something with the open connections to an address, later: whoever asks for it may be in the middle of a call.
   ///
   /// - Parameter address: Nil for all addresses.
-  func forEachConnection(
+  package func forEachConnection(
     to address: EndpointAddress?,
     _ work: @escaping @Sendable (InMemoryConnection) -> Void
   ) {

@@ -1,8 +1,13 @@
-internal import Connect
+package import Connect
 internal import Synchronization
 
 /// What all servers of an ``InMemoryTransport`` do: they answer with the same handlers, and have the same faults.
-final class InMemoryServer: Sendable {
+package final class InMemoryServer: Sendable {
+  /// What happens around an answer: it calls `answer` with the exchange, or with another one around it, or not at all.
+  package typealias Reception =
+    @Sendable (_ exchange: any ServerExchange, _ answer: @Sendable (any ServerExchange) async -> Void) async
+    -> Void
+
   private struct State {
     var methods: [String: ServerMethod] = [:]
     var rawHandlers: [String: InMemoryTransport.RawHandler] = [:]
@@ -14,21 +19,29 @@ final class InMemoryServer: Sendable {
     var remaining: Int
   }
 
-  let executor: any CallExecutor
+  package let executor: any CallExecutor
   /// How many bytes of one direction of a stream may be under way.
   let window: Int
-  private let handlerExecutor: CallTaskExecutor
+  private let handlerExecutor: any TaskExecutor
   private let options: ServerOptions
+  private let reception: Reception?
   private let state = Mutex(State())
 
-  init(on executor: any CallExecutor, options: ServerOptions, window: Int) {
+  /// - Parameter reception: Nil to answer at once.
+  package init(
+    on executor: any CallExecutor,
+    options: ServerOptions,
+    window: Int,
+    reception: Reception? = nil
+  ) {
     self.executor = executor
-    self.handlerExecutor = CallTaskExecutor(executor)
+    self.handlerExecutor = executor.taskExecutor ?? CallTaskExecutor(executor)
     self.options = options
     self.window = window
+    self.reception = reception
   }
 
-  func serve(_ method: ServerMethod) {
+  package func serve(_ method: ServerMethod) {
     self.state.withLock { $0.methods[method.info.path] = method }
   }
 
@@ -44,7 +57,7 @@ final class InMemoryServer: Sendable {
   }
 
   /// What goes wrong with a request.
-  func takeFaults(for head: ServerRequestHead) -> [InMemoryTransport.Fault] {
+  private func takeFaults(for head: ServerRequestHead) -> [InMemoryTransport.Fault] {
     self.state.withLock { state in
       guard !state.faults.isEmpty else { return [] }
       let key = [head.path, head.methodPath].first { state.faults[$0] != nil }
@@ -60,14 +73,22 @@ final class InMemoryServer: Sendable {
   /// Answers a stream. To be called on the executor, behind the stream's start.
   ///
   /// - Parameter requiresHTTP2: Whether the stream must go over HTTP/2.
-  func receive(_ stream: InMemoryStream, with faults: [InMemoryTransport.Fault], requiresHTTP2: Bool) {
+  func receive(_ stream: InMemoryStream, requiresHTTP2: Bool) {
+    // Given up before it has arrived, it has used up no fault.
+    guard stream.isOpen else { return }
+    let faults = self.takeFaults(for: stream.head)
     if let refusal = faults.lazy.compactMap({ $0.refusal(requiresHTTP2: requiresHTTP2) }).first {
       stream.fail(refusal)
       return
     }
     stream.begin {
       Task(executorPreference: self.handlerExecutor) {
-        await self.answer(faults.isEmpty ? stream : FaultyExchange(stream, faults: faults))
+        let exchange: any ServerExchange = faults.isEmpty ? stream : FaultyExchange(stream, faults: faults)
+        if let reception = self.reception {
+          await reception(exchange) { await self.answer($0) }
+        } else {
+          await self.answer(exchange)
+        }
       }
     }
   }
@@ -82,6 +103,14 @@ final class InMemoryServer: Sendable {
     } catch {
       await exchange.reset(code: 2)
     }
+  }
+
+  /// Answers with an error, in the request's protocol.
+  package func refuse(_ exchange: any ServerExchange, with error: ConnectError) async {
+    await RPCServer(options: self.options) { head in
+      let info = self.method(for: head).info
+      return ServerMethod(info, failingWith: error)
+    }.serve(exchange)
   }
 
   private func method(for head: ServerRequestHead) -> ServerMethod {

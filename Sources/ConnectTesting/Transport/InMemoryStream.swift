@@ -63,6 +63,7 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     )
     head.context = request.context
     head.serverAddress = connection.serverAddress
+    head.connection = Confined(connection, to: connection.server.executor)
     self.head = head
     self.handler = handler
     self.connection = connection
@@ -76,6 +77,8 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
       self.unreadBytes = body.readableBytes
     }
   }
+
+  var isOpen: Bool { self.handler != nil }
 
   /// Tells the call of its connection, and starts whoever answers. On the executor, behind the stream's start.
   func begin(_ start: () -> Task<Void, Never>) {
@@ -132,6 +135,11 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     self.close()
     self.task?.cancel()
     if wasOpen { self.connection.streamWasCancelled(self) }
+  }
+
+  func expire() {
+    self.cancel()
+    if let onExpiry = self.connection.onExpiry { onExpiry(self.connection) }
   }
 
   // MARK: ServerExchange

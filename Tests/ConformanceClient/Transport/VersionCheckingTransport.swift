@@ -28,6 +28,7 @@ struct VersionCheckingTransport: HTTPClientInterface {
     }
 
     var executor: any CallExecutor { self.endpoint.executor }
+    var underlying: (any HTTPEndpoint)? { self.endpoint }
     var maximumHeaderListSize: Int { self.endpoint.maximumHeaderListSize }
 
     func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {

@@ -144,6 +144,29 @@ final class ChannelHealthTests: XCTestCase {
     XCTAssertEqual(fleet.network.counts[self.a], 120)
   }
 
+  /// Calls of a time when nobody judged do not count later.
+  func testDetectionThatIsSwitchedOn() {
+    let fleet = FakeFleet()
+    func config(_ rule: String) -> String {
+      #"{"loadBalancingConfig":[{"outlier_detection_experimental":{\#(rule)"childPolicy":[{"round_robin":{}}]}}]}"#
+    }
+    var isFailing = true
+    fleet.network.answer = { stream in
+      stream.respond()
+      stream.end(["grpc-status": [isFailing && stream.address == "10.0.0.1:80" ? "14" : "0"]])
+    }
+    let addresses = (1...5).map { "10.0.0.\($0):80" }
+    fleet.resolve(addresses, serviceConfig: config(""))
+    for _ in 0..<500 { fleet.call() }
+    isFailing = false
+    fleet.resolve(addresses, serviceConfig: config(#""failurePercentageEjection":{"minimumHosts":5},"#))
+    for _ in 0..<50 { fleet.call() }
+    fleet.advance(by: .seconds(11))
+    let before = fleet.network.counts[self.a]
+    for _ in 0..<50 { fleet.call() }
+    XCTAssertEqual(fleet.network.counts[self.a].map { $0 - (before ?? 0) }, 10)
+  }
+
   /// Calls that run out of time count against the server, calls that their callers give up do not.
   func testTimeoutsCount() {
     for expires in [true, false] {

@@ -1,12 +1,34 @@
 import Connect
 import ConnectTesting
+import Logging
 import NIOCore
+import Synchronization
 import XCTest
 
 @testable import ConnectChannels
 
 /// Servers that report their load on a stream of their own.
 final class ChannelLoadTests: XCTestCase {
+  /// How many warnings there were.
+  private final class CountingLog: LogHandler {
+    private let warnings = Mutex(0)
+    var count: Int { self.warnings.withLock { $0 } }
+    var metadata: Logger.Metadata {
+      get { [:] }
+      set {}
+    }
+    var logLevel: Logger.Level {
+      get { .warning }
+      set {}
+    }
+    subscript(metadataKey key: String) -> Logger.MetadataValue? {
+      get { nil }
+      set {}
+    }
+
+    func log(event: LogEvent) { self.warnings.withLock { $0 += 1 } }
+  }
+
   private static let path = "/xds.service.orca.v3.OpenRcaService/StreamCoreMetrics"
   private let a = "10.0.0.1:80"
   private let b = "10.0.0.2:80"
@@ -137,6 +159,41 @@ final class ChannelLoadTests: XCTestCase {
     fleet.advance(by: .seconds(600))
     XCTAssertEqual(servers.requests.count, 2)
     XCTAssertEqual(self.shares(fleet), [50, 50])
+  }
+
+  /// Servers that speak HTTP/1.1, and close each connection, have it said once.
+  func testServersWithoutHTTP2() {
+    let log = CountingLog()
+    let fleet = FakeFleet([self.a, self.b], logger: Logger(label: "test", factory: { _ in log })) {
+      $0.balancing = .weightedRoundRobin(.init(outOfBandPeriod: .seconds(1)))
+      $0.healthCheckedService = ""
+    }
+    fleet.network.standard = .accepts(.http1, streams: 1)
+    fleet.network.answer = { stream in
+      stream.respond()
+      stream.end()
+      fleet.network.connections.last { !$0.isClosed }?.goAway()
+    }
+    for _ in 0..<20 {
+      XCTAssertTrue(fleet.call().hasEnded)
+      fleet.advance(by: .seconds(10))
+    }
+    XCTAssertEqual(log.count, 4, "of health and load, for each server")
+  }
+
+  /// Streams of the channel's own are no use of it, however often they are made again.
+  func testStreamsThatKeepEndingLetTheChannelBecomeIdle() async {
+    let servers = Servers()
+    let fleet = self.fleet(servers)
+    _ = self.shares(fleet)
+    let snapshot = await fleet.channel.snapshot()
+    XCTAssertEqual(snapshot.endpoints.map(\.startedCalls), [50, 50])
+    XCTAssertEqual(snapshot.endpoints.map(\.calls), [0, 0])
+    for _ in 0..<4 {
+      fleet.advance(by: .seconds(600))
+      fleet.run { for stream in servers.streams.values { stream.end(["grpc-status": ["14"]]) } }
+    }
+    XCTAssertEqual(fleet.channel.connectivity, .idle)
   }
 
   /// Weights of the resolver need no reports.

@@ -20,11 +20,6 @@ final class ChannelRulesTests: XCTestCase {
 
   // MARK: Where rules come from
 
-  /// That of the current service config.
-  private func throttle(of fleet: FakeFleet) -> RetryThrottle? {
-    fleet.channel.shared.throttle(fleet.channel.serviceConfig?.retryThrottling)
-  }
-
   func testRulesOfTheProgram() throws {
     let config = try Self.config(5)
     let fleet = FakeFleet {
@@ -243,17 +238,17 @@ final class ChannelRulesTests: XCTestCase {
     }
     let config = try ServiceConfig(json: json(8, 1))
     let fleet = FakeFleet { $0.serviceConfig = config }
-    let throttle = try XCTUnwrap(self.throttle(of: fleet))
+    let throttle = try XCTUnwrap(fleet.channel.throttle)
     _ = throttle.recordFailure()
     _ = fleet.call()
     fleet.resolve([self.a], serviceConfig: json(8, 2))
-    XCTAssertTrue(self.throttle(of: fleet) === throttle)
+    XCTAssertTrue(fleet.channel.throttle === throttle)
     XCTAssertEqual([throttle.recordFailure(), throttle.recordFailure()], [true, true])
     XCTAssertFalse(throttle.recordFailure(), "four of eight are left")
     fleet.resolve([self.a], serviceConfig: json(9, 2))
-    XCTAssertEqual(self.throttle(of: fleet)?.allowsRetry, true)
+    XCTAssertEqual(fleet.channel.throttle?.allowsRetry, true)
     fleet.resolve([self.a], serviceConfig: "{}")
-    XCTAssertNil(self.throttle(of: fleet))
+    XCTAssertNil(fleet.channel.throttle)
   }
 
   /// A program may build what JSON cannot say.

@@ -241,6 +241,7 @@ final class FakeFleet {
     _ addresses: [String] = [],
     seed: UInt64 = 1,
     limits: ConnectionLimits = ConnectionLimits(),
+    logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
     _ configure: (inout ChannelConfiguration) -> Void = { _ in }
   ) {
     self.network = FakeNetwork(self.executor)
@@ -255,7 +256,7 @@ final class FakeFleet {
         resolver: self.resolver,
         configuration: configuration,
         limits: limits,
-        logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+        logger: logger,
         seed: seed
       )
     )

@@ -165,6 +165,44 @@ final class SharedOutliersTests: XCTestCase {
     XCTAssertEqual(b.ejected, [self.endpoints[0]])
   }
 
+  /// A change of the endpoints while a member is waited for does not cut that short.
+  func testEndpointsThatChangeWhileCountsAreCollected() {
+    let outliers = SharedOutliers(on: self.home, seed: 1)
+    let (a, b) = (Member(self.home), Member(self.away))
+    self.join(a, outliers)
+    self.join(b, outliers)
+    a.outcomes = self.calls(25)
+    b.outcomes = self.calls(25)
+    let held = DispatchSemaphore(value: 0)
+    self.away.execute { held.wait() }
+    self.home.advance(by: .seconds(10))
+    self.home.sync { outliers.join(a, self.endpoints + [.key("7")], self.settings) }
+    self.home.advance(by: .seconds(1))
+    held.signal()
+    self.runUntilIdle()
+    XCTAssertEqual(a.ejected, [self.endpoints[0]])
+    XCTAssertEqual(b.ejected, [self.endpoints[0]])
+  }
+
+  /// Answers that come when all have left, and others have come, do not count.
+  func testCountsOfAnEarlierJudgement() {
+    let outliers = SharedOutliers(on: self.home, seed: 1)
+    let (a, b) = (Member(self.home), Member(self.away))
+    self.join(b, outliers)
+    b.outcomes = self.calls(100)
+    let held = DispatchSemaphore(value: 0)
+    self.away.execute { held.wait() }
+    self.home.advance(by: .seconds(10))
+    self.home.sync {
+      outliers.leave(b)
+      outliers.join(a, self.endpoints, self.settings)
+    }
+    held.signal()
+    self.runUntilIdle()
+    self.advance(by: .seconds(10))
+    XCTAssertEqual(a.ejected, [])
+  }
+
   func testOtherSettings() {
     let outliers = SharedOutliers(on: self.home, seed: 1)
     let a = Member(self.home)

@@ -6,6 +6,31 @@ import XCTest
 @testable import ConnectChannels
 
 final class PushResolverTests: XCTestCase {
+  /// Answers from several threads may meet: whoever has heard an older one behind a newer one hears that again.
+  func testTheLastAnswerThatIsHeardIsTheNewest() {
+    let resolver = PushResolver()
+    let heard = Mutex<[String: [Int]]>([:])
+    let origin = Origin(scheme: .http, host: "a.test", port: 80)
+    let executor = VirtualExecutor()
+    var watches: [any ResolverWatch] = []
+    for name in ["first", "second"] {
+      watches.append(
+        resolver.watch(origin, on: executor) { answer in
+          let count = (try? answer.get().endpoints.count) ?? -1
+          heard.withLock { $0[name, default: []].append(count) }
+          // As another thread would, between the two.
+          if name == "first", count == 1 {
+            resolver.update((1...2).compactMap { Endpoint("10.0.0.\($0):80") })
+          }
+        }
+      )
+    }
+    resolver.update([Endpoint("10.0.0.1:80")].compactMap { $0 })
+    XCTAssertEqual(heard.withLock { $0["first"]?.last }, 2)
+    XCTAssertEqual(heard.withLock { $0["second"]?.last }, 2)
+    XCTAssertEqual(watches.count, 2)
+  }
+
   private let executor = VirtualExecutor()
 
   private func endpoints(_ addresses: String...) -> [Endpoint] {

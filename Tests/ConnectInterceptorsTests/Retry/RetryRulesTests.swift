@@ -1,7 +1,10 @@
 import Connect
 import ConnectInterceptors
 import ConnectTesting
+import LoopbackServer
 import NIOCore
+import SwiftProtobuf
+import Synchronization
 import XCTest
 
 /// A service config's retry policy takes the place of the interceptor's own.
@@ -129,6 +132,106 @@ final class RetryRulesTests: XCTestCase {
     XCTAssertEqual(stream.messages.map(\.payload.text), ["x"])
     XCTAssertEqual(server.attempts.count, 3)
     XCTAssertEqual(throttle.tokens, 98.1, accuracy: 1e-9)
+  }
+
+  /// A caller may wait for headers before it sends: a service's rules alone do not hold them back.
+  func testHeadersOfMethodsThatAreNotIdempotentAreNotHeld() async throws {
+    let server = ScriptedServer(sendsHeadersFirst: true) { _, _ in throw Self.aborted }
+    let client = self.client(server, self.rules())
+    for (level, attempts) in [(IdempotencyLevel.unknown, 1), (.idempotent, 3)] {
+      let before = server.attempts.count
+      let stream = try await server.executor.lettingTimePass {
+        try await client.serverStream(ScriptedServer.method(.serverStream, level), .text("x")).results
+          .collected()
+      }
+      XCTAssertEqual(stream.error?.code, .aborted)
+      XCTAssertEqual(server.attempts.count - before, attempts, "\(level)")
+    }
+  }
+
+  /// Calls that hedge by the service's rules are not retried on top, not even by the interceptor's own policy.
+  func testNoRetriesBesidesHedging() async throws {
+    let server = ScriptedServer(failing: .away, .away)
+    let response = try await server.call(self.client(server, .noRetries))
+    XCTAssertEqual(response.code, .unavailable)
+    XCTAssertEqual(server.attempts.count, 1)
+  }
+
+  /// A message that is too large is so in each attempt, and says nothing about the server.
+  func testMessagesOverALimitAreNotRetried() async throws {
+    let rules = RetryRules(
+      maximumAttempts: 4,
+      initialBackoff: .seconds(1),
+      maximumBackoff: .seconds(1),
+      backoffMultiplier: 1,
+      codes: [.resourceExhausted]
+    )
+    for isRequest in [true, false] {
+      let server = ScriptedServer { _, _ in }
+      let budget = RetryBudget(maximumTokens: 100)
+      let client = ProtocolClient(
+        httpClient: RuledTransport(
+          server.transport,
+          MethodRules(
+            maximumRequestMessageSize: isRequest ? 4 : nil,
+            maximumResponseMessageSize: isRequest ? nil : 4,
+            retry: rules
+          )
+        ),
+        config: ProtocolClientConfig(
+          host: "http://scripted.test",
+          interceptors: [{ _ in RetryInterceptor(policy: .defaults, budget: budget) }]
+        )
+      )
+      let response = try await server.call(client, "much more than four bytes")
+      XCTAssertEqual(response.code, .resourceExhausted)
+      XCTAssertEqual(server.attempts.count, isRequest ? 0 : 1)
+      XCTAssertEqual(budget.tokens, 100)
+    }
+  }
+
+  /// Headers commit a call: it is not made again because of the service's rules alone when the connection breaks then.
+  func testALostConnectionBehindTheHeaders() async throws {
+    let rules = RetryRules(
+      maximumAttempts: 3,
+      initialBackoff: .seconds(1),
+      maximumBackoff: .seconds(1),
+      backoffMultiplier: 1,
+      codes: [.unavailable]
+    )
+    for (hasHead, level, attempts) in [
+      (true, IdempotencyLevel.unknown, 1), (true, .idempotent, 3), (false, .unknown, 3),
+    ] {
+      let executor = VirtualExecutor()
+      let transport = InMemoryTransport(executor: executor)
+      let count = Mutex(0)
+      transport.onRaw("/lost.Service/Call") { exchange in
+        count.withLock { $0 += 1 }
+        if hasHead {
+          try await exchange.sendHead(status: 200, headers: ["content-type": ["application/proto"]])
+        }
+        transport.disconnect()
+        await exchange.waitUntilClosed()
+      }
+      let client = ProtocolClient(
+        httpClient: RuledTransport(transport, MethodRules(retry: rules)),
+        config: ProtocolClientConfig(
+          host: "http://lost.test",
+          interceptors: [
+            { _ in RetryInterceptor(policy: .defaults, budget: RetryBudget(maximumTokens: 1_000)) }
+          ],
+          waitForReady: true
+        )
+      )
+      let method = MethodSpec<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoResponse>(
+        path: "/lost.Service/Call",
+        streamType: .unary,
+        idempotencyLevel: level
+      )
+      let response = try await executor.lettingTimePass { await client.unary(method, .text("x")) }
+      XCTAssertEqual(response.code, .unavailable)
+      XCTAssertEqual(count.withLock { $0 }, attempts, "\(hasHead), \(level)")
+    }
   }
 
   /// A request that an interceptor has created belongs to the same call.

@@ -42,6 +42,45 @@ final class ServiceRulesTests: XCTestCase {
     }
   }
 
+  /// A transport around another one does not hide the rules.
+  func testRulesOfAnUnderlyingEndpoint() async {
+    let transport = Self.transport(MethodRules(timeout: .seconds(5)))
+    let client = ProtocolClient(
+      httpClient: WrappingTransport(base: transport),
+      config: ProtocolClientConfig(host: "http://scripted.test", codec: JSONCodec())
+    )
+    client.unary(.unary, "x") { _ in }
+    transport.virtualExecutor.runUntilIdle()
+    XCTAssertEqual(transport.streams.map { $0.request.headers["connect-timeout-ms"] }, [["5000"]])
+  }
+
+  private struct WrappingTransport: HTTPClientInterface {
+    let base: ScriptedTransport
+
+    func endpoint(
+      for origin: Origin,
+      on executor: (any CallExecutor)?,
+      requiresHTTP2: Bool
+    ) throws(ConnectError) -> any HTTPEndpoint {
+      Endpoint(base: try self.base.endpoint(for: origin, on: executor, requiresHTTP2: requiresHTTP2))
+    }
+
+    private final class Endpoint: HTTPEndpoint {
+      let base: any HTTPEndpoint
+
+      init(base: any HTTPEndpoint) {
+        self.base = base
+      }
+
+      var executor: any CallExecutor { self.base.executor }
+      var underlying: (any HTTPEndpoint)? { self.base }
+
+      func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
+        self.base.startStream(request, handler: handler)
+      }
+    }
+  }
+
   func testATimeoutOfZeroOrLess() async {
     for timeout in [Duration.zero, .seconds(-1), .seconds(Int64.min)] {
       let transport = Self.transport(MethodRules(timeout: timeout))

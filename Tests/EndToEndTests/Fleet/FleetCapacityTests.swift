@@ -75,7 +75,9 @@ final class FleetCapacityTests: XCTestCase {
         sum,
         "\(tally.failures.count) of 6 callers' calls, \(after.failures.count) of 100 afterwards"
       )
-      XCTAssertTrue(tallies.allSatisfy { $0.failures.count <= 1 }, "\(tally.failures)")
+      // Twice where Envoy comes back before the system has closed the listener of the process: it closes one socket after the
+      // other.
+      XCTAssertTrue(tallies.allSatisfy { $0.failures.count <= 2 }, "\(tally.failures)")
       XCTAssertEqual(tally.failures.count, atDetection, "none once it was known")
       XCTAssertTrue(tally.failures.allSatisfy { $0.code == .unavailable }, "\(tally.failures)")
       after.expectNoFailures()

@@ -185,10 +185,8 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   }
 
   private func sizeError(_ size: String) -> ConnectError {
-    ConnectError(
-      code: .resourceExhausted,
-      message: "received message of \(size) bytes,"
-        + " which is over the limit of \(self.maximumMessageSize) bytes"
+    .overLimit(
+      "received message of \(size) bytes, which is over the limit of \(self.maximumMessageSize) bytes"
     )
   }
 }
