@@ -31,7 +31,7 @@ struct MessageCodec: PipelineCodec {
     do {
       return try self.plan.method.encode(message, self.plan.environment.codec, deterministic)
     } catch {
-      throw .encodingFailed(error, method: self.plan.info)
+      throw self.encodingFailed(error)
     }
   }
 
@@ -85,9 +85,27 @@ struct MessageCodec: PipelineCodec {
     do {
       return try self.plan.method.decode(bytes, self.plan.environment.codec)
     } catch {
-      var error = ConnectError.decodingFailed(error, method: self.plan.info)
+      var error = self.decodingFailed(error)
       if error.httpStatus == nil { error.httpStatus = httpStatus() }
       throw error
     }
+  }
+
+  private func encodingFailed(_ error: any Error) -> ConnectError {
+    if let error = error as? ConnectError { return error }
+    return ConnectError(
+      code: .internalError,
+      message: "the request of \(self.plan.info.path) could not be encoded: \(error)",
+      exception: error
+    )
+  }
+
+  private func decodingFailed(_ error: any Error) -> ConnectError {
+    error as? ConnectError
+      ?? ConnectError(
+        code: .internalError,
+        message: "the response of \(self.plan.info.path) could not be decoded: \(error)",
+        exception: error
+      )
   }
 }

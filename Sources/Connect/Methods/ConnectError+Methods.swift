@@ -1,23 +1,5 @@
 /// The errors that a call itself finds. Each message names the method.
 extension ConnectError {
-  static func encodingFailed(_ error: any Swift.Error, method: MethodInfo) -> ConnectError {
-    if let error = error as? ConnectError { return error }
-    return ConnectError(
-      code: .internalError,
-      message: "the request of \(method.path) could not be encoded: \(error)",
-      exception: error
-    )
-  }
-
-  static func decodingFailed(_ error: any Swift.Error, method: MethodInfo) -> ConnectError {
-    error as? ConnectError
-      ?? ConnectError(
-        code: .internalError,
-        message: "the response of \(method.path) could not be decoded: \(error)",
-        exception: error
-      )
-  }
-
   static func tooMuchToReplay(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .resourceExhausted,
