@@ -70,6 +70,16 @@ save ?=
 with ?=
 benchmarks = Tests/Benchmarks
 
+# How many seeds, or which one.
+seeds ?= 1000
+
+.PHONY: explore
+explore: ## Run random clusters and faults against what must hold: seeds=N, or seed=S for one of them
+	@.ci/setup build
+	@echo "Building (the first build takes some minutes)"
+	@swift build -q -c release --scratch-path .build-explore --product Explore
+	@.build-explore/release/Explore $(if $(seed),seed $(seed),$(seeds))
+
 .PHONY: bench
 bench: venv ## Measure what calls cost, side by side with peers (many minutes)
 	@.ci/setup bench

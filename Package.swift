@@ -25,6 +25,7 @@ let package = Package(
     .library(name: "ConnectChannels", targets: ["ConnectChannels"]),
     .library(name: "ConnectLifecycle", targets: ["ConnectLifecycle"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
+    .library(name: "ConnectSimulation", targets: ["ConnectSimulation"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
     .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
@@ -140,6 +141,18 @@ let package = Package(
         "ConnectChannels",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+
+    .target(
+      name: "ConnectSimulation",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectTesting",
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings
@@ -366,6 +379,32 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConnectSimulationTests",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectInterceptors",
+        "ConnectSimulation",
+        "ConnectTesting",
+        "Exploration",
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "Exploration",
+      dependencies: [
+        "Connect", "ConnectChannels", "ConnectInterceptors", "ConnectSimulation", "ConnectTesting",
+      ],
+      path: "Tests/Exploration",
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "Explore",
+      dependencies: ["Exploration", "ConnectSimulation"],
+      path: "Tests/Explore",
       swiftSettings: swiftSettings
     ),
     .testTarget(

@@ -1,0 +1,60 @@
+internal import ConnectChannels
+
+/// Begins the calls of a run.
+///
+/// `@unchecked Sendable`: touched on the simulation's executor alone.
+final class LoadGenerator: @unchecked Sendable {
+  private let load: SimulatedLoad
+  private unowned let cluster: SimulatedCluster
+  private let end: Duration
+  private let call: @Sendable (Int) async throws -> Void
+  private var random: SplitMix64
+  private var count = 0
+
+  init(
+    _ load: SimulatedLoad,
+    on cluster: SimulatedCluster,
+    until end: Duration,
+    _ call: @escaping @Sendable (Int) async throws -> Void
+  ) {
+    self.load = load
+    self.cluster = cluster
+    self.end = end
+    self.call = call
+    self.random = cluster.makeRandom()
+  }
+
+  func start() {
+    self.cluster.executor.execute {
+      switch self.load.kind {
+      case .open(let rate):
+        if rate > 0 { self.beginNext(after: .exponential(mean: .seconds(1 / rate))) }
+      case .closed(let callers, let pause):
+        for _ in 0..<callers { self.beginCaller(pause) }
+      }
+    }
+  }
+
+  private func beginNext(after gap: Latency) {
+    let delay = gap.sample(&self.random)
+    guard self.cluster.executor.now + delay < self.end else { return }
+    _ = self.cluster.executor.schedule(after: delay) {
+      self.begin {}
+      self.beginNext(after: gap)
+    }
+  }
+
+  private func beginCaller(_ pause: Latency) {
+    guard self.cluster.executor.now < self.end else { return }
+    self.begin {
+      let delay = pause.sample(&self.random)
+      // Not at once: calls that fail without taking time would keep time from passing.
+      _ = self.cluster.executor.schedule(after: max(delay, .milliseconds(1))) { self.beginCaller(pause) }
+    }
+  }
+
+  private func begin(then done: @escaping @Sendable () -> Void) {
+    self.count += 1
+    self.cluster.begin(self.count, self.call, then: done)
+  }
+}

@@ -1,0 +1,68 @@
+internal import Connect
+public import ConnectChannels
+internal import Foundation
+
+/// How long something takes, at random.
+public struct Latency: Sendable, Hashable {
+  private enum Kind: Sendable, Hashable {
+    case constant(Duration)
+    case uniform(Duration, Duration)
+    case exponential(mean: Duration)
+    case logNormal(mu: Double, sigma: Double)
+  }
+
+  private let kind: Kind
+
+  /// Always the same.
+  public static func constant(_ duration: Duration) -> Latency {
+    Latency(kind: .constant(max(duration.clamped, .zero)))
+  }
+
+  /// Nothing.
+  public static var none: Latency { .constant(.zero) }
+
+  /// Each time between two as likely as any other.
+  public static func uniform(_ range: ClosedRange<Duration>) -> Latency {
+    Latency(kind: .uniform(max(range.lowerBound.clamped, .zero), max(range.upperBound.clamped, .zero)))
+  }
+
+  /// As the time between events that know nothing of each other.
+  public static func exponential(mean: Duration) -> Latency {
+    Latency(kind: .exponential(mean: max(mean.clamped, .zero)))
+  }
+
+  /// As most servers are: half of the calls take less than the median, and a few much more.
+  ///
+  /// - Parameters:
+  ///   - median: At least 1 microsecond.
+  ///   - p99: What 99 of 100 calls do not exceed; at least the median.
+  public static func logNormal(median: Duration, p99: Duration) -> Latency {
+    let median = max(median.clamped, .microseconds(1))
+    let ratio = max(p99.clamped, median).seconds / median.seconds
+    // 2.326 standard deviations above the mean of a normal distribution lies one in a hundred.
+    return Latency(kind: .logNormal(mu: log(median.seconds), sigma: log(ratio) / 2.326_347_874_040_841))
+  }
+
+  /// One of the times. Less than 100 years.
+  public func sample(_ random: inout SplitMix64) -> Duration {
+    switch self.kind {
+    case .constant(let duration): return duration
+    case .uniform(let least, let most):
+      return least + (most - least).scaled(by: random.fraction())
+    case .exponential(let mean):
+      return mean.scaled(by: -log(1 - random.fraction()))
+    case .logNormal(let mu, let sigma):
+      // Box and Muller's way to a normal distribution.
+      let radius = sqrt(-2 * log(1 - random.fraction()))
+      let normal = radius * cos(2 * .pi * random.fraction())
+      return .seconds(min(exp(mu + sigma * normal), 3e9))
+    }
+  }
+}
+
+extension Duration {
+  var seconds: Double {
+    let (seconds, attoseconds) = self.components
+    return Double(seconds) + Double(attoseconds) * 1e-18
+  }
+}

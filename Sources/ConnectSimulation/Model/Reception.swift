@@ -1,0 +1,138 @@
+internal import Connect
+internal import ConnectChannels
+internal import ConnectTesting
+
+/// Where requests of a ``SimulatedServer`` wait, and are worked on.
+///
+/// `@unchecked Sendable`: touched on the simulation's executor alone.
+final class Reception: @unchecked Sendable {
+  struct Figures {
+    var requests = 0
+    var succeeded = 0
+    var busiest = 0
+    var longestQueue = 0
+  }
+
+  private enum Admission {
+    case admitted, full, gone
+  }
+
+  weak var server: SimulatedServer?
+  private(set) var figures = Figures()
+  private var active = 0
+  /// Requests that wait for others to end, in their order.
+  private var queue: [Ticket] = []
+  /// Requests that wait for a frozen server.
+  private var frozen: [Ticket] = []
+  /// Counts the lives of the process: what began in an earlier one does not count any more.
+  private var life = 0
+
+  /// How many requests are here.
+  var load: Int { self.active + self.queue.count + self.frozen.count }
+
+  // MARK: Requests
+
+  func receive(_ exchange: any ServerExchange, _ answer: @Sendable (any ServerExchange) async -> Void) async {
+    guard let server = self.server, let recorder = server.recorder else { return }
+    let life = self.life
+    guard await recorder.letPass(exchange, to: server), life == self.life else { return }
+    self.figures.requests += 1
+    recorder.requestArrived(at: server.index)
+    let arrival = recorder.now
+    guard await self.waitUntilThawed(server) else { return }
+    switch await self.admit(server) {
+    case .gone: return
+    case .full: await self.refuse(exchange, .resourceExhausted, "the server's queue is full")
+    case .admitted: await self.work(on: exchange, since: arrival, server, answer)
+    }
+  }
+
+  private func work(
+    on exchange: any ServerExchange,
+    since arrival: Duration,
+    _ server: SimulatedServer,
+    _ answer: @Sendable (any ServerExchange) async -> Void
+  ) async {
+    let life = self.life
+    defer { if life == self.life { self.leave() } }
+    guard await self.takeTime(for: exchange, server), await self.waitUntilThawed(server) else { return }
+    if let code = server.failure(for: exchange.head.path) {
+      await self.refuse(exchange, code, "failed on purpose")
+    } else if let limit = server.timeLimit, let recorder = server.recorder, recorder.now - arrival > limit {
+      await self.refuse(exchange, .unavailable, "the server took longer than \(limit)")
+    } else {
+      self.figures.succeeded += 1
+      await answer(exchange)
+    }
+  }
+
+  /// - Returns: Whether there is anybody to answer.
+  private func takeTime(for exchange: any ServerExchange, _ server: SimulatedServer) async -> Bool {
+    let time = server.sampleLatency(for: exchange.head.path)
+    guard time > .zero else { return true }
+    guard server.finishesAbandonedRequests else { return (try? await exchange.sleep(for: time)) != nil }
+    let ticket = Ticket()
+    _ = server.memory.executor.schedule(after: time) { ticket.resume(true) }
+    return await ticket.wait(cancellable: false)
+  }
+
+  private func refuse(_ exchange: any ServerExchange, _ code: Code, _ message: String) async {
+    let server = self.server?.memory
+    await server?.refuse(exchange, with: ConnectError(code: code, message: message))
+  }
+
+  // MARK: The queue
+
+  private func admit(_ server: SimulatedServer) async -> Admission {
+    guard let limit = server.concurrency, self.active >= max(limit, 1) else {
+      self.active += 1
+      self.figures.busiest = max(self.figures.busiest, self.active)
+      return .admitted
+    }
+    guard self.queue.count < server.queueLimit ?? .max else { return .full }
+    let ticket = Ticket()
+    self.queue.append(ticket)
+    self.figures.longestQueue = max(self.figures.longestQueue, self.queue.count)
+    // It takes the place of the one that has left.
+    if await ticket.wait(cancellable: !server.finishesAbandonedRequests) { return .admitted }
+    self.queue.removeAll { $0 === ticket }
+    return .gone
+  }
+
+  private func leave() {
+    while !self.queue.isEmpty {
+      if self.queue.removeFirst().resume(true) { return }
+    }
+    self.active -= 1
+  }
+
+  // MARK: Freezing and dying
+
+  private func waitUntilThawed(_ server: SimulatedServer) async -> Bool {
+    while server.isFrozen {
+      let ticket = Ticket()
+      self.frozen.append(ticket)
+      guard await ticket.wait(cancellable: true) else {
+        self.frozen.removeAll { $0 === ticket }
+        return false
+      }
+    }
+    return true
+  }
+
+  func thaw() {
+    let tickets = self.frozen
+    self.frozen = []
+    for ticket in tickets { ticket.resume(true) }
+  }
+
+  /// The process is gone, and with it what waits and what is worked on.
+  func die() {
+    self.life += 1
+    self.active = 0
+    let tickets = self.queue + self.frozen
+    self.queue = []
+    self.frozen = []
+    for ticket in tickets { ticket.resume(false) }
+  }
+}

@@ -1,0 +1,193 @@
+public import Connect
+internal import ConnectChannels
+public import ConnectTesting
+
+/// A server of a ``SimulatedCluster``: real handlers, behind a queue and a latency, that can go wrong.
+///
+/// Everything may be set before a run, and in what ``SimulatedCluster/at(_:_:)`` is given.
+///
+/// `@unchecked Sendable`: touched on the simulation's executor, and before a run by the one who prepares it.
+public final class SimulatedServer: @unchecked Sendable {
+  /// How a method's calls fail on purpose.
+  private struct Failure {
+    var rate: Double
+    var code: Code
+  }
+
+  /// Such as `10.0.0.7:443`.
+  public let address: String
+  public let zone: String
+  let index: Int
+  /// How long the server works on a request before its handler answers. Nothing by default.
+  public var latency = Latency.none
+  /// How many requests the server works on at the same time; others wait in their order. Nil, the default, for any number.
+  public var concurrency: Int?
+  /// How many requests may wait; others fail with `resource_exhausted`. Nil, the default, for any number.
+  public var queueLimit: Int?
+  /// A request that takes longer, with its wait in the queue, is answered with `unavailable` when the work is done, for nothing: as
+  /// a gateway does whose backend is slow. Nil, the default, for no limit.
+  public var timeLimit: Duration?
+  /// Whether the server goes on working on requests whose clients have given up, as servers do that do not heed cancellation.
+  /// False by default.
+  public var finishesAbandonedRequests = false
+
+  let memory: InMemoryServer
+  let network: InMemoryNetwork
+  let endpointAddress: EndpointAddress
+  private let reception: Reception
+  private weak var cluster: SimulatedCluster?
+  private(set) var isDown = false
+  private(set) var isFrozen = false
+  private var slowness: [String?: Double] = [:]
+  private var failures: [String?: Failure] = [:]
+  private var random: SplitMix64
+
+  init(_ address: EndpointAddress, index: Int, zone: String, in cluster: SimulatedCluster) {
+    self.random = SplitMix64(seed: cluster.random.next())
+    self.endpointAddress = address
+    self.address = address.description
+    self.index = index
+    self.zone = zone
+    self.cluster = cluster
+    let reception = Reception()
+    self.reception = reception
+    self.memory = InMemoryServer(on: cluster.executor, options: ServerOptions(), window: 65_535) {
+      await reception.receive($0, $1)
+    }
+    self.network = InMemoryNetwork(self.memory)
+    reception.server = self
+  }
+
+  // MARK: Handlers
+
+  /// Answers the calls of a unary method, as in `InMemoryTransport`.
+  public func onUnary<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    _ handler: @escaping UnaryHandler<Input, Output>
+  ) {
+    self.memory.serve(ServerMethod(method, StreamForm.unary(handler)))
+  }
+
+  /// Answers the calls of a method that answers a message with a stream.
+  public func onServerStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    _ handler: @escaping ServerStreamHandler<Input, Output>
+  ) {
+    self.memory.serve(ServerMethod(method, StreamForm.serverStream(handler)))
+  }
+
+  /// Answers the calls of a method that answers a stream with a message.
+  public func onClientStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    _ handler: @escaping ClientStreamHandler<Input, Output>
+  ) {
+    self.memory.serve(ServerMethod(method, StreamForm.clientStream(handler)))
+  }
+
+  /// Answers the calls of a method with streams in both directions.
+  public func onBidirectionalStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    _ handler: @escaping BidirectionalStreamHandler<Input, Output>
+  ) {
+    self.memory.serve(ServerMethod(method, handler))
+  }
+
+  // MARK: Faults
+
+  /// The process dies: connections are reset, and new ones refused.
+  public func crash() {
+    self.change("crash") { server in
+      server.isDown = true
+      server.network.setRefusal(true, at: nil)
+      server.network.forEachConnection(to: nil) { $0.disconnect() }
+      server.reception.die()
+    }
+  }
+
+  /// The process is there again, after ``crash()``.
+  public func start() {
+    self.change("start") { server in
+      server.isDown = false
+      server.network.setRefusal(false, at: nil)
+    }
+  }
+
+  /// The process stops, as with SIGSTOP: it takes connections and requests, and answers nothing, not even pings.
+  public func freeze() {
+    self.change("freeze") { $0.isFrozen = true }
+  }
+
+  /// The process goes on, after ``freeze()``.
+  public func thaw() {
+    self.change("thaw") { server in
+      server.isFrozen = false
+      server.reception.thaw()
+    }
+  }
+
+  /// New connections are refused, or no longer. Those that are open go on.
+  public func refuseConnections(_ refuses: Bool = true) {
+    self.change("refuse \(refuses)") { $0.network.setRefusal(refuses || $0.isDown, at: nil) }
+  }
+
+  /// The server goes away in order (GOAWAY): streams under way finish, and clients open new connections.
+  public func goAway() {
+    self.change("go away") { server in server.network.forEachConnection(to: nil) { $0.goAway() } }
+  }
+
+  /// The server goes away in order, is gone after `drain`, and back after `downtime` more.
+  public func restart(drain: Duration = .zero, downtime: Duration = .seconds(1)) {
+    self.change("restart") { server in
+      server.network.setRefusal(true, at: nil)
+      server.network.forEachConnection(to: nil) { $0.goAway() }
+      _ = server.memory.executor.schedule(after: drain) {
+        server.crash()
+        _ = server.memory.executor.schedule(after: downtime) { server.start() }
+      }
+    }
+  }
+
+  /// The server takes so many times as long.
+  ///
+  /// - Parameters:
+  ///   - factor: 1 for as long as usual.
+  ///   - path: Of a method; nil for all methods that have no factor of their own.
+  public func slow(by factor: Double, path: String? = nil) {
+    self.change("slow \(factor) \(path ?? "")") { $0.slowness[path] = factor }
+  }
+
+  /// A part of the requests fails with `code`, when the server would answer them.
+  ///
+  /// - Parameters:
+  ///   - rate: From 0 to 1.
+  ///   - path: Of a method; nil for all methods that have no rate of their own.
+  public func fail(_ rate: Double, with code: Code = .unavailable, path: String? = nil) {
+    self.change("fail \(rate) \(code) \(path ?? "")") { $0.failures[path] = Failure(rate: rate, code: code) }
+  }
+
+  private func change(_ what: String, _ work: @escaping @Sendable (SimulatedServer) -> Void) {
+    self.memory.executor.run {
+      self.cluster?.recorder.note(what, at: self.index)
+      work(self)
+    }
+  }
+
+  // MARK: For the reception
+
+  /// How long the server works on a request.
+  func sampleLatency(for path: String) -> Duration {
+    let factor = self.slowness[path] ?? self.slowness[nil] ?? 1
+    return self.latency.sample(&self.random).scaled(by: max(factor, 0))
+  }
+
+  /// With what the server fails a request; nil if it does not.
+  func failure(for path: String) -> Code? {
+    guard let failure = self.failures[path] ?? self.failures[nil], failure.rate > 0 else { return nil }
+    return self.random.fraction() < failure.rate ? failure.code : nil
+  }
+
+  var recorder: RunRecorder? { self.cluster?.recorder }
+
+  var figures: Reception.Figures { self.reception.figures }
+  var load: Int { self.reception.load }
+}

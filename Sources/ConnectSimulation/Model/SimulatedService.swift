@@ -1,0 +1,73 @@
+public import Connect
+public import ConnectChannels
+
+/// The servers behind one name of a ``SimulatedCluster``.
+///
+/// `@unchecked Sendable`: touched on the simulation's executor, and before a run by the one who prepares it.
+public final class SimulatedService: @unchecked Sendable {
+  /// Such as `users.internal:443`.
+  public let name: String
+  public private(set) var servers: [SimulatedServer]
+  /// How long it takes until resolvers know of a change. Nothing by default.
+  public var nameDelay = Duration.zero
+  let resolver = PushResolver()
+  private unowned let cluster: SimulatedCluster
+
+  init(_ name: String, _ servers: [SimulatedServer], in cluster: SimulatedCluster) {
+    self.name = name
+    self.servers = servers
+    self.cluster = cluster
+    self.resolver.update(servers.map(\.endpoint))
+  }
+
+  public subscript(index: Int) -> SimulatedServer { self.servers[index] }
+
+  // MARK: Names
+
+  /// The name stands for these servers from now on, for those who look: an empty list for none.
+  public func resolve(to servers: [SimulatedServer]) {
+    self.change("resolve \(servers.map(\.address))") { $0.resolver.update(servers.map(\.endpoint)) }
+  }
+
+  /// The name cannot be resolved. Clients keep what they know.
+  public func failResolution(
+    _ error: ConnectError = ConnectError(code: .unavailable, message: "no such host")
+  ) {
+    self.change("fail resolution") { $0.resolver.fail(error) }
+  }
+
+  private func change(_ what: String, _ work: @escaping @Sendable (SimulatedService) -> Void) {
+    let executor = self.cluster.executor
+    executor.run {
+      self.cluster.recorder.note(what, at: nil)
+      guard self.nameDelay > .zero else {
+        work(self)
+        return
+      }
+      _ = executor.schedule(after: self.nameDelay) { work(self) }
+    }
+  }
+
+  // MARK: Faults of several servers
+
+  /// Restarts the servers one after the other: each goes away in order (GOAWAY), is gone after `drain`, and back after
+  /// `downtime` more.
+  public func rollingRestart(every pause: Duration, drain: Duration = .zero, downtime: Duration = .seconds(1))
+  {
+    for (index, server) in self.servers.enumerated() {
+      self.cluster.executor.run {
+        _ = self.cluster.executor.schedule(after: pause * index) {
+          server.restart(drain: drain, downtime: downtime)
+        }
+      }
+    }
+  }
+}
+
+extension SimulatedServer {
+  var endpoint: Endpoint {
+    var endpoint = Endpoint(self.endpointAddress)
+    endpoint.zone = self.zone
+    return endpoint
+  }
+}

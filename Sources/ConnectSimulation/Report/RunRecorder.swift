@@ -1,0 +1,177 @@
+internal import Connect
+internal import ConnectTesting
+
+/// Counts what happens in a run, and checks that nothing happens that must not.
+///
+/// `@unchecked Sendable`: touched on the simulation's executor, and before a run by the one who prepares it.
+final class RunRecorder: @unchecked Sendable {
+  /// So many violations are kept; more say nothing new.
+  private static let maximumViolations = 20
+  private static let intervalCount = 60
+
+  private struct Interval {
+    var succeeded = 0
+    var failed = 0
+    var requests = 0
+    var latencies = Histogram()
+  }
+
+  private let executor: SimulationExecutor
+  private(set) var trace = TraceHash()
+  private var start = Duration.zero
+  private var intervalLength = Duration.seconds(1)
+  private var intervals: [Interval] = []
+  private var latencies = Histogram()
+  private var failures: [String: Int] = [:]
+  private var succeeded = 0
+  private var requests = 0
+  private(set) var startedCalls = 0
+  private(set) var endedCalls = 0
+  private(set) var violations: [String] = []
+  /// How many requests of a call a server may see at most.
+  var maximumAttempts = 10
+  weak var cluster: SimulatedCluster?
+
+  init(on executor: SimulationExecutor) {
+    self.executor = executor
+  }
+
+  var now: Duration { self.executor.now }
+
+  var pendingCalls: Int { self.startedCalls - self.endedCalls }
+
+  /// A run begins.
+  func begin(_ duration: Duration) {
+    self.start = self.executor.now
+    self.intervalLength = max(duration / Self.intervalCount, .milliseconds(1))
+    self.intervals = Array(repeating: Interval(), count: Self.intervalCount)
+    self.latencies = Histogram()
+    self.failures = [:]
+    (self.succeeded, self.requests, self.startedCalls, self.endedCalls) = (0, 0, 0, 0)
+    self.violations = []
+  }
+
+  // MARK: Events
+
+  /// Something has happened that belongs to the trace.
+  func note(_ what: String, at server: Int?) {
+    self.trace.add(self.executor.now)
+    self.trace.add(what)
+    self.trace.add(UInt64(bitPattern: Int64(server ?? -1)))
+  }
+
+  func violation(_ text: String) {
+    guard self.violations.count < Self.maximumViolations else { return }
+    self.violations.append("\(self.executor.now): \(text)")
+  }
+
+  func requestArrived(at server: Int) {
+    self.trace.add(self.executor.now)
+    self.trace.add(UInt64(server))
+    self.requests += 1
+    self.withInterval { $0.requests += 1 }
+  }
+
+  func callBegan() { self.startedCalls += 1 }
+
+  /// - Parameter error: Nil if it succeeded.
+  func callEnded(_ number: Int, since start: Duration, _ error: (any Error)?) {
+    self.endedCalls += 1
+    let time = self.executor.now - start
+    self.trace.add(self.executor.now)
+    self.trace.add(UInt64(number))
+    if let error {
+      let name = (error as? ConnectError)?.code.name ?? (error is CancellationError ? "canceled" : "unknown")
+      self.trace.add(name)
+      self.failures[name, default: 0] += 1
+      self.withInterval { $0.failed += 1 }
+    } else {
+      self.succeeded += 1
+      self.latencies.add(time)
+      self.withInterval { interval in
+        interval.succeeded += 1
+        interval.latencies.add(time)
+      }
+    }
+  }
+
+  private func withInterval(_ body: (inout Interval) -> Void) {
+    guard !self.intervals.isEmpty else { return }
+    let index = Int((self.executor.now - self.start) / self.intervalLength)
+    body(&self.intervals[min(max(index, 0), self.intervals.count - 1)])
+  }
+
+  /// A request on its way to its server.
+  ///
+  /// - Returns: Whether it has arrived.
+  func letPass(_ exchange: any ServerExchange, to server: SimulatedServer) async -> Bool {
+    guard let network = self.cluster?.network else { return false }
+    let connection = exchange.head.connection
+    let time = network.sampleRoundTrip()
+    if time > .zero, (try? await exchange.sleep(for: time)) == nil { return false }
+    if let zone = connection?.value.clientZone {
+      switch await network.waitUntilConnected(zone, server.zone) {
+      case nil: return false
+      case false?:
+        let message =
+          "the connection was lost: sent data had no acknowledgement within \(SimulatedNetwork.userTimeout)"
+        connection?.value.disconnect(ConnectError(code: .unavailable, message: message))
+        return false
+      case true?: break
+      }
+    }
+    if Task.isCancelled {
+      self.violation("a server saw a request after its cancellation")
+      return false
+    }
+    if let previous = exchange.head.headers.first("grpc-previous-rpc-attempts").flatMap(Int.init),
+      previous >= self.maximumAttempts
+    {
+      self.violation("attempt \(previous + 1) of a call, of \(self.maximumAttempts) that are allowed")
+    }
+    return true
+  }
+
+  // MARK: Report
+
+  func report(seed: UInt64, duration: Duration, _ servers: [SimulatedServer]) -> SimulationReport {
+    func milliseconds(_ time: Duration?) -> Double? { time.map { ($0.seconds * 1e6).rounded() / 1e3 } }
+    return SimulationReport(
+      seed: seed,
+      duration: duration.seconds,
+      trace: String(self.trace.value, radix: 16),
+      calls: self.endedCalls,
+      succeeded: self.succeeded,
+      failures: self.failures,
+      latencies: .init(
+        p50: milliseconds(self.latencies.percentile(0.5)),
+        p90: milliseconds(self.latencies.percentile(0.9)),
+        p99: milliseconds(self.latencies.percentile(0.99)),
+        p999: milliseconds(self.latencies.percentile(0.999)),
+        maximum: self.latencies.count > 0 ? milliseconds(self.latencies.largest) : nil
+      ),
+      requests: self.requests,
+      intervals: self.intervals.enumerated().map { index, interval in
+        .init(
+          start: (self.intervalLength * index).seconds,
+          succeeded: interval.succeeded,
+          failed: interval.failed,
+          requests: interval.requests,
+          p50: milliseconds(interval.latencies.percentile(0.5)),
+          p99: milliseconds(interval.latencies.percentile(0.99))
+        )
+      },
+      servers: servers.map { server in
+        .init(
+          address: server.address,
+          zone: server.zone,
+          requests: server.figures.requests,
+          succeeded: server.figures.succeeded,
+          busiest: server.figures.busiest,
+          longestQueue: server.figures.longestQueue
+        )
+      },
+      violations: self.violations
+    )
+  }
+}

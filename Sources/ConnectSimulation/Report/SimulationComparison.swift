@@ -1,0 +1,68 @@
+/// Two reports side by side, such as those of two policies on one seed.
+///
+/// ```swift
+/// print(SimulationComparison(["without a budget": first, "with a budget": second]))
+/// ```
+public struct SimulationComparison: Sendable, CustomStringConvertible {
+  public let names: (String, String)
+  public let reports: (SimulationReport, SimulationReport)
+
+  public init(
+    _ first: SimulationReport,
+    _ second: SimulationReport,
+    named names: (String, String) = ("A", "B")
+  ) {
+    self.reports = (first, second)
+    self.names = names
+  }
+
+  public var description: String {
+    let (a, b) = self.reports
+    var lines: [String] = []
+    if a.seed != b.seed { lines.append("The seeds differ (\(a.seed), \(b.seed)): so does chance.") }
+    lines.append(self.row("", self.names.0, self.names.1, ""))
+    lines.append(
+      self.row(
+        "success",
+        Plot.percent(a.successRate),
+        Plot.percent(b.successRate),
+        String(signed: (b.successRate - a.successRate) * 100) + " points"
+      )
+    )
+    lines.append(self.row("p50, ms", a.latencies.p50, b.latencies.p50))
+    lines.append(self.row("p99, ms", a.latencies.p99, b.latencies.p99))
+    lines.append(self.row("maximum, ms", a.latencies.maximum, b.latencies.maximum))
+    lines.append(self.row("calls", Double(a.calls), Double(b.calls)))
+    lines.append(self.row("requests", Double(a.requests), Double(b.requests)))
+    lines.append(self.row("per call", a.requestsPerCall, b.requestsPerCall))
+    for code in Set(a.failures.keys).union(b.failures.keys).sorted() {
+      lines.append(self.row(code, Double(a.failures[code] ?? 0), Double(b.failures[code] ?? 0)))
+    }
+    lines.append("")
+    for (name, report) in [(self.names.0, a), (self.names.1, b)] {
+      lines.append("success, \(name)")
+      lines.append("  " + Plot.line(report.intervals.map(\.successRate), to: 1))
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private func row(_ name: String, _ first: Double?, _ second: Double?) -> String {
+    var change = ""
+    if let first, let second {
+      change = first == second ? "same" : first > 0 ? "x \(Plot.number(second / first))" : ""
+    }
+    return self.row(name, first.map(Plot.number) ?? "-", second.map(Plot.number) ?? "-", change)
+  }
+
+  private func row(_ name: String, _ first: String, _ second: String, _ change: String) -> String {
+    let width = max(self.names.0.count, self.names.1.count, 12) + 2
+    let line = name.padded(to: 22) + first.padded(to: width) + second.padded(to: width) + change
+    return String(line.reversed().drop { $0 == " " }.reversed())
+  }
+}
+
+extension String {
+  fileprivate init(signed value: Double) {
+    self = (value < 0 ? "-" : "+") + Plot.number((value.magnitude * 100).rounded() / 100)
+  }
+}

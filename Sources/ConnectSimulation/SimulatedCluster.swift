@@ -1,0 +1,228 @@
+public import Connect
+public import ConnectChannels
+internal import ConnectTesting
+internal import Foundation
+
+/// Services with many servers, a network and clients, in one process and in virtual time: minutes pass in seconds.
+///
+/// Calls, interceptors, retries, hedging, protocols, balancing and connection pools are the real ones. Simulated are sockets,
+/// names and time, and of HTTP/2 what calls see of it: streams, resets and GOAWAY, not its frames.
+///
+/// ```swift
+/// let cluster = SimulatedCluster(seed: 7)
+/// let users = cluster.service("users.internal:443", servers: 50) { server in
+///   server.onUnary(getUser) { request, _ in … }
+///   server.latency = .logNormal(median: .milliseconds(3), p99: .milliseconds(40))
+///   server.concurrency = 64
+/// }
+/// let client = ProtocolClient(httpClient: cluster.httpClient(configuration), config: config)
+/// cluster.at(.seconds(30)) { users[3].freeze() }
+/// let report = await cluster.run(for: .seconds(300), load: .open(perSecond: 2_000)) { _ in
+///   _ = try await client.unary(getUser, request).get()
+/// }
+/// print(report)
+/// ```
+///
+/// One seed and program give one course of events, the same in each run, of which ``SimulationReport/trace`` is the hash. What
+/// takes time or chance from elsewhere breaks that: `Task.sleep`, clocks other than ``clock``, `Int.random`, and what a set or a
+/// dictionary enumerates.
+///
+/// Each run checks that calls end once, that servers see no request after its cancellation, that attempts keep to
+/// ``maximumAttempts``, and that nothing is left afterwards. What does not hold is in ``SimulationReport/violations``.
+///
+/// `@unchecked Sendable`: what changes is touched on the executor, and before a run by the one who prepares it.
+public final class SimulatedCluster: @unchecked Sendable {
+  /// Determines all that is random.
+  public let seed: UInt64
+  public let network: SimulatedNetwork
+  let executor: SimulationExecutor
+  let recorder: RunRecorder
+  var random: SplitMix64
+  private(set) var services: [SimulatedService] = []
+  private var servers: [EndpointAddress: SimulatedServer] = [:]
+  private var allServers: [SimulatedServer] = []
+  private var calls: [Int: Task<Void, Never>] = [:]
+
+  public init(seed: UInt64) {
+    let executor = SimulationExecutor()
+    let recorder = RunRecorder(on: executor)
+    var random = SplitMix64(seed: seed)
+    self.seed = seed
+    self.executor = executor
+    self.recorder = recorder
+    self.network = SimulatedNetwork(on: executor, recorder, random: SplitMix64(seed: random.next()))
+    self.random = random
+    recorder.cluster = self
+  }
+
+  /// The simulation's time, for what has a clock of its own.
+  public var clock: SimulationClock { SimulationClock(executor: self.executor) }
+
+  /// How many requests of one call servers may see, by retries and hedging: 10 by default. More are a violation.
+  public var maximumAttempts: Int {
+    get { self.recorder.maximumAttempts }
+    set { self.recorder.maximumAttempts = newValue }
+  }
+
+  /// A random source for those who want their own, determined by the seed.
+  public func makeRandom() -> SplitMix64 { SplitMix64(seed: self.random.next()) }
+
+  /// Numbers from 0 to 1 that the seed determines, for interceptors that have jitter: `RetryPolicy(random: cluster.chance)`.
+  public var chance: @Sendable () -> Double {
+    let source = Chance(self.makeRandom())
+    return { source.next() }
+  }
+
+  // MARK: Services and clients
+
+  /// Adds a service.
+  ///
+  /// - Parameters:
+  ///   - name: With its port, such as `users.internal:443`. Clients call it by `https://` or `http://` and this name.
+  ///   - servers: How many there are, at least 1.
+  ///   - zones: Servers are spread over them in turn.
+  ///   - setup: Called for each server, before anything runs.
+  @discardableResult
+  public func service(
+    _ name: String,
+    servers count: Int,
+    zones: [String] = ["a"],
+    _ setup: (SimulatedServer) -> Void
+  ) -> SimulatedService {
+    let servers = (0..<max(count, 1)).compactMap { index -> SimulatedServer? in
+      let number = self.allServers.count + index
+      let host = "10.\(number / 65_536 % 256).\(number / 256 % 256).\(number % 256)"
+      guard let address = EndpointAddress("\(host):443") else { return nil }
+      let zone = zones.isEmpty ? "a" : zones[index % zones.count]
+      return SimulatedServer(address, index: number, zone: zone, in: self)
+    }
+    for server in servers {
+      setup(server)
+      self.servers[server.endpointAddress] = server
+    }
+    self.allServers += servers
+    let service = SimulatedService(name, servers, in: self)
+    self.services.append(service)
+    return service
+  }
+
+  func server(at address: EndpointAddress) -> SimulatedServer? { self.servers[address] }
+
+  /// A transport for clients.
+  ///
+  /// - Parameters:
+  ///   - configuration: Its resolver, if it has one, counts in place of the cluster's names.
+  ///   - zone: Where the client is.
+  public func httpClient(_ configuration: ChannelConfiguration = .defaults, zone: String = "a")
+    -> SimulatedHTTPClient
+  {
+    SimulatedHTTPClient(self, configuration, zone: zone, seed: self.random.next())
+  }
+
+  // MARK: Events
+
+  /// Does something when so much time has passed since the cluster was made.
+  public func at(_ time: Duration, _ work: @escaping @Sendable () -> Void) {
+    self.executor.run { _ = self.executor.schedule(after: time - self.executor.now, work) }
+  }
+
+  /// Nothing runs for so long, neither clients nor servers, as when the machine is suspended: timers that are due meanwhile come
+  /// late.
+  public func pause(for duration: Duration) {
+    self.executor.run {
+      self.recorder.note("pause", at: nil)
+      self.executor.passUnnoticed(duration)
+    }
+  }
+
+  // MARK: Runs
+
+  /// Makes calls for so much virtual time, then waits until they all have ended.
+  ///
+  /// - Parameter call: Makes one call; it gets the call's number. What it throws makes the call a failure.
+  public func run(
+    for duration: Duration,
+    load: SimulatedLoad,
+    _ call: @escaping @Sendable (_ number: Int) async throws -> Void
+  ) async -> SimulationReport {
+    await withCheckedContinuation { continuation in
+      let thread = Thread {
+        continuation.resume(returning: self.runHere(max(duration.clamped, .zero), load, call))
+      }
+      thread.stackSize = 8 << 20
+      thread.start()
+    }
+  }
+
+  private func runHere(
+    _ duration: Duration,
+    _ load: SimulatedLoad,
+    _ call: @escaping @Sendable (Int) async throws -> Void
+  ) -> SimulationReport {
+    let generator = LoadGenerator(load, on: self, until: self.executor.now + duration, call)
+    self.recorder.begin(duration)
+    generator.start()
+    do {
+      try self.executor.run(until: self.executor.now + duration)
+      // Calls that are under way may end; what waits for ever is given up.
+      try self.runUntilEmpty(within: .seconds(600))
+      if self.recorder.pendingCalls > 0 {
+        self.recorder.violation(
+          "\(self.recorder.pendingCalls) calls did not end by themselves within 10 minutes"
+        )
+        for task in self.calls.sorted(by: { $0.key < $1.key }) { task.value.cancel() }
+        try self.runUntilEmpty(within: .seconds(600))
+      }
+      // Servers that go on working, and resets under way.
+      try self.executor.run(until: self.executor.now + .seconds(60))
+      self.executor.execute { self.checkThatNothingIsLeft() }
+      try self.executor.run(until: self.executor.now)
+    } catch {
+      self.recorder.violation("something goes on without end, and time does not pass")
+    }
+    return self.recorder.report(seed: self.seed, duration: duration, self.allServers)
+  }
+
+  private func runUntilEmpty(within limit: Duration) throws(SimulationExecutor.Livelock) {
+    try self.executor.run(until: self.executor.now + limit) { self.recorder.pendingCalls == 0 }
+  }
+
+  private func checkThatNothingIsLeft() {
+    let recorder = self.recorder
+    if recorder.pendingCalls > 0 { recorder.violation("\(recorder.pendingCalls) calls never ended") }
+    for server in self.allServers {
+      let streams = server.network.streamCount
+      if streams > 0 { recorder.violation("\(server.address) has \(streams) streams that nobody waits for") }
+    }
+  }
+
+  // MARK: For the load
+
+  /// Begins a call. To be called on the executor.
+  func begin(
+    _ number: Int,
+    _ call: @escaping @Sendable (Int) async throws -> Void,
+    then done: @escaping @Sendable () -> Void
+  ) {
+    self.recorder.callBegan()
+    let start = self.executor.now
+    self.calls[number] = Task(executorPreference: self.executor) {
+      var failure: (any Error)?
+      do { try await call(number) } catch { failure = error }
+      self.calls[number] = nil
+      self.recorder.callEnded(number, since: start, failure)
+      done()
+    }
+  }
+}
+
+/// `@unchecked Sendable`: touched on the simulation's executor alone, where interceptors run.
+private final class Chance: @unchecked Sendable {
+  private var random: SplitMix64
+
+  init(_ random: SplitMix64) {
+    self.random = random
+  }
+
+  func next() -> Double { self.random.fraction() }
+}

@@ -1,0 +1,29 @@
+import ConnectSimulation
+import Exploration
+import XCTest
+
+/// The first seeds of `make explore`.
+final class ExplorationTests: XCTestCase {
+  func testTheFirstSeeds() async {
+    for seed in 1...40 as ClosedRange<UInt64> {
+      let scenario = Scenario(seed: seed)
+      let finding = await scenario.run()
+      XCTAssertEqual(finding.problems, [], "\(scenario)\nmake explore seed=\(seed)")
+    }
+  }
+
+  func testEachSeedIsTheSameAgain() async {
+    for seed in 1...6 as ClosedRange<UInt64> {
+      let first = await Scenario(seed: seed).run()
+      let second = await Scenario(seed: seed).run()
+      XCTAssertEqual(first.report, second.report, "seed \(seed)")
+    }
+  }
+
+  /// The trace of a seed is the same in each process, and in debug and release builds: `make explore seed=42` prints it, too. A
+  /// change of what calls do may change it.
+  func testTheTraceOfASeed() async {
+    let finding = await Scenario(seed: 42).run()
+    XCTAssertEqual(finding.report.trace, "78f0fad45858ad23")
+  }
+}

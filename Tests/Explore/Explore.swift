@@ -1,0 +1,71 @@
+import ConnectSimulation
+import Exploration
+import Foundation
+
+/// Runs scenarios by their seeds, one after the other, and prints those in which something happened that must not.
+@main
+enum Explore {
+  static func main() async {
+    let arguments = CommandLine.arguments.dropFirst()
+    let numbers = arguments.compactMap { UInt64($0) }
+    if arguments.first == "seed", let seed = numbers.first {
+      await self.show(seed)
+      return
+    }
+    if arguments.first == "speed" {
+      await self.showSpeed()
+      return
+    }
+    let count = numbers.first ?? 1_000
+    let first = numbers.count > 1 ? numbers[1] : 1
+    guard count > 0 else { return }
+    var problems = 0
+    var calls = 0
+    for seed in first..<(first + count) {
+      let finding = await Scenario(seed: seed).run()
+      calls += finding.report.calls
+      if !finding.problems.isEmpty {
+        problems += 1
+        print("seed \(seed): \(finding.problems.joined(separator: "; "))")
+        print("  again: make explore seed=\(seed)")
+      }
+      let done = seed - first + 1
+      if done.isMultiple(of: 1_000), done < count {
+        print("\(done) seeds, \(calls) calls, \(problems) with problems")
+      }
+    }
+    print("\(count) seeds from \(first), \(calls) calls: \(problems) with problems")
+    exit(problems == 0 ? 0 : 1)
+  }
+
+  /// Five minutes of 50 servers with 2,000 calls a second, and what they take.
+  private static func showSpeed() async {
+    func processorTime() -> Double {
+      var usage = rusage()
+      getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+      return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+        + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+    }
+    let start = processorTime()
+    let report = await Scenario.large(seed: 7)
+    let time = processorTime() - start
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    print(report)
+    print("\(Int(time.rounded())) s of processor time, \(usage.ru_maxrss / 1_024) MiB at most")
+  }
+
+  /// Everything of one seed, twice: it has to be the same.
+  private static func show(_ seed: UInt64) async {
+    let scenario = Scenario(seed: seed)
+    print(scenario)
+    let finding = await scenario.run()
+    let again = await scenario.run()
+    print("")
+    print(finding.report)
+    for problem in finding.problems { print("PROBLEM  \(problem)") }
+    if again.report != finding.report {
+      print("PROBLEM  the second run was another one: trace \(again.report.trace)")
+    }
+  }
+}
