@@ -73,7 +73,9 @@ final class InMemoryServer: Sendable {
   }
 
   private func answer(_ exchange: any ServerExchange) async {
-    guard let handler = self.state.withLock({ $0.rawHandlers[exchange.head.path] }) else {
+    let head = exchange.head
+    let handler = self.state.withLock { $0.rawHandlers[head.path] ?? $0.rawHandlers[head.methodPath] }
+    guard let handler else {
       await RPCServer(options: self.options, find: self.method).serve(exchange)
       return
     }
