@@ -1,4 +1,4 @@
-public import Connect
+internal import Connect
 public import ConnectChannels
 internal import ConnectTesting
 internal import Foundation

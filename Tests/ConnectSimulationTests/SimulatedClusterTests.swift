@@ -2,6 +2,7 @@ import Connect
 import ConnectChannels
 import ConnectInterceptors
 import ConnectSimulation
+import ConnectTesting
 import XCTest
 
 /// Clusters in which things go wrong.
@@ -126,6 +127,35 @@ final class SimulatedClusterTests: XCTestCase {
     XCTAssertEqual(report.violations, [])
     XCTAssertEqual(report.succeeded, 0)
     XCTAssertEqual(Array(report.failures.keys), ["unavailable"])
+  }
+
+  /// What a real server has answered comes from a simulated one.
+  func testAServerThatPlaysACassette() async throws {
+    let memory = InMemoryTransport()
+    memory.onUnary(.greet) { request, _ in Text(text: "recorded \(request.text)") }
+    let cassette = Cassette()
+    let recording = CassetteTransport(cassette, over: memory, mode: .record)
+    let recorder = ProtocolClient(
+      httpClient: recording,
+      config: ProtocolClientConfig(host: "http://memory", codec: JSONCodec())
+    )
+    for number in 1...3 { _ = try await recorder.unary(.greet, Text(text: "\(number)")).get() }
+    try await recording.finish()
+    let cluster = SimulatedCluster(seed: 1)
+    cluster.service("greeter.internal:443", servers: 1) { server in
+      server.latency = .constant(.milliseconds(10))
+      server.play(cassette)
+    }
+    let client = ProtocolClient(
+      httpClient: cluster.httpClient(),
+      config: ProtocolClientConfig(host: "https://greeter.internal", codec: JSONCodec())
+    )
+    let report = await cluster.run(for: .milliseconds(40), load: .closed(callers: 1)) { number in
+      let answer = try await client.unary(.greet, Text(text: "\(number)")).get()
+      guard answer.text == "recorded \(number)" else { throw ConnectError(code: .dataLoss) }
+    }
+    XCTAssertEqual(report.violations, [])
+    XCTAssertGreaterThanOrEqual(report.succeeded, 3)
   }
 
   // MARK: Load

@@ -2,17 +2,17 @@
 ///
 /// Values are read by the rules of proto3's JSON: null is the same as absent, and integers may be strings
 /// (<https://protobuf.dev/programming-guides/json>).
-struct JSONNode {
-  let value: JSONValue
+package struct JSONNode {
+  package let value: JSONValue
   /// For example `methodConfig[0].timeout`; empty for the whole text.
-  let path: String
+  package let path: String
 
-  init(_ value: JSONValue, path: String = "") {
+  package init(_ value: JSONValue, path: String = "") {
     self.value = value
     self.path = path
   }
 
-  func error(_ problem: String) -> ServiceConfigError {
+  package func error(_ problem: String) -> ServiceConfigError {
     ServiceConfigError(path: self.path, problem: problem)
   }
 
@@ -22,43 +22,43 @@ struct JSONNode {
 
   // MARK: - Objects and lists
 
-  func members() throws(ServiceConfigError) -> [JSONValue.Member] {
+  package func members() throws(ServiceConfigError) -> [JSONValue.Member] {
     guard case .object(let members) = self.value else { throw self.mismatch("an object") }
     return members
   }
 
   /// The member of an object; nil if it is absent or null.
-  func member(_ name: String) throws(ServiceConfigError) -> JSONNode? {
+  package func member(_ name: String) throws(ServiceConfigError) -> JSONNode? {
     guard let member = try self.members().first(where: { $0.name == name }), member.value != .null else {
       return nil
     }
     return JSONNode(member.value, path: self.path.isEmpty ? name : "\(self.path).\(name)")
   }
 
-  func required(_ name: String) throws(ServiceConfigError) -> JSONNode {
+  package func required(_ name: String) throws(ServiceConfigError) -> JSONNode {
     guard let node = try self.member(name) else { throw self.error("\"\(name)\" is missing") }
     return node
   }
 
-  func elements() throws(ServiceConfigError) -> [JSONNode] {
+  package func elements() throws(ServiceConfigError) -> [JSONNode] {
     guard case .array(let values) = self.value else { throw self.mismatch("a list") }
     return values.enumerated().map { JSONNode($1, path: "\(self.path)[\($0)]") }
   }
 
   // MARK: - Scalars
 
-  func bool() throws(ServiceConfigError) -> Bool {
+  package func bool() throws(ServiceConfigError) -> Bool {
     guard case .bool(let value) = self.value else { throw self.mismatch("true or false") }
     return value
   }
 
-  func string() throws(ServiceConfigError) -> String {
+  package func string() throws(ServiceConfigError) -> String {
     guard case .string(let value) = self.value else { throw self.mismatch("a string") }
     return value
   }
 
   /// An integer. `1.0`, `1e3` and `"1"` count.
-  func integer(in range: ClosedRange<Int>) throws(ServiceConfigError) -> Int {
+  package func integer(in range: ClosedRange<Int>) throws(ServiceConfigError) -> Int {
     let text: String
     switch self.value {
     case .number(let number): text = number

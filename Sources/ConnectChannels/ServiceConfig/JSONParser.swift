@@ -1,27 +1,32 @@
 internal import Connect
 
 /// Parses JSON (RFC 8259) strictly, and refuses names that an object has twice: one of the two would be lost.
-struct JSONParser {
+package struct JSONParser {
   /// What is wrong, and where.
-  struct Failure: Swift.Error, Hashable {
-    var problem: String
+  package struct Failure: Swift.Error, Hashable {
+    package var problem: String
     /// Both from 1; the column counts bytes.
-    var line: Int
-    var column: Int
+    package var line: Int
+    package var column: Int
   }
 
   /// How deep values may be nested.
-  static let maximumDepth = 64
+  package static let maximumDepth = 64
 
   private let bytes: [UInt8]
+  private let maximumDepth: Int
   private var position = 0
 
-  private init(_ text: String) {
+  private init(_ text: String, maximumDepth: Int) {
     self.bytes = Array(text.utf8)
+    self.maximumDepth = maximumDepth
   }
 
-  static func parse(_ text: String) throws(Failure) -> JSONValue {
-    var parser = JSONParser(text)
+  package static func parse(
+    _ text: String,
+    maximumDepth: Int = JSONParser.maximumDepth
+  ) throws(Failure) -> JSONValue {
+    var parser = JSONParser(text, maximumDepth: maximumDepth)
     let value = try parser.value(depth: 0)
     parser.skipSpace()
     guard parser.next == nil else { throw parser.failure("there is more text behind the value") }
@@ -31,8 +36,8 @@ struct JSONParser {
   // MARK: - Values
 
   private mutating func value(depth: Int) throws(Failure) -> JSONValue {
-    guard depth < Self.maximumDepth else {
-      throw self.failure("values are nested deeper than \(Self.maximumDepth) levels")
+    guard depth < self.maximumDepth else {
+      throw self.failure("values are nested deeper than \(self.maximumDepth) levels")
     }
     self.skipSpace()
     switch self.next {

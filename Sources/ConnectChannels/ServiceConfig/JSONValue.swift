@@ -1,5 +1,5 @@
 /// A JSON value (RFC 8259). Numbers keep their text, so that no digit is lost.
-enum JSONValue: Hashable, Sendable {
+package enum JSONValue: Hashable, Sendable {
   case null
   case bool(Bool)
   case number(String)
@@ -8,13 +8,18 @@ enum JSONValue: Hashable, Sendable {
   case object([Member])
 
   /// A member of an object. Names are unique; the order is that of the text.
-  struct Member: Hashable, Sendable {
-    var name: String
-    var value: JSONValue
+  package struct Member: Hashable, Sendable {
+    package var name: String
+    package var value: JSONValue
+
+    package init(name: String, value: JSONValue) {
+      self.name = name
+      self.value = value
+    }
   }
 
   /// For error messages.
-  var kind: String {
+  package var kind: String {
     switch self {
     case .null: "null"
     case .bool: "a boolean"
@@ -28,7 +33,7 @@ enum JSONValue: Hashable, Sendable {
 
 extension JSONValue: CustomStringConvertible {
   /// The value as JSON without white space.
-  var description: String {
+  package var description: String {
     switch self {
     case .null: "null"
     case .bool(let value): value ? "true" : "false"
@@ -46,6 +51,9 @@ extension JSONValue: CustomStringConvertible {
       switch scalar {
       case "\"": result += "\\\""
       case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case "\r": result += "\\r"
+      case "\t": result += "\\t"
       case "\u{0}"..<"\u{20}":
         let digits = String(scalar.value, radix: 16)
         result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits

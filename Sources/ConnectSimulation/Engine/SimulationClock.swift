@@ -1,4 +1,4 @@
-public import Connect
+internal import Connect
 
 /// The time of a simulation, for interceptors and caches that have a clock of their own.
 ///

@@ -1,4 +1,4 @@
-public import Connect
+internal import Connect
 internal import ConnectChannels
 internal import ConnectTesting
 

@@ -92,6 +92,12 @@ public final class SimulatedServer: @unchecked Sendable {
     self.memory.serve(ServerMethod(method, handler))
   }
 
+  /// Answers the calls of a cassette's methods from the cassette, each recorded call once, behind the server's own queue and
+  /// latency. Others fail, as in `InMemoryTransport.play(_:timing:)`.
+  public func play(_ cassette: Cassette) {
+    for (path, handler) in cassette.rawHandlers(timing: .atOnce) { self.memory.serve(path, with: handler) }
+  }
+
   // MARK: Faults
 
   /// The process dies: connections are reset, and new ones refused.

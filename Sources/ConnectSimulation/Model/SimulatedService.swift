@@ -1,5 +1,5 @@
 public import Connect
-public import ConnectChannels
+internal import ConnectChannels
 
 /// The servers behind one name of a ``SimulatedCluster``.
 ///

@@ -45,7 +45,7 @@ package final class InMemoryServer: Sendable {
     self.state.withLock { $0.methods[method.info.path] = method }
   }
 
-  func serve(_ path: String, with handler: @escaping InMemoryTransport.RawHandler) {
+  package func serve(_ path: String, with handler: @escaping InMemoryTransport.RawHandler) {
     self.state.withLock { $0.rawHandlers[path] = handler }
   }
 
@@ -94,7 +94,9 @@ package final class InMemoryServer: Sendable {
   }
 
   private func answer(_ exchange: any ServerExchange) async {
-    guard let handler = self.state.withLock({ $0.rawHandlers[exchange.head.path] }) else {
+    let head = exchange.head
+    let handler = self.state.withLock { $0.rawHandlers[head.path] ?? $0.rawHandlers[head.methodPath] }
+    guard let handler else {
       await RPCServer(options: self.options, find: self.method).serve(exchange)
       return
     }

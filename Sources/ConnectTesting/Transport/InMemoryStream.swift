@@ -202,16 +202,19 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   }
 
   func reset(code: UInt32) async {
-    self.executor.execute {
-      self.fail(
-        HTTPStreamFailure(
-          error: ConnectError(
-            code: Code(http2ErrorCode: code),
-            message: "the server reset the stream with HTTP/2 error code \(code)"
-          )
+    self.failLater(
+      HTTPStreamFailure(
+        error: ConnectError(
+          code: Code(http2ErrorCode: code),
+          message: "the server reset the stream with HTTP/2 error code \(code)"
         )
       )
-    }
+    )
+  }
+
+  /// Ends the stream with a failure, from anywhere.
+  func failLater(_ failure: HTTPStreamFailure) {
+    self.executor.execute { self.fail(failure) }
   }
 
   func waitUntilClosed() async {

@@ -10,7 +10,7 @@ final class JSONParserTests: XCTestCase {
       ("[1, [2], {}]", "[1,[2],{}]"), ("{ \"b\" : 1 , \"a\" : null }", "{\"b\":1,\"a\":null}"),
       (
         #""\"\\\/\b\f\n\r\t\u0041\u00e9\ud83d\ude00é""#,
-        "\"\\\"\\\\/\\u0008\\u000c\\u000a\\u000d\\u0009Aé😀é\""
+        "\"\\\"\\\\/\\u0008\\u000c\\n\\r\\tAé😀é\""
       ),
     ]
     for (text, canonical) in cases {

@@ -1,0 +1,93 @@
+internal import Connect
+internal import NIOCore
+
+extension InMemoryTransport {
+  /// Answers the calls of a cassette's methods from the cassette, from now on.
+  ///
+  /// A call that is not there breaks off with `failed_precondition`, and with what was asked in the message. What has not been
+  /// asked at the end is in ``Cassette/unusedCalls``.
+  ///
+  /// - Parameter timing: When the parts of a response come.
+  public func play(_ cassette: Cassette, timing: CassetteTransport.Timing = .atOnce) {
+    for (path, handler) in cassette.rawHandlers(timing: timing) { self.onRaw(path, handler) }
+  }
+}
+
+extension Cassette {
+  /// What answers a method's requests, for each method's path. Simulated servers take these.
+  package func rawHandlers(
+    timing: CassetteTransport.Timing
+  ) -> [(path: String, handler: InMemoryTransport.RawHandler)] {
+    Set(self.tracks.map(\.track.exchange.path)).sorted().map { path in
+      (path, { exchange in try await self.answer(exchange, isTimed: timing == .recorded) })
+    }
+  }
+
+  private func answer(_ exchange: any ServerExchange, isTimed: Bool) async throws {
+    let head = exchange.head
+    let request = RequestReader(
+      self.rules,
+      method: head.method,
+      path: head.path,
+      query: head.query,
+      headers: head.headers
+    )
+    var session = ReplaySession(self, request)
+    do {
+      while true {
+        switch session.next() {
+        case .wait:
+          guard let bytes = try await exchange.nextChunk() else {
+            guard !session.isFinished else { return await exchange.waitUntilClosed() }
+            session.finish()
+            continue
+          }
+          session.receive(bytes)
+        case .serve(let delay):
+          if isTimed, delay > .zero { try await exchange.sleep(for: delay) }
+          guard let part = session.take() else { continue }
+          try await exchange.serve(part)
+        case .miss(let error):
+          self.addMiss(error.message ?? "")
+          return await exchange.fail(HTTPStreamFailure(error: error))
+        case .over: return
+        }
+      }
+    } catch {
+      session.cancel()
+      throw error
+    }
+  }
+}
+
+extension ServerExchange {
+  fileprivate func serve(_ part: ExchangeScript.ServedPart) async throws {
+    switch part {
+    case .head(let head): try await self.sendHead(status: head.status, headers: head.headers)
+    case .body(let bytes): try await self.sendBody(bytes)
+    case .end(let trailers): try await self.sendEnd(ByteBuffer(), trailers: trailers)
+    case .fail(let failure): await self.fail(failure)
+    }
+  }
+
+  /// Ends the stream with a failure. Where it is carried by something else than memory, it is reset.
+  fileprivate func fail(_ failure: HTTPStreamFailure) async {
+    guard let stream = self as? InMemoryStream else {
+      return await self.reset(code: failure.error.code.http2ErrorCode)
+    }
+    stream.failLater(failure)
+  }
+}
+
+extension Code {
+  /// The HTTP/2 error code that comes nearest, as the inverse of ``init(http2ErrorCode:)``.
+  fileprivate var http2ErrorCode: UInt32 {
+    switch self {
+    case .unavailable: 0x7
+    case .canceled: 0x8
+    case .resourceExhausted: 0xb
+    case .permissionDenied: 0xc
+    default: 0x2
+    }
+  }
+}

@@ -1,0 +1,115 @@
+internal import Connect
+internal import NIOCore
+
+/// Reads a request as a cassette has it, when it is recorded and when an answer is looked for.
+struct RequestReader: Sendable {
+  /// `/package.Service/Method`, without the base path that a client's host may have.
+  let path: String
+  let isGET: Bool
+  /// Protocol and codec.
+  let wire: String
+  private(set) var headers = Headers()
+  private(set) var secrets = Secrets()
+
+  /// Whether it is a call of the Connect protocol.
+  var isConnect: Bool { self.format.networkProtocol == "connect" }
+
+  private let rules: CassetteRules
+  private let format: BodyFormat
+  private let encoding: String?
+  private let query: GETQuery?
+  private var splitter = EnvelopeSplitter()
+  private var base64 = Base64StreamDecoder()
+  private var body = ByteBuffer()
+  private var size = 0
+
+  /// - Parameter query: What follows the question mark; empty if there is none.
+  init(_ rules: CassetteRules, method: String, path: String, query: String, headers: Headers) {
+    self.rules = rules
+    self.isGET = method == "GET"
+    self.path = "/" + path.split(separator: "/").suffix(2).joined(separator: "/")
+    self.query = self.isGET ? GETQuery(query) : nil
+    let contentType = self.query.map { "application/" + $0.codecName } ?? headers.first("content-type")
+    self.format = BodyFormat(contentType: contentType)
+    self.wire = self.format.name
+    self.encoding = self.query.map(\.compression) ?? headers.encoding(self.format.encodingHeader)
+    self.headers = rules.redacted(headers, &self.secrets)
+  }
+
+  init(_ rules: CassetteRules, _ request: HTTPStreamRequest) {
+    let target = request.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    self.init(
+      rules,
+      method: request.method.rawValue,
+      path: target.first.map(String.init) ?? "",
+      query: target.count > 1 ? String(target[1]) : "",
+      headers: request.headers
+    )
+  }
+
+  /// The messages that these bytes complete.
+  mutating func receive(_ bytes: ByteBuffer) throws(CassetteError) -> [Payload] {
+    self.size += bytes.readableBytes
+    guard self.size <= self.rules.configuration.maximumBodySize else {
+      throw .tooLarge("request", of: self.path, self.rules)
+    }
+    switch self.format.framing {
+    case .whole: self.body.writeImmutableBuffer(bytes)
+    case .enveloped: self.splitter.add(bytes)
+    case .text: self.splitter.add(self.base64.decode(bytes))
+    }
+    return try self.envelopes()
+  }
+
+  /// The messages that the end of the request completes.
+  mutating func finish() throws(CassetteError) -> [Payload] {
+    switch self.format.framing {
+    case .whole:
+      guard !self.isGET || self.query != nil else { return [] }
+      let message = self.query?.message ?? self.body
+      return [try self.payload(of: message, flags: self.encoding == nil ? 0 : Envelope.compressedFlag)]
+    case .enveloped: return []
+    case .text:
+      self.splitter.add(self.base64.finish())
+      return try self.envelopes()
+    }
+  }
+
+  /// The request's trailers as they go into the file.
+  mutating func redacted(_ trailers: Headers) -> Headers {
+    self.rules.redacted(trailers, &self.secrets)
+  }
+
+  private mutating func envelopes() throws(CassetteError) -> [Payload] {
+    var payloads: [Payload] = []
+    while let envelope = self.splitter.next() {
+      payloads.append(try self.payload(of: envelope.message, flags: envelope.flags))
+    }
+    return payloads
+  }
+
+  private mutating func payload(of bytes: ByteBuffer, flags: UInt8) throws(CassetteError) -> Payload {
+    var payload = try self.rules.payload(
+      of: bytes,
+      flags: flags,
+      encoding: self.encoding,
+      codec: self.format.codec,
+      method: self.path,
+      side: .request,
+      &self.secrets
+    )
+    // The same request may come compressed or not.
+    payload.isCompressed = false
+    return payload
+  }
+}
+
+extension CassetteError {
+  static func tooLarge(_ what: String, of path: String, _ rules: CassetteRules) -> CassetteError {
+    CassetteError(
+      place: path,
+      problem:
+        "the \(what) has more than \(rules.configuration.maximumBodySize) bytes, the cassette's maximumBodySize"
+    )
+  }
+}

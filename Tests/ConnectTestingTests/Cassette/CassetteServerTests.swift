@@ -1,0 +1,70 @@
+import Connect
+import ConnectTesting
+import LoopbackServer
+import SwiftProtobuf
+import TestSupport
+import XCTest
+
+/// Cassettes as servers in memory.
+final class CassetteServerTests: XCTestCase {
+  private static let configuration = Cassette.Configuration(messages: TapedCalls.messages)
+
+  func testACassetteIsAServer() async throws {
+    for setting in WireSetting.inMemory {
+      let cassette = try Cassette(configuration: Self.configuration)
+      let recording = try CassetteTransport(cassette, over: TapedCalls.server(setting), mode: .record)
+      let expected = try await TapedCalls.make(setting.client(over: recording))
+
+      let server = InMemoryTransport()
+      server.play(cassette)
+      let actual = try await TapedCalls.make(setting.client(over: server))
+      try requireEqual(actual, expected, "\(setting)")
+      XCTAssertEqual(cassette.unusedCalls, [], "\(setting)")
+    }
+  }
+
+  /// Handlers of other methods stay, and what is not in the cassette says so.
+  func testBesideOtherHandlers() async throws {
+    let setting = WireSetting(.grpc)
+    let cassette = try Cassette(configuration: Self.configuration)
+    let recording = try CassetteTransport(cassette, over: TapedCalls.server(setting), mode: .record)
+    _ = await setting.client(over: recording).unary(TestMethods.lookup, .with { $0.key = "a" })
+
+    let server = InMemoryTransport()
+    server.onUnary(TestMethods.echo) { request, _ in .with { $0.payload = request.payload } }
+    server.play(cassette)
+    let client = setting.client(over: server)
+    _ = try await client.unary(TestMethods.echo, EchoRequest()).requireMessage()
+    let miss = try await client.unary(TestMethods.lookup, .with { $0.key = "b" }).requireError(
+      .failedPrecondition
+    )
+    XCTAssertTrue(miss.message?.contains(#"+ {"key": "b"}"#) == true, "\(miss)")
+    XCTAssertEqual(cassette.missingCalls.count, 1)
+    try requireEqual(
+      try await client.unary(TestMethods.lookup, .with { $0.key = "a" }).requireMessage().value,
+      "a=1"
+    )
+  }
+
+  func testTimesAndFaults() async throws {
+    let executor = VirtualExecutor()
+    let setting = WireSetting(.grpcWeb)
+    let origin = InMemoryTransport(executor: executor)
+    origin.onUnary(TestMethods.echo) { request, context in
+      try await context.sleep(for: .seconds(5))
+      return .with { $0.payload = request.payload }
+    }
+    let cassette = try Cassette(configuration: Self.configuration)
+    let recording = setting.client(over: try CassetteTransport(cassette, over: origin, mode: .record))
+    _ = try await executor.lettingTimePass { await recording.unary(TestMethods.echo, EchoRequest()) }
+
+    let virtual = VirtualExecutor()
+    let server = InMemoryTransport(executor: virtual)
+    server.play(cassette, timing: .recorded)
+    server.inject(.splitEvery(1))
+    let client = setting.client(over: server)
+    let response = try await virtual.lettingTimePass { await client.unary(TestMethods.echo, EchoRequest()) }
+    XCTAssertNotNil(try response.requireMessage())
+    XCTAssertEqual(virtual.now, .seconds(5))
+  }
+}
