@@ -133,8 +133,8 @@ final class SimulatedClusterTests: XCTestCase {
   func testAServerThatPlaysACassette() async throws {
     let memory = InMemoryTransport()
     memory.onUnary(.greet) { request, _ in Text(text: "recorded \(request.text)") }
-    let cassette = Cassette()
-    let recording = CassetteTransport(cassette, over: memory, mode: .record)
+    let cassette = try Cassette()
+    let recording = try CassetteTransport(cassette, over: memory, mode: .record)
     let recorder = ProtocolClient(
       httpClient: recording,
       config: ProtocolClientConfig(host: "http://memory", codec: JSONCodec())

@@ -247,6 +247,7 @@ private final class CassetteEndpoint: HTTPEndpoint {
   }
 
   var maximumHeaderListSize: Int { self.base?.maximumHeaderListSize ?? HeaderListSize.defaultLimit }
+  var underlying: (any HTTPEndpoint)? { self.base }
 
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     self.transport.startStream(request, over: self.base, on: self.executor, handler)
