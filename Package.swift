@@ -390,6 +390,8 @@ let package = Package(
         "ConnectSimulation",
         "ConnectTesting",
         "Exploration",
+        "LoopbackServer",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: swiftSettings
     ),

@@ -6,6 +6,8 @@ import Foundation
 @main
 enum Explore {
   static func main() async {
+    // What was found so far stays if somebody stops it.
+    setlinebuf(stdout)
     let arguments = CommandLine.arguments.dropFirst()
     let numbers = arguments.compactMap { UInt64($0) }
     if arguments.first == "seed", let seed = numbers.first {
