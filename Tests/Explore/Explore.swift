@@ -6,8 +6,6 @@ import Foundation
 @main
 enum Explore {
   static func main() async {
-    // What was found so far stays if somebody stops it.
-    setlinebuf(stdout)
     let arguments = CommandLine.arguments.dropFirst()
     let numbers = arguments.compactMap { UInt64($0) }
     if arguments.first == "seed", let seed = numbers.first {
@@ -28,16 +26,22 @@ enum Explore {
       calls += finding.report.calls
       if !finding.problems.isEmpty {
         problems += 1
-        print("seed \(seed): \(finding.problems.joined(separator: "; "))")
-        print("  again: make explore seed=\(seed)")
+        self.say("seed \(seed): \(finding.problems.joined(separator: "; "))")
+        self.say("  again: make explore seed=\(seed)")
       }
       let done = seed - first + 1
       if done.isMultiple(of: 1_000), done < count {
-        print("\(done) seeds, \(calls) calls, \(problems) with problems")
+        self.say("\(done) seeds, \(calls) calls, \(problems) with problems")
       }
     }
-    print("\(count) seeds from \(first), \(calls) calls: \(problems) with problems")
+    self.say("\(count) seeds from \(first), \(calls) calls: \(problems) with problems")
     exit(problems == 0 ? 0 : 1)
+  }
+
+  /// What was found so far stays if somebody stops the program.
+  private static func say(_ line: String) {
+    print(line)
+    fflush(nil)
   }
 
   /// Five minutes of 50 servers with 2,000 calls a second, and what they take.
