@@ -1,6 +1,6 @@
 internal import Connect
 public import ConnectChannels
-internal import ConnectTesting
+public import ConnectTesting
 internal import Foundation
 
 /// Services with many servers, a network and clients, in one process and in virtual time: minutes pass in seconds.
@@ -55,8 +55,13 @@ public final class SimulatedCluster: @unchecked Sendable {
     recorder.cluster = self
   }
 
-  /// The simulation's time, for what has a clock of its own.
-  public var clock: SimulationClock { SimulationClock(executor: self.executor) }
+  /// The simulation's time, for interceptors and caches that have a clock of their own. Tasks of the simulation may sleep on it,
+  /// such as handlers and calls.
+  ///
+  /// ```swift
+  /// let breaker = CircuitBreaker(clock: cluster.clock)
+  /// ```
+  public var clock: VirtualClock { VirtualClock(self.executor) }
 
   /// How many requests of one call servers may see, by retries and hedging: 10 by default. More are a violation.
   public var maximumAttempts: Int {

@@ -33,12 +33,7 @@ public final class SimulatedHTTPClient: HTTPClientInterface {
     requiresHTTP2: Bool
   ) throws(ConnectError) -> any HTTPEndpoint {
     let key = Key(origin: origin, requiresHTTP2: requiresHTTP2)
-    return self.channels.withLock { channels in
-      if let channel = channels[key] { return channel }
-      let channel = self.makeChannel(key)
-      channels[key] = channel
-      return channel
-    }
+    return self.channels.withLock { $0.channel(key) { self.makeChannel(key) } }
   }
 
   private func makeChannel(_ key: Key) -> OriginChannel {

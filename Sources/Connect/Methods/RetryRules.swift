@@ -39,7 +39,7 @@ package final class RetryRules: Sendable {
   ///
   /// - Parameters:
   ///   - retry: 1 for the first retry.
-  ///   - random: A number from 0 to 1, to be drawn anew for each wait.
+  ///   - random: A number from 0 to 1, another one for each wait.
   package func delay(beforeRetry retry: Int, random: Double = .random(in: 0...1)) -> Duration {
     var longest = self.initialBackoff
     // Attempts are few; see ``maximumAttempts``.

@@ -26,6 +26,14 @@ package struct ChannelTable<Key: Hashable> {
     }
   }
 
+  /// The channel, which is made if there is none.
+  package mutating func channel(_ key: Key, orMake make: () -> OriginChannel) -> OriginChannel {
+    if let channel = self[key] { return channel }
+    let channel = make()
+    self[key] = channel
+    return channel
+  }
+
   /// The channel, if there is one, without holding it.
   package func peek(_ key: Key) -> OriginChannel? { self.entries[key]?.channel }
 

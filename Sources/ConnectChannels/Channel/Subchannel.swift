@@ -305,7 +305,7 @@ final class Subchannel: WaitingRoom {
     self.failures.append(failure)
   }
 
-  /// Begins the channel's own calls anew, on a connection that takes streams.
+  /// Begins the channel's own calls again, on a connection that takes streams.
   func restartWatches() {
     self.restartHealthWatch()
     self.restartLoadWatch()

@@ -5,7 +5,8 @@ internal import ConnectChannels
 /// `@unchecked Sendable`: touched on the simulation's executor alone.
 final class LoadGenerator: @unchecked Sendable {
   private let load: SimulatedLoad
-  private unowned let cluster: SimulatedCluster
+  private weak var cluster: SimulatedCluster?
+  private let executor: SimulationExecutor
   private let end: Duration
   private let call: @Sendable (Int) async throws -> Void
   private var random: SplitMix64
@@ -19,13 +20,14 @@ final class LoadGenerator: @unchecked Sendable {
   ) {
     self.load = load
     self.cluster = cluster
+    self.executor = cluster.executor
     self.end = end
     self.call = call
     self.random = cluster.makeRandom()
   }
 
   func start() {
-    self.cluster.executor.execute {
+    self.executor.execute {
       switch self.load.kind {
       case .open(let rate):
         if rate > 0 { self.beginNext(after: .exponential(mean: .seconds(1 / rate))) }
@@ -37,24 +39,24 @@ final class LoadGenerator: @unchecked Sendable {
 
   private func beginNext(after gap: Latency) {
     let delay = gap.sample(&self.random)
-    guard self.cluster.executor.now + delay < self.end else { return }
-    _ = self.cluster.executor.schedule(after: delay) {
+    guard self.executor.now + delay < self.end else { return }
+    _ = self.executor.schedule(after: delay) {
       self.begin {}
       self.beginNext(after: gap)
     }
   }
 
   private func beginCaller(_ pause: Latency) {
-    guard self.cluster.executor.now < self.end else { return }
+    guard self.executor.now < self.end else { return }
     self.begin {
       let delay = pause.sample(&self.random)
       // Not at once: calls that fail without taking time would keep time from passing.
-      _ = self.cluster.executor.schedule(after: max(delay, .milliseconds(1))) { self.beginCaller(pause) }
+      _ = self.executor.schedule(after: max(delay, .milliseconds(1))) { self.beginCaller(pause) }
     }
   }
 
   private func begin(then done: @escaping @Sendable () -> Void) {
     self.count += 1
-    self.cluster.begin(self.count, self.call, then: done)
+    self.cluster?.begin(self.count, self.call, then: done)
   }
 }

@@ -11,7 +11,7 @@ public final class SimulatedService: @unchecked Sendable {
   /// How long it takes until resolvers know of a change. Nothing by default.
   public var nameDelay = Duration.zero
   let resolver = PushResolver()
-  private unowned let cluster: SimulatedCluster
+  private weak var cluster: SimulatedCluster?
 
   init(_ name: String, _ servers: [SimulatedServer], in cluster: SimulatedCluster) {
     self.name = name
@@ -37,9 +37,10 @@ public final class SimulatedService: @unchecked Sendable {
   }
 
   private func change(_ what: String, _ work: @escaping @Sendable (SimulatedService) -> Void) {
-    let executor = self.cluster.executor
+    guard let cluster = self.cluster else { return }
+    let executor = cluster.executor
     executor.run {
-      self.cluster.recorder.note(what, at: nil)
+      cluster.recorder.note(what, at: nil)
       guard self.nameDelay > .zero else {
         work(self)
         return
@@ -54,11 +55,10 @@ public final class SimulatedService: @unchecked Sendable {
   /// `downtime` more.
   public func rollingRestart(every pause: Duration, drain: Duration = .zero, downtime: Duration = .seconds(1))
   {
+    guard let executor = self.cluster?.executor else { return }
     for (index, server) in self.servers.enumerated() {
-      self.cluster.executor.run {
-        _ = self.cluster.executor.schedule(after: pause * index) {
-          server.restart(drain: drain, downtime: downtime)
-        }
+      executor.run {
+        _ = executor.schedule(after: pause * index) { server.restart(drain: drain, downtime: downtime) }
       }
     }
   }

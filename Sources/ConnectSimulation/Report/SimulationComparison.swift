@@ -1,7 +1,7 @@
 /// Two reports side by side, such as those of two policies on one seed.
 ///
 /// ```swift
-/// print(SimulationComparison(["without a budget": first, "with a budget": second]))
+/// print(SimulationComparison(first, second, named: ("no budget", "a budget")))
 /// ```
 public struct SimulationComparison: Sendable, CustomStringConvertible {
   public let names: (String, String)

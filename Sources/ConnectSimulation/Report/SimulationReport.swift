@@ -37,7 +37,7 @@ public struct SimulationReport: Sendable, Hashable, Codable {
     public var zone: String
     /// Requests that it received.
     public var requests: Int
-    /// Of them, those that it has answered with success.
+    /// Of them, those that its handlers have answered: neither refused, nor failed on purpose.
     public var succeeded: Int
     /// How many requests it worked on at the same time at most.
     public var busiest: Int
@@ -45,7 +45,7 @@ public struct SimulationReport: Sendable, Hashable, Codable {
     public var longestQueue: Int
   }
 
-  /// Say it with ``reproduction`` to see the same again.
+  /// That of the cluster: the same program with the same seed gives the same report.
   public var seed: UInt64
   /// In seconds of virtual time.
   public var duration: Double

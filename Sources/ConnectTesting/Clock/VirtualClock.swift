@@ -1,7 +1,7 @@
-internal import Connect
+package import Connect
 internal import Synchronization
 
-/// The time of a ``VirtualExecutor`` as a `Clock`, for code that sleeps on a clock that it is given.
+/// The time of a ``VirtualExecutor``, or of a simulation, as a `Clock`: for code that sleeps on a clock that it is given.
 ///
 /// ```swift
 /// let interceptor = BackoffInterceptor(clock: executor.clock)  // takes `any Clock<Duration>`
@@ -29,7 +29,12 @@ public struct VirtualClock: Clock {
     }
   }
 
-  let executor: VirtualExecutor
+  private let executor: any CallExecutor
+
+  /// - Parameter executor: One in virtual time. If its timers can be set there alone, `sleep` is for tasks that run there.
+  package init(_ executor: any CallExecutor) {
+    self.executor = executor
+  }
 
   public var now: Instant { Instant(offset: self.executor.now) }
 
@@ -56,7 +61,7 @@ public struct VirtualClock: Clock {
 
 extension VirtualExecutor {
   /// This executor's time as a `Clock`.
-  public var clock: VirtualClock { VirtualClock(executor: self) }
+  public var clock: VirtualClock { VirtualClock(self) }
 }
 
 /// One `sleep` of a ``VirtualClock``, which ends once: by time or by cancellation, whichever comes first.

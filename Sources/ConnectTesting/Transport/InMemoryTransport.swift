@@ -150,11 +150,11 @@ public final class InMemoryTransport: HTTPClientInterface {
   ) throws(ConnectError) -> any HTTPEndpoint {
     let key = ChannelKey(origin: origin, requiresHTTP2: requiresHTTP2)
     return self.state.withLock { state in
-      if let channel = state.channels[key] { return channel }
-      let channel = self.makeChannel(key, number: state.channelCount)
-      state.channels[key] = channel
-      state.channelCount += 1
-      return channel
+      let number = state.channelCount
+      return state.channels.channel(key) {
+        state.channelCount += 1
+        return self.makeChannel(key, number: number)
+      }
     }
   }
 

@@ -141,7 +141,7 @@ final class SharedOutliersTests: XCTestCase {
     self.advance(by: .seconds(100))
     XCTAssertEqual(a.toldCount, count)
     XCTAssertEqual(a.outcomes.count, 6)
-    // Whoever comes next begins anew.
+    // The next member begins without ejections.
     self.join(a, outliers)
     XCTAssertEqual(a.ejected, [])
   }

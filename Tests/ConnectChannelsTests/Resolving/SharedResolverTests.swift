@@ -118,7 +118,7 @@ final class SharedResolverTests: XCTestCase {
     XCTAssertEqual(source.notes, ["watch", "again", "cancel"])
   }
 
-  /// When all have gone, the next one begins anew, and late answers of the first look are not heard.
+  /// When all have gone, the next one begins another look. Late answers of the first look are not heard.
   func testTheNextWatchBeginsAnew() {
     let source = Source()
     let resolver = SharedResolver(source)
