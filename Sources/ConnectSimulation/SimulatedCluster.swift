@@ -55,6 +55,12 @@ public final class SimulatedCluster: @unchecked Sendable {
     recorder.cluster = self
   }
 
+  /// Ends what is still there, which would hold itself: connections, timers, and tasks that wait.
+  deinit {
+    let servers = self.allServers
+    self.executor.end { for server in servers { server.network.endConnections() } }
+  }
+
   /// The simulation's time, for interceptors and caches that have a clock of their own. Tasks of the simulation may sleep on it,
   /// such as handlers and calls.
   ///
@@ -196,8 +202,7 @@ public final class SimulatedCluster: @unchecked Sendable {
     let recorder = self.recorder
     if recorder.pendingCalls > 0 { recorder.violation("\(recorder.pendingCalls) calls never ended") }
     for server in self.allServers {
-      let streams = server.network.streamCount
-      if streams > 0 { recorder.violation("\(server.address) has \(streams) streams that nobody waits for") }
+      for path in server.leftovers { recorder.violation("\(server.address) has a stream of \(path) left") }
     }
   }
 

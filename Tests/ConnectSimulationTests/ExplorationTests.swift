@@ -24,6 +24,6 @@ final class ExplorationTests: XCTestCase {
   /// change of what calls do may change it.
   func testTheTraceOfASeed() async {
     let finding = await Scenario(seed: 42).run()
-    XCTAssertEqual(finding.report.trace, "78f0fad45858ad23")
+    XCTAssertEqual(finding.report.trace, "33d2020b52453015")
   }
 }

@@ -3,6 +3,7 @@ internal import ConnectChannels
 internal import ConnectInterceptors
 package import ConnectSimulation
 internal import ConnectTesting
+internal import SwiftProtobuf
 
 extension Scenario {
   /// Five minutes of 50 servers with 2,000 calls a second, of which some go wrong.
@@ -21,7 +22,6 @@ extension Scenario {
       config: ProtocolClientConfig(
         host: "https://users.internal",
         networkProtocol: .grpc,
-        codec: JSONCodec(),
         interceptors: [{ _ in RetryInterceptor(policy: policy, budget: budget) }],
         timeout: .seconds(1)
       )
@@ -30,7 +30,7 @@ extension Scenario {
     cluster.at(.seconds(60)) { service.rollingRestart(every: .seconds(2), drain: .seconds(1)) }
     cluster.at(.seconds(200)) { cluster.network.partition(zone: "b", for: .seconds(20)) }
     return await cluster.run(for: .seconds(300), load: .open(perSecond: 2_000)) { number in
-      _ = try await client.unary(.post, Text(text: "\(number)")).get()
+      _ = try await client.unary(.post, Text("\(number)")).get()
     }
   }
 }

@@ -5,28 +5,7 @@ package import ConnectSimulation
 /// A cluster, a client, faults and a load, all of which a seed decides.
 package struct Scenario: Sendable, CustomStringConvertible {
   package enum Kind: String, Sendable, CaseIterable {
-    case unary, get, serverStream
-  }
-
-  /// What goes wrong, and when.
-  package struct Trouble: Sendable, CustomStringConvertible {
-    package enum Kind: Sendable {
-      case crash(Int, for: Duration)
-      case freeze(Int, for: Duration)
-      case refuse(Int, for: Duration)
-      case goAway(Int)
-      case restart(Int, drain: Duration, downtime: Duration)
-      case slow(Int, by: Double, for: Duration)
-      case fail(Int, rate: Double, code: Code, for: Duration)
-      case partition(String, for: Duration)
-      case resolve([Int])
-      case failResolution
-      case pause(Duration)
-    }
-
-    package let time: Duration
-    package let kind: Kind
-    package var description: String { "\(self.time): \(self.kind)" }
+    case unary, get, cacheAndNetwork, serverStream, clientStream, bidirectionalStream
   }
 
   package let seed: UInt64
@@ -51,6 +30,21 @@ package struct Scenario: Sendable, CustomStringConvertible {
   package var hasBudget = true
   /// Attempts by hedging; nil for none.
   package var hedges: Int?
+  package var usesJSON = false
+  /// For how long a cache's answers are fresh; nil for none.
+  package var cacheLifetime: Duration?
+  package var prefersNetwork = false
+  /// For how long tokens are valid; nil for calls without.
+  package var tokenLifetime: Duration?
+  package var hasBreaker = false
+  package var callBound: (calls: Int, waiting: Int, wait: Duration?)?
+  package var hasAdapter = false
+  /// Which part of the calls is cancelled.
+  package var cancellations = 0.0
+  package var checksHealth = false
+  package var serviceConfig: String?
+  package var isRoundRobin = false
+  package var isPickFirst = false
   package var passThrough = 0
   package var asyncPassThrough = 0
   package var troubles: [Trouble] = []
@@ -65,10 +59,11 @@ package struct Scenario: Sendable, CustomStringConvertible {
     self.chooseClient(&random)
     self.duration = random.duration(.seconds(2) ... .seconds(40))
     self.chooseTroubles(&random)
+    if random.chance(0.4) { self.narrow(to: random.element(Focus.allCases), &random) }
     self.load =
       random.chance(0.6)
-      ? .open(perSecond: random.number(1...40))
-      : .closed(callers: Int(random.number(1...12)), pause: .exponential(mean: .milliseconds(200)))
+      ? .open(perSecond: random.number(1...20))
+      : .closed(callers: Int(random.number(1...6)), pause: .exponential(mean: .milliseconds(200)))
   }
 
   private mutating func chooseServers(_ random: inout SplitMix64) {
@@ -93,7 +88,10 @@ package struct Scenario: Sendable, CustomStringConvertible {
     policies.append(
       .outlierDetection(.init(interval: .seconds(2), baseEjectionTime: .seconds(3)), of: .roundRobin)
     )
-    self.balancing = random.element(policies)
+    let policy = random.index(below: policies.count)
+    self.balancing = policies[policy]
+    self.isPickFirst = policy < 2
+    self.isRoundRobin = policy == 2 || policy == 3
     if random.chance(0.2) { self.maximumConnectionAge = random.duration(.seconds(1) ... .seconds(10)) }
     if random.chance(0.2) { self.channelIdleTimeout = random.duration(.milliseconds(100) ... .seconds(5)) }
     self.networkProtocol = random.element([.connect, .grpc, .grpcWeb])
@@ -105,6 +103,28 @@ package struct Scenario: Sendable, CustomStringConvertible {
     self.passThrough = random.index(below: 3)
     if random.chance(0.3) { self.asyncPassThrough = 1 + random.index(below: 2) }
     self.kind = random.element(Kind.allCases)
+    self.usesJSON = random.chance(0.2)
+    self.chooseInterceptors(&random)
+    if random.chance(0.2) { self.cancellations = random.number(0...0.5) }
+    self.checksHealth = random.chance(0.25)
+    if random.chance(0.2) { self.serviceConfig = random.serviceConfig() }
+  }
+
+  private mutating func chooseInterceptors(_ random: inout SplitMix64) {
+    if self.kind == .get || self.kind == .cacheAndNetwork, random.chance(0.5) {
+      self.cacheLifetime = random.duration(.milliseconds(100) ... .seconds(10))
+      self.prefersNetwork = random.chance(0.3)
+    }
+    if random.chance(0.2) { self.tokenLifetime = random.duration(.seconds(20) ... .seconds(60)) }
+    self.hasBreaker = random.chance(0.15)
+    if random.chance(0.15) {
+      self.callBound = (
+        calls: 1 + random.index(below: 5),
+        waiting: random.index(below: 10),
+        wait: random.chance(0.5) ? random.duration(.milliseconds(10) ... .seconds(2)) : nil
+      )
+    }
+    self.hasAdapter = random.chance(0.15)
   }
 
   private mutating func chooseTroubles(_ random: inout SplitMix64) {
@@ -114,7 +134,7 @@ package struct Scenario: Sendable, CustomStringConvertible {
       let server = random.index(below: self.servers)
       let length = random.duration(.milliseconds(1) ... .seconds(15))
       let kind: Trouble.Kind
-      switch random.index(below: 11) {
+      switch random.index(below: 14) {
       case 0: kind = .crash(server, for: length)
       case 1: kind = .freeze(server, for: length)
       case 2: kind = .refuse(server, for: length)
@@ -131,17 +151,22 @@ package struct Scenario: Sendable, CustomStringConvertible {
       case 7: kind = .partition(random.element(self.zones), for: length)
       case 8: kind = .resolve((0..<self.servers).filter { _ in random.chance(0.6) })
       case 9: kind = .failResolution
-      default: kind = .pause(random.duration(.milliseconds(1) ... .seconds(3)))
+      case 10: kind = .pause(random.duration(.milliseconds(1) ... .seconds(3)))
+      case 11: kind = .unhealthy(server, for: length)
+      case 12: kind = .revokeTokens
+      default: kind = .configure(random.chance(0.8) ? random.serviceConfig() : nil)
       }
       self.troubles.append(Trouble(time: time, kind: kind))
     }
     self.troubles.sort { $0.time < $1.time }
   }
 
-  /// How many requests of a call servers may see.
-  package var maximumRequests: Int {
-    // Each attempt of the interceptor may hedge; what was not processed may go out once more.
-    (self.attempts ?? 1) * (self.hedges ?? 1) + 1
+  /// What a call says: the same as others where a cache is to have something for it.
+  func text(of number: Int) -> String { "\(self.cacheLifetime == nil ? number : number % 7)" }
+
+  var hasServiceConfig: Bool {
+    self.serviceConfig != nil
+      || self.troubles.contains { if case .configure(.some) = $0.kind { true } else { false } }
   }
 
   package var description: String {
@@ -150,8 +175,87 @@ package struct Scenario: Sendable, CustomStringConvertible {
     text +=
       ", timeout \(self.timeout.map { "\($0)" } ?? "none"), attempts \(self.attempts ?? 1), hedges \(self.hedges ?? 1)"
     if self.waitForReady { text += ", waits for ready" }
+    if self.usesJSON { text += ", JSON" }
+    if self.cacheLifetime != nil { text += ", cache" }
+    if self.tokenLifetime != nil { text += ", credentials" }
+    if self.hasBreaker { text += ", circuit breaker" }
+    if let bound = self.callBound { text += ", at most \(bound.calls) calls" }
+    if self.checksHealth { text += ", health checks" }
+    if self.cancellations > 0 { text += ", cancellations" }
+    if let config = self.serviceConfig { text += "\n  service config \(config)" }
     for trouble in self.troubles { text += "\n  \(trouble)" }
     return text
+  }
+}
+
+/// What a model can say more of where less happens.
+private enum Focus: CaseIterable {
+  case health, budget, fairness, names
+}
+
+extension Scenario {
+  /// Leaves out what keeps the model from saying anything, and adds what it is about.
+  fileprivate mutating func narrow(to focus: Focus, _ random: inout SplitMix64) {
+    self.serviceConfig = nil
+    self.loss = 0
+    self.duration = max(self.duration, .seconds(20))
+    switch focus {
+    case .health:
+      self.checksHealth = true
+      self.spread(&random)
+      self.troubles.removeAll { !$0.isClear }
+      for _ in 0..<3 {
+        self.add(
+          .unhealthy(random.index(below: self.servers), for: random.duration(.seconds(6) ... .seconds(15))),
+          &random
+        )
+      }
+    case .budget:
+      self.attempts = 2 + random.index(below: 3)
+      self.hasBudget = true
+      self.hedges = nil
+      self.tokenLifetime = nil
+      self.troubles.removeAll { !$0.isClear }
+      for server in 0..<self.servers {
+        self.add(.fail(server, rate: random.number(0.2...1), code: .unavailable, for: .seconds(15)), &random)
+      }
+    case .fairness:
+      self.spread(&random)
+      self.balancing = .roundRobin
+      self.isRoundRobin = true
+      self.troubles = []
+      (self.timeout, self.queueLimit, self.timeLimit, self.callBound) = (nil, nil, nil, nil)
+      (self.waitForReady, self.cancellations) = (false, 0)
+      (self.attempts, self.hedges, self.cacheLifetime, self.tokenLifetime) = (nil, nil, nil, nil)
+      self.maximumConnectionAge = nil
+      self.channelIdleTimeout = .seconds(1_800)
+    case .names:
+      self.cacheLifetime = nil
+      for _ in 0..<3 {
+        self.add(.resolve((0..<self.servers).filter { _ in random.chance(0.6) }), &random)
+      }
+    }
+    self.troubles.sort { $0.time < $1.time }
+  }
+
+  private mutating func spread(_ random: inout SplitMix64) {
+    self.servers = max(self.servers, 2 + random.index(below: 7))
+    if self.isPickFirst { self.balancing = .leastRequest() }
+    self.isPickFirst = false
+  }
+
+  private mutating func add(_ kind: Trouble.Kind, _ random: inout SplitMix64) {
+    self.troubles.append(Trouble(time: self.duration.scaled(by: random.number(0...0.6)), kind: kind))
+  }
+}
+
+extension Scenario.Trouble {
+  /// Whether it is known when clients hear of it, and of what comes after.
+  var isClear: Bool {
+    switch self.kind {
+    case .freeze, .partition, .pause, .configure: false
+    default: true
+    }
   }
 }
 
@@ -163,11 +267,31 @@ extension SplitMix64 {
   }
 
   mutating func duration(_ range: ClosedRange<Duration>) -> Duration {
-    range.lowerBound + (range.upperBound - range.lowerBound).scaled(by: self.fraction())
+    // In whole microseconds, as people write them.
+    let length = (range.upperBound - range.lowerBound).scaled(by: self.fraction())
+    return range.lowerBound + .microseconds(Int64(length / .microseconds(1)))
   }
 
   mutating func element<Element>(_ elements: [Element]) -> Element {
     elements[self.index(below: elements.count)]
+  }
+
+  /// One of the rules that a service may have for its calls.
+  mutating func serviceConfig() -> String {
+    let seconds = "\(Double(50 + self.index(below: 3_000)) / 1_000)s"
+    let rules =
+      switch self.index(below: 5) {
+      case 0: #""timeout":"\#(seconds)""#
+      case 1: #""timeout":"\#(seconds)","waitForReady":true"#
+      case 2:
+        #""retryPolicy":{"maxAttempts":4,"initialBackoff":"0.05s","maxBackoff":"1s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}"#
+      case 3:
+        #""hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.03s","nonFatalStatusCodes":["UNAVAILABLE"]}"#
+      default: #""maxRequestMessageBytes":1000"#
+      }
+    let throttle = self.chance(0.3) ? #","retryThrottling":{"maxTokens":10,"tokenRatio":0.1}"# : ""
+    let balancing = self.chance(0.3) ? #","loadBalancingConfig":[{"round_robin":{}}]"# : ""
+    return #"{"methodConfig":[{"name":[{}],\#(rules)}]\#(throttle)\#(balancing)}"#
   }
 
   mutating func latency() -> Latency {

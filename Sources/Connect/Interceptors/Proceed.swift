@@ -54,7 +54,7 @@ public struct Proceed<Verb: Sendable>: Sendable {
   /// The ticket of this `proceed`, or of the one around which it was made.
   private var hookTicket: (any HookTicket)? { self.ticket ?? self.closure?.wrapped }
 
-  private var taskExecutor: (any TaskExecutor)? {
+  var taskExecutor: (any TaskExecutor)? {
     self.hookTicket?.taskExecutor ?? self.closure?.executor
   }
 

@@ -16,7 +16,8 @@ public protocol CallExecutor: AnyObject, Sendable {
   /// Runs `work` once `delay` has passed, unless it is cancelled before. To be called on the executor.
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer
 
-  /// Where the tasks run that calls make for async interceptors; nil, the default, for the concurrency pool.
+  /// Where the tasks of calls and of interceptors have to run. Nil, the default: tasks for async interceptors are work of this
+  /// executor, and those of adapters, retriers and credentials may run anywhere.
   var taskExecutor: (any TaskExecutor)? { get }
 }
 

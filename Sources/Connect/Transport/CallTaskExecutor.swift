@@ -11,3 +11,9 @@ package final class CallTaskExecutor: TaskExecutor {
     self.executor.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }
+
+extension TaskExecutor {
+  /// Itself, if tasks have to run there; nil if it only stands in for an executor of calls that does not say so. Tasks of
+  /// interceptors that begin at once run anywhere then.
+  package var unlessOfCalls: (any TaskExecutor)? { self is CallTaskExecutor ? nil : self }
+}

@@ -19,7 +19,7 @@ public protocol HTTPClientInterface: Sendable {
   /// - Parameters:
   ///   - executor: If given, the endpoint has to live on this executor, which is one of ``executors``, or came from another
   ///     endpoint of the same transport.
-  ///   - requiresHTTP2: Whether streams of the endpoint must go over HTTP/2, as gRPC's must. The transport then
+  ///   - requiresHTTP2: Whether streams of the endpoint must go over HTTP/2 or HTTP/3, as gRPC's must. The transport then
   ///     never falls back to HTTP/1.1; a server that does not speak HTTP/2 fails the stream.
   /// - Throws: ``ConnectError`` with `invalid_argument` if the transport cannot serve such an origin, and with
   ///   `failed_precondition` if it is not allowed to speak the HTTP/2 that is required.
@@ -197,6 +197,10 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
   public enum Version: String, Sendable, Hashable {
     case http1 = "HTTP/1.1"
     case http2 = "HTTP/2"
+    case http3 = "HTTP/3"
+
+    /// Whether a connection carries many streams at the same time.
+    package var isMultiplexed: Bool { self != .http1 }
   }
 
   public var version: Version

@@ -2,7 +2,7 @@ internal import Connect
 
 extension ConnectionPool {
   struct Limits {
-    /// Connections while the server speaks HTTP/1.1, and while it speaks HTTP/2.
+    /// Connections while the server speaks HTTP/1.1, and while it speaks HTTP/2 or HTTP/3.
     var http1Connections: Int
     var http2Connections: Int
     /// Calls that may wait besides those for which connections are being opened.
@@ -12,7 +12,7 @@ extension ConnectionPool {
     var expectedStreams = 100
     /// How long a connection without streams stays.
     var idleTimeout: Duration
-    /// Whether the last HTTP/2 connection stays even so.
+    /// Whether the last HTTP/2 or HTTP/3 connection stays even so.
     var keepsLast = false
 
     /// How many connections to open for waiting calls, given the connections that are opening and open.
@@ -27,7 +27,7 @@ extension ConnectionPool {
       switch version {
       case .http1: (wanted, limit) = (waiting - opening, self.http1Connections)
       // One at a time: it brings room for many streams.
-      case .http2: (wanted, limit) = (1 - opening, self.http2Connections)
+      case .http2, .http3: (wanted, limit) = (1 - opening, self.http2Connections)
       case nil: (wanted, limit) = (1 - opening, 1)
       }
       return max(min(wanted, limit - opening - open), 0)
@@ -38,7 +38,8 @@ extension ConnectionPool {
       let expected: Int
       switch version {
       case .http1: expected = self.http1Connections - open
-      case .http2, nil: expected = opening > 0 || open < self.http2Connections ? self.expectedStreams : 0
+      case .http2, .http3, nil:
+        expected = opening > 0 || open < self.http2Connections ? self.expectedStreams : 0
       }
       let (sum, overflow) = self.waitingCalls.addingReportingOverflow(max(expected, 0))
       return overflow ? .max : sum

@@ -97,7 +97,7 @@ extension ConnectionPool {
     self.slots[index].phase = .draining
     switch self.slots[index].version {
     case .http1: self.idleHTTP1.removeAll { $0 == index }
-    case .http2: self.http2.removeAll { $0 == index }
+    case .http2, .http3: self.http2.removeAll { $0 == index }
     }
   }
 

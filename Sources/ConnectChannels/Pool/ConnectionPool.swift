@@ -50,7 +50,7 @@ struct ConnectionPool<Connection, Waiter> {
 
   var limits: Limits
   var slots: [Slot] = []
-  /// Open HTTP/2 connections, few.
+  /// Open HTTP/2 and HTTP/3 connections, few.
   var http2: [Int] = []
   /// HTTP/1.1 connections without a stream; the one used last is the last.
   var idleHTTP1: [Int] = []
@@ -93,7 +93,7 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// A connection for a new stream, which is counted at once; nil if the call has to wait.
   ///
-  /// Prefers the HTTP/2 connection with the most streams, so that the others can become idle, and the
+  /// Prefers the HTTP/2 or HTTP/3 connection with the most streams, so that the others can become idle, and the
   /// HTTP/1.1 connection that was used last.
   mutating func leaseConnection() -> Connection? {
     guard case .running = self.lifecycle else { return nil }
@@ -191,7 +191,7 @@ struct ConnectionPool<Connection, Waiter> {
     case .vacant, .draining, .suspended:
       return []
     case .open:
-      guard self.slots[id.slot].version == .http2 else { return [] }
+      guard self.slots[id.slot].version.isMultiplexed else { return [] }
     case .opening:
       self.openingCount -= 1
       self.openCount += 1
@@ -199,7 +199,7 @@ struct ConnectionPool<Connection, Waiter> {
       self.slots[id.slot].phase = .open
       self.slots[id.slot].idleSince = now
       self.drainOld(&actions)
-      if self.slots[id.slot].version == .http2 {
+      if self.slots[id.slot].version.isMultiplexed {
         guard self.http2.count < self.limits.http2Connections else {
           // An origin that spoke HTTP/1.1 until now: many were opened, few are needed.
           self.startDraining(id.slot)
@@ -275,7 +275,7 @@ struct ConnectionPool<Connection, Waiter> {
     self.suspendedCount -= 1
     self.openCount += 1
     self.slots[id.slot].phase = .open
-    if self.slots[id.slot].version == .http2 { self.http2.append(id.slot) }
+    if self.slots[id.slot].version.isMultiplexed { self.http2.append(id.slot) }
     var actions: [Action] = []
     self.offer(id.slot, now: now, &actions)
     self.replaceOld(&actions)
@@ -322,7 +322,7 @@ struct ConnectionPool<Connection, Waiter> {
     var next: Duration?
     for index in self.slots.indices where self.slots[index].phase == .open && self.slots[index].streams == 0 {
       let remaining = self.limits.idleTimeout - (now - self.slots[index].idleSince)
-      if self.limits.keepsLast, self.slots[index].version == .http2, self.http2.count == 1 { continue }
+      if self.limits.keepsLast, self.slots[index].version.isMultiplexed, self.http2.count == 1 { continue }
       if remaining <= .zero, let connection = self.slots[index].connection {
         self.startDraining(index)
         actions.append(.drain(connection))

@@ -195,9 +195,12 @@ public final class Credentials: Sendable {
     return self.state.withLock { $0.refuse(generation, now: now) }
   }
 
+  /// Where the tasks run that sleep on the clock.
+  private var taskExecutor: (any TaskExecutor)? { (self.clock as? any ExecutorClock)?.taskExecutor }
+
   /// Runs `work` after a time on the clock, in a task that can be cancelled.
   func afterDelay(_ delay: Duration, _ work: @escaping @Sendable () -> Void) -> Task<Void, Never> {
-    Task { [clock] in
+    Task(executorPreference: self.taskExecutor) { [clock] in
       do { try await clock.sleep(for: delay.clamped) } catch { return }
       work()
     }
@@ -228,8 +231,10 @@ public final class Credentials: Sendable {
 
   /// Detached, since whoever happens to start it may be cancelled.
   private func start(_ refresh: CredentialsState.Refresh) {
-    Task.detached {
-      let fetch = Task { self.finish(refresh, await self.fetch(refresh)) }
+    Task.detached(executorPreference: self.taskExecutor) {
+      let fetch = Task(executorPreference: self.taskExecutor) {
+        self.finish(refresh, await self.fetch(refresh))
+      }
       // Nobody waits for a provider that does not end when it is cancelled.
       let watch = self.afterDelay(self.configuration.refreshTimeout) {
         self.finish(refresh, .failure(self.timeoutError))

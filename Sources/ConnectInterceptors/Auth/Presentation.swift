@@ -34,7 +34,7 @@ struct Presentation: Sendable {
     let toSign = request.with(self.message)
     let context = self.credentials.context(within: request.context)
     let task = CallContext.$current.withValue(context) {
-      Task.immediate {
+      Task.immediate(executorPreference: proceed.requiredTaskExecutor) {
         do {
           let headers = try await signer(toSign, lease.token)
           proceed(.success(self.adding(headers, Set(headers.map(\.name)), of: lease, to: request)))

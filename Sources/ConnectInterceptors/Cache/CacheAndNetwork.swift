@@ -45,7 +45,7 @@ extension ProtocolClient {
     networkOptions.context[CachePolicy.self] = .networkOnly
     let (fromCache, fromNetwork) = (cacheOptions, networkOptions)
     let responses = AsyncStream<ResponseMessage<Output>> { continuation in
-      let task = Task {
+      let task = Task(executorPreference: self.taskExecutor.unlessOfCalls) {
         async let network = self.unary(method, request, options: fromNetwork)
         if method.idempotencyLevel == .noSideEffects {
           let cached = await self.unary(method, request, options: fromCache)

@@ -182,7 +182,7 @@ public final class ConcurrencyLimiter: Sendable {
   /// One task for all that wait, as long as any does: the first in the queue is the first whose time is up.
   private func watch() {
     guard let maximumWait = self.maximumWait else { return }
-    Task {
+    Task(executorPreference: (self.clock as? any ExecutorClock)?.taskExecutor) {
       while let first = self.state.withLock({ state -> Waiter? in
         let first = state.first()
         if first == nil { state.isWatched = false }

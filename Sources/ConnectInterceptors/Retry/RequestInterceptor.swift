@@ -46,7 +46,8 @@ public final class RequestInterceptor: Interceptor {
   public func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        self.begin(request.with(request.message), streamType: .unary) { result in
+        self.begin(request.with(request.message), streamType: .unary, on: proceed.requiredTaskExecutor) {
+          result in
           proceed(result.map { $0.with($0.message ?? request.message) })
         }
       },
@@ -57,7 +58,7 @@ public final class RequestInterceptor: Interceptor {
             proceed(response)
             return
           }
-          self.ask(dueTo: error) { decision in
+          self.ask(dueTo: error, on: proceed.requiredTaskExecutor) { decision in
             switch decision {
             case .retry: proceed.retry()
             case .retryWithDelay(let delay): proceed.retry(after: delay)
@@ -78,7 +79,8 @@ public final class RequestInterceptor: Interceptor {
       requestFunction: { request, proceed in
         self.heldHeaders = nil
         self.hasPassedMessage = false
-        self.begin(request.with(nil), streamType: .bidirectionalStream) { result in
+        self.begin(request.with(nil), streamType: .bidirectionalStream, on: proceed.requiredTaskExecutor) {
+          result in
           proceed(result.map { $0.with(()) })
         }
       },
@@ -100,7 +102,7 @@ public final class RequestInterceptor: Interceptor {
       proceed(result)
       return
     }
-    self.ask(dueTo: error) { decision in
+    self.ask(dueTo: error, on: proceed.requiredTaskExecutor) { decision in
       switch decision {
       case .retry: proceed.retry()
       case .retryWithDelay(let delay): proceed.retry(after: delay)
@@ -118,6 +120,7 @@ public final class RequestInterceptor: Interceptor {
   private func begin(
     _ request: HTTPRequest<ByteBuffer?>,
     streamType: StreamType,
+    on executor: (any TaskExecutor)?,
     then proceed: @escaping @Sendable (Result<HTTPRequest<ByteBuffer?>, ConnectError>) -> Void
   ) {
     self.task?.cancel()
@@ -132,7 +135,7 @@ public final class RequestInterceptor: Interceptor {
       proceed(.success(request))
       return
     }
-    self.run { [adapters] in
+    self.run(on: executor) { [adapters] in
       do {
         var request = request
         for adapter in adapters { request = try await adapter.adapt(request, for: method) }
@@ -146,7 +149,11 @@ public final class RequestInterceptor: Interceptor {
 
   // MARK: Retriers
 
-  private func ask(dueTo error: ConnectError, then decide: @escaping @Sendable (RetryResult) -> Void) {
+  private func ask(
+    dueTo error: ConnectError,
+    on executor: (any TaskExecutor)?,
+    then decide: @escaping @Sendable (RetryResult) -> Void
+  ) {
     guard let adapted = self.adapted, let method = self.method else {
       decide(.doNotRetry)
       return
@@ -157,7 +164,7 @@ public final class RequestInterceptor: Interceptor {
       number: self.attemptCount,
       method: method
     )
-    self.run { [retriers] in
+    self.run(on: executor) { [retriers] in
       for retrier in retriers {
         let result = await retrier.retry(attempt)
         if case .doNotRetry = result { continue }
@@ -168,9 +175,9 @@ public final class RequestInterceptor: Interceptor {
     }
   }
 
-  private func run(_ work: @escaping @Sendable () async -> Void) {
+  private func run(on executor: (any TaskExecutor)?, _ work: @escaping @Sendable () async -> Void) {
     let attempt = self.attemptCount
-    let task = Task.immediate { await work() }
+    let task = Task.immediate(executorPreference: executor) { await work() }
     // What it did at once may have begun the next attempt, which has a task of its own.
     if attempt == self.attemptCount { self.task = task }
   }

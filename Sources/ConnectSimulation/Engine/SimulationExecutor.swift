@@ -1,4 +1,5 @@
 package import Connect
+internal import ConnectChannels
 internal import Foundation
 internal import NIOCore
 internal import Synchronization
@@ -30,9 +31,9 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
   /// The thread that runs the simulation now; 0 if none does.
   private let thread = Atomic<UInt>(0)
   private var work = CircularBuffer<Work>(initialCapacity: 256)
-  private var timers = TimerHeap<Duration, SimulationTimer>()
-  private var cancelledCount = 0
-  private var time = Duration.zero
+  private let timers = TimerQueue()
+  /// In nanoseconds.
+  private var time: Int64 = 0
   /// How many pieces of work have run, timers included.
   package private(set) var steps = 0
 
@@ -40,7 +41,7 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
 
   // MARK: CallExecutor
 
-  package var now: Duration { self.time }
+  package var now: Duration { .nanoseconds(self.time) }
 
   package var isCurrent: Bool { self.thread.load(ordering: .relaxed) == Self.currentThread }
 
@@ -58,24 +59,21 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
   }
 
   package func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
-    let timer = SimulationTimer(work, on: self)
-    self.timers.insert(timer, at: self.time + max(delay.clamped, .zero))
-    return timer
+    self.timers.schedule(at: self.time(after: delay), work)
+  }
+
+  /// In whole nanoseconds, and not before `delay` has passed.
+  private func time(after delay: Duration) -> Int64 {
+    let (seconds, attoseconds) = max(delay.clamped, .zero).components
+    let nanoseconds = seconds * 1_000_000_000 + (attoseconds + 999_999_999) / 1_000_000_000
+    return self.time.addingReportingOverflow(nanoseconds).overflow ? .max : self.time + nanoseconds
   }
 
   package var taskExecutor: (any TaskExecutor)? { self }
 
-  fileprivate func didCancelTimer() {
-    self.cancelledCount += 1
-    // Cancelled ones go when they are most of what is there, so that each costs its share of one sweep.
-    guard self.cancelledCount > 64, self.cancelledCount > self.timers.count / 2 else { return }
-    self.timers.removeAll { $0.isCancelled }
-    self.cancelledCount = 0
-  }
-
   /// Moves time on without running the timers that are due: they come late.
   package func passUnnoticed(_ duration: Duration) {
-    self.time += max(duration.clamped, .zero)
+    self.time = self.time(after: duration)
   }
 
   // MARK: Running
@@ -85,23 +83,19 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
   /// - Parameter isOver: Asked before time moves on; true to stop there.
   /// - Throws: ``Livelock`` if work gives more work without end.
   package func run(until end: Duration, isOver: () -> Bool = { false }) throws(Livelock) {
+    let end = self.time(after: end - self.now)
     self.thread.store(Self.currentThread, ordering: .relaxed)
     defer { self.thread.store(0, ordering: .relaxed) }
     while true {
       try self.runWork()
       guard !isOver() else { return }
-      while self.timers.first?.element.isCancelled == true {
-        self.timers.removeFirst()
-        self.cancelledCount = max(self.cancelledCount - 1, 0)
-      }
-      guard let next = self.timers.first, next.time <= end else {
+      guard let next = self.timers.nextTime, next <= end, let work = self.timers.takeFirst(dueBy: next) else {
         self.time = max(self.time, end)
         return
       }
-      self.timers.removeFirst()
-      self.time = max(self.time, next.time)
+      self.time = max(self.time, next)
       self.steps += 1
-      next.element.fire()
+      work()
     }
   }
 
@@ -118,34 +112,22 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
       }
       self.steps += 1
       count += 1
-      guard count < Self.maximumWork else { throw Livelock(time: self.time) }
+      guard count < Self.maximumWork else { throw Livelock(time: self.now) }
     }
   }
 
-  /// When the timers are due that have not fired and were not cancelled; for tests that nothing is left.
-  package var pendingTimers: Int { self.timers.elements.count { !$0.isCancelled } }
+  /// Does the last work that there will be, and lets go of all timers.
+  package func end(_ work: @escaping @Sendable () -> Void) {
+    self.execute(work)
+    // Whoever goes on without end is left alone.
+    try? self.run(until: self.now)
+    self.timers.removeAll()
+  }
+
+  /// How many timers have neither fired nor been cancelled; for tests that nothing is left.
+  package var pendingTimers: Int { self.timers.count }
 
   private static var currentThread: UInt { UInt(pthread_self()) }
-}
-
-/// `@unchecked Sendable`: touched by the thread that runs the simulation alone, as `CallTimer` asks for.
-private final class SimulationTimer: CallTimer, @unchecked Sendable {
-  private var work: (@Sendable () -> Void)?
-  private weak var executor: SimulationExecutor?
-
-  init(_ work: @escaping @Sendable () -> Void, on executor: SimulationExecutor) {
-    self.work = work
-    self.executor = executor
-  }
-
-  var isCancelled: Bool { self.work == nil }
-
-  func fire() { self.work.take()?() }
-
-  func cancel() {
-    guard self.work.take() != nil else { return }
-    self.executor?.didCancelTimer()
-  }
 }
 
 private func exchange<Value>(_ values: inout [Value]) -> [Value] {

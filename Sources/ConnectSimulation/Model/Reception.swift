@@ -34,8 +34,16 @@ final class Reception: @unchecked Sendable {
 
   func receive(_ exchange: any ServerExchange, _ answer: @Sendable (any ServerExchange) async -> Void) async {
     guard let server = self.server, let recorder = server.recorder else { return }
+    guard let network = recorder.cluster?.network, let stream = exchange as? InMemoryStream else { return }
     let life = self.life
-    guard await recorder.letPass(exchange, to: server), life == self.life else { return }
+    let exchange = SimulatedExchange(stream, to: server, in: network)
+    guard await exchange.arrive(), life == self.life, recorder.mayArrive(exchange) else { return }
+    server.onArrival?(exchange.head)
+    // Whoever watches takes nobody's place.
+    if exchange.head.path == HealthService.watch.info.path {
+      if await self.waitUntilThawed(server) { await answer(exchange) }
+      return
+    }
     self.figures.requests += 1
     recorder.requestArrived(at: server.index)
     let arrival = recorder.now
@@ -108,7 +116,7 @@ final class Reception: @unchecked Sendable {
 
   // MARK: Freezing and dying
 
-  private func waitUntilThawed(_ server: SimulatedServer) async -> Bool {
+  func waitUntilThawed(_ server: SimulatedServer) async -> Bool {
     while server.isFrozen {
       let ticket = Ticket()
       self.frozen.append(ticket)

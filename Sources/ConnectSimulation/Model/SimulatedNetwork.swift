@@ -10,18 +10,20 @@ public final class SimulatedNetwork: @unchecked Sendable {
   /// (`TCP_USER_TIMEOUT`).
   static let userTimeout = Duration.seconds(20)
 
-  /// How long it takes to a server and back: added to each request before it arrives, and to each connection twice, for TCP and
-  /// for TLS. Nothing by default.
+  /// How long it takes to a server and back: half of one for what a call sends, half of another for what its server answers, and
+  /// two for a connection, for TCP and for TLS. Nothing by default.
   public var roundTrip = Latency.none
-  /// How often a packet is lost, from 0 to 1: it is sent again after 200 ms, twice that, and so on. Zero by default.
+  /// How often a packet is lost, from 0 to 1: it is sent again after 200 ms, twice that, and so on. A request is one packet, and
+  /// a response another. Zero by default.
   public var loss = 0.0
 
   private let executor: SimulationExecutor
   private var random: SplitMix64
   private weak var recorder: RunRecorder?
-  /// Zones that are cut off from all others.
-  private var partitioned: Set<String> = []
-  private var waiting: [Ticket] = []
+  /// Since when zones are cut off from all others.
+  private var partitioned: [String: Duration] = [:]
+  /// Called when a partition ends.
+  private var waiting: [() -> Void] = []
 
   init(on executor: SimulationExecutor, _ recorder: RunRecorder, random: SplitMix64) {
     self.executor = executor
@@ -29,14 +31,14 @@ public final class SimulatedNetwork: @unchecked Sendable {
     self.random = random
   }
 
-  /// Cuts a zone off from all others: nothing gets through, in either direction, and nobody is told. Connections within the
-  /// zone go on.
+  /// Cuts a zone off from all others: no request, response or message gets through, in either direction, and nobody is told.
+  /// Connections within the zone go on. Calls that are given up, and connections that end, end for both sides.
   ///
   /// - Parameter duration: For how long; nil until ``heal(zone:)``.
   public func partition(zone: String, for duration: Duration? = nil) {
     self.executor.run {
       self.recorder?.note("partition \(zone)", at: nil)
-      self.partitioned.insert(zone)
+      if self.partitioned[zone] == nil { self.partitioned[zone] = self.executor.now }
       if let duration { _ = self.executor.schedule(after: duration) { self.heal(zone: zone) } }
     }
   }
@@ -45,22 +47,35 @@ public final class SimulatedNetwork: @unchecked Sendable {
   public func heal(zone: String) {
     self.executor.run {
       self.recorder?.note("heal \(zone)", at: nil)
-      self.partitioned.remove(zone)
+      self.partitioned[zone] = nil
       let waiting = self.waiting
       self.waiting = []
-      for ticket in waiting { ticket.resume(true) }
+      for resume in waiting { resume() }
     }
   }
 
   // MARK: For connections and requests
 
-  func separates(_ one: String, _ other: String) -> Bool {
-    one != other && (self.partitioned.contains(one) || self.partitioned.contains(other))
+  var now: Duration { self.executor.now }
+
+  func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
+    _ = self.executor.schedule(after: delay, work)
+  }
+
+  func separates(_ one: String, _ other: String) -> Bool { self.separationTime(of: one, other) != nil }
+
+  /// Since when nothing gets from one zone to another; nil if it does.
+  func separationTime(of one: String, _ other: String) -> Duration? {
+    guard !self.partitioned.isEmpty, one != other else { return nil }
+    return [self.partitioned[one], self.partitioned[other]].compactMap { $0 }.min()
   }
 
   /// How long a packet takes to come and another to go.
-  func sampleRoundTrip() -> Duration {
-    var time = self.roundTrip.sample(&self.random)
+  func sampleRoundTrip() -> Duration { self.sampleOneWay() + self.sampleOneWay() }
+
+  /// How long a packet takes.
+  func sampleOneWay() -> Duration {
+    var time = self.roundTrip.sample(&self.random) / 2
     var again = Duration.milliseconds(200)
     let loss = min(max(self.loss, 0), 0.99)
     while loss > 0, self.random.fraction() < loss, again < Self.userTimeout {
@@ -70,23 +85,41 @@ public final class SimulatedNetwork: @unchecked Sendable {
     return time
   }
 
+  /// Calls back when nothing separates the two, with true, or with false when a system would wait no longer.
+  func whenConnected(_ one: String, _ other: String, _ done: @escaping @Sendable (Bool) -> Void) {
+    let turn = Turn(done)
+    let timer = self.executor.schedule(after: Self.userTimeout) { turn.take()?(false) }
+    self.look(one, other) {
+      timer.cancel()
+      turn.take()?(true)
+    }
+  }
+
+  private func look(_ one: String, _ other: String, _ done: @escaping () -> Void) {
+    guard self.separates(one, other) else { return done() }
+    self.waiting.append { self.look(one, other, done) }
+  }
+
   /// Waits until nothing separates the two, but not longer than a system waits.
   ///
   /// - Returns: Whether it got through; nil if the wait was cancelled.
   func waitUntilConnected(_ one: String, _ other: String) async -> Bool? {
-    let end = self.executor.now + Self.userTimeout
-    while self.separates(one, other) {
-      guard self.executor.now < end else { return false }
-      let ticket = Ticket()
-      self.waiting.append(ticket)
-      let timer = self.executor.schedule(after: end - self.executor.now) { ticket.resume(true) }
-      let isResumed = await ticket.wait(cancellable: true)
-      timer.cancel()
-      if !isResumed {
-        self.waiting.removeAll { $0 === ticket }
-        return nil
-      }
-    }
-    return true
+    let ticket = Ticket()
+    self.whenConnected(one, other) { ticket.resume($0) }
+    if await ticket.wait(cancellable: true) { return true }
+    return Task.isCancelled ? nil : false
   }
+}
+
+/// Whoever comes first calls back.
+///
+/// `@unchecked Sendable`: touched on the simulation's executor alone.
+private final class Turn: @unchecked Sendable {
+  private var done: (@Sendable (Bool) -> Void)?
+
+  init(_ done: @escaping @Sendable (Bool) -> Void) {
+    self.done = done
+  }
+
+  func take() -> (@Sendable (Bool) -> Void)? { self.done.take() }
 }

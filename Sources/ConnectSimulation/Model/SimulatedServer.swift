@@ -30,12 +30,23 @@ public final class SimulatedServer: @unchecked Sendable {
   /// Whether the server goes on working on requests whose clients have given up, as servers do that do not heed cancellation.
   /// False by default.
   public var finishesAbandonedRequests = false
+  /// What the server says of its health to those who watch it (`grpc.health.v1.Health/Watch`), whichever service they ask for.
+  /// Nil, the default, for a server without a health service.
+  public var health: Health? {
+    didSet {
+      guard self.health != oldValue else { return }
+      self.change("health \(self.health.map { "\($0)" } ?? "none")") { $0.healthService?.didChange() }
+    }
+  }
 
   let memory: InMemoryServer
   let network: InMemoryNetwork
   let endpointAddress: EndpointAddress
   private let reception: Reception
+  private var healthService: HealthService?
   private weak var cluster: SimulatedCluster?
+  /// Hears of each request that arrives, also of those that are refused.
+  package var onArrival: ((ServerRequestHead) -> Void)?
   private(set) var isDown = false
   private(set) var isFrozen = false
   private var slowness: [String?: Double] = [:]
@@ -56,6 +67,7 @@ public final class SimulatedServer: @unchecked Sendable {
     }
     self.network = InMemoryNetwork(self.memory)
     reception.server = self
+    self.healthService = HealthService(of: self)
   }
 
   // MARK: Handlers
@@ -196,4 +208,17 @@ public final class SimulatedServer: @unchecked Sendable {
 
   var figures: Reception.Figures { self.reception.figures }
   var load: Int { self.reception.load }
+
+  /// The paths of streams that are open, but for one of each connection that watches the server's health: that may stay.
+  var leftovers: [String] {
+    self.network.connections.flatMap { connection in
+      var paths = connection.openPaths
+      let watch = paths.firstIndex(of: HealthService.watch.info.path)
+      if let watch, self.health != nil, !connection.isDraining { paths.remove(at: watch) }
+      return paths
+    }
+  }
+
+  /// - Returns: Whether it has; else the caller's task was cancelled.
+  func waitUntilThawed() async -> Bool { await self.reception.waitUntilThawed(self) }
 }

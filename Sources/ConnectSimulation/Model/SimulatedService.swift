@@ -10,12 +10,26 @@ public final class SimulatedService: @unchecked Sendable {
   public private(set) var servers: [SimulatedServer]
   /// How long it takes until resolvers know of a change. Nothing by default.
   public var nameDelay = Duration.zero
+  /// gRPC's service config, as JSON, which resolvers bring with the servers from now on. Nil, the default, for none.
+  public var serviceConfig: String? {
+    didSet {
+      guard self.serviceConfig != oldValue else { return }
+      self.change("service config") { [serviceConfig] service in
+        service.publishedConfig = serviceConfig
+        service.publish()
+      }
+    }
+  }
   let resolver = PushResolver()
+  /// Those that the name stands for.
+  private var named: [SimulatedServer]
+  private var publishedConfig: String?
   private weak var cluster: SimulatedCluster?
 
   init(_ name: String, _ servers: [SimulatedServer], in cluster: SimulatedCluster) {
     self.name = name
     self.servers = servers
+    self.named = servers
     self.cluster = cluster
     self.resolver.update(servers.map(\.endpoint))
   }
@@ -26,7 +40,14 @@ public final class SimulatedService: @unchecked Sendable {
 
   /// The name stands for these servers from now on, for those who look: an empty list for none.
   public func resolve(to servers: [SimulatedServer]) {
-    self.change("resolve \(servers.map(\.address))") { $0.resolver.update(servers.map(\.endpoint)) }
+    self.change("resolve \(servers.map(\.address))") { service in
+      service.named = servers
+      service.publish()
+    }
+  }
+
+  private func publish() {
+    self.resolver.update(self.named.map(\.endpoint), serviceConfig: self.publishedConfig)
   }
 
   /// The name cannot be resolved. Clients keep what they know.

@@ -101,32 +101,16 @@ final class RunRecorder: @unchecked Sendable {
     body(&self.intervals[min(max(index, 0), self.intervals.count - 1)])
   }
 
-  /// A request on its way to its server.
+  /// A request has come to a server: not after its call has given it up, and not as one too many.
   ///
-  /// - Returns: Whether it has arrived.
-  func letPass(_ exchange: any ServerExchange, to server: SimulatedServer) async -> Bool {
-    guard let network = self.cluster?.network else { return false }
-    let connection = exchange.head.connection
-    let time = network.sampleRoundTrip()
-    if time > .zero, (try? await exchange.sleep(for: time)) == nil { return false }
-    if let zone = connection?.value.clientZone {
-      switch await network.waitUntilConnected(zone, server.zone) {
-      case nil: return false
-      case false?:
-        let message =
-          "the connection was lost: sent data had no acknowledgement within \(SimulatedNetwork.userTimeout)"
-        connection?.value.disconnect(ConnectError(code: .unavailable, message: message))
-        return false
-      case true?: break
-      }
-    }
-    if Task.isCancelled {
-      self.violation("a server saw a request after its cancellation")
+  /// - Returns: Whether there is anybody to answer.
+  func mayArrive(_ exchange: SimulatedExchange) -> Bool {
+    if let closeTime = exchange.closeTime {
+      if closeTime < self.now { self.violation("a server saw a request after its cancellation") }
       return false
     }
-    if let previous = exchange.head.headers.first("grpc-previous-rpc-attempts").flatMap(Int.init),
-      previous >= self.maximumAttempts
-    {
+    let previous = exchange.head.headers.first("grpc-previous-rpc-attempts").flatMap(Int.init)
+    if let previous, previous >= self.maximumAttempts {
       self.violation("attempt \(previous + 1) of a call, of \(self.maximumAttempts) that are allowed")
     }
     return true

@@ -72,10 +72,10 @@ extension ServerExchange {
 
   /// Ends the stream with a failure. Where it is carried by something else than memory, it is reset.
   fileprivate func fail(_ failure: HTTPStreamFailure) async {
-    guard let stream = self as? InMemoryStream else {
+    guard let exchange = self as? any FailableExchange else {
       return await self.reset(code: failure.error.code.http2ErrorCode)
     }
-    stream.failLater(failure)
+    exchange.failLater(failure)
   }
 }
 

@@ -162,10 +162,10 @@ public final class Cassette: Sendable {
     return root.text + "\n"
   }
 
-  /// Writes the file, and makes its folder where that is missing.
+  /// Writes the file, and makes its folder where that is missing. Calls under way are not in it.
   ///
   /// - Throws: ``CassetteError`` if a call could not be recorded, if a path of the redaction is that of no message, or if the
-  ///   file cannot be written. The file is as before then.
+  ///   file cannot be written. The file is as before then; ``text`` has what could be recorded.
   public func write(to path: String) throws(CassetteError) {
     try self.checkRecordings()
     try self.rules.checkPaths(found: self.state.withLock { $0.foundPaths })

@@ -12,10 +12,7 @@ struct RecordedBodyReader {
   private let isError: Bool
   private let format: BodyFormat
   private let encoding: String?
-  private var splitter = EnvelopeSplitter()
-  private var base64 = Base64StreamDecoder()
-  private var body = ByteBuffer()
-  private var size = 0
+  private var body: BodyCollector
 
   /// - Parameter request: What the response answers.
   init(_ rules: CassetteRules, _ request: RequestReader, _ head: HTTPResponseHead) {
@@ -25,35 +22,29 @@ struct RecordedBodyReader {
     self.secrets = request.secrets
     self.isError = head.status != 200
     self.format = BodyFormat(of: head.status, head.headers)
+    self.body = BodyCollector(self.format.framing, limit: rules.configuration.maximumBodySize)
     self.encoding = head.headers.encoding(self.format.encodingHeader)
   }
 
   mutating func receive(_ bytes: ByteBuffer) throws(CassetteError) -> [Payload] {
-    self.size += bytes.readableBytes
-    guard self.size <= self.rules.configuration.maximumBodySize else {
-      throw .tooLarge("response", of: self.path, self.rules)
-    }
-    switch self.format.framing {
-    case .whole: self.body.writeImmutableBuffer(bytes)
-    case .enveloped: self.splitter.add(bytes)
-    case .text: self.splitter.add(self.base64.decode(bytes))
-    }
+    guard self.body.add(bytes) else { throw .tooLarge("response", of: self.path, self.rules) }
     return try self.envelopes()
   }
 
   /// What the end of the body completes.
   mutating func finish() throws(CassetteError) -> [Payload] {
     guard self.format.framing == .whole else {
-      if self.format.framing == .text { self.splitter.add(self.base64.finish()) }
+      self.body.finish()
       return try self.envelopes() + self.breakOff()
     }
-    guard self.body.readableBytes > 0 else { return [] }
-    return [try self.payload(of: self.body, flags: self.encoding == nil ? 0 : Envelope.compressedFlag)]
+    let whole = self.body.rest
+    guard whole.readableBytes > 0 else { return [] }
+    return [try self.payload(of: whole, flags: self.encoding == nil ? 0 : Envelope.compressedFlag)]
   }
 
   /// What is there of a message that breaks off.
   func breakOff() -> [Payload] {
-    let rest = self.format.framing == .whole ? self.body : self.splitter.rest
+    let rest = self.body.rest
     guard rest.readableBytes > 0 else { return [] }
     var cut = Payload.Cut(received: rest.readableBytes)
     if self.format.framing != .whole, rest.readableBytes >= EnvelopeSplitter.prefixLength {
@@ -65,7 +56,7 @@ struct RecordedBodyReader {
 
   private mutating func envelopes() throws(CassetteError) -> [Payload] {
     var payloads: [Payload] = []
-    while let envelope = self.splitter.next() {
+    while let envelope = self.body.nextEnvelope() {
       payloads.append(try self.payload(of: envelope.message, flags: envelope.flags))
     }
     return payloads

@@ -9,7 +9,7 @@ extension RecordedExchange {
     self.path = try node.required("call").string()
     self.isGET = try node.required("http").choice(["GET": true, "POST": false])
     self.wire = try node.required("wire").string()
-    let versions: [HTTPConnectionInfo.Version] = [.http1, .http2]
+    let versions: [HTTPConnectionInfo.Version] = [.http1, .http2, .http3]
     self.version = try node.member("over")?.choice(versions.reduce(into: [:]) { $0[$1.rawValue] = $1 })
     self.headers = try node.required("headers").headers()
     self.parts = []

@@ -18,10 +18,7 @@ struct RequestReader: Sendable {
   private let format: BodyFormat
   private let encoding: String?
   private let query: GETQuery?
-  private var splitter = EnvelopeSplitter()
-  private var base64 = Base64StreamDecoder()
-  private var body = ByteBuffer()
-  private var size = 0
+  private var body: BodyCollector
 
   /// - Parameter query: What follows the question mark; empty if there is none.
   init(_ rules: CassetteRules, method: String, path: String, query: String, headers: Headers) {
@@ -31,6 +28,7 @@ struct RequestReader: Sendable {
     self.query = self.isGET ? GETQuery(query) : nil
     let contentType = self.query.map { "application/" + $0.codecName } ?? headers.first("content-type")
     self.format = BodyFormat(contentType: contentType)
+    self.body = BodyCollector(self.format.framing, limit: rules.configuration.maximumBodySize)
     self.wire = self.format.name
     self.encoding = self.query.map(\.compression) ?? headers.encoding(self.format.encodingHeader)
     self.headers = rules.redacted(headers, &self.secrets)
@@ -49,30 +47,19 @@ struct RequestReader: Sendable {
 
   /// The messages that these bytes complete.
   mutating func receive(_ bytes: ByteBuffer) throws(CassetteError) -> [Payload] {
-    self.size += bytes.readableBytes
-    guard self.size <= self.rules.configuration.maximumBodySize else {
-      throw .tooLarge("request", of: self.path, self.rules)
-    }
-    switch self.format.framing {
-    case .whole: self.body.writeImmutableBuffer(bytes)
-    case .enveloped: self.splitter.add(bytes)
-    case .text: self.splitter.add(self.base64.decode(bytes))
-    }
+    guard self.body.add(bytes) else { throw .tooLarge("request", of: self.path, self.rules) }
     return try self.envelopes()
   }
 
   /// The messages that the end of the request completes.
   mutating func finish() throws(CassetteError) -> [Payload] {
-    switch self.format.framing {
-    case .whole:
-      guard !self.isGET || self.query != nil else { return [] }
-      let message = self.query?.message ?? self.body
-      return [try self.payload(of: message, flags: self.encoding == nil ? 0 : Envelope.compressedFlag)]
-    case .enveloped: return []
-    case .text:
-      self.splitter.add(self.base64.finish())
+    guard self.format.framing == .whole else {
+      self.body.finish()
       return try self.envelopes()
     }
+    guard !self.isGET || self.query != nil else { return [] }
+    let message = self.query?.message ?? self.body.rest
+    return [try self.payload(of: message, flags: self.encoding == nil ? 0 : Envelope.compressedFlag)]
   }
 
   /// The request's trailers as they go into the file.
@@ -82,7 +69,7 @@ struct RequestReader: Sendable {
 
   private mutating func envelopes() throws(CassetteError) -> [Payload] {
     var payloads: [Payload] = []
-    while let envelope = self.splitter.next() {
+    while let envelope = self.body.nextEnvelope() {
       payloads.append(try self.payload(of: envelope.message, flags: envelope.flags))
     }
     return payloads

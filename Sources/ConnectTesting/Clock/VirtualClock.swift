@@ -1,4 +1,4 @@
-package import Connect
+public import Connect
 internal import Synchronization
 
 /// The time of a ``VirtualExecutor``, or of a simulation, as a `Clock`: for code that sleeps on a clock that it is given.
@@ -6,7 +6,7 @@ internal import Synchronization
 /// ```swift
 /// let interceptor = BackoffInterceptor(clock: executor.clock)  // takes `any Clock<Duration>`
 /// ```
-public struct VirtualClock: Clock {
+public struct VirtualClock: Clock, ExecutorClock {
   /// A point in virtual time.
   public struct Instant: InstantProtocol {
     /// Time since the executor was made.
@@ -39,6 +39,8 @@ public struct VirtualClock: Clock {
   public var now: Instant { Instant(offset: self.executor.now) }
 
   public var minimumResolution: Duration { .zero }
+
+  package var taskExecutor: (any TaskExecutor)? { self.executor.taskExecutor }
 
   /// Waits until a test has moved time on to `deadline`; returns at once if it has passed.
   ///

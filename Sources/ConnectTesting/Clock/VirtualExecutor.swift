@@ -44,8 +44,8 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
   /// An executor whose time is zero.
   ///
   /// - Parameters:
-  ///   - runsTasks: Whether the async interceptors of its calls run here, which makes what they do certain in order.
-  ///     If not, they run in the concurrency pool, as in production.
+  ///   - runsTasks: Whether all tasks of its calls and of their interceptors run here, which makes what they do certain in
+  ///     order. If not, those of adapters, retriers and credentials run in the concurrency pool, as in production.
   ///   - maximumRounds: How many timers, or rounds of work that gave more work, one function runs before it gives up
   ///     on the executor ever being idle; at least 1.
   public init(runsTasks: Bool = true, maximumRounds: Int = 100_000) {

@@ -3,13 +3,13 @@ internal import NIOCore
 internal import Synchronization
 
 /// An exchange whose response misbehaves on purpose.
-final class FaultyExchange: ServerExchange {
-  private let base: any ServerExchange
+final class FaultyExchange: FailableExchange {
+  private let base: InMemoryStream
   private let faults: [InMemoryTransport.Fault]
   /// Bytes of the body sent so far.
   private let position = Mutex(0)
 
-  init(_ base: any ServerExchange, faults: [InMemoryTransport.Fault]) {
+  init(_ base: InMemoryStream, faults: [InMemoryTransport.Fault]) {
     self.base = base
     self.faults = faults
   }
@@ -68,6 +68,8 @@ final class FaultyExchange: ServerExchange {
   func setDeadline(in duration: Duration) { self.base.setDeadline(in: duration) }
 
   func reset(code: UInt32) async { await self.base.reset(code: code) }
+
+  func failLater(_ failure: HTTPStreamFailure) { self.base.failLater(failure) }
 
   func waitUntilClosed() async { await self.base.waitUntilClosed() }
 }

@@ -20,7 +20,8 @@ package final class InMemoryConnection: StreamConnection {
   private var streams: [InMemoryStream] = []
   private var startedCount = 0
   private var hasServed = false
-  private var isDraining = false
+  /// Whether it takes no more streams.
+  package private(set) var isDraining = false
 
   /// - Parameters:
   ///   - number: What the network knows it by.
@@ -100,8 +101,8 @@ package final class InMemoryConnection: StreamConnection {
     self.later { $0.streamDidClose(stream) }
   }
 
-  /// How many streams have not ended.
-  package var streamCount: Int { self.streams.count }
+  /// The paths of the streams that have not ended.
+  package var openPaths: [String] { self.streams.map(\.head.path) }
 
   package var isOpen: Bool { self.delegate != nil }
 

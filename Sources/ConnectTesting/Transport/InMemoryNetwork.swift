@@ -69,15 +69,20 @@ package final class InMemoryNetwork: Sendable {
     return connection
   }
 
-  /// How many streams there are on all connections. On the executor.
-  package var streamCount: Int {
-    self.state.withLock { $0.connections }.values.reduce(0) { $0 + $1.value.streamCount }
+  /// The open connections in the order in which they were opened. On the executor.
+  package var connections: [InMemoryConnection] {
+    self.state.withLock { $0.connections }.sorted { $0.key < $1.key }.map { $0.value.value }
   }
 
   /// The connection has ended.
   func forget(_ number: Int) {
     // Let go of outside of the lock.
     _ = self.state.withLock { $0.connections.removeValue(forKey: number) }
+  }
+
+  /// Ends all connections, for both sides. On the executor.
+  package func endConnections() {
+    for connection in self.connections { connection.disconnect() }
   }
 
   // MARK: Misbehaviour

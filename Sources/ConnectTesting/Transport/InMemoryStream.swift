@@ -1,21 +1,23 @@
-internal import Connect
-internal import NIOCore
+package import Connect
+package import NIOCore
 
 /// A stream of an ``InMemoryTransport``, with both its ends: the call's and the server's.
 ///
 /// Confined to the executor, which makes it `Sendable`: the call's functions are called there, the server's hop.
-final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
-  private enum Part {
+package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sendable {
+  package enum Part {
     case head(HTTPResponseHead)
     case body(ByteBuffer)
     case end(trailers: Headers)
+
+    var isBody: Bool { if case .body = self { true } else { false } }
   }
 
   private enum Progress {
     case nothing, head, end
   }
 
-  let head: ServerRequestHead
+  package let head: ServerRequestHead
   /// The connection counts its streams from 1 on.
   let number: Int
   /// The connection's own: where it keeps the stream.
@@ -29,14 +31,19 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   private var task: Task<Void, Never>?
 
   /// Pieces of the request that the server has not yet taken.
-  private var received = CircularBuffer<ByteBuffer>()
+  private var received = CircularBuffer<(bytes: ByteBuffer, time: Duration)>()
+  /// When the client has sent the last piece that the server took, or the end that it saw.
+  package private(set) var lastChunkTime: Duration
+  private var finishTime: Duration
   private var unreadBytes = 0
   private var isRequestComplete: Bool
   private var owesWritable = false
-  private var reader: Wait<ByteBuffer?>?
+  private var reader: ExecutorWait<ByteBuffer?>?
 
   /// Parts of the response that the call has no room for, each with the one who waits for that.
-  private var outgoing = CircularBuffer<(part: Part, sent: Wait<Void>?)>()
+  private var outgoing = CircularBuffer<
+    (part: Part, sent: ExecutorWait<Void>?, onSent: (@Sendable () -> Void)?)
+  >()
   private var progress = Progress.nothing
   /// Bytes given to the call that it has not consumed.
   private var unconsumedBytes = 0
@@ -45,8 +52,10 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   /// Why reading and waiting are over.
   private var interruption: ConnectError?
   private var deadline: (any CallTimer)?
-  private var sleepers: [ObjectIdentifier: (wait: Wait<Void>, timer: any CallTimer)] = [:]
-  private var closeWaits: [Wait<Void>] = []
+  private var sleepers: [ObjectIdentifier: (wait: ExecutorWait<Void>, timer: any CallTimer)] = [:]
+  private var closeWaits: [ExecutorWait<Void>] = []
+  /// When the stream has ended; nil as long as it has not.
+  package private(set) var closeTime: Duration?
 
   init(
     _ request: HTTPStreamRequest,
@@ -71,14 +80,16 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     self.executor = connection.server.executor
     self.window = connection.server.window
     self.isRequestComplete = false
+    self.lastChunkTime = self.executor.now
+    self.finishTime = self.lastChunkTime
     if case .complete(let body) = request.body {
       self.isRequestComplete = true
-      if body.readableBytes > 0 { self.received.append(body) }
+      if body.readableBytes > 0 { self.received.append((body, self.finishTime)) }
       self.unreadBytes = body.readableBytes
     }
   }
 
-  var isOpen: Bool { self.handler != nil }
+  package var isOpen: Bool { self.handler != nil }
 
   /// Tells the call of its connection, and starts whoever answers. On the executor, behind the stream's start.
   func begin(_ start: () -> Task<Void, Never>) {
@@ -107,79 +118,100 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
 
   // MARK: HTTPStream
 
-  func write(_ bytes: ByteBuffer) {
+  package func write(_ bytes: ByteBuffer) {
     guard self.handler != nil, !self.isRequestComplete else { return }
     self.owesWritable = true
     if let reader = self.reader.take() {
+      self.lastChunkTime = self.executor.now
       reader.resume(returning: bytes)
     } else {
-      self.received.append(bytes)
+      self.received.append((bytes, self.executor.now))
       self.unreadBytes += bytes.readableBytes
     }
     self.schedulePump()
   }
 
-  func finish(trailers: Headers) {
+  package func finish(trailers: Headers) {
     guard self.handler != nil else { return }
     self.isRequestComplete = true
-    self.reader.take()?.resume(returning: nil)
+    self.finishTime = self.executor.now
+    if let reader = self.reader.take() {
+      self.lastChunkTime = self.finishTime
+      reader.resume(returning: nil)
+    }
   }
 
-  func consume(_ count: Int) {
+  package func consume(_ count: Int) {
     self.unconsumedBytes -= count
     self.schedulePump()
   }
 
-  func cancel() {
+  package func cancel() {
     let wasOpen = self.handler != nil
     self.close()
     self.task?.cancel()
     if wasOpen { self.connection.streamWasCancelled(self) }
   }
 
-  func expire() {
+  package func expire() {
     self.cancel()
     if let onExpiry = self.connection.onExpiry { onExpiry(self.connection) }
   }
 
   // MARK: ServerExchange
 
-  func nextChunk() async throws -> ByteBuffer? {
-    try await self.onExecutor { (wait: Wait<ByteBuffer?>) in
-      if let chunk = self.received.popFirst() {
-        self.unreadBytes -= chunk.readableBytes
-        self.schedulePump()
-        wait.resume(returning: chunk)
-      } else if self.handler == nil {
-        wait.resume(throwing: Self.clientIsGone)
-      } else if self.isRequestComplete {
-        wait.resume(returning: nil)
-      } else if let interruption = self.interruption {
-        wait.resume(throwing: interruption)
-      } else if self.reader != nil {
-        wait.resume(throwing: Self.misuse("another task is reading the request"))
-      } else {
-        self.reader = wait
+  package func nextChunk() async throws -> ByteBuffer? {
+    if self.executor.isCurrent {
+      try Task.checkCancellation()
+      if let chunk = try self.takeChunk() { return chunk.value }
+    }
+    return try await self.onExecutor { (wait: ExecutorWait<ByteBuffer?>) in
+      do throws(ConnectError) {
+        if let chunk = try self.takeChunk() {
+          wait.resume(returning: chunk.value)
+        } else {
+          self.reader = wait
+        }
+      } catch {
+        wait.resume(throwing: error)
       }
     }
   }
 
-  func sendHead(status: Int, headers: Headers) async throws {
+  /// The next piece of the request, or its end; nil if there is neither yet.
+  private func takeChunk() throws(ConnectError) -> (value: ByteBuffer?, Void)? {
+    if let (chunk, time) = self.received.popFirst() {
+      self.lastChunkTime = time
+      self.unreadBytes -= chunk.readableBytes
+      self.schedulePump()
+      return (chunk, ())
+    }
+    if self.handler == nil { throw Self.clientIsGone }
+    if self.isRequestComplete {
+      self.lastChunkTime = self.finishTime
+      return (nil, ())
+    }
+    if let interruption { throw interruption }
+    if self.reader != nil { throw Self.misuse("another task is reading the request") }
+    return nil
+  }
+
+  package func sendHead(status: Int, headers: Headers) async throws {
     try await self.send(.head(HTTPResponseHead(status: status, headers: headers)))
   }
 
-  func sendBody(_ bytes: ByteBuffer) async throws {
+  package func sendBody(_ bytes: ByteBuffer) async throws {
     guard bytes.readableBytes > 0 else { return }
     try await self.send(.body(bytes))
   }
 
-  func sendEnd(_ bytes: ByteBuffer, trailers: Headers) async throws {
+  package func sendEnd(_ bytes: ByteBuffer, trailers: Headers) async throws {
     try await self.sendBody(bytes)
     try await self.send(.end(trailers: trailers))
   }
 
-  func sleep(for duration: Duration) async throws {
-    try await self.onExecutor { (wait: Wait<Void>) in
+  package func sleep(for duration: Duration) async throws {
+    try await self.onExecutor { (wait: ExecutorWait<Void>) in
       if let interruption = self.interruption {
         wait.resume(throwing: interruption)
         return
@@ -192,7 +224,7 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     }
   }
 
-  func setDeadline(in duration: Duration) {
+  package func setDeadline(in duration: Duration) {
     self.executor.run {
       guard self.handler != nil else { return }
       self.deadline = self.executor.schedule(after: duration) {
@@ -201,24 +233,14 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     }
   }
 
-  func reset(code: UInt32) async {
-    self.failLater(
-      HTTPStreamFailure(
-        error: ConnectError(
-          code: Code(http2ErrorCode: code),
-          message: "the server reset the stream with HTTP/2 error code \(code)"
-        )
-      )
-    )
-  }
+  package func reset(code: UInt32) async { self.failLater(.reset(code: code)) }
 
-  /// Ends the stream with a failure, from anywhere.
-  func failLater(_ failure: HTTPStreamFailure) {
+  package func failLater(_ failure: HTTPStreamFailure) {
     self.executor.execute { self.fail(failure) }
   }
 
-  func waitUntilClosed() async {
-    try? await self.onExecutor { (wait: Wait<Void>) in
+  package func waitUntilClosed() async {
+    try? await self.onExecutor { (wait: ExecutorWait<Void>) in
       if self.handler == nil { wait.resume(returning: ()) } else { self.closeWaits.append(wait) }
     }
   }
@@ -226,7 +248,14 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   // MARK: Response
 
   private func send(_ part: Part) async throws {
-    try await self.onExecutor { (wait: Wait<Void>) in
+    // For these nobody has to make room.
+    if !part.isBody, self.executor.isCurrent {
+      try Task.checkCancellation()
+      try self.advance(with: part)
+      self.post(part, onSent: nil)
+      return
+    }
+    try await self.onExecutor { (wait: ExecutorWait<Void>) in
       do throws(ConnectError) {
         try self.advance(with: part)
       } catch {
@@ -235,13 +264,26 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
       }
       // One who is out of time must still be able to say so.
       let waits = self.interruption == nil
-      self.outgoing.append((part, waits ? wait : nil))
+      self.outgoing.append((part, waits ? wait : nil, nil))
       self.schedulePump()
       if !waits { wait.resume(returning: ()) }
     }
   }
 
-  private func advance(with part: Part) throws(ConnectError) {
+  /// Sends a part, behind ``advance(with:)``. On the executor. `onSent` is called when the call has taken it, or will not.
+  package func post(_ part: Part, onSent: (@Sendable () -> Void)?) {
+    guard self.handler != nil else {
+      onSent?()
+      return
+    }
+    self.outgoing.append((part, nil, onSent))
+    self.schedulePump()
+  }
+
+  /// Notes that a part is on its way.
+  ///
+  /// - Throws: ``ConnectError`` if it is not its turn, or the client has gone away.
+  package func advance(with part: Part) throws(ConnectError) {
     guard self.handler != nil else { throw Self.clientIsGone }
     switch (part, self.progress) {
     case (.head, .nothing): self.progress = .head
@@ -268,7 +310,7 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
       self.owesWritable = false
       handler.streamDidBecomeWritable()
     }
-    while let handler = self.handler, let (part, sent) = self.outgoing.first {
+    while let handler = self.handler, let (part, sent, onSent) = self.outgoing.first {
       switch part {
       case .head(let head):
         self.outgoing.removeFirst()
@@ -277,7 +319,7 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
         let room = self.window - self.unconsumedBytes
         guard room > 0, let piece = bytes.readSlice(length: min(room, bytes.readableBytes)) else { return }
         self.outgoing.removeFirst()
-        if bytes.readableBytes > 0 { self.outgoing.prepend((.body(bytes), sent)) }
+        if bytes.readableBytes > 0 { self.outgoing.prepend((.body(bytes), sent, onSent)) }
         self.unconsumedBytes += piece.readableBytes
         handler.streamDidReceive(piece)
         if bytes.readableBytes > 0 { continue }
@@ -288,6 +330,7 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
         self.connection.streamDidClose(self)
       }
       sent?.resume(returning: ())
+      onSent?()
     }
   }
 
@@ -297,10 +340,13 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
   private func close() {
     guard self.handler != nil else { return }
     self.handler = nil
+    self.closeTime = self.executor.now
     self.deadline?.cancel()
     self.deadline = nil
     self.interrupt(Self.clientIsGone)
+    let outgoing = self.outgoing
     self.outgoing.removeAll()
+    for part in outgoing { part.onSent?() }
     self.received.removeAll()
     let closeWaits = self.closeWaits
     self.closeWaits = []
@@ -320,17 +366,11 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     }
   }
 
-  private static let clientIsGone = ConnectError(code: .canceled, message: "the client has gone away")
-
-  private static func misuse(_ what: String) -> ConnectError {
-    ConnectError(code: .failedPrecondition, message: what)
-  }
-
   /// Waits for what `work` arranges; throws `CancellationError` if the task is cancelled before.
   private func onExecutor<Value: Sendable>(
-    _ work: @escaping @Sendable (Wait<Value>) -> Void
+    _ work: @escaping @Sendable (ExecutorWait<Value>) -> Void
   ) async throws -> Value {
-    let wait = Wait<Value>()
+    let wait = ExecutorWait<Value>()
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         self.executor.run {
@@ -356,19 +396,5 @@ final class InMemoryStream: HTTPStream, ServerExchange, @unchecked Sendable {
     if let reader = self.reader, ObjectIdentifier(reader) == id { self.reader = nil }
     self.sleepers.removeValue(forKey: id)?.timer.cancel()
     self.closeWaits.removeAll { ObjectIdentifier($0) == id }
-  }
-
-  /// A task that waits, which is resumed once. Confined to the executor, which makes it `Sendable`.
-  private final class Wait<Value: Sendable>: @unchecked Sendable {
-    var continuation: CheckedContinuation<Value, any Error>?
-    var isCancelled = false
-
-    func resume(returning value: Value) {
-      self.continuation.take()?.resume(returning: value)
-    }
-
-    func resume(throwing error: any Error) {
-      self.continuation.take()?.resume(throwing: error)
-    }
   }
 }

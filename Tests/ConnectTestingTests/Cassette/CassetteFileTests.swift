@@ -125,8 +125,8 @@ final class CassetteFileTests: XCTestCase {
         "exchanges[0].http: expected one of GET, POST, found \"PUT\""
       ),
       (
-        "\"over\": \"HTTP/2\"", "\"over\": \"HTTP/3\"",
-        "exchanges[0].over: expected one of HTTP/1.1, HTTP/2, found \"HTTP/3\""
+        "\"over\": \"HTTP/2\"", "\"over\": \"HTTP/4\"",
+        "exchanges[0].over: expected one of HTTP/1.1, HTTP/2, HTTP/3, found \"HTTP/4\""
       ),
       ("\"wire\": \"connect+proto\"", "\"x\": 1", "exchanges[0]: \"x\" is not known here"),
       ("\"parts\"", "\"bits\"", "exchanges[0]: \"bits\" is not known here"),

@@ -336,10 +336,42 @@ final class InMemoryTransportTests: XCTestCase {
 
     XCTAssertNotNil(try response.requireMessage())
     let expected = [
-      "the response's head was not sent", "the response's head was sent before", "the client has gone away",
+      "the response's head was not sent", "the response's head was sent before", "the response has ended",
     ]
     let received = try await errors.next(3)
     try requireEqual(received, expected)
+  }
+
+  /// Of a child task that was cancelled nothing is taken.
+  func testReadingIsCancelled() async throws {
+    let transport = InMemoryTransport()
+    let outcomes = CallbackResults<String>()
+    transport.onRaw(TestMethods.echo.path) { exchange in
+      await withTaskGroup(of: Void.self) { group in
+        group.cancelAll()
+        group.addTask {
+          do {
+            _ = try await exchange.nextChunk()
+            outcomes.receive("read")
+          } catch {
+            outcomes.receive("\(type(of: error))")
+          }
+        }
+      }
+      outcomes.receive("\(try await exchange.nextChunk()?.readableBytes ?? 0) bytes")
+      try await exchange.respond(
+        status: 200,
+        headers: ["content-type": ["application/proto"]],
+        body: ByteBuffer()
+      )
+    }
+    let response = await Self.client(transport).unary(
+      TestMethods.echo,
+      .with { $0.payload.text = "hello" }
+    )
+    XCTAssertNotNil(try response.requireMessage())
+    let received = try await outcomes.next(2)
+    try requireEqual(received, ["CancellationError", "9 bytes"])
   }
 
   static func client(

@@ -1,0 +1,64 @@
+internal import Connect
+internal import ConnectTesting
+internal import SwiftProtobuf
+
+/// What a ``SimulatedServer`` answers to those who watch its health (`grpc.health.v1.Health/Watch`).
+///
+/// `@unchecked Sendable`: touched on the simulation's executor alone.
+final class HealthService: @unchecked Sendable {
+  /// Messages of the wrappers' form are the same bytes as `HealthCheckRequest` and `HealthCheckResponse`.
+  static let watch = MethodSpec<Google_Protobuf_StringValue, Google_Protobuf_UInt32Value>(
+    path: "/grpc.health.v1.Health/Watch",
+    streamType: .serverStream
+  )
+
+  private weak var server: SimulatedServer?
+  private var waiting: [Ticket] = []
+
+  init(of server: SimulatedServer) {
+    self.server = server
+    server.memory.serve(
+      ServerMethod(
+        Self.watch,
+        StreamForm.serverStream { [weak self] _, responses, _ in try await self?.answer(responses) }
+      )
+    )
+  }
+
+  private func answer(_ responses: ServerResponses<Google_Protobuf_UInt32Value>) async throws {
+    var last: SimulatedServer.Health?
+    while let server = self.server, await server.waitUntilThawed(), !Task.isCancelled {
+      guard let health = server.health else {
+        throw ConnectError(code: .unimplemented, message: "there is no health service")
+      }
+      if health != last { try await responses.send(.with { $0.value = health.status }) }
+      last = health
+      guard server.health == health else { continue }
+      let ticket = Ticket()
+      self.waiting.append(ticket)
+      if await !ticket.wait(cancellable: true) { self.waiting.removeAll { $0 === ticket } }
+    }
+  }
+
+  /// The server's health is another one.
+  func didChange() {
+    let waiting = self.waiting
+    self.waiting = []
+    for ticket in waiting { ticket.resume(true) }
+  }
+}
+
+extension SimulatedServer {
+  /// What a server says of its health.
+  public enum Health: Sendable, Hashable {
+    case serving, notServing
+
+    /// `grpc.health.v1.HealthCheckResponse.ServingStatus`.
+    fileprivate var status: UInt32 {
+      switch self {
+      case .serving: 1
+      case .notServing: 2
+      }
+    }
+  }
+}

@@ -1,0 +1,9 @@
+internal import Connect
+
+extension InMemoryStream {
+  static let clientIsGone = ConnectError(code: .canceled, message: "the client has gone away")
+
+  static func misuse(_ what: String) -> ConnectError {
+    ConnectError(code: .failedPrecondition, message: what)
+  }
+}
