@@ -25,10 +25,11 @@ demo: ## Run the demo against a server inside it
 test: ## Check everything: style, generated code, tests
 	@.ci/test
 
-# The tests that run under address sanitizer: the C session byte by byte, compression, and damaged inputs for all
-# decoders.
+# The tests that run under address sanitizer: the C sessions byte by byte and datagram by datagram, compression, and damaged
+# inputs for all decoders.
+http3 = HTTP3(Exchange|FlowControl|Response|Handshake|Closing|Network|ManyStreams)Tests
 structs = GuardedDecodingTests|RequiredCheckTests|CMessage(Misuse)?Tests|DynamicMessageTests
-sanitized = HTTP2(Session|Exchange|Reset|Lifecycle|FlowControl|Output)Tests|FuzzTests|CompressionPoolTests|GRPCStatusTests|$(structs)
+sanitized = HTTP2(Session|Exchange|Reset|Lifecycle|FlowControl|Output)Tests|$(http3)|FuzzTests|CompressionPoolTests|GRPCStatusTests|$(structs)
 # With lld: gold, the default on Linux, warns of each function of the sanitizer, "Cannot export local symbol".
 asan = --sanitize=address --scratch-path .build-asan -Xswiftc -use-ld=lld
 # Functions take more stack with the sanitizer.

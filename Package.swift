@@ -23,6 +23,7 @@ let package = Package(
     .library(name: "ConnectNIO", targets: ["ConnectNIO"]),
     .library(name: "ConnectInterceptors", targets: ["ConnectInterceptors"]),
     .library(name: "ConnectChannels", targets: ["ConnectChannels"]),
+    .library(name: "ConnectHTTP3", targets: ["ConnectHTTP3"]),
     .library(name: "ConnectLifecycle", targets: ["ConnectLifecycle"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
     .library(name: "ConnectSimulation", targets: ["ConnectSimulation"]),
@@ -100,6 +101,28 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
+    // Without pkgConfig, as above: only who imports ConnectHTTP3 needs libngtcp2-dev, libngtcp2-crypto-gnutls-dev,
+    // libnghttp3-dev and libgnutls28-dev.
+    .systemLibrary(name: "CNgtcp2"),
+    .systemLibrary(name: "CNghttp3"),
+    .systemLibrary(name: "CGnuTLS"),
+    .target(
+      name: "ConnectHTTP3",
+      dependencies: [
+        "CGnuTLS",
+        "CNghttp3",
+        "CNgtcp2",
+        "Connect",
+        "ConnectChannels",
+        "ConnectNIO",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: swiftSettings
+    ),
     .target(
       name: "ConnectInterceptors",
       dependencies: [
@@ -154,6 +177,7 @@ let package = Package(
         "ConnectTesting",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: swiftSettings
     ),
@@ -273,6 +297,7 @@ let package = Package(
       dependencies: [
         "CThreadSanitizer",
         "Connect",
+        "ConnectHTTP3",
         "ConnectNIO",
         "ConformanceMessages",
         .product(name: "NIOCore", package: "swift-nio"),
@@ -369,6 +394,31 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     .testTarget(
+      name: "ConnectHTTP3Tests",
+      dependencies: [
+        "CQUICPeer",
+        "Connect",
+        "ConnectChannels",
+        "ConnectHTTP3",
+        "ConnectNIO",
+        "LoopbackServer",
+        "TestSupport",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      exclude: ["Servers"],
+      swiftSettings: swiftSettings
+    ),
+    // A server's half of an HTTP/3 connection in C, without a socket.
+    .target(
+      name: "CQUICPeer",
+      dependencies: ["CGnuTLS", "CNghttp3", "CNgtcp2"],
+      path: "Tests/CQUICPeer"
+    ),
+    .testTarget(
       name: "ConnectTestingTests",
       dependencies: [
         "Connect",
@@ -399,6 +449,7 @@ let package = Package(
       name: "Exploration",
       dependencies: [
         "Connect", "ConnectChannels", "ConnectInterceptors", "ConnectSimulation", "ConnectTesting",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       path: "Tests/Exploration",
       swiftSettings: swiftSettings

@@ -15,6 +15,11 @@ final class CaseMatrixTests: XCTestCase {
     try await ConformanceCase.run(settings.flatMap { library.cases($0) })
   }
 
+  func testHTTP3() async throws {
+    let library = CaseLibrary(server: try await .shared())
+    try await ConformanceCase.run(CaseSetting.http3.flatMap { library.cases($0) })
+  }
+
   func testAllCallsWithCallbacks() async throws {
     let library = CaseLibrary(server: try await .shared())
     let settings = CaseSetting.all.filter {

@@ -42,7 +42,8 @@ final class SetupScriptTests: XCTestCase {
       result.error,
       """
       System packages are missing. On Debian, run as root:
-        apt-get update && apt-get install --yes --no-install-recommends zlib1g-dev libnghttp2-dev libprotobuf-c-dev
+        apt-get update && apt-get install --yes --no-install-recommends zlib1g-dev libnghttp2-dev libprotobuf-c-dev \
+      libngtcp2-dev libngtcp2-crypto-gnutls-dev libnghttp3-dev libgnutls28-dev
 
       """
     )
@@ -65,6 +66,8 @@ final class SetupScriptTests: XCTestCase {
     let packages = [
       "CBrotli": "libbrotli-dev", "CNghttp2": "libnghttp2-dev", "CProtobufC": "libprotobuf-c-dev",
       "CSnappy": "libsnappy-dev", "CZlib": "zlib1g-dev", "CZstd": "libzstd-dev",
+      "CGnuTLS": "libgnutls28-dev", "CNghttp3": "libnghttp3-dev",
+      "CNgtcp2": "libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev",
     ]
     for (module, package) in packages {
       let process = Process()

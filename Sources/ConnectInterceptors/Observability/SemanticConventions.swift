@@ -73,6 +73,7 @@ extension HTTPConnectionInfo {
     switch self.version {
     case .http1: "1.1"
     case .http2: "2"
+    case .http3: "3"
     }
   }
 }

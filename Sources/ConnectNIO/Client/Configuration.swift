@@ -4,7 +4,7 @@ public import ConnectChannels
 extension NIOHTTPClient {
   /// What a client does and how much it takes. The defaults suit most services.
   public struct Configuration: Sendable {
-    /// Which version of HTTP connections speak. ``HTTPVersion/automatic`` by default.
+    /// Which version of HTTP connections over TCP speak. ``HTTPVersion/automatic`` by default.
     public var version: HTTPVersion
     public var limits: Limits
     public var timeouts: Timeouts
@@ -12,6 +12,8 @@ extension NIOHTTPClient {
     public var tls: TLS
     public var http1: HTTP1
     public var http2: HTTP2Configuration
+    /// HTTP/3 for `https` origins; nil, the default, for none. The module `ConnectHTTP3` has the values.
+    public var http3: HTTP3Support?
     /// Names, balancing, health, and the care of connections.
     public var channel: ChannelConfiguration
     /// ``ProxySelection/off`` by default.
@@ -45,6 +47,7 @@ extension NIOHTTPClient {
       tls: TLS = .defaults,
       http1: HTTP1 = .defaults,
       http2: HTTP2Configuration = HTTP2Configuration(),
+      http3: HTTP3Support? = nil,
       channel: ChannelConfiguration = .defaults,
       proxy: ProxySelection = .off,
       eventLoops: Int = 1,
@@ -56,6 +59,7 @@ extension NIOHTTPClient {
       self.tls = tls
       self.http1 = http1
       self.http2 = http2
+      self.http3 = http3
       self.channel = channel
       self.proxy = proxy
       self.eventLoops = eventLoops

@@ -161,7 +161,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     if proxy != nil { configuration.channel.resolver = nil }
     let destination = key.destination
     let route = proxy.map { ProxyRoute(proxy: $0, origin: destination.origin) }
-    let version = destination.version.known(for: destination.origin.scheme)
+    let http3 = configuration.http3(for: destination.origin)
+    let version = http3 == nil ? destination.version.known(for: destination.origin.scheme) : .http3
     let connector = Connector(
       origin: destination.origin,
       version: destination.version,
@@ -172,11 +173,21 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       keepalivePace: .makeBoxSendingValue(1, eventLoop: executor.eventLoop),
       logger: self.logger
     )
+    let http3Opener = http3?.makeOpener(
+      HTTP3Environment(
+        origin: destination.origin,
+        configuration: configuration,
+        tlsContexts: tlsContexts,
+        executor: executor,
+        eventLoop: executor.eventLoop,
+        logger: self.logger
+      )
+    )
     return OriginChannel(
       ChannelEnvironment(
         origin: destination.origin,
         executor: executor,
-        opener: connector,
+        opener: http3Opener ?? connector,
         resolver: route.map { ProxyResolver($0, asking: SystemResolver()) } ?? SystemResolver(),
         configuration: configuration.channel,
         limits: ConnectionLimits(
@@ -216,6 +227,10 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
 
   func destination(of origin: Origin, requiresHTTP2: Bool) throws(ConnectError) -> Destination {
     try origin.checkAddress()
+    // HTTP/3 is good for gRPC and for all else, so that they share connections.
+    guard self.configuration.http3(for: origin) == nil else {
+      return Destination(origin: origin, version: .automatic)
+    }
     return Destination(origin: origin, version: try self.version(requiresHTTP2: requiresHTTP2))
   }
 
@@ -231,10 +246,18 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   }
 
   private func proxy(for origin: Origin) throws(ConnectError) -> Proxy? {
-    switch origin.scheme {
-    case .http, .https: try self.proxies.get().proxy(host: origin.host, port: origin.port)
-    case .unix: nil
+    guard origin.scheme != .unix else { return nil }
+    let proxy = try self.proxies.get().proxy(host: origin.host, port: origin.port)
+    if proxy != nil, self.configuration.http3(for: origin) != nil {
+      throw ConnectError(
+        code: .failedPrecondition,
+        message: """
+          \(origin) is behind a proxy, which HTTP/3, the only version that the client's configuration allows, \
+          does not go through
+          """
+      )
     }
+    return proxy
   }
 
   private func makeTLSContexts(_ version: Configuration.HTTPVersion) -> TLSContextProvider {
@@ -274,10 +297,16 @@ extension EventLoopGroup {
 }
 
 extension NIOHTTPClient.Configuration {
+  /// What connections to `origin` are opened with; nil if they go over TCP.
+  fileprivate func http3(for origin: Origin) -> HTTP3Support? {
+    origin.scheme == .https ? self.http3 : nil
+  }
+
   fileprivate func maximumHeaderListSize(_ version: HTTPConnectionInfo.Version?) -> Int {
     switch version {
     case .http1: self.http1.maxHeaderListSize
     case .http2: self.http2.maxHeaderListSize
+    case .http3: self.http3?.maximumHeaderListSize ?? HeaderListSize.defaultLimit
     case nil: max(self.http1.maxHeaderListSize, self.http2.maxHeaderListSize)
     }
   }

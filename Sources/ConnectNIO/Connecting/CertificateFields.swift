@@ -1,5 +1,5 @@
 /// What NIOSSL does not tell about a certificate (RFC 5280, section 4).
-struct CertificateFields: Sendable {
+package struct CertificateFields: Sendable {
   private(set) var subject: CertificateName
   private(set) var issuer: CertificateName
   /// 1 to 3. Only the certificates of version 3 have extensions.
@@ -9,7 +9,7 @@ struct CertificateFields: Sendable {
   /// Whether the key usage, if there is one, allows to sign certificates (keyCertSign).
   private(set) var maySignCertificates = true
   /// Whether the extended key usage, if there is one, allows to be a TLS server.
-  private(set) var mayBeServer = true
+  package private(set) var mayBeServer = true
   private(set) var hasPolicyConstraints = false
 
   /// Whether subject and issuer are the same, as in self-signed certificates.

@@ -2,7 +2,7 @@
 ///
 /// Two names are equal if they differ at most in case, in white space and in the types of their strings, as
 /// RFC 5280, section 7.1, compares them.
-struct CertificateName: Sendable, Equatable {
+package struct CertificateName: Sendable, Equatable {
   private struct Attribute: Sendable, Equatable {
     var type: [UInt8]
     var value: String
@@ -53,7 +53,7 @@ struct CertificateName: Sendable, Equatable {
 
 extension CertificateName: CustomStringConvertible {
   /// For example `CN=localhost, O=Example`. Whoever made the certificate chose what is in it.
-  var description: String {
+  package var description: String {
     let labels: [(UInt8, String)] = [(0x03, "CN"), (0x0a, "O"), (0x0b, "OU")]
     let parts = labels.compactMap { number, label -> String? in
       let value = self.attributes.last { $0.type == [0x55, 0x04, number] }?.value
@@ -63,7 +63,7 @@ extension CertificateName: CustomStringConvertible {
   }
 
   /// What a peer has chosen, fit for a message: short, and without control characters.
-  static func readable(_ text: String) -> String {
+  package static func readable(_ text: String) -> String {
     let scalars = text.unicodeScalars.prefix(100).map { scalar -> Character in
       switch scalar.properties.generalCategory {
       case .control, .format, .lineSeparator, .paragraphSeparator: "?"

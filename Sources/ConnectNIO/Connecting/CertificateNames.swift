@@ -1,11 +1,11 @@
 internal import NIOCore
-internal import NIOSSL
+package import NIOSSL
 
 /// Compares a host's name with the names in a certificate (RFC 9525, section 6.3).
 ///
 /// NIOSSL does that, too, but it also accepts a certificate for the peer's IP address when a name was asked for.
 /// Whoever can make a name resolve to his own address, and has a certificate for that, would be believed.
-enum CertificateNames {
+package enum CertificateNames {
   /// Whether NIOSSL may have accepted `certificate` for another reason than that it has the name `host`.
   static func isDoubtful(_ certificate: NIOSSLCertificate, for host: String) -> Bool {
     var hasAddress = false
@@ -20,6 +20,21 @@ enum CertificateNames {
       }
     }
     return hasAddress
+  }
+
+  /// Whether `certificate` has the DNS name `name`, in its subject alternative names.
+  package static func has(_ certificate: NIOSSLCertificate, name: String) -> Bool {
+    certificate._subjectAlternativeNames().contains { alternative in
+      alternative.nameType == .dnsName
+        && self.matches(String(decoding: alternative.contents, as: UTF8.self), host: name)
+    }
+  }
+
+  /// Whether `certificate` has this IP address, in network byte order, in its subject alternative names.
+  package static func has(_ certificate: NIOSSLCertificate, address: [UInt8]) -> Bool {
+    certificate._subjectAlternativeNames().contains { alternative in
+      alternative.nameType == .ipAddress && alternative.contents.elementsEqual(address)
+    }
   }
 
   /// Whether a certificate's DNS name, which may begin with `*.`, is one for `host`.

@@ -1,12 +1,15 @@
-internal import Connect
+package import Connect
 internal import NIOCore
 
 /// The errors of a connection to a server that speaks something else than the client, which is what new users meet first.
 /// They say what the server seems to speak, and what to set.
 extension ConnectError {
   /// An error of a connection, to which the call adds which request it was for.
-  static func ofConnection(_ code: Code, _ message: String, _ cause: (any Swift.Error)? = nil) -> ConnectError
-  {
+  package static func ofConnection(
+    _ code: Code,
+    _ message: String,
+    _ cause: (any Swift.Error)? = nil
+  ) -> ConnectError {
     var error = ConnectError(code: code, message: message, exception: cause)
     error.unnamed = .connection
     return error

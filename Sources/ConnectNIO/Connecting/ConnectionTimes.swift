@@ -1,17 +1,19 @@
-internal import Connect
+package import Connect
 internal import NIOCore
 
 /// When an attempt to connect got how far.
-struct ConnectionTimes {
+package struct ConnectionTimes {
   private let start = NIODeadline.now()
   private var connection: NIODeadline?
   private var handshake: NIODeadline?
 
-  mutating func didConnect() { self.connection = .now() }
+  package init() {}
 
-  mutating func didShakeHands() { self.handshake = .now() }
+  package mutating func didConnect() { self.connection = .now() }
 
-  func setup(nameResolution: Duration) -> HTTPConnectionInfo.Setup? {
+  package mutating func didShakeHands() { self.handshake = .now() }
+
+  package func setup(nameResolution: Duration) -> HTTPConnectionInfo.Setup? {
     guard let connection = self.connection else { return nil }
     return HTTPConnectionInfo.Setup(
       nameResolution: nameResolution,

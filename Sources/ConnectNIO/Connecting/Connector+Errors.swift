@@ -68,16 +68,12 @@ extension Connector {
     switch error {
     case let error as NIOSSLExtraError where error == .failedToValidateHostname:
       let name = serverName ?? self.configuration.tls.serverName ?? self.origin.host
-      let names = verification?.certificate.flatMap { CertificateNames.text($0) }
-      let others = names.map { ", but for \($0)" } ?? "; it has no subject alternative names"
-      return self.unavailable(
-        "TLS: hostname mismatch: the certificate of \(peer) is not for '\(name)'\(others)",
-        error
-      )
+      let certificate = verification?.certificate
+      return .serverNameMismatch(peer: peer, name: name, certificate: certificate, cause: error)
     case is RefusedCertificateError:
       return self.refused(verification, error)
     case NIOSSLError.unableToValidateCertificate, NIOSSLError.noCertificateToValidate:
-      return self.unavailable("TLS: \(peer) has shown no certificate that can be checked", error)
+      return .noServerCertificate(peer: peer, cause: error)
     case ChannelError.eof:
       return self.unavailable(
         "\(peer) closed the connection during the TLS handshake; \(Advice.noTLS)",
@@ -95,26 +91,31 @@ extension Connector {
       if cause.isNoCommonApplicationProtocol, self.version == .http2Only {
         return self.noHTTP2("it has refused h2 in the TLS handshake (ALPN)", cause: error)
       }
-      return self.unavailable("the TLS handshake with \(peer) failed: \(TLSAlert.text(cause))", error)
+      return .failedHandshake(peer: peer, reason: TLSAlert.text(cause), cause: error)
     case is NIOSSLExtraError:
       return self.unavailable("TLS with \(peer) is not possible: \(error)", error)
     default:
       let reason = error is IOError ? Self.text(error) : TLSAlert.text(error)
-      return self.unavailable("the TLS handshake with \(peer) failed: \(reason)", error)
+      return .failedHandshake(peer: peer, reason: reason, cause: error)
     }
   }
 
   private func refused(_ verification: ServerVerification?, _ cause: any Error) -> ConnectError {
     let reason = verification?.refusal ?? ServerVerification.unknownAuthority
-    return self.unavailable("TLS: the certificate of \(self.origin) was not accepted: \(reason)", cause)
+    return .refusedServerCertificate(peer: self.origin.description, reason: reason, cause: cause)
   }
 
   private func unavailable(_ message: String, _ cause: any Error) -> ConnectError {
     .ofConnection(.unavailable, message, cause)
   }
 
+  static func text(_ error: any Error) -> String { SystemErrorText.of(error) }
+}
+
+/// What the system says of errors.
+package enum SystemErrorText {
   /// The system's own words for an error number, else the error's description.
-  static func text(_ error: any Error) -> String {
+  package static func of(_ error: any Error) -> String {
     let cause = (error as? NIOConnectionError)?.connectionErrors.last?.error ?? error
     guard let error = cause as? IOError, let text = strerror(error.errnoCode) else {
       return String(describing: cause)

@@ -258,9 +258,10 @@ struct Connector: ConnectionOpener, Sendable {
       return
     }
     do {
-      switch version {
-      case .http1: try self.startHTTP1(on: channel, for: attempt, times: times)
-      case .http2: try self.startHTTP2(on: channel, for: attempt, deadline: deadline, times: times)
+      if version.isMultiplexed {
+        try self.startHTTP2(on: channel, for: attempt, deadline: deadline, times: times)
+      } else {
+        try self.startHTTP1(on: channel, for: attempt, times: times)
       }
     } catch {
       channel.close(promise: nil)

@@ -1,9 +1,9 @@
-internal import NIOCore
+package import NIOCore
 
 /// A peer's address as text.
-enum RemoteAddress {
+package enum RemoteAddress {
   /// `address:port`, `[address]:port`, or the path of a Unix domain socket.
-  static func text(_ address: SocketAddress) -> String? {
+  package static func text(_ address: SocketAddress) -> String? {
     switch address {
     case .v4:
       guard let ip = address.ipAddress, let port = address.port else { return nil }

@@ -1,5 +1,5 @@
 internal import Connect
-internal import NIOSSL
+package import NIOSSL
 
 #if canImport(Glibc)
 internal import Glibc
@@ -11,7 +11,7 @@ internal import Darwin
 
 /// Verifies the server that a connection is made to, with a second handshake if the first verification is not the
 /// one that suits the server's certificate. Confined to the connection's event loop.
-final class ServerVerification {
+package final class ServerVerification {
   private let contexts: TLSContexts
   private let origin: Origin
   /// The current way and those that are left.
@@ -87,15 +87,26 @@ extension ServerVerification {
 
   /// Why the certificate was refused, in words. BoringSSL says through NIOSSL only that it was.
   var refusal: String {
-    guard let certificate = self.certificate, let fields = Self.fields(certificate) else {
-      return Self.unknownAuthority
-    }
+    Self.refusal(of: self.certificate, anchors: self.contexts.anchors, faulty: self.verifier?.faulty)
+  }
+
+  /// Why a server's certificate was refused, in words.
+  ///
+  /// - Parameters:
+  ///   - anchors: What is trusted; nil for the system's roots.
+  ///   - faulty: The certificate of an issuer that was found fault with.
+  package static func refusal(
+    of certificate: NIOSSLCertificate?,
+    anchors trusted: TrustAnchors?,
+    faulty: NIOSSLCertificate?
+  ) -> String {
+    guard let certificate, let fields = Self.fields(certificate) else { return Self.unknownAuthority }
     if let problem = Self.dates(certificate) { return "it \(problem)" }
-    let anchors = self.contexts.anchors?.all ?? []
-    if let own = self.contexts.anchors?.anchor(equalTo: certificate), !own.fields.mayBeServer {
+    let anchors = trusted?.all ?? []
+    if let own = trusted?.anchor(equalTo: certificate), !own.fields.mayBeServer {
       return "it is one of the trust roots, but its extended key usage does not include TLS servers"
     }
-    if let faulty = self.verifier?.faulty, let name = Self.fields(faulty)?.subject {
+    if let faulty, let name = Self.fields(faulty)?.subject {
       if let problem = Self.dates(faulty) { return "the certificate of its issuer '\(name)' \(problem)" }
       if Self.fields(faulty)?.hasPolicyConstraints == true {
         return

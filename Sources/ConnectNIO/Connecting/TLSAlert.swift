@@ -1,7 +1,7 @@
 internal import NIOSSL
 
 /// What an error of TLS means, as far as BoringSSL gives it a name.
-enum TLSAlert {
+package enum TLSAlert {
   /// The names in BoringSSL's error stack, for example `WRONG_VERSION_NUMBER`; empty if `error` is not from there.
   static func names(in error: any Error) -> [String] {
     let stack: NIOBoringSSLErrorStack
@@ -44,6 +44,37 @@ enum TLSAlert {
     }
     return nil
   }
+
+  /// What to say of an alert of TLS (RFC 8446, section 6) that the peer has sent, in the same words.
+  package static func text(alert: UInt8) -> String {
+    guard let name = self.names[alert] else { return "TLS alert \(alert)" }
+    return self.meaning(ofName: name).map { "\($0) (\(name))" } ?? name
+  }
+
+  /// BoringSSL's names of alerts that were received.
+  private static let names: [UInt8: String] = [
+    10: "SSLV3_ALERT_UNEXPECTED_MESSAGE",
+    20: "SSLV3_ALERT_BAD_RECORD_MAC",
+    40: "SSLV3_ALERT_HANDSHAKE_FAILURE",
+    42: "SSLV3_ALERT_BAD_CERTIFICATE",
+    43: "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
+    44: "SSLV3_ALERT_CERTIFICATE_REVOKED",
+    45: "SSLV3_ALERT_CERTIFICATE_EXPIRED",
+    46: "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
+    47: "SSLV3_ALERT_ILLEGAL_PARAMETER",
+    48: "TLSV1_ALERT_UNKNOWN_CA",
+    49: "TLSV1_ALERT_ACCESS_DENIED",
+    50: "TLSV1_ALERT_DECODE_ERROR",
+    51: "TLSV1_ALERT_DECRYPT_ERROR",
+    70: "TLSV1_ALERT_PROTOCOL_VERSION",
+    71: "TLSV1_ALERT_INSUFFICIENT_SECURITY",
+    80: "TLSV1_ALERT_INTERNAL_ERROR",
+    109: "TLSV1_ALERT_MISSING_EXTENSION",
+    110: "TLSV1_ALERT_UNSUPPORTED_EXTENSION",
+    112: "TLSV1_ALERT_UNRECOGNIZED_NAME",
+    116: "TLSV1_ALERT_CERTIFICATE_REQUIRED",
+    120: "TLSV1_ALERT_NO_APPLICATION_PROTOCOL",
+  ]
 
   private static func meaning(ofName name: String) -> String? {
     switch name {

@@ -1,6 +1,6 @@
 internal import Connect
 internal import Logging
-internal import NIOCore
+package import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
@@ -10,7 +10,7 @@ internal import Synchronization
 /// milliseconds.
 ///
 /// Connections keep the context that they were opened with.
-final class TLSContextProvider: Sendable {
+package final class TLSContextProvider: Sendable {
   private typealias Outcome = Result<TLSContexts, ConnectError>
 
   private struct State {
@@ -49,7 +49,7 @@ final class TLSContextProvider: Sendable {
   /// The contexts for a new connection; fails with ``ConnectError``.
   ///
   /// It waits for a look at the files if that is due.
-  func contexts(on eventLoop: any EventLoop) -> EventLoopFuture<TLSContexts> {
+  package func contexts(on eventLoop: any EventLoop) -> EventLoopFuture<TLSContexts> {
     let promise = eventLoop.makePromise(of: TLSContexts.self)
     let now = NIODeadline.now()
     let (current, isFirst): (Outcome?, Bool) = self.state.withLock { state in
@@ -120,26 +120,36 @@ final class TLSContextProvider: Sendable {
   private func make(using files: TLSFiles) -> Outcome {
     do {
       let roots = try self.trustRoots(files)
+      let isVerifying = self.tls.certificateVerification == .full
+      let material = TLSMaterial(
+        anchors: isVerifying ? roots?.anchors : nil,
+        verifiesServers: isVerifying,
+        hasTrustSettings: roots?.haveTrustSettings == true,
+        clientCertificate: try self.clientCertificate(files)
+      )
       return .success(
         try TLSContexts(
-          self.makeConfiguration(files),
-          anchors: self.tls.certificateVerification == .full ? roots?.anchors : nil,
+          self.makeConfiguration(material),
+          material: material,
           allowsPartialChains: roots?.haveTrustSettings == false
         )
       )
     } catch {
-      return .failure(
-        ConnectError(
-          code: .failedPrecondition,
-          message: "the client's TLS configuration cannot be used: \(Self.describe(error))",
-          // An error of our own is all in the message.
-          exception: error is ConnectError ? nil : error
-        )
-      )
+      // An error of our own is all in the message.
+      let cause = error is ConnectError ? nil : error
+      return .failure(.unusableTLSConfiguration(Self.describe(error), cause: cause))
     }
   }
 
-  private func makeConfiguration(_ files: TLSFiles) throws -> TLSConfiguration {
+  private func clientCertificate(_ files: TLSFiles) throws -> (chain: [UInt8], privateKey: [UInt8])? {
+    switch self.tls.clientCertificate {
+    case nil: nil
+    case .pemFiles(let chain, let key): (try files.bytes(of: chain), try files.bytes(of: key))
+    case .pemBytes(let chain, let key): (chain, key)
+    }
+  }
+
+  private func makeConfiguration(_ material: TLSMaterial) throws -> TLSConfiguration {
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.applicationProtocols = self.applicationProtocols
     configuration.shutdownTimeout = .seconds(1)
@@ -151,23 +161,20 @@ final class TLSContextProvider: Sendable {
     case .full: configuration.certificateVerification = .fullVerification
     case .none: configuration.certificateVerification = .none
     }
-    switch self.tls.clientCertificate {
-    case nil:
-      break
-    case .pemFiles(let chain, let key):
-      configuration.certificateChain = try Self.certificates(
-        files.bytes(of: chain),
-        "the file \(chain)"
-      ).map { .certificate($0) }
-      configuration.privateKey = .privateKey(
-        try Self.privateKey(files.bytes(of: key), "the file \(key)")
-      )
-    case .pemBytes(let chain, let key):
-      configuration.certificateChain = try Self.certificates(chain, "the client's certificate chain")
-        .map { .certificate($0) }
-      configuration.privateKey = .privateKey(try Self.privateKey(key, "the client's private key"))
+    if let client = material.clientCertificate {
+      let (chain, key) = self.clientCertificateSources
+      configuration.certificateChain = try Self.certificates(client.chain, chain).map { .certificate($0) }
+      configuration.privateKey = .privateKey(try Self.privateKey(client.privateKey, key))
     }
     return configuration
+  }
+
+  /// What errors call the client's certificate and key.
+  private var clientCertificateSources: (String, String) {
+    switch self.tls.clientCertificate {
+    case .pemFiles(let chain, let key): ("the file \(chain)", "the file \(key)")
+    case .pemBytes, nil: ("the client's certificate chain", "the client's private key")
+    }
   }
 
   private struct TrustRoots {

@@ -3,7 +3,7 @@ internal import NIOSSL
 internal import Synchronization
 
 /// What connections to servers are opened with: up to two TLS contexts, which verify in different ways.
-final class TLSContexts: Sendable {
+package final class TLSContexts: Sendable {
   enum Verification: Sendable {
     /// Everything is up to BoringSSL, which wants chains that end with a self-signed authority.
     case standard
@@ -13,7 +13,9 @@ final class TLSContexts: Sendable {
   }
 
   /// Nil if the system's trust roots count, or nothing is verified.
-  let anchors: TrustAnchors?
+  var anchors: TrustAnchors? { self.material.anchors }
+  /// What they were made of.
+  package let material: TLSMaterial
   private let standard: NIOSSLContext?
   private let partialChain: NIOSSLContext?
   /// Where the partial chain was what worked last. Others are asked with the standard verification first.
@@ -21,10 +23,11 @@ final class TLSContexts: Sendable {
 
   /// - Parameters:
   ///   - configuration: Everything but the trust anchors.
+  ///   - material: Has the trust anchors.
   ///   - allowsPartialChains: Whether the anchors mean no more than what is in the certificates themselves.
-  init(_ configuration: TLSConfiguration, anchors: TrustAnchors?, allowsPartialChains: Bool) throws {
-    self.anchors = anchors
-    guard let anchors else {
+  init(_ configuration: TLSConfiguration, material: TLSMaterial, allowsPartialChains: Bool) throws {
+    self.material = material
+    guard let anchors = material.anchors else {
       self.standard = try NIOSSLContext(configuration: configuration)
       self.partialChain = nil
       return

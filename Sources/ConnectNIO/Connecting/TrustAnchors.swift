@@ -1,5 +1,5 @@
 internal import Connect
-internal import NIOSSL
+package import NIOSSL
 
 #if canImport(Glibc)
 internal import Glibc
@@ -10,11 +10,11 @@ internal import Darwin
 #endif
 
 /// The certificates that a configuration names as trusted (RFC 5280, section 6.1.1, calls them trust anchors).
-struct TrustAnchors: Sendable {
-  struct Anchor: Sendable {
-    let certificate: NIOSSLCertificate
-    let der: [UInt8]
-    let fields: CertificateFields
+package struct TrustAnchors: Sendable {
+  package struct Anchor: Sendable {
+    package let certificate: NIOSSLCertificate
+    package let der: [UInt8]
+    package let fields: CertificateFields
 
     init(_ certificate: NIOSSLCertificate) throws {
       self.certificate = certificate
@@ -24,7 +24,7 @@ struct TrustAnchors: Sendable {
     }
 
     /// Whether the servers whose certificates it has signed are to be trusted.
-    var isAuthority: Bool {
+    package var isAuthority: Bool {
       self.fields.isOfAuthority && self.fields.maySignCertificates && self.fields.mayBeServer
     }
 
@@ -35,10 +35,10 @@ struct TrustAnchors: Sendable {
     var isIntermediate: Bool { self.isAuthority && !self.fields.isSelfIssued }
   }
 
-  let all: [Anchor]
+  package let all: [Anchor]
   private let byDER: [[UInt8]: Int]
 
-  init(_ certificates: [NIOSSLCertificate]) throws {
+  package init(_ certificates: [NIOSSLCertificate]) throws {
     self.all = try certificates.map { try Anchor($0) }
     self.byDER = Dictionary(
       zip(self.all.map(\.der), self.all.indices),
@@ -47,21 +47,26 @@ struct TrustAnchors: Sendable {
   }
 
   /// The anchor that is this very certificate, byte for byte.
-  func anchor(equalTo certificate: NIOSSLCertificate) -> Anchor? {
+  package func anchor(equalTo certificate: NIOSSLCertificate) -> Anchor? {
     guard let der = try? certificate.toDERBytes() else { return nil }
     return self.byDER[der].map { self.all[$0] }
   }
 }
 
 extension NIOSSLCertificate {
-  enum Validity {
+  package enum Validity {
     case valid, expired, notYetValid
   }
 
   /// By the wall clock, and with the bounds that BoringSSL has.
-  var validity: Validity {
+  package var validity: Validity {
     let now = time(nil)
     if self.notValidAfter <= now { return .expired }
     return self.notValidBefore > now ? .notYetValid : .valid
+  }
+
+  /// Whether it has policy constraints (RFC 5280, section 4.2.1.11).
+  package var hasPolicyConstraints: Bool {
+    (try? self.toDERBytes()).flatMap { CertificateFields(der: $0) }?.hasPolicyConstraints == true
   }
 }

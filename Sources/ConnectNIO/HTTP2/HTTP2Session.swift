@@ -29,9 +29,9 @@ final class HTTP2Session {
   @exclusivity(unchecked) var output: HTTP2Output
   @exclusivity(unchecked) var requestFields = HTTP2FieldArray()
   /// The block that is being received, if it is a response's head...
-  @exclusivity(unchecked) var headFields = HTTP2FieldBlock()
+  @exclusivity(unchecked) var headFields = HTTPFieldBlock()
   /// ... or its trailers.
-  @exclusivity(unchecked) var trailerFields = HTTP2FieldBlock()
+  @exclusivity(unchecked) var trailerFields = HTTPFieldBlock()
   /// The buffer that is being read, and where its readable bytes are in memory.
   var input = ByteBuffer()
   var inputStart: UnsafePointer<UInt8>?

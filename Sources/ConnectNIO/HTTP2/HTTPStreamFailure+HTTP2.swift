@@ -1,5 +1,5 @@
 internal import CNghttp2
-internal import Connect
+package import Connect
 
 extension HTTPStreamFailure {
   /// The connection was gone, or going, when the stream was to start.
@@ -11,7 +11,7 @@ extension HTTPStreamFailure {
   }
 
   /// The response's header or trailer list has `size` bytes, where `limit` are allowed.
-  static func headerListTooLarge(size: Int, limit: Int) -> HTTPStreamFailure {
+  package static func headerListTooLarge(size: Int, limit: Int) -> HTTPStreamFailure {
     HTTPStreamFailure(
       error: ConnectError(
         code: .resourceExhausted,

@@ -1,9 +1,9 @@
-internal import ConnectChannels
-internal import NIOCore
+package import ConnectChannels
+package import NIOCore
 
 extension SocketAddress {
   /// - Throws: If the port is none, the path is too long, or the interface of a link-local address does not exist.
-  init(_ address: EndpointAddress) throws {
+  package init(_ address: EndpointAddress) throws {
     switch address {
     case .unix(let path):
       try self.init(unixDomainSocketPath: path)

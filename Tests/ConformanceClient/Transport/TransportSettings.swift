@@ -1,11 +1,13 @@
 internal import ConformanceMessages
 internal import Connect
+internal import ConnectHTTP3
 internal import ConnectNIO
 internal import Foundation
 
 /// What of a call concerns its connection. Calls with the same settings share a transport.
 struct TransportSettings: Sendable, Hashable {
   var version: NIOHTTPClient.Configuration.HTTPVersion
+  var usesHTTP3: Bool
   /// PEM; empty for cleartext.
   var serverCertificate: Data
   /// PEM; empty for none.
@@ -15,7 +17,11 @@ struct TransportSettings: Sendable, Hashable {
   /// - Parameter usesALPN: Whether the server chooses the version over TLS.
   init(_ request: CompatRequest, usesALPN: Bool) throws(CaseFailure) {
     let version = try HTTPConnectionInfo.Version(request)
-    if usesALPN, !request.serverTlsCert.isEmpty {
+    self.usesHTTP3 = version == .http3
+    if self.usesHTTP3 {
+      guard !request.serverTlsCert.isEmpty else { throw CaseFailure("HTTP/3 without TLS does not exist") }
+      self.version = .automatic
+    } else if usesALPN, !request.serverTlsCert.isEmpty {
       self.version = .automatic
     } else {
       self.version = version == .http1 ? .http1Only : .http2Only
@@ -26,7 +32,7 @@ struct TransportSettings: Sendable, Hashable {
   }
 
   /// Whether the server chooses the version of HTTP.
-  var letsServerChoose: Bool { self.version == .automatic }
+  var letsServerChoose: Bool { self.version == .automatic && !self.usesHTTP3 }
 
   func configuration() -> NIOHTTPClient.Configuration {
     var configuration = NIOHTTPClient.Configuration(version: self.version)
@@ -34,6 +40,7 @@ struct TransportSettings: Sendable, Hashable {
     // HTTP/1.1, calls rather wait a moment than open hundreds of connections at once.
     configuration.limits.http2ConnectionsPerAddress = 8
     configuration.timeouts.idle = .seconds(10)
+    if self.usesHTTP3 { configuration.http3 = .alone }
     if !self.serverCertificate.isEmpty {
       configuration.tls.trustRoots = .pemBytes(Array(self.serverCertificate))
     }
@@ -53,6 +60,7 @@ extension HTTPConnectionInfo.Version {
     switch request.httpVersion {
     case .httpVersion1: self = .http1
     case .httpVersion2: self = .http2
+    case .httpVersion3: self = .http3
     default: throw CaseFailure("HTTP version \(request.httpVersion) is not supported")
     }
   }

@@ -1,7 +1,8 @@
 """connectrpc.conformance.v1.ConformanceService by connectrpc on hypercorn: Connect, gRPC and gRPC-Web.
 
 HTTP/1.1 and h2c on the port `http`, TLS on the ports `https`, TLS that requires a client certificate on the ports
-`mtls`; of these, one offers both versions of HTTP, one HTTP/1.1 alone, and one HTTP/2 alone. Also announces `certificate`
+`mtls`; of these, one offers both versions of HTTP, one HTTP/1.1 alone, and one HTTP/2 alone. HTTP/3 on the ports `h3` and
+`h3_mutual` is Caddy's, which translates it to h2c. Also announces `certificate`
 (the PEM to trust), `client_certificate` and `client_key`.
 """
 
@@ -9,8 +10,10 @@ import asyncio
 import contextlib
 import contextvars
 import gzip
+import json
 import os
 import ssl
+import subprocess
 import sys
 import urllib.parse
 import zlib
@@ -339,6 +342,65 @@ def configuration(
     return config
 
 
+def start_caddy(folder: str, backend: int, authority: str) -> tuple[int, int]:
+    """Has Caddy listen for HTTP/3 on two ports, the second with client certificates, in front of `backend`."""
+    # Ports that are free for TCP now; Caddy takes them for both.
+    listeners = [launcher.listen(), launcher.listen()]
+    ports = [launcher.port_of(listener) for listener in listeners]
+    for listener in listeners:
+        listener.close()
+
+    def server(port: int, policy: dict) -> dict:
+        return {
+            "listen": [f"127.0.0.1:{port}"],
+            "automatic_https": {"disable": True},
+            "tls_connection_policies": [policy],
+            # Clients of an IP address name no host.
+            "strict_sni_host": False,
+            "routes": [
+                {
+                    "handle": [
+                        {
+                            "handler": "reverse_proxy",
+                            "flush_interval": -1,
+                            "transport": {"protocol": "http", "versions": ["h2c"]},
+                            "upstreams": [{"dial": f"127.0.0.1:{backend}"}],
+                        }
+                    ]
+                }
+            ],
+        }
+
+    certificate = os.path.join(folder, "server.pem")
+    key = os.path.join(folder, "server.key")
+    client = {"trusted_ca_certs_pem_files": [authority], "mode": "require_and_verify"}
+    config = {
+        "admin": {"disabled": True},
+        "logging": {"logs": {"default": {"level": "ERROR"}}},
+        "storage": {"module": "file_system", "root": os.path.join(folder, "caddy")},
+        "apps": {
+            "http": {
+                "servers": {
+                    "plain": server(ports[0], {}),
+                    "mutual": server(ports[1], {"client_authentication": client}),
+                }
+            },
+            "tls": {"certificates": {"load_files": [{"certificate": certificate, "key": key}]}},
+        },
+    }
+    path = os.path.join(folder, "caddy.json")
+    with open(path, "w") as file:
+        json.dump(config, file)
+    # Ends with this process: Caddy reads its standard input to the end, then gets a signal from the shell.
+    program = os.path.join(os.path.dirname(sys.executable), "caddy")
+    subprocess.Popen(
+        ["/bin/sh", "-c", '"$0" run --config "$1" & cat >/dev/null; kill $!', program, path],
+        stdin=subprocess.PIPE,
+        stdout=sys.stderr,
+    )
+    return ports[0], ports[1]
+
+
 def main() -> None:
     folder = launcher.temporary_folder()
     plain = launcher.listen()
@@ -361,9 +423,18 @@ def main() -> None:
         ]
         running = asyncio.gather(*servers)
         await asyncio.sleep(0)
+        h3, h3_mutual = start_caddy(folder, launcher.port_of(plain), authority_path)
+        for port in (h3, h3_mutual):
+            while True:
+                with contextlib.suppress(OSError):
+                    (await asyncio.open_connection("127.0.0.1", port))[1].close()
+                    break
+                await asyncio.sleep(0.02)
         # The sockets have been listening all the time.
         launcher.announce(
             http=launcher.port_of(plain),
+            h3=h3,
+            h3_mutual=h3_mutual,
             https={offer: launcher.port_of(tls[offer]) for offer in OFFERS},
             mtls={offer: launcher.port_of(mutual[offer]) for offer in OFFERS},
             certificate=authority.cert_pem.bytes().decode(),

@@ -33,7 +33,7 @@ struct CaseLibrary {
       self.serverStreamError(setting), self.clientStream(setting), self.clientStreamError(setting),
       self.halfDuplex(setting), self.timeoutIsSent(setting), self.largeMessages(setting),
     ]
-    if setting.version == .httpVersion2 {
+    if setting.version != .httpVersion1 {
       cases += [self.fullDuplex(setting), self.fullDuplexError(setting)]
     }
     if setting.networkProtocol == .connect { cases.append(self.get(setting)) }

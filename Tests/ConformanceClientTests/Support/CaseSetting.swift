@@ -17,10 +17,14 @@ struct CaseSetting: Hashable, CustomStringConvertible {
 
   var description: String {
     [
-      "\(self.networkProtocol)", self.version == .httpVersion1 ? "HTTP/1.1" : "HTTP/2",
+      "\(self.networkProtocol)", Self.names[self.version] ?? "?",
       self.security.rawValue, "\(self.codec)", "\(self.compression)",
     ].joined(separator: " ")
   }
+
+  private static let names: [Connectrpc_Conformance_V1_HTTPVersion: String] = [
+    .httpVersion1: "HTTP/1.1", .httpVersion2: "HTTP/2", .httpVersion3: "HTTP/3",
+  ]
 
   /// All that the server and this build of the client can do.
   static var all: [CaseSetting] {
@@ -62,6 +66,15 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     }
   }
 
+  /// HTTP/3, which is Caddy's in front of the server.
+  static var http3: [CaseSetting] {
+    self.all.filter { $0.security != .cleartext && $0.version == .httpVersion2 }.map {
+      var setting = $0
+      setting.version = .httpVersion3
+      return setting
+    }
+  }
+
   static let protocols: [Connectrpc_Conformance_V1_Protocol] = [.connect, .grpc, .grpcWeb]
   /// Those of this build.
   static var compressions: [Connectrpc_Conformance_V1_Compression] {
@@ -91,10 +104,12 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     case .cleartext:
       request.port = UInt32(server.httpPort)
     case .tls:
-      request.port = UInt32(self.port(of: server.httpsPorts))
+      request.port = UInt32(self.version == .httpVersion3 ? server.h3Port : self.port(of: server.httpsPorts))
       request.serverTlsCert = Data(server.certificate.utf8)
     case .mutual:
-      request.port = UInt32(self.port(of: server.mutualPorts))
+      request.port = UInt32(
+        self.version == .httpVersion3 ? server.h3MutualPort : self.port(of: server.mutualPorts)
+      )
       request.serverTlsCert = Data(server.certificate.utf8)
       request.clientTlsCreds.cert = Data(server.clientCertificate.utf8)
       request.clientTlsCreds.key = Data(server.clientKey.utf8)

@@ -14,6 +14,9 @@ final class ConformanceServer: Sendable {
   }
 
   let httpPort: Int
+  /// HTTP/3.
+  let h3Port: Int
+  let h3MutualPort: Int
   let httpsPorts: Ports
   /// TLS that requires a client certificate.
   let mutualPorts: Ports
@@ -48,6 +51,8 @@ final class ConformanceServer: Sendable {
       throw LoopbackServerError("the conformance server did not start: \(self.process.errorOutput)")
     }
     self.httpPort = facts.http
+    self.h3Port = facts.h3
+    self.h3MutualPort = facts.h3_mutual
     self.httpsPorts = facts.https
     self.mutualPorts = facts.mtls
     self.certificate = facts.certificate
@@ -57,10 +62,13 @@ final class ConformanceServer: Sendable {
 
   private struct Announcement: Decodable {
     var http: Int
+    var h3: Int
+    // The names are the script's.
+    // swift-format-ignore: AlwaysUseLowerCamelCase
+    var h3_mutual: Int
     var https: Ports
     var mtls: Ports
     var certificate: String
-    // The names are the script's.
     // swift-format-ignore: AlwaysUseLowerCamelCase
     var client_certificate: String
     // swift-format-ignore: AlwaysUseLowerCamelCase

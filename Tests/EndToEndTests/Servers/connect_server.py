@@ -144,7 +144,7 @@ class Service:
             if received == 1:
                 instruction = message.instruction
                 is_half_duplex = (
-                    instruction.half_duplex or not scope_of_call.get()["http_version"].startswith("2")
+                    instruction.half_duplex or scope_of_call.get()["http_version"].startswith("1")
                 )
                 if not is_half_duplex:
                     await begin(ctx, instruction)

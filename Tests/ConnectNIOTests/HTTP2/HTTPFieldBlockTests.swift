@@ -3,10 +3,10 @@ internal import XCTest
 
 @testable internal import ConnectNIO
 
-final class HTTP2FieldBlockTests: XCTestCase {
+final class HTTPFieldBlockTests: XCTestCase {
   private func block(
     _ fields: [(String, String)],
-    in gathering: inout HTTP2FieldBlock,
+    in gathering: inout HTTPFieldBlock,
     limit: Int = 1 << 16
   ) -> Headers {
     gathering.begin()
@@ -34,7 +34,7 @@ final class HTTP2FieldBlockTests: XCTestCase {
       [("a", "1"), ("a", "1"), ("a", "\u{e9}🚀, a value that is no small string")],
       [("a", "1"), ("a", "1"), ("a", "\u{e9}🚀, a value that is no small string")],
     ]
-    var gathering = HTTP2FieldBlock()
+    var gathering = HTTPFieldBlock()
     for fields in blocks {
       let received = self.block(fields, in: &gathering)
       XCTAssertEqual(received.map(\.name), fields.map(\.0))
@@ -44,7 +44,7 @@ final class HTTP2FieldBlockTests: XCTestCase {
 
   /// A block that its frame broke off leaves nothing to the next one.
   func testABlockThatIsNotFinished() {
-    var gathering = HTTP2FieldBlock()
+    var gathering = HTTPFieldBlock()
     _ = self.block([("a", "1"), ("b", "2")], in: &gathering)
     gathering.begin()
     Array("x".utf8).withUnsafeBufferPointer { gathering.add(name: $0, value: $0, limit: 100) }
@@ -53,7 +53,7 @@ final class HTTP2FieldBlockTests: XCTestCase {
   }
 
   func testWhatIsOverTheLimitIsCountedAndNotKept() {
-    var gathering = HTTP2FieldBlock()
+    var gathering = HTTPFieldBlock()
     let long = String(repeating: "v", count: 100)
     gathering.begin()
     for name in ["a", "b", "c"] {

@@ -1,10 +1,10 @@
-internal import Connect
+package import Connect
 
 /// Gathers the fields of header blocks, one block after the other.
 ///
 /// A server's blocks resemble each other. As long as the fields of a block are those of the one before, nothing is made
 /// anew: the block is then the same list, which costs no allocation, only a comparison.
-struct HTTP2FieldBlock {
+package struct HTTPFieldBlock {
   /// Lists of more bytes than these are not kept for comparison.
   static let maximumKeptSize = 4 << 10
 
@@ -14,21 +14,23 @@ struct HTTP2FieldBlock {
   /// This block's fields, once they differ.
   private var fields: Headers?
   /// As in RFC 9113, section 6.5.2.
-  private(set) var size = 0
+  package private(set) var size = 0
 
-  mutating func begin() {
+  package init() {}
+
+  package mutating func begin() {
     self.matchCount = 0
     self.fields = nil
     self.size = 0
   }
 
   /// Counts a field that is not kept.
-  mutating func count(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+  package mutating func count(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
     self.size += name.count + value.count + 32
   }
 
   /// - Parameter limit: A block of a larger size is not kept.
-  mutating func add(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, limit: Int) {
+  package mutating func add(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, limit: Int) {
     self.count(name: name, value: value)
     guard self.size <= limit else {
       self.fields = Headers()
@@ -46,7 +48,7 @@ struct HTTP2FieldBlock {
       fields.append(contentsOf: self.previous.prefix(self.matchCount))
       self.fields = fields
     }
-    // libnghttp2 refuses names in upper case (RFC 9113, section 8.2.1).
+    // libnghttp2 and libnghttp3 refuse names in upper case (RFC 9113, section 8.2.1; RFC 9114, section 4.2).
     self.fields?.append(
       Headers.Field(
         lowercasedName: String(decoding: name, as: UTF8.self),
@@ -56,7 +58,7 @@ struct HTTP2FieldBlock {
   }
 
   /// The block's fields; they are the previous ones from now on.
-  mutating func finish() -> Headers {
+  package mutating func finish() -> Headers {
     let size = self.size
     let result: Headers
     if let fields = self.fields {

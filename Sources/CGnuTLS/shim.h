@@ -1,0 +1,33 @@
+#ifndef CONNECT_CGNUTLS_SHIM_H
+#define CONNECT_CGNUTLS_SHIM_H
+
+#if !__has_include(<gnutls/gnutls.h>)
+#error "GnuTLS is missing; on Debian: apt-get install libgnutls28-dev"
+#else
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+
+// A session of a client, for QUIC: there is no END_OF_EARLY_DATA (RFC 9001, section 8.3), and the client's certificate is shown
+// whichever authorities the server names.
+static inline int connect_gnutls_client_init(gnutls_session_t *session) {
+  return gnutls_init(session, GNUTLS_CLIENT | GNUTLS_NO_END_OF_EARLY_DATA | GNUTLS_FORCE_CLIENT_CERT);
+}
+
+static inline int connect_gnutls_set_alpn(gnutls_session_t session, const char *name, unsigned length) {
+  gnutls_datum_t protocol = {(unsigned char *)name, length};
+  return gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
+}
+
+// Whether the certificates, the server's own first, lead to one that is trusted: returns GnuTLS's error, and the reasons in
+// `status`, of gnutls_certificate_status_t. Dates, signatures, and being an authority for TLS servers are checked; names are
+// not.
+static inline int connect_gnutls_verify(
+    gnutls_x509_trust_list_t trusted, gnutls_x509_crt_t *certificates, unsigned count, unsigned *status) {
+  gnutls_typed_vdata_st purpose = {GNUTLS_DT_KEY_PURPOSE_OID, (unsigned char *)GNUTLS_KP_TLS_WWW_SERVER, 0};
+  return gnutls_x509_trust_list_verify_crt2(trusted, certificates, count, &purpose, 1, 0, status, NULL);
+}
+
+#endif
+#endif

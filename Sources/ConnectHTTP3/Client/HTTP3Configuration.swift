@@ -1,0 +1,39 @@
+public import Connect
+
+/// How an HTTP/3 connection behaves. The defaults suit most services.
+///
+/// Limits on connections, timeouts and TLS are those of the client's configuration: QUIC connections count as HTTP/2 ones do,
+/// `timeouts.unacknowledged` holds for what QUIC sends, and `timeouts.idle` is also the idle timeout that QUIC tells the server.
+public struct HTTP3Configuration: Sendable, Hashable {
+  /// How many bytes of a response the server may send before the call has taken them: the bound on what one stream holds in memory
+  /// (QUIC's `initial_max_stream_data_bidi_local`). 1 MiB by default; 1 byte to 2^31 - 1.
+  public var initialStreamWindow: Int
+  /// How many bytes of all responses of a connection may be on their way. What has arrived is bounded for each stream by its own
+  /// window, so that one which is not read holds back no other. 16 MiB by default; 65,535 bytes to 2^31 - 1.
+  public var connectionWindow: Int
+  /// The largest header or trailer list of a response, counted as in RFC 9114, section 4.2.2: the bytes of names and values and 32
+  /// for each field. A call that gets more fails with `resource_exhausted`. `HeaderListSize.defaultLimit` (64 KiB) by default.
+  public var maxHeaderListSize: Int
+  /// After how much silence a ping is sent while there are calls. Nil, the default, for as seldom as keeps server and client from
+  /// forgetting the connection: half of the shorter one of their idle timeouts.
+  public var pingInterval: Duration?
+  /// Whether to ping while no call is open, too, so that the connection stays for as long as the client's configuration says even
+  /// if the server would forget it sooner. False by default.
+  public var pingsWithoutStreams: Bool
+
+  public init(
+    initialStreamWindow: Int = 1 << 20,
+    connectionWindow: Int = 16 << 20,
+    maxHeaderListSize: Int = HeaderListSize.defaultLimit,
+    pingInterval: Duration? = nil,
+    pingsWithoutStreams: Bool = false
+  ) {
+    self.initialStreamWindow = initialStreamWindow
+    self.connectionWindow = connectionWindow
+    self.maxHeaderListSize = maxHeaderListSize
+    self.pingInterval = pingInterval
+    self.pingsWithoutStreams = pingsWithoutStreams
+  }
+
+  public static let defaults = HTTP3Configuration()
+}

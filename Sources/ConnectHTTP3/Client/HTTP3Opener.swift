@@ -1,0 +1,223 @@
+internal import Connect
+internal import ConnectChannels
+internal import ConnectNIO
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+
+/// Opens HTTP/3 connections for a channel: a UDP socket, then QUIC's handshake.
+struct HTTP3Opener: ConnectionOpener, Sendable {
+  private let environment: HTTP3Environment
+  private let configuration: HTTP3Configuration
+  private let credentials: CredentialsCache
+
+  init(
+    _ environment: HTTP3Environment,
+    _ configuration: HTTP3Configuration,
+    credentials: CredentialsCache
+  ) {
+    self.environment = environment
+    self.configuration = configuration
+    self.credentials = credentials
+  }
+
+  private var eventLoop: any EventLoop { self.environment.eventLoop }
+  private var origin: Origin { self.environment.origin }
+
+  func open(_ attempt: PooledConnection) {
+    let deadline = NIODeadline.now() + TimeAmount(attempt.timeLimit.clamped)
+    self.environment.tlsContexts.contexts(on: self.eventLoop).assumeIsolated().whenComplete { result in
+      switch result {
+      case .failure(let error):
+        attempt.closed(ConnectError(error, code: .failedPrecondition))
+      case .success(let contexts):
+        self.credentials.credentials(for: contexts, on: self.eventLoop).assumeIsolated().whenComplete {
+          result in
+          switch result {
+          case .failure(let error):
+            attempt.closed(.unusableTLSConfiguration(String(describing: error)))
+          case .success(let credentials):
+            self.connect(attempt, credentials, deadline: deadline)
+          }
+        }
+      }
+    }
+  }
+
+  private func connect(_ attempt: PooledConnection, _ credentials: GnuTLSCredentials, deadline: NIODeadline) {
+    guard attempt.isWanted else { return }
+    let address: SocketAddress
+    do {
+      address = try SocketAddress(attempt.address)
+    } catch {
+      self.fail(attempt, error)
+      return
+    }
+    let times = ConnectionTimes()
+    let opened = NIOLoopBoundBox<(any Channel)?>(nil, eventLoop: self.eventLoop)
+    attempt.stop = { opened.value?.close(promise: nil) }
+    UDPSocket.bootstrap(on: self.eventLoop, for: address)
+      // So that an attempt that is given up does not go on.
+      .channelInitializer { channel in
+        opened.value = channel
+        return channel.eventLoop.makeSucceededVoidFuture()
+      }
+      .connect(to: address).assumeIsolated().whenComplete { result in
+        switch result {
+        case .failure(let error):
+          self.fail(attempt, error)
+        case .success(let channel):
+          guard attempt.isWanted else {
+            channel.close(promise: nil)
+            return
+          }
+          UDPSocket.forbidFragments(of: channel)
+          do {
+            try self.shakeHands(
+              on: channel,
+              with: address,
+              for: attempt,
+              credentials,
+              deadline: deadline,
+              times
+            )
+          } catch {
+            channel.close(promise: nil)
+            self.fail(attempt, error)
+          }
+        }
+      }
+  }
+
+  private func fail(_ attempt: PooledConnection, _ error: any Error) {
+    let text = SystemErrorText.of(error)
+    attempt.closed(
+      .ofConnection(
+        .unavailable,
+        "cannot connect to \(self.origin) over HTTP/3 (\(attempt.address): \(text))",
+        error
+      ),
+      reason: text
+    )
+  }
+
+  // MARK: The handshake
+
+  private func shakeHands(
+    on channel: any Channel,
+    with address: SocketAddress,
+    for attempt: PooledConnection,
+    _ credentials: GnuTLSCredentials,
+    deadline: NIODeadline,
+    _ times: ConnectionTimes
+  ) throws {
+    guard let local = channel.localAddress else { throw HTTP3SetupError(reason: "the socket has no address") }
+    let identity = try self.identity(for: attempt, address)
+    let verifies = self.environment.configuration.tls.certificateVerification == .full
+    let check = ServerCertificateCheck(
+      credentials: credentials,
+      identity: identity,
+      peer: self.origin.description
+    )
+    let session = try HTTP3Session(
+      local: local,
+      remote: address,
+      authority: self.origin.authority,
+      tls: GnuTLSSession(credentials, serverName: identity.serverName, check: verifies ? check : nil),
+      limits: self.limits,
+      now: NIODeadline.now().uptimeNanoseconds
+    )
+    let connection = HTTP3Connection(
+      channel: channel,
+      session: session,
+      remoteAddress: address,
+      remoteText: RemoteAddress.text(address),
+      peer: self.origin.description,
+      care: HTTP3ConnectionCare(
+        unacknowledged: self.environment.configuration.timeouts.unacknowledged,
+        pingInterval: self.configuration.pingInterval,
+        pingsWithoutStreams: self.configuration.pingsWithoutStreams
+      ),
+      logger: self.environment.logger
+    )
+    var times = times
+    times.didConnect()
+    let timer = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak connection] in
+      connection?.giveUpHandshake(self.timedOut(attempt))
+    }
+    connection.onHandshake = { [weak connection] result in
+      timer.cancel()
+      guard let connection else { return }
+      switch result {
+      case .success:
+        times.didShakeHands()
+        connection.setup = times.setup(nameResolution: attempt.nameResolution)
+        connection.delegate = attempt
+        attempt.established(connection, version: .http3)
+      case .failure(let error):
+        attempt.closed(error, reason: connection.channelError.map { SystemErrorText.of($0) })
+      }
+    }
+    attempt.stop = { [weak connection] in connection?.abandon() }
+    try channel.pipeline.syncOperations.addHandler(connection)
+  }
+
+  private func timedOut(_ attempt: PooledConnection) -> ConnectError {
+    .ofConnection(
+      .unavailable,
+      "the QUIC handshake with \(self.origin) timed out after \(attempt.timeLimit); \(Self.advice)"
+    )
+  }
+
+  private static let advice = "a server without HTTP/3, or a network that drops UDP, may do this"
+
+  private var limits: HTTP3SessionLimits {
+    HTTP3SessionLimits(
+      streamWindow: min(max(self.configuration.initialStreamWindow, 1), Int(Int32.max)),
+      connectionWindow: min(max(self.configuration.connectionWindow, 65_535), Int(Int32.max)),
+      maximumHeaderListSize: min(max(self.configuration.maxHeaderListSize, 0), Int(Int32.max)),
+      idleTimeout: UInt64(clamping: self.environment.configuration.timeouts.idle.clamped.nanoseconds)
+    )
+  }
+
+  /// What the server's certificate has to name. The endpoint's own name counts before that of the configuration; an IP address
+  /// has to be the peer's own.
+  private func identity(
+    for attempt: PooledConnection,
+    _ address: SocketAddress
+  ) throws -> ServerCertificateCheck.Identity {
+    if let name = attempt.serverName ?? self.environment.configuration.tls.serverName { return .name(name) }
+    let host = self.origin.host
+    guard (try? SocketAddress(ipAddress: host, port: 0)) != nil else {
+      return .name(host.hasSuffix(".") ? String(host.dropLast()) : host)
+    }
+    guard let bytes = address.packedIPAddress else {
+      throw HTTP3SetupError(reason: "\(address) is no IP address")
+    }
+    return .address(bytes, host)
+  }
+}
+
+extension ServerCertificateCheck.Identity {
+  /// What the server is asked for.
+  fileprivate var serverName: String? {
+    if case .name(let name) = self { name } else { nil }
+  }
+}
+
+extension SocketAddress {
+  /// In network byte order.
+  fileprivate var packedIPAddress: [UInt8]? {
+    // Behind family, port and, in IPv6, flow information.
+    let range: Range<Int>
+    switch self {
+    case .v4: range = 4..<8
+    case .v6: range = 8..<24
+    case .unixDomainSocket: return nil
+    }
+    return self.withSockAddr { address, count in
+      let bytes = UnsafeRawBufferPointer(start: address, count: count)
+      return count >= range.upperBound ? Array(bytes[range]) : nil
+    }
+  }
+}

@@ -1,0 +1,192 @@
+internal import Connect
+internal import ConnectChannels
+internal import ConnectNIO
+internal import Logging
+internal import NIOCore
+
+extension HTTP3Connection {
+  /// Closes the connection if nothing is left for it to do.
+  func closeIfFinished() {
+    guard self.state != .closed, !self.isHandlingEvents else { return }
+    if self.session.ending != nil {
+      self.endOfSession()
+    } else if self.isDraining, self.session.streams.isEmpty {
+      self.shutDown(nil, sending: .noError)
+    }
+  }
+
+  /// The session has ended by itself or by the peer.
+  func endOfSession() {
+    guard let ending = self.session.ending else { return }
+    self.shutDown(self.error(of: ending), sending: .noError)
+  }
+
+  /// Ends the connection: says goodbye with `errorCode`, if the channel still works, fails the open streams, and tells the
+  /// delegate.
+  ///
+  /// - Parameter error: Nil if everything was in order.
+  func shutDown(_ error: ConnectError?, sending errorCode: HTTP3ErrorCode?) {
+    guard !self.isHandlingEvents else {
+      if self.postponedShutDown == nil {
+        self.postponedShutDown = { self.shutDown(error, sending: errorCode) }
+      }
+      return
+    }
+    // Events that wait may complete streams; what comes of them must not be lost to the failure below.
+    if !self.isFlushing { self.handleEvents() }
+    guard self.state != .closed else { return }
+
+    let isChannelUsable = self.state == .active || self.state == .connecting
+    let wasConnecting = self.state == .connecting || self.state == .idle
+    self.state = .closed
+    self.isReading = false
+    self.timer.cancel()
+    self.blockedWriters = []
+    let delegate = self.delegate
+    self.delegate = nil
+    if let error {
+      self.logger.debug("HTTP/3 connection failed", metadata: ["error": "\(String(reflecting: error))"])
+    }
+
+    let streams = self.session.liveStreams
+    // A handler that starts a new stream when it hears of its end must not be given this connection again.
+    if !streams.isEmpty, !self.isDraining { delegate?.connectionWillClose(self) }
+    self.isDraining = true
+    if isChannelUsable, let errorCode, let datagram = self.session.closingDatagram(errorCode, now: self.now) {
+      self.write(datagram)
+      self.context?.flush()
+    }
+    let reason = error ?? ConnectError(code: .unavailable, message: "the HTTP/3 connection was closed")
+    for stream in streams {
+      self.fail(stream, HTTPStreamFailure(error: reason, isUnprocessed: !stream.isHeaderSent))
+      delegate?.connectionDidCloseStream(self)
+    }
+    self.session.invalidate()
+    self.handleEvents()
+    self.channel.close(promise: nil)
+    if wasConnecting {
+      self.onHandshake.take()?(.failure(reason))
+    } else {
+      delegate?.connectionDidClose(self, error: error)
+    }
+  }
+
+  /// The handshake has taken too long.
+  func giveUpHandshake(_ error: ConnectError) {
+    guard self.state == .connecting || self.state == .idle else { return }
+    self.shutDown(error, sending: .noError)
+  }
+
+  /// Nobody wants the connection any more, whose handshake is not over.
+  func abandon() {
+    self.onHandshake = nil
+    self.giveUpHandshake(ConnectError(code: .canceled, message: "the attempt to connect was given up"))
+  }
+
+  // MARK: Errors
+
+  /// Why the channel has failed.
+  var lostChannelError: ConnectError {
+    guard let error = self.channelError else {
+      return ConnectError(code: .unavailable, message: "the HTTP/3 connection was closed")
+    }
+    let text = SystemErrorText.of(error)
+    if self.state == .connecting {
+      let address = self.remoteText.map { "\($0): " } ?? ""
+      return .ofConnection(
+        .unavailable,
+        "cannot connect to \(self.peer) over HTTP/3 (\(address)\(text))",
+        error
+      )
+    }
+    return ConnectError(
+      code: .unavailable,
+      message: "the HTTP/3 connection broke: \(text)",
+      exception: error
+    )
+  }
+
+  /// What an ending of the session means for its calls; nil if everything was in order.
+  private func error(of ending: HTTP3Ending) -> ConnectError? {
+    if let problem = self.session.tls.problem { return problem }
+    let isConnecting = self.state == .connecting
+    switch ending {
+    case .closedByPeer(.noError, let reason):
+      return self.closedInOrder(reason)
+    case .closedByPeer(let code, let reason):
+      return ConnectError(
+        code: Code(code),
+        message: "the server ended the HTTP/3 connection: \(code)\(Self.suffix(reason))"
+      )
+    case .brokenByPeer(let code, let reason):
+      return self.error(ofQUIC: code, reason)
+    case .statelessReset:
+      return self.unavailable("the HTTP/3 connection broke: the server knows nothing of it (stateless reset)")
+    case .noCommonVersion:
+      return .ofConnection(.unavailable, "\(self.peer) does not speak QUIC version 1")
+    case .idle:
+      guard isConnecting || !self.session.streams.isEmpty else { return nil }
+      return self.unavailable(
+        "the HTTP/3 connection broke: nothing came from \(self.peer) until its idle timeout"
+      )
+    case .tls(let alert, let libraryError):
+      let reason = libraryError == 0 ? TLSAlert.text(alert: alert) : HTTP3Session.text(tls: libraryError)
+      return .failedHandshake(peer: self.peer, reason: reason)
+    case .transport(let error):
+      let message = "the server broke QUIC: \(HTTP3Session.text(transport: error))"
+      return isConnecting
+        ? .ofConnection(.unavailable, message) : ConnectError(code: .internalError, message: message)
+    case .http(let error):
+      return ConnectError(
+        code: .internalError,
+        message: "the server broke the HTTP/3 protocol: \(HTTP3Session.text(http: error))"
+      )
+    case .closed:
+      return nil
+    }
+  }
+
+  private func closedInOrder(_ reason: String) -> ConnectError? {
+    if self.state == .connecting {
+      return .ofConnection(.unavailable, "\(self.peer) closed the HTTP/3 connection\(Self.suffix(reason))")
+    }
+    guard !self.session.streams.isEmpty else { return nil }
+    return self.unavailable(
+      "the server closed the HTTP/3 connection before the response was complete\(Self.suffix(reason))"
+    )
+  }
+
+  private func error(ofQUIC code: QUICErrorCode, _ reason: String) -> ConnectError? {
+    let isConnecting = self.state == .connecting
+    if let alert = code.alert {
+      let text = TLSAlert.text(alert: alert)
+      if isConnecting { return .failedHandshake(peer: self.peer, reason: text) }
+      return self.unavailable("the HTTP/3 connection broke: \(text)")
+    }
+    if isConnecting {
+      return .ofConnection(
+        .unavailable,
+        "\(self.peer) refused the QUIC connection: \(code)\(Self.suffix(reason))"
+      )
+    }
+    switch code {
+    case .noError:
+      return self.closedInOrder(reason)
+    case .internalError, .connectionRefused:
+      return self.unavailable("the server ended the QUIC connection: \(code)\(Self.suffix(reason))")
+    default:
+      return ConnectError(
+        code: .internalError,
+        message: "the server ended the QUIC connection: \(code)\(Self.suffix(reason))"
+      )
+    }
+  }
+
+  private func unavailable(_ message: String) -> ConnectError {
+    ConnectError(code: .unavailable, message: message)
+  }
+
+  private static func suffix(_ reason: String) -> String {
+    reason.isEmpty ? "" : ": \(CertificateName.readable(reason))"
+  }
+}

@@ -1,0 +1,139 @@
+internal import Connect
+internal import ConnectChannels
+internal import Logging
+internal import NIOCore
+
+extension HTTP3Connection {
+  /// Acts on the session's events, those included that this causes.
+  func handleEvents() {
+    guard !self.isHandlingEvents else { return }
+    self.isHandlingEvents = true
+    while !self.session.events.isEmpty {
+      // Before anything else that came with it, so that a handler which starts a stream when it hears of an end is not given
+      // this connection again.
+      if self.session.goAwayID != nil { self.reportWillClose() }
+      var events = ContiguousArray<HTTP3Event>()
+      swap(&events, &self.handledEvents)
+      swap(&events, &self.session.events)
+      // Taken out one by one, from the end, so that none is copied.
+      events.reverse()
+      while let event = events.popLast() { self.handle(event) }
+      swap(&events, &self.handledEvents)
+    }
+    self.isHandlingEvents = false
+    if let shutDown = self.postponedShutDown {
+      self.postponedShutDown = nil
+      shutDown()
+    }
+  }
+
+  private func handle(_ event: HTTP3Event) {
+    switch event {
+    case .established:
+      self.didEstablish()
+    case .started(let stream):
+      self.didStart(stream)
+    case .head(let stream, let head):
+      stream.handler?.streamDidReceive(head)
+    case .bytes(let stream):
+      let bytes = stream.takeInbox()
+      if bytes.readableBytes > 0 { stream.handler?.streamDidReceive(bytes) }
+    case .end(let stream, let trailers):
+      guard let handler = stream.detach() else { return }
+      self.session.settleRequest(of: stream)
+      handler.streamDidEnd(trailers: trailers)
+    case .failed(let stream, let failure, let errorCode):
+      self.fail(stream, failure)
+      self.session.reset(stream, errorCode: errorCode)
+      if stream.id < 0 { self.reportClosedStream() }
+    case .reset(let stream, let errorCode):
+      self.fail(stream, HTTPStreamFailure(resetting: stream, errorCode))
+      self.session.reset(stream, errorCode: .requestCancelled)
+    case .closed(let stream):
+      // A response without its end was reported before, in whatever way the stream was closed.
+      self.fail(stream, .malformed(stream))
+      self.updateKeepalive()
+      self.reportRoom()
+      self.reportClosedStream()
+    case .drained(let stream):
+      self.didDrain(stream)
+    case .room:
+      self.reportRoom()
+    case .goAway:
+      self.didReceiveGoAway()
+    }
+  }
+
+  private func didEstablish() {
+    guard self.state == .connecting else { return }
+    self.state = .active
+    self.onHandshake.take()?(.success(()))
+    if let roundTrip = self.session.roundTrip {
+      self.delegate?.connection(self, roundTrip: .nanoseconds(Int64(clamping: roundTrip)))
+    }
+    self.updateKeepalive()
+    self.reportRoom()
+  }
+
+  private func didStart(_ stream: HTTP3Stream) {
+    self.updateKeepalive()
+    guard let handler = stream.handler else { return }
+    let info = HTTPConnectionInfo(
+      version: .http3,
+      isReused: self.hasServedStream,
+      remoteAddress: self.remoteText,
+      setup: self.hasServedStream ? nil : self.setup
+    )
+    self.hasServedStream = true
+    handler.streamDidStart(on: info)
+  }
+
+  func fail(_ stream: HTTP3Stream, _ failure: HTTPStreamFailure) {
+    guard let handler = stream.detach() else { return }
+    handler.streamDidFail(failure)
+  }
+
+  private func reportClosedStream() {
+    guard self.state != .closed else { return }
+    self.delegate?.connectionDidCloseStream(self)
+  }
+
+  func reportWillClose() {
+    guard !self.isDraining, self.state == .active else { return }
+    self.isDraining = true
+    self.delegate?.connectionWillClose(self)
+  }
+
+  /// QUIC counts all streams that there ever were, so what can be open at the same time is what is open and what may still be
+  /// opened.
+  private func reportRoom() {
+    let count = self.session.streams.count + self.session.streamRoom
+    guard count != self.servedStreams, !self.isDraining, self.state == .active else { return }
+    self.servedStreams = count
+    self.delegate?.connection(self, canServe: count)
+  }
+
+  private func didDrain(_ stream: HTTP3Stream) {
+    guard let handler = stream.handler, stream.request != .ending, !stream.outbound.isWaiting else { return }
+    if self.channel.isWritable {
+      handler.streamDidBecomeWritable()
+    } else {
+      self.blockedWriters.append(stream)
+    }
+  }
+
+  func didBecomeWritable() {
+    for stream in self.blockedWriters { self.session.events.append(.drained(stream)) }
+    self.blockedWriters.removeAll(keepingCapacity: true)
+  }
+
+  private func didReceiveGoAway() {
+    guard let id = self.session.goAwayID else { return }
+    self.logger.debug("HTTP/3 server is going away", metadata: ["peer": "\(self.peer)"])
+    self.reportWillClose()
+    for stream in self.session.liveStreams where stream.id >= id || !stream.isHeaderSent {
+      self.fail(stream, .goAway)
+      self.session.reset(stream, errorCode: .requestCancelled)
+    }
+  }
+}

@@ -1,0 +1,222 @@
+internal import Connect
+internal import ConnectChannels
+internal import Logging
+internal import NIOCore
+
+/// One HTTP/3 connection to an origin: a channel handler around an ``HTTP3Session``, on a connected UDP socket.
+///
+/// ```
+/// read:   channelRead -> session.receive -> events -> handlers, delegate
+/// write:  calls change the session -> one flush per tick -> datagrams -> events
+/// time:   one timer for all that libngtcp2 waits for
+/// ```
+///
+/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:sending:)` only, which run as the event loop's own
+/// work and never below a function that a call or the pool has called.
+///
+/// Confined to the channel's event loop.
+final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
+  enum State {
+    /// In no pipeline yet.
+    case idle
+    /// Before the end of the handshake.
+    case connecting
+    case active
+    case closed
+  }
+
+  /// A flush gives the channel about so many bytes at a time.
+  static let writeSize = 64_000
+
+  let session: HTTP3Session
+  let care: HTTP3ConnectionCare
+  let eventLoop: any EventLoop
+  let channel: any Channel
+  let remoteAddress: SocketAddress
+  let logger: Logger
+  /// The origin, for errors.
+  let peer: String
+
+  /// Is told once how the handshake ended. After a failure, nobody hears of the connection any more.
+  var onHandshake: ((Result<Void, ConnectError>) -> Void)?
+  /// Held until the connection is closed.
+  var delegate: (any StreamConnectionDelegate)?
+  var context: ChannelHandlerContext?
+  var state = State.idle
+
+  /// Between `channelRead` and `channelReadComplete`, which flushes.
+  var isReading = false
+  var isFlushScheduled = false
+  var isFlushing = false
+  var isHandlingEvents = false
+  var handledEvents: ContiguousArray<HTTP3Event> = []
+  /// Streams whose handlers may write more as soon as the channel is writable.
+  var blockedWriters: [HTTP3Stream] = []
+
+  /// The number last reported with `canServe`.
+  var servedStreams: Int?
+  /// No more streams: the pool has said so, or it was told so.
+  var isDraining = false
+  /// What to end the connection with in the next flush.
+  var requestedClose: ConnectError?
+  /// A shutdown that was asked for while events were being handled, and waits until they all have been.
+  var postponedShutDown: (() -> Void)?
+  /// The last error of the channel, which explains why it is closed afterwards.
+  var channelError: (any Error)?
+  var hasServedStream = false
+  /// What it took to open this connection.
+  var setup: HTTPConnectionInfo.Setup?
+  let remoteText: String?
+
+  /// How often something was received.
+  var readCount = 0
+  var timer = HTTP3Timer()
+  var watch = HTTP3PeerWatch()
+
+  /// - Parameter peer: What errors call the peer.
+  init(
+    channel: any Channel,
+    session: HTTP3Session,
+    remoteAddress: SocketAddress,
+    remoteText: String?,
+    peer: String,
+    care: HTTP3ConnectionCare,
+    logger: Logger
+  ) {
+    self.channel = channel
+    self.eventLoop = channel.eventLoop
+    self.session = session
+    self.remoteAddress = remoteAddress
+    self.remoteText = remoteText
+    self.peer = peer
+    self.care = care
+    self.logger = logger
+  }
+
+  /// The time as the session counts it.
+  var now: UInt64 { self.eventLoop.now.uptimeNanoseconds }
+
+  // MARK: StreamConnection
+
+  func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
+    self.eventLoop.assertInEventLoop()
+    let stream = HTTP3Stream(handler: handler, connection: self)
+    stream.readCountAtStart = self.readCount
+    if self.state == .active, self.requestedClose == nil, !self.isDraining {
+      self.session.submit(request, for: stream)
+    } else {
+      self.session.events.append(.failed(stream, .noConnection, .requestCancelled))
+    }
+    self.scheduleFlush()
+    return stream
+  }
+
+  func drain() {
+    self.isDraining = true
+    self.scheduleFlush()
+  }
+
+  func close(failing error: ConnectError) {
+    guard self.requestedClose == nil else { return }
+    self.requestedClose = error
+    self.scheduleFlush()
+  }
+
+  // MARK: HTTP3StreamOwner
+
+  func requestDidChange(_ stream: HTTP3Stream) {
+    self.session.requestBodyDidChange(stream)
+    self.scheduleFlush()
+  }
+
+  func consume(_ count: Int, of stream: HTTP3Stream) {
+    self.session.consume(count, of: stream)
+    self.scheduleFlush()
+  }
+
+  func cancel(_ stream: HTTP3Stream) {
+    self.session.reset(stream, errorCode: .requestCancelled)
+    self.scheduleFlush()
+  }
+}
+
+// MARK: - Writing
+
+extension HTTP3Connection {
+  /// Has everything that was submitted written in this tick: at the end of the read that is going on, or else once the event loop
+  /// gets to it.
+  func scheduleFlush() {
+    guard !self.isReading, !self.isFlushScheduled else { return }
+    self.isFlushScheduled = true
+    self.eventLoop.assumeIsolated().execute {
+      self.isFlushScheduled = false
+      self.flush()
+    }
+  }
+
+  /// Writes what the session wants to send as far as the network takes it, then acts on what came of it.
+  func flush() {
+    guard !self.isFlushing else { return }
+    if let error = self.requestedClose {
+      self.shutDown(error, sending: .noError)
+      return
+    }
+    self.writeOutput()
+    self.handleEvents()
+    self.closeIfFinished()
+    self.updateTimer()
+  }
+
+  private func writeOutput() {
+    guard self.state == .active || self.state == .connecting else { return }
+    self.isFlushing = true
+    defer { self.isFlushing = false }
+    var isMore = true
+    while isMore, self.channel.isWritable, self.session.ending == nil {
+      let now = self.now
+      isMore = self.session.fillOutput(limit: Self.writeSize, now: now)
+      let datagrams = self.session.output.takeAll()
+      guard !datagrams.isEmpty else { break }
+      for item in datagrams { self.write(item) }
+      self.context?.flush()
+      self.watch.didSend(at: now, isUnacknowledged: self.session.bytesInFlight > 0)
+    }
+  }
+
+  private func write(_ item: HTTP3Output.Datagrams) {
+    let metadata = AddressedEnvelope<ByteBuffer>.Metadata(
+      ecnState: NIOExplicitCongestionNotificationState(bits: item.ecn),
+      packetInfo: nil,
+      segmentSize: item.segmentSize
+    )
+    self.write(item.bytes, metadata)
+  }
+
+  func write(_ bytes: ByteBuffer, _ metadata: AddressedEnvelope<ByteBuffer>.Metadata? = nil) {
+    guard let context = self.context else { return }
+    let envelope = AddressedEnvelope(remoteAddress: self.remoteAddress, data: bytes, metadata: metadata)
+    context.write(self.wrapOutboundOut(envelope), promise: nil)
+  }
+}
+
+extension NIOExplicitCongestionNotificationState {
+  /// - Parameter bits: As in the header of IP (RFC 3168, section 5).
+  init(bits: UInt32) {
+    self =
+      switch bits & 3 {
+      case 1: .transportCapableFlag1
+      case 2: .transportCapableFlag0
+      case 3: .congestionExperienced
+      default: .transportNotCapable
+      }
+  }
+
+  var bits: UInt32 {
+    switch self {
+    case .transportNotCapable: 0
+    case .transportCapableFlag1: 1
+    case .transportCapableFlag0: 2
+    case .congestionExperienced: 3
+    }
+  }
+}

@@ -1,0 +1,140 @@
+internal import Connect
+internal import ConnectNIO
+internal import NIOCore
+
+/// One request and its response on an ``HTTP3Connection``, confined to the connection's event loop.
+///
+/// It lives in three places: with the call, in the session, and in events that wait. It holds its handler and its connection
+/// until the call is over for the handler, which may be earlier than for HTTP/3: a reset may still have to go out.
+final class HTTP3Stream: HTTPStream {
+  /// How far the request is.
+  enum RequestState {
+    /// The body may go on.
+    case open
+    /// Nothing will be added; what waits, and the end, are still to be given to the session.
+    case ending
+    /// The end was given to the session, or the peer does not want it.
+    case ended
+  }
+
+  /// How far the response is.
+  enum ResponseState {
+    case head
+    case body
+    case ended
+  }
+
+  private(set) var handler: (any HTTPStreamHandler)?
+  private(set) var connection: (any HTTP3StreamOwner)?
+
+  // Set by the session.
+
+  /// QUIC's stream identifier; -1 until the request was submitted.
+  var id: Int64 = -1
+  /// Whether any of the request was put into a packet.
+  var isHeaderSent = false
+  /// Whether the end of the request, without data, was given to libnghttp3 and is not sent yet.
+  var isEndWaiting = false
+  /// What was acknowledged meanwhile, in bytes.
+  var heldAcknowledgement: UInt64 = 0
+  /// Whether we have reset the stream.
+  var isReset = false
+  /// Whether the rest of the response is skipped.
+  var isMalformed = false
+  /// Whether the session has forgotten the stream.
+  var isClosed = false
+
+  var request = RequestState.open
+  // Each call changes it several times, so accesses are not checked while it runs: none spans a call out.
+  @exclusivity(unchecked) var outbound = HTTP3OutboundBody()
+  var requestTrailers = Headers()
+  /// Whether the session has asked for more of the body in vain.
+  var isDeferred = false
+  /// Whether the handler waits to hear that it may write more.
+  var owesWritable = false
+
+  var response = ResponseState.head
+  /// The response's status; 0 if it is not known.
+  var status = 0
+  /// What has come of the response's body since the handler was last told.
+  @exclusivity(unchecked) var inbox = ByteBuffer()
+  /// The header block that is being received.
+  @exclusivity(unchecked) var block = HTTPFieldBlock()
+  /// What has come of its trailers.
+  var trailers = Headers()
+  /// Bytes of the body that were received and not yet given back to the peer's window.
+  var unconsumed = 0
+
+  /// How often the connection had received something when the stream began.
+  var readCountAtStart = 0
+
+  init(handler: any HTTPStreamHandler, connection: (any HTTP3StreamOwner)?) {
+    self.handler = handler
+    self.connection = connection
+  }
+
+  /// Ends the stream for the call: the handler, which is returned, hears no more than what the caller tells it now, and the
+  /// functions of `HTTPStream` do nothing any more. Nil if that has happened before.
+  func detach() -> (any HTTPStreamHandler)? {
+    let handler = self.handler
+    self.handler = nil
+    self.connection = nil
+    self.inbox = ByteBuffer()
+    return handler
+  }
+
+  func takeBlock() -> HTTPFieldBlock {
+    let block = self.block
+    self.block = HTTPFieldBlock()
+    return block
+  }
+
+  func takeInbox() -> ByteBuffer {
+    let bytes = self.inbox
+    self.inbox = ByteBuffer()
+    return bytes
+  }
+
+  // MARK: HTTPStream
+
+  func write(_ bytes: ByteBuffer) {
+    guard let connection = self.connection else { return }
+    // A peer that wants no more of the request must not keep the call from writing what nobody reads.
+    self.owesWritable = true
+    if self.request == .open { self.outbound.append(bytes) }
+    connection.requestDidChange(self)
+  }
+
+  func finish(trailers: Headers) {
+    guard let connection = self.connection, self.request == .open else { return }
+    self.request = .ending
+    self.requestTrailers = trailers
+    self.owesWritable = false
+    connection.requestDidChange(self)
+  }
+
+  func consume(_ count: Int) {
+    self.connection?.consume(count, of: self)
+  }
+
+  func cancel() {
+    guard let connection = self.connection else { return }
+    _ = self.detach()
+    connection.cancel(self)
+  }
+
+  func expire() {
+    let connection = self.connection
+    self.cancel()
+    connection?.callExpired(inSilenceSince: self.readCountAtStart)
+  }
+}
+
+/// What a stream needs of its connection.
+protocol HTTP3StreamOwner: AnyObject {
+  /// Something was added to the request, or it was ended.
+  func requestDidChange(_ stream: HTTP3Stream)
+  func consume(_ count: Int, of stream: HTTP3Stream)
+  func cancel(_ stream: HTTP3Stream)
+  func callExpired(inSilenceSince readCount: Int)
+}

@@ -1,0 +1,85 @@
+internal import NIOCore
+
+/// What a session wants to send: datagrams one behind the other in one buffer, those of the same size in one group. The system
+/// can take a group at once and cut it itself (generic segmentation offload).
+struct HTTP3Output {
+  struct Group: Equatable {
+    /// Where its bytes are in the buffer.
+    var start: Int
+    var count: Int
+    /// The size of its datagrams; the last one may be smaller.
+    var datagramSize: Int
+    var ecn: UInt32
+    var datagrams = 1
+    /// Whether another datagram may follow.
+    var isOpen = true
+  }
+
+  /// Some datagrams that are sent together.
+  struct Datagrams {
+    var bytes: ByteBuffer
+    /// The size of each but the last, which may be smaller. Nil if there is one datagram only.
+    var segmentSize: Int?
+    var ecn: UInt32
+  }
+
+  /// What the system takes at once (UDP_MAX_SEGMENTS, and the largest datagram).
+  private static let maximumDatagrams = 64
+  private static let maximumBytes = 65_000
+  /// A larger buffer is not kept for the next time: most connections are idle most of the time.
+  private static let keptCapacity = 16 << 10
+
+  private var buffer = ByteBuffer()
+  private var groups: [Group] = []
+
+  var byteCount: Int { self.buffer.readableBytes }
+  var isEmpty: Bool { self.groups.isEmpty }
+
+  /// Has `write` write one datagram.
+  ///
+  /// - Parameter write: Returns how many bytes it has written, and the datagram's ECN bits.
+  /// - Returns: How many bytes were written.
+  mutating func appendDatagram(
+    capacity: Int,
+    _ write: (UnsafeMutableRawBufferPointer) -> (count: Int, ecn: UInt32)
+  ) -> Int {
+    let start = self.buffer.writerIndex
+    var ecn: UInt32 = 0
+    let count = self.buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { bytes in
+      let result = write(UnsafeMutableRawBufferPointer(rebasing: bytes[..<capacity]))
+      ecn = result.ecn
+      return result.count
+    }
+    if count > 0 { self.add(start: start, count: count, ecn: ecn) }
+    return count
+  }
+
+  private mutating func add(start: Int, count: Int, ecn: UInt32) {
+    if let last = self.groups.last, last.isOpen, last.ecn == ecn, count <= last.datagramSize,
+      last.datagrams < Self.maximumDatagrams, last.count + count <= Self.maximumBytes
+    {
+      self.groups[self.groups.count - 1].count += count
+      self.groups[self.groups.count - 1].datagrams += 1
+      self.groups[self.groups.count - 1].isOpen = count == last.datagramSize
+    } else {
+      self.groups.append(Group(start: start, count: count, datagramSize: count, ecn: ecn))
+    }
+  }
+
+  /// Takes everything.
+  mutating func takeAll() -> [Datagrams] {
+    let result = self.groups.compactMap { group in
+      self.buffer.getSlice(at: group.start, length: group.count).map { bytes in
+        Datagrams(bytes: bytes, segmentSize: group.datagrams > 1 ? group.datagramSize : nil, ecn: group.ecn)
+      }
+    }
+    self.groups.removeAll(keepingCapacity: true)
+    return result
+  }
+
+  /// Makes ready for the next round. The buffer's storage is used again if the channel has let go of it.
+  mutating func recycle() {
+    guard self.groups.isEmpty else { return }
+    if self.buffer.capacity > Self.keptCapacity { self.buffer = ByteBuffer() } else { self.buffer.clear() }
+  }
+}

@@ -1,0 +1,104 @@
+internal import CNghttp3
+internal import CNgtcp2
+internal import NIOCore
+
+extension HTTP3Session {
+  /// How many pieces of a body one packet is made of at most.
+  private static let maximumPieces = 16
+
+  /// Puts datagrams into ``output``: as many as the peer and the network take now, and about `limit` bytes at most. What is left is
+  /// due at ``expiry``, or when the peer acknowledges.
+  ///
+  /// - Returns: Whether `limit` was what stopped it, so that there may be more.
+  func fillOutput(limit: Int, now: UInt64) -> Bool {
+    self.output.recycle()
+    guard let connection = self.connection else { return false }
+    let quantum = min(limit, max(ngtcp2_conn_get_send_quantum(connection), Self.maximumDatagram))
+    // Before the round trip is known, pacing would take a third of a second for it and hold up the first request.
+    let isPaced = self.isEstablished
+    defer {
+      if isPaced, self.connection != nil, !self.output.isEmpty {
+        ngtcp2_conn_update_pkt_tx_time(connection, now)
+      }
+    }
+    var isMore = true
+    while isMore, self.ending == nil {
+      guard self.output.byteCount < quantum else { return quantum == limit }
+      isMore =
+        self.output.appendDatagram(capacity: Self.maximumDatagram) { bytes in
+          self.writeDatagram(into: bytes, connection, now: now)
+        } > 0
+    }
+    return false
+  }
+
+  private func writeDatagram(
+    into bytes: UnsafeMutableRawBufferPointer,
+    _ connection: OpaquePointer,
+    now: UInt64
+  ) -> (count: Int, ecn: UInt32) {
+    withUnsafeTemporaryAllocation(of: nghttp3_vec.self, capacity: Self.maximumPieces) { pieces in
+      pieces.initialize(repeating: nghttp3_vec())
+      while true {
+        var id: Int64 = -1
+        var isEnd: Int32 = 0
+        var pieceCount = 0
+        if let http = self.http, ngtcp2_conn_get_max_data_left(connection) > 0 {
+          let result = nghttp3_conn_writev_stream(http, &id, &isEnd, pieces.baseAddress, pieces.count)
+          guard result >= 0 else {
+            self.end(httpError: Int32(truncatingIfNeeded: result))
+            return (0, 0)
+          }
+          pieceCount = Int(result)
+        }
+        var ecn: UInt32 = 0
+        var taken: ngtcp2_ssize = -1
+        var flags = UInt32(NGTCP2_WRITE_STREAM_FLAG_MORE)
+        if isEnd != 0 { flags |= UInt32(NGTCP2_WRITE_STREAM_FLAG_FIN) }
+        // The two libraries' pieces are the same: an address and a length.
+        let written = UnsafeRawPointer(pieces.baseAddress).map { pieces in
+          connect_ngtcp2_write(
+            connection,
+            &ecn,
+            bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            bytes.count,
+            &taken,
+            flags,
+            id,
+            pieces.assumingMemoryBound(to: ngtcp2_vec.self),
+            pieceCount,
+            now
+          )
+        }
+        switch Int32(truncatingIfNeeded: written ?? 0) {
+        case NGTCP2_ERR_STREAM_DATA_BLOCKED:
+          if let http = self.http { nghttp3_conn_block_stream(http, id) }
+        case NGTCP2_ERR_STREAM_SHUT_WR, NGTCP2_ERR_STREAM_NOT_FOUND:
+          self.peerWantsNoMore(ofStream: id)
+        case NGTCP2_ERR_WRITE_MORE:
+          self.didWrite(taken, isEnd: isEnd != 0, ofStream: id)
+        case let error where error < 0:
+          self.end(transportError: error)
+          return (0, 0)
+        case let count:
+          if taken >= 0 { self.didWrite(taken, isEnd: isEnd != 0, ofStream: id) }
+          return (Int(count), ecn)
+        }
+        guard self.ending == nil else { return (0, 0) }
+      }
+    }
+  }
+
+  private func didWrite(_ count: Int, isEnd: Bool, ofStream id: Int64) {
+    guard let http = self.http, id >= 0 else { return }
+    var result = nghttp3_conn_add_write_offset(http, id, count)
+    if let stream = self.streams[id] {
+      stream.isHeaderSent = true
+      if isEnd, stream.isEndWaiting {
+        stream.isEndWaiting = false
+        if result == 0 { result = nghttp3_conn_add_ack_offset(http, id, stream.heldAcknowledgement) }
+      }
+    }
+    if result != 0 { self.end(httpError: result) }
+  }
+}

@@ -1,0 +1,31 @@
+internal import ConnectNIO
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// GnuTLS's credentials for the TLS configurations of clients: made when they are first needed, and again when the files that a
+/// configuration names have changed. That happens away from the event loops, since it takes milliseconds.
+final class CredentialsCache: Sendable {
+  private struct Entry {
+    weak var contexts: TLSContexts?
+    var credentials: GnuTLSCredentials
+  }
+
+  private let entries = Mutex<[Entry]>([])
+
+  /// Fails with ``HTTP3SetupError``.
+  func credentials(for contexts: TLSContexts, on eventLoop: any EventLoop) -> EventLoopFuture<
+    GnuTLSCredentials
+  > {
+    let known = self.entries.withLock { entries in
+      entries.removeAll { $0.contexts == nil }
+      return entries.first { $0.contexts === contexts }?.credentials
+    }
+    if let known { return eventLoop.makeSucceededFuture(known) }
+    return NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) {
+      let credentials = try GnuTLSCredentials(contexts.material)
+      self.entries.withLock { $0.append(Entry(contexts: contexts, credentials: credentials)) }
+      return credentials
+    }
+  }
+}

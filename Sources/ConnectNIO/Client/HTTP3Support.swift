@@ -1,0 +1,38 @@
+package import Connect
+package import ConnectChannels
+package import Logging
+package import NIOCore
+
+/// How a client uses HTTP/3, for ``NIOHTTPClient/Configuration/http3``. The module `ConnectHTTP3` has the values:
+///
+/// ```swift
+/// import ConnectHTTP3
+///
+/// let client = NIOHTTPClient(configuration: .init(http3: .alone))
+/// ```
+///
+/// Who does not import it links no QUIC, and needs none of its packages.
+public struct HTTP3Support: Sendable {
+  /// Makes what opens the connections to an origin.
+  package var makeOpener: @Sendable (HTTP3Environment) -> any ConnectionOpener
+  /// The largest header or trailer list of a response.
+  package var maximumHeaderListSize: Int
+
+  package init(
+    maximumHeaderListSize: Int,
+    makeOpener: @escaping @Sendable (HTTP3Environment) -> any ConnectionOpener
+  ) {
+    self.maximumHeaderListSize = maximumHeaderListSize
+    self.makeOpener = makeOpener
+  }
+}
+
+/// What HTTP/3 connections to an origin stand on.
+package struct HTTP3Environment: Sendable {
+  package var origin: Origin
+  package var configuration: NIOHTTPClient.Configuration
+  package var tlsContexts: TLSContextProvider
+  package var executor: any CallExecutor
+  package var eventLoop: any EventLoop
+  package var logger: Logger
+}

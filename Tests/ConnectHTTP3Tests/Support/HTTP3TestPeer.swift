@@ -1,0 +1,343 @@
+internal import CQUICPeer
+internal import Connect
+internal import ConnectChannels
+internal import Logging
+internal import LoopbackServer
+internal import NIOCore
+internal import NIOEmbedded
+internal import NIOPosix
+internal import XCTest
+
+@testable internal import ConnectHTTP3
+@testable internal import ConnectNIO
+
+/// A connection under test on an embedded channel, in virtual time, and a server's half of it on the same C libraries. Datagrams go
+/// between them in memory.
+final class HTTP3TestPeer {
+  enum Direction { case toServer, toClient }
+
+  /// What one stream has brought to the server.
+  struct Request: Equatable {
+    var headers: [String: String] = [:]
+    var body: [UInt8] = []
+    var trailers: [String: String] = [:]
+    var hasHead = false
+    var isComplete = false
+    var resetCode: UInt64?
+    var closeCode: UInt64?
+
+    var text: String { String(decoding: self.body, as: UTF8.self) }
+  }
+
+  static let address = "127.0.0.1"
+
+  let channel = EmbeddedChannel()
+  let connection: HTTP3Connection
+  let delegate = RecordingDelegate()
+  let certificates: TestCertificates
+  private(set) var handshake: Result<Void, ConnectError>?
+  private(set) var requests: [Int64: Request] = [:]
+  private(set) var isServerEstablished = false
+  private(set) var server: OpaquePointer?
+  /// libngtcp2's error of the server's half.
+  private(set) var serverError: Int32 = 0
+  private var identity: OpaquePointer?
+  private var options: quic_peer_options
+  private var strings: [UnsafeMutablePointer<CChar>] = []
+  private var serverAddress: SocketAddress
+  private var clientAddress: SocketAddress
+
+  /// What the network makes of a datagram: none, one or more.
+  var network: (Direction, [UInt8]) -> [[UInt8]] = { [$1] }
+  /// Runs when the server has a whole request.
+  var onRequest: ((HTTP3TestPeer, Int64) -> Void)?
+  /// Whether the server wants to see first that the client is where it says.
+  var asksForToken = false
+  /// How many datagrams have come to each side.
+  private(set) var toServerCount = 0
+  private(set) var toClientCount = 0
+
+  init(
+    _ certificates: TestCertificates,
+    tls: NIOHTTPClient.Configuration.TLS? = nil,
+    serverName: String = "localhost",
+    limits: HTTP3SessionLimits = HTTP3SessionLimits(),
+    care: HTTP3ConnectionCare = HTTP3ConnectionCare(),
+    requiresClientCertificate: Bool = false,
+    _ change: (inout quic_peer_options) -> Void = { _ in }
+  ) throws {
+    self.certificates = certificates
+    self.options = quic_peer_options()
+    quic_peer_default_options(&self.options)
+    self.serverAddress = try SocketAddress(ipAddress: Self.address, port: 443)
+    self.clientAddress = try SocketAddress(ipAddress: Self.address, port: 50_000)
+    let material = try TLSMaterial(
+      tls ?? .init(trustRoots: .pemBytes(Array(certificates.authorityPEM.utf8)))
+    )
+    let credentials = try GnuTLSCredentials(material)
+    let check = ServerCertificateCheck(
+      credentials: credentials,
+      identity: .name(serverName),
+      peer: "https://\(serverName)"
+    )
+    let session = try HTTP3Session(
+      local: self.clientAddress,
+      remote: self.serverAddress,
+      authority: "demo.example",
+      tls: GnuTLSSession(
+        credentials,
+        serverName: serverName,
+        check: material.verifiesServers ? check : nil
+      ),
+      limits: limits,
+      now: self.channel.eventLoop.now.uptimeNanoseconds
+    )
+    self.connection = HTTP3Connection(
+      channel: self.channel,
+      session: session,
+      remoteAddress: self.serverAddress,
+      remoteText: "127.0.0.1:443",
+      peer: "https://\(serverName)",
+      care: care,
+      logger: Logger(label: "test")
+    )
+    self.options.certificate = UnsafePointer(self.keep(certificates.serverCertificatePEM))
+    self.options.key = UnsafePointer(self.keep(certificates.serverKeyPEM))
+    if requiresClientCertificate {
+      self.options.client_authority = UnsafePointer(self.keep(certificates.authorityPEM))
+    }
+    change(&self.options)
+    self.identity = try XCTUnwrap(quic_peer_identity_new(&self.options))
+    self.connection.onHandshake = { [weak self] result in
+      self?.handshake = result
+      if case .success = result { self?.connection.delegate = self?.delegate }
+    }
+    try self.channel.connect(to: self.serverAddress).wait()
+    try self.channel.pipeline.syncOperations.addHandler(self.connection)
+  }
+
+  deinit {
+    self.channel.close(promise: nil)
+    self.channel.embeddedEventLoop.run()
+    quic_peer_free(self.server)
+    quic_peer_identity_free(self.identity)
+    for string in self.strings { free(string) }
+  }
+
+  private func keep(_ text: String) -> UnsafeMutablePointer<CChar>? {
+    guard let copy = strdup(text) else { return nil }
+    self.strings.append(copy)
+    return copy
+  }
+
+  var now: UInt64 { self.channel.eventLoop.now.uptimeNanoseconds }
+
+  // MARK: Time
+
+  /// Lets both sides send and answer for some milliseconds, so that what waits for its turn (pacing) goes, too.
+  func run() throws { try self.elapse(.milliseconds(5)) }
+
+  /// Lets both sides send and answer until they have nothing more to say at this time.
+  private func exchange() throws {
+    var isMoving = true
+    while isMoving {
+      self.channel.embeddedEventLoop.run()
+      isMoving = false
+      while let envelope = try self.channel.readOutbound(as: AddressedEnvelope<ByteBuffer>.self) {
+        isMoving = true
+        for datagram in envelope.datagrams {
+          for arrived in self.network(.toServer, datagram) { self.receiveAtServer(arrived) }
+        }
+      }
+      if self.sendFromServer() { isMoving = true }
+    }
+  }
+
+  /// Sends what the server has to send, and returns whether that was something.
+  private func sendFromServer() -> Bool {
+    var hasSent = false
+    var buffer = [UInt8](repeating: 0, count: 1452)
+    while let server = self.server, self.serverError == 0 {
+      let count = quic_peer_write(server, &buffer, buffer.count, self.now)
+      guard count > 0 else { break }
+      hasSent = true
+      self.deliverToClient(Array(buffer[..<count]))
+    }
+    return hasSent
+  }
+
+  func deliverToClient(_ datagram: [UInt8]) {
+    for arrived in self.network(.toClient, datagram) { self.injectAtClient(arrived) }
+  }
+
+  /// Past the network.
+  func injectAtClient(_ datagram: [UInt8]) {
+    self.toClientCount += 1
+    let envelope = AddressedEnvelope(remoteAddress: self.serverAddress, data: ByteBuffer(bytes: datagram))
+    self.channel.pipeline.fireChannelRead(envelope)
+    self.channel.pipeline.fireChannelReadComplete()
+    self.channel.embeddedEventLoop.run()
+  }
+
+  /// Lets time pass, with all that becomes due.
+  func elapse(_ duration: TimeAmount) throws {
+    let end = self.channel.eventLoop.now + duration
+    try self.exchange()
+    while self.channel.eventLoop.now < end {
+      // A step is a millisecond at most, so that what one side does at its time reaches the other soon.
+      let step = min(TimeAmount.milliseconds(1), end - self.channel.eventLoop.now)
+      self.channel.embeddedEventLoop.advanceTime(by: step)
+      if let server = self.server, self.serverError == 0, quic_peer_expiry(server) <= self.now {
+        self.serverError = quic_peer_expire(server, self.now)
+      }
+      try self.exchange()
+    }
+  }
+
+  // MARK: The server
+
+  private func receiveAtServer(_ datagram: [UInt8]) {
+    self.toServerCount += 1
+    if self.server == nil, self.asksForToken, let retry = self.retry(to: datagram) {
+      self.deliverToClient(retry)
+      return
+    }
+    if self.server == nil {
+      let context = Unmanaged.passUnretained(self).toOpaque()
+      self.server = self.serverAddress.withSockAddr { local, localCount in
+        self.clientAddress.withSockAddr { remote, remoteCount in
+          quic_peer_accept(
+            self.identity,
+            &self.options,
+            datagram,
+            datagram.count,
+            local,
+            localCount,
+            remote,
+            remoteCount,
+            { context, kind, stream, code, name, nameCount, value, valueCount in
+              guard let context else { return }
+              Unmanaged<HTTP3TestPeer>.fromOpaque(context).takeUnretainedValue().record(
+                kind,
+                stream,
+                code,
+                String(decoding: UnsafeBufferPointer(start: name, count: nameCount), as: UTF8.self),
+                UnsafeBufferPointer(start: value, count: valueCount)
+              )
+            },
+            context,
+            self.now
+          )
+        }
+      }
+    }
+    guard let server = self.server, self.serverError == 0 else { return }
+    self.serverError = quic_peer_read(server, datagram, datagram.count, self.now)
+    guard self.serverError != 0 else { return }
+    var buffer = [UInt8](repeating: 0, count: 1452)
+    let count = quic_peer_give_up(server, self.serverError, &buffer, buffer.count, self.now)
+    if count > 0 { self.deliverToClient(Array(buffer[..<count])) }
+  }
+
+  private func retry(to datagram: [UInt8]) -> [UInt8]? {
+    var buffer = [UInt8](repeating: 0, count: 1200)
+    let count = self.clientAddress.withSockAddr { remote, remoteCount in
+      quic_peer_retry(datagram, datagram.count, remote, remoteCount, &buffer, buffer.count, self.now)
+    }
+    return count > 0 ? Array(buffer[..<count]) : nil
+  }
+
+  private func record(
+    _ kind: Int32,
+    _ stream: Int64,
+    _ code: UInt64,
+    _ name: String,
+    _ value: UnsafeBufferPointer<UInt8>
+  ) {
+    let kind = quic_peer_event_kind(rawValue: UInt32(kind))
+    if kind == QUIC_PEER_HANDSHAKE {
+      self.isServerEstablished = true
+      return
+    }
+    var request = self.requests[stream] ?? Request()
+    let text = String(decoding: value, as: UTF8.self)
+    switch kind {
+    case QUIC_PEER_HEADER: request.headers[name] = text
+    case QUIC_PEER_HEADERS: request.hasHead = true
+    case QUIC_PEER_DATA: request.body += value
+    case QUIC_PEER_TRAILER: request.trailers[name] = text
+    case QUIC_PEER_END: request.isComplete = true
+    case QUIC_PEER_RESET: request.resetCode = code
+    case QUIC_PEER_CLOSED: request.closeCode = code
+    default: break
+    }
+    self.requests[stream] = request
+    if kind == QUIC_PEER_END { self.onRequest?(self, stream) }
+  }
+
+  // MARK: The client
+
+  func start(
+    _ handler: RecordingHandler,
+    method: HTTPStreamRequest.Method = .post,
+    target: String = "/demo.Service/Method",
+    headers: Headers = ["content-type": ["application/proto"]],
+    body: HTTPStreamRequest.Body
+  ) -> any HTTPStream {
+    let request = HTTPStreamRequest(method: method, target: target, headers: headers, body: body)
+    let stream = self.connection.startStream(request, handler: handler)
+    handler.stream = stream
+    return stream
+  }
+
+  @discardableResult
+  func startUnary(_ handler: RecordingHandler, body: String = "hello") -> any HTTPStream {
+    self.start(handler, body: .complete(ByteBuffer(string: body)))
+  }
+
+  /// Runs the handshake, which has to succeed.
+  func connect(file: StaticString = #filePath, line: UInt = #line) throws {
+    try self.run()
+    guard case .success? = self.handshake else {
+      XCTFail(
+        "no handshake: \(String(describing: self.handshake)) \(self.serverError)",
+        file: file,
+        line: line
+      )
+      return
+    }
+  }
+
+  var handshakeError: ConnectError? {
+    if case .failure(let error)? = self.handshake { error } else { nil }
+  }
+}
+
+extension AddressedEnvelope<ByteBuffer> {
+  var datagrams: [[UInt8]] {
+    let bytes = Array(self.data.readableBytesView)
+    let size = self.metadata?.segmentSize ?? max(bytes.count, 1)
+    return stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<min($0 + size, bytes.count)]) }
+  }
+}
+
+extension TLSMaterial {
+  /// Of a configuration without files.
+  init(_ tls: NIOHTTPClient.Configuration.TLS) throws {
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let provider = TLSContextProvider(tls, applicationProtocols: ["h3"], logger: Logger(label: "test"))
+    self = try provider.contexts(on: loop).map(\.material).wait()
+  }
+}
+
+/// Made once for all tests, since that takes a while.
+actor SharedCertificates {
+  static let shared = SharedCertificates()
+  private var task: Task<TestCertificates, any Error>?
+
+  func get() async throws -> TestCertificates {
+    let task = self.task ?? Task { try await TestCertificates.make() }
+    self.task = task
+    return try await task.value
+  }
+}
