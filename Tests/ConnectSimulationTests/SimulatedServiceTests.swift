@@ -1,10 +1,11 @@
 import Connect
 import ConnectChannels
 import ConnectInterceptors
-import ConnectSimulation
 import ConnectTesting
 import Synchronization
 import XCTest
+
+@testable import ConnectSimulation
 
 /// What servers and names say of themselves, the network between, and interceptors that have tasks and time of their own.
 final class SimulatedServiceTests: XCTestCase {
@@ -216,7 +217,8 @@ final class SimulatedServiceTests: XCTestCase {
 
   // MARK: The end
 
-  /// Connections, timers and health checks that are there at the end of a run go with the cluster.
+  /// Connections, attempts, timers and health checks that are there at the end of a run go with the cluster, also where the client
+  /// is let go of last.
   func testNothingIsLeftOfACluster() async {
     func run() async -> () -> AnyObject? {
       let greeters = Greeters { server in
@@ -224,12 +226,14 @@ final class SimulatedServiceTests: XCTestCase {
       } configure: { channel, _ in
         channel.healthCheckedService = ""
       }
+      greeters.service[2].freeze()
       let report = await greeters.run(for: .seconds(2))
       XCTAssertEqual(report.violations, [])
       XCTAssertEqual(report.failures, [:])
       weak let server = greeters.service[0]
       weak let cluster = greeters.cluster
-      return { server ?? cluster }
+      weak let executor = greeters.cluster.executor
+      return { server ?? cluster ?? executor }
     }
     let rest = await run()
     // The thread of the run lets go of the cluster when it ends, a little later.

@@ -28,6 +28,8 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
 
   private let inbox = Mutex<[Work]>([])
   private let hasInbox = Atomic(false)
+  /// Whether the simulation is over: what still comes, such as the ends of channels that outlive it, runs at once.
+  private let hasEnded = Atomic(false)
   /// The thread that runs the simulation now; 0 if none does.
   private let thread = Atomic<UInt>(0)
   private var work = CircularBuffer<Work>(initialCapacity: 256)
@@ -54,7 +56,24 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
       self.work.append(work)
     } else {
       self.inbox.withLock { $0.append(work) }
-      self.hasInbox.store(true, ordering: .releasing)
+      self.hasInbox.store(true, ordering: .sequentiallyConsistent)
+      if self.hasEnded.load(ordering: .relaxed) { self.runLateWork() }
+    }
+  }
+
+  /// Runs what came after the end, on whichever thread has brought it.
+  private func runLateWork() {
+    while self.hasInbox.load(ordering: .sequentiallyConsistent) {
+      let (isMine, _) = self.thread.compareExchange(
+        expected: 0,
+        desired: Self.currentThread,
+        ordering: .sequentiallyConsistent
+      )
+      // Else the thread that runs now does it, or looks again when it is done.
+      guard isMine else { return }
+      try? self.runWork()
+      self.timers.removeAll()
+      self.thread.store(0, ordering: .sequentiallyConsistent)
     }
   }
 
@@ -116,12 +135,14 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
     }
   }
 
-  /// Does the last work that there will be, and lets go of all timers.
+  /// Does this work, and lets go of all timers, those of late work included.
   package func end(_ work: @escaping @Sendable () -> Void) {
     self.execute(work)
     // Whoever goes on without end is left alone.
     try? self.run(until: self.now)
     self.timers.removeAll()
+    self.hasEnded.store(true, ordering: .sequentiallyConsistent)
+    self.runLateWork()
   }
 
   /// How many timers have neither fired nor been cancelled; for tests that nothing is left.
