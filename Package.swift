@@ -32,6 +32,7 @@ let package = Package(
     .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
     .plugin(name: "ConnectCommandPlugin", targets: ["ConnectCommandPlugin"]),
     .library(name: "ConnectProtobufC", targets: ["ConnectProtobufC"]),
+    .library(name: "ConnectReflection", targets: ["ConnectReflection"]),
   ],
   // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
@@ -192,6 +193,17 @@ let package = Package(
       dependencies: [
         "Connect",
         "CProtobufC",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+
+    .target(
+      name: "ConnectReflection",
+      dependencies: [
+        "Connect",
+        "ConnectProtobufC",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
@@ -583,6 +595,22 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConnectReflectionTests",
+      dependencies: [
+        "Connect",
+        "ConnectNIO",
+        "ConnectProtobufC",
+        "ConnectReflection",
+        "ConnectTesting",
+        "LoopbackServer",
+        "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      exclude: ["Protos", "Servers"],
       swiftSettings: swiftSettings
     ),
   ],
