@@ -1,14 +1,38 @@
 internal import Connect
 public import ConnectProtobufC
 public import NIOCore
+internal import SwiftProtobuf
 
 /// Proto files, with what they import, as descriptors: from a server's reflection, a descriptor set, or a compiler.
 public struct ProtoFileSet: Sendable {
+  /// Imports in front of the files that need them.
+  let files: [Google_Protobuf_FileDescriptorProto]
+  let index: SymbolIndex
+
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet`, as `protoc --include_imports --include_source_info
   ///   --descriptor_set_out` and `buf build --as-file-descriptor-set` write. Without source info there are no comments.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, or has names that are none.
+  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, has names that are none, two files of one
+  ///   name that differ, or imports that go round in a circle.
   public init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
-    throw ConnectError(code: .unimplemented)
+    let set: Google_Protobuf_FileDescriptorSet
+    do {
+      set = try .init(serializedBytes: Array(bytes.readableBytesView), partial: true)
+    } catch {
+      throw ConnectError(
+        code: .invalidArgument,
+        message: "no file descriptor set: \(error)",
+        exception: error
+      )
+    }
+    guard !set.file.isEmpty else {
+      throw ConnectError(code: .invalidArgument, message: "the file descriptor set has no files")
+    }
+    try self.init(set.file)
+  }
+
+  init(_ files: [Google_Protobuf_FileDescriptorProto]) throws(ConnectError) {
+    self.files = try FileOrder.importsFirst(files)
+    self.index = try SymbolIndex(self.files)
   }
 
   /// Has proto files compiled by the machine's `protoc`, or by `buf` if there is no protoc.
@@ -20,47 +44,97 @@ public struct ProtoFileSet: Sendable {
   /// - Throws: A ``ConnectError`` with `failed_precondition` that says what to install if there is no compiler, or with
   ///   `invalid_argument` and the compiler's messages.
   public static func compile(_ files: [String], importPaths: [String] = []) async throws -> ProtoFileSet {
-    throw ConnectError(code: .unimplemented)
+    try ProtoFileSet(
+      serializedFileDescriptorSet: try await ProtoCompiler.find().compile(files, importPaths: importPaths)
+    )
   }
 
-  /// The names of the files, as imports name them, in the order of the set.
-  public var fileNames: [String] { [] }
+  /// The names of the files, as imports name them. A file stands behind those that it imports.
+  public var fileNames: [String] { self.files.map(\.name) }
 
   /// The full names of all services, sorted.
-  public var serviceNames: [String] { [] }
+  public var serviceNames: [String] { self.index.serviceNames.sorted() }
 
   /// The types and services, to make calls with.
   ///
   /// - Throws: A ``ConnectError`` with `invalid_argument` if an import is missing, as `DescriptorPool` does.
   public func descriptorPool() throws -> DescriptorPool {
-    throw ConnectError(code: .unimplemented)
+    let names = Set(self.fileNames)
+    for file in self.files {
+      guard let missing = file.dependency.first(where: { !names.contains($0) }) else { continue }
+      throw ConnectError(
+        code: .invalidArgument,
+        message: "\(file.name) imports \(missing), which the descriptor set lacks; "
+          + "make the set with its imports (protoc --include_imports)"
+      )
+    }
+    return try DescriptorPool(serializedFileDescriptorSet: try self.serialized())
   }
 
+  /// A `google.protobuf.FileDescriptorSet`, imports in front of the files that need them.
+  public func serialized() throws -> ByteBuffer {
+    let set = Google_Protobuf_FileDescriptorSet.with { $0.file = self.files }
+    return ByteBuffer(bytes: try set.serializedBytes(partial: true) as [UInt8])
+  }
+}
+
+// MARK: - For people
+
+extension ProtoFileSet {
   /// The proto source, with comments.
   ///
   /// - Parameter symbol: The full name of a service, method (also as `acme.v1.Users/Get`), message, enum, extension, field
   ///   or enum value, a package, or the name of a file.
   /// - Throws: A ``ConnectError`` with `not_found` that names near names.
   public func source(of symbol: String) throws -> String {
-    throw ConnectError(code: .unimplemented)
+    if let file = self.index.file(named: symbol) { return self.source(of: file) }
+    let name = SymbolIndex.name(of: symbol)
+    if let place = self.index.place(of: name) {
+      var printer = ProtoPrinter(self.files[place.file], self.index)
+      printer.printDeclaration(at: place)
+      return printer.text
+    }
+    let files = self.index.files(ofPackage: name)
+    guard !files.isEmpty else { throw self.index.unknown(symbol) }
+    return files.map { "// \(ProtoText.comment($0.name))\n\n\(self.source(of: $0))" }.joined(separator: "\n")
   }
 
   /// The proto source of a whole file, with comments.
   ///
   /// - Throws: A ``ConnectError`` with `not_found` that names near names.
   public func source(ofFile name: String) throws -> String {
-    throw ConnectError(code: .unimplemented)
+    guard let file = self.index.file(named: name) else { throw self.index.unknownFile(name) }
+    return self.source(of: file)
   }
 
-  /// The descriptor of a symbol, as for ``source(of:)``, in protobuf's JSON; of a file without its source info.
+  private func source(of file: Google_Protobuf_FileDescriptorProto) -> String {
+    var printer = ProtoPrinter(file, self.index)
+    printer.printFile()
+    return printer.text
+  }
+
+  /// The descriptor of a symbol, as for ``source(of:)``, in protobuf's JSON: of a file without its source info, of a package as a
+  /// set of files. Options that extensions define are left out.
   ///
   /// - Throws: A ``ConnectError`` with `not_found` that names near names.
   public func json(of symbol: String) throws -> String {
-    throw ConnectError(code: .unimplemented)
+    PrettyJSON.indented(try self.descriptor(of: symbol).jsonString())
   }
 
-  /// A `google.protobuf.FileDescriptorSet`, imports in front of the files that need them.
-  public func serialized() throws -> ByteBuffer {
-    throw ConnectError(code: .unimplemented)
+  private func descriptor(of symbol: String) throws -> any SwiftProtobuf.Message {
+    if let file = self.index.file(named: symbol) { return Self.withoutSourceInfo(file) }
+    let name = SymbolIndex.name(of: symbol)
+    if let place = self.index.place(of: name) { return place.declaration.descriptor }
+    let files = self.index.files(ofPackage: name)
+    guard !files.isEmpty else { throw self.index.unknown(symbol) }
+    return Google_Protobuf_FileDescriptorSet.with { $0.file = files.map(Self.withoutSourceInfo) }
+  }
+
+  private static func withoutSourceInfo(
+    _ file: Google_Protobuf_FileDescriptorProto
+  ) -> Google_Protobuf_FileDescriptorProto {
+    var file = file
+    file.clearSourceCodeInfo()
+    return file
   }
 }

@@ -1,4 +1,5 @@
 public import Connect
+internal import SwiftProtobuf
 
 /// Asks a server what it serves, by gRPC's server reflection: `grpc.reflection.v1`, or `v1alpha` where the server has no `v1`.
 ///
@@ -40,6 +41,9 @@ public struct ReflectionClient: Sendable {
     public static var defaults: Limits { Limits() }
   }
 
+  private let exchange: ReflectionExchange
+  private let limits: Limits
+
   /// - Parameters:
   ///   - options: Of each call, such as headers for authentication. A timeout is that of each group of requests.
   ///   - limits: What the server may make the client hold.
@@ -48,22 +52,122 @@ public struct ReflectionClient: Sendable {
     options: CallOptions = CallOptions(),
     limits: Limits = .defaults
   ) {
+    self.exchange = ReflectionExchange(client: client, options: options)
+    self.limits = limits
   }
 
   /// The full names of the services, sorted.
   public func serviceNames() async throws -> [String] {
-    throw ConnectError(code: .unimplemented)
+    var names: Set<String> = []
+    try await self.exchange.ask([.with { $0.listServices = "*" }]) { _, answer in
+      switch answer.messageResponse {
+      case .listServicesResponse(let response):
+        guard response.service.count <= self.limits.maximumServices else {
+          throw FileCollector.over("more than \(self.limits.maximumServices) services")
+        }
+        names.formUnion(response.service.map(\.name))
+      case .errorResponse(let error):
+        throw ConnectError(error, for: "the list of services")
+      default:
+        throw ConnectError.unusable("no list of services")
+      }
+    }
+    return names.sorted()
   }
 
   /// The files that declare these symbols, with all that they import. No file is asked for twice.
   ///
   /// - Parameter symbols: Full names of services, messages, enums, extensions, or methods, also as `acme.v1.Users/Get`.
   public func files(containing symbols: [String]) async throws -> ProtoFileSet {
-    throw ConnectError(code: .unimplemented)
+    let names = Set(symbols.map(SymbolIndex.name)).sorted()
+    guard !names.isEmpty else {
+      throw ConnectError(code: .invalidArgument, message: "no symbols to ask the server for")
+    }
+    var collector = FileCollector(limits: self.limits)
+    let unknown = try await self.addFiles(of: names, to: &collector)
+    // Some servers know no methods, fields and values, but what these are in.
+    let outer = unknown.map { String($0.prefix(upTo: $0.lastIndex(of: ".") ?? $0.startIndex)) }
+    let stillUnknown = try await self.addFiles(of: outer.filter { !$0.isEmpty }, to: &collector)
+    if let name = zip(unknown, outer).first(where: { $1.isEmpty || stillUnknown.contains($1) })?.0 {
+      throw await self.unknown(name)
+    }
+    let files = try await self.withImports(collector)
+    for name in names where files.index.place(of: name) == nil { throw files.index.unknown(name) }
+    return files
   }
 
-  /// The files of all services, with all that they import.
+  /// The files of all services, with all that they import. Services that the server lists, and has no file of, are left
+  /// out.
   public func allFiles() async throws -> ProtoFileSet {
-    throw ConnectError(code: .unimplemented)
+    let names = try await self.serviceNames()
+    var collector = FileCollector(limits: self.limits)
+    let unknown = try await self.addFiles(of: names, to: &collector)
+    guard unknown.count < names.count else {
+      throw ConnectError(
+        code: .notFound,
+        message: names.isEmpty
+          ? "the server's reflection lists no service"
+          : "the server's reflection has no file of the services that it lists: \(names.joined(separator: ", "))"
+      )
+    }
+    return try await self.withImports(collector)
+  }
+
+  // MARK: Files
+
+  /// - Returns: The names that the server does not know.
+  private func addFiles(of names: [String], to collector: inout FileCollector) async throws -> [String] {
+    var unknown: [String] = []
+    try await self.exchange.ask(names.map { name in .with { $0.fileContainingSymbol = name } }) {
+      number,
+      answer in
+      switch answer.messageResponse {
+      case .fileDescriptorResponse(let response):
+        guard try !collector.add(response).isEmpty else {
+          throw ConnectError.unusable("no file for \(names[number])")
+        }
+      case .errorResponse(let error) where error.errorCode == Code.notFound.rawValue:
+        unknown.append(names[number])
+      case .errorResponse(let error):
+        throw ConnectError(error, for: names[number])
+      default:
+        throw ConnectError.unusable("no file for \(names[number])")
+      }
+    }
+    return unknown
+  }
+
+  private func withImports(_ collector: FileCollector) async throws -> ProtoFileSet {
+    var collector = collector
+    while true {
+      let missing = try collector.takeMissing()
+      guard !missing.isEmpty else { break }
+      let requests: [ReflectionExchange.Request] = missing.map { file in
+        .with { $0.fileByFilename = file.name }
+      }
+      try await self.exchange.ask(requests) { number, answer in
+        let (name, importer) = missing[number]
+        switch answer.messageResponse {
+        case .fileDescriptorResponse(let response):
+          // Else it would be missing for ever.
+          guard try collector.add(response).contains(name) else {
+            throw ConnectError.unusable("other files than \(name), which \(importer) imports")
+          }
+        case .errorResponse(let error):
+          throw ConnectError(error, for: "\(name), which \(importer) imports")
+        default:
+          throw ConnectError.unusable("no file \(name), which \(importer) imports")
+        }
+      }
+    }
+    return try collector.fileSet()
+  }
+
+  private func unknown(_ name: String) async -> ConnectError {
+    let services = (try? await self.serviceNames()) ?? []
+    return NearNames.unknown(
+      "the server's reflection does not know \(ProtoText.comment(name))",
+      near: NearNames.near(name, in: services)
+    )
   }
 }

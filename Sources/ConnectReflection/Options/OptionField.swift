@@ -1,0 +1,66 @@
+internal import SwiftProtobuf
+
+/// A field of an options message, or of a message in an option.
+struct OptionField: Sendable {
+  typealias Kind = Google_Protobuf_FieldDescriptorProto.TypeEnum
+
+  var number: Int32
+  /// The full name for an extension.
+  var name: String
+  var kind: Kind
+  /// The full name of the message or the enum.
+  var typeName = ""
+  var isRepeated = false
+  var isExtension = false
+}
+
+extension OptionField {
+  /// - Parameter extensionName: The full name if this is an extension.
+  init(_ proto: Google_Protobuf_FieldDescriptorProto, extensionName: String? = nil) {
+    self.init(
+      number: proto.number,
+      name: extensionName ?? proto.name,
+      kind: proto.type,
+      typeName: ProtoText.withoutDot(proto.typeName),
+      isRepeated: proto.label == .repeated,
+      isExtension: extensionName != nil
+    )
+  }
+
+  var isMessage: Bool { self.kind == .message || self.kind == .group }
+}
+
+/// Finds the fields of options: in the files, or else among those that protobuf itself defines.
+struct OptionSchema: Sendable {
+  private let index: SymbolIndex
+  /// What was found in the files, by the names of messages and enums.
+  private var fields: [String: [Int32: OptionField]] = [:]
+  private var values: [String: [Int32: String]] = [:]
+
+  init(_ index: SymbolIndex) {
+    self.index = index
+  }
+
+  mutating func field(_ number: Int32, of message: String) -> OptionField? {
+    if self.fields[message] == nil {
+      let own = (self.index.message(message)?.field ?? []).map { OptionField($0) }
+      self.fields[message] = Dictionary(
+        (own + (StandardOptions.fields[message] ?? [])).map { ($0.number, $0) },
+        uniquingKeysWith: { first, _ in first }
+      )
+    }
+    if let field = self.fields[message]?[number] { return field }
+    return self.index.extension(of: message, number: number).map {
+      OptionField($0.field, extensionName: $0.name)
+    }
+  }
+
+  mutating func name(ofValue number: Int32, of enumeration: String) -> String? {
+    if self.values[enumeration] == nil {
+      let own = (self.index.enumeration(enumeration)?.value ?? []).map { ($0.number, $0.name) }
+      self.values[enumeration] =
+        own.isEmpty ? StandardOptions.values[enumeration] ?? [:] : Dictionary(own) { first, _ in first }
+    }
+    return self.values[enumeration]?[number]
+  }
+}

@@ -1,0 +1,175 @@
+internal import SwiftProtobuf
+
+extension ProtoPrinter {
+  /// The largest field number, and one more.
+  private static let endOfFieldNumbers: Int32 = 536_870_912
+
+  // MARK: Messages
+
+  mutating func printMessage(_ message: Message, at path: [Int32], scope: String) {
+    let head = "\(Self.keyword(message.visibility))message \(message.name)"
+    self.block(head, at: path) {
+      $0.printBody(of: message, at: path, scope: scope)
+    }
+  }
+
+  static func keyword(_ visibility: Google_Protobuf_SymbolVisibility) -> String {
+    switch visibility {
+    case .visibilityLocal: "local "
+    case .visibilityExport: "export "
+    case .visibilityUnset: ""
+    }
+  }
+
+  private mutating func printBody(of message: Message, at path: [Int32], scope: String) {
+    let name = scope.isEmpty ? message.name : "\(scope).\(message.name)"
+    self.printOptions(message.options, named: "MessageOptions", at: path + [7], scope: scope)
+    self.separate()
+    self.printElements(self.elements(of: message, named: name, at: path), scope: name)
+    self.printExtensionRanges(of: message, at: path + [5], scope: scope)
+    self.printReserved(
+      message.reservedRange.map {
+        Self.range(from: $0.start, upTo: $0.end, isOpen: $0.end >= Self.endOfFieldNumbers)
+      },
+      at: path + [9]
+    )
+    self.printReserved(self.reservedNames(message.reservedName), at: path + [10])
+  }
+
+  static func range(from start: Int32, upTo end: Int32, isOpen: Bool) -> String {
+    if isOpen { return "\(start) to max" }
+    return end &- 1 == start ? "\(start)" : "\(start) to \(end &- 1)"
+  }
+
+  func reservedNames(_ names: [String]) -> [String] {
+    self.isEditions && names.allSatisfy(ProtoText.isIdentifier) ? names : names.map(ProtoText.quoted)
+  }
+
+  mutating func printReserved(_ items: [String], at path: [Int32]) {
+    guard !items.isEmpty else { return }
+    for location in self.locations.locations(at: path) { self.leadingComments(location) }
+    self.line("reserved \(items.joined(separator: ", "));")
+  }
+
+  private mutating func printExtensionRanges(of message: Message, at path: [Int32], scope: String) {
+    guard !message.extensionRange.isEmpty else { return }
+    for location in self.locations.locations(at: path) { self.leadingComments(location) }
+    for range in message.extensionRange {
+      let text = Self.range(
+        from: range.start,
+        upTo: range.end,
+        isOpen: range.end >= Self.endOfFieldNumbers
+      )
+      let options = self.inlineOptions(range.options, named: "ExtensionRangeOptions", scope: scope)
+      self.printStatement("extensions \(text)", options, at: nil)
+    }
+  }
+
+  // MARK: Fields
+
+  mutating func printField(
+    _ field: Field,
+    at path: [Int32],
+    scope: String,
+    _ types: MessageBody,
+    isOneofMember: Bool
+  ) {
+    var options = self.inlineOptions(field.options, named: "FieldOptions", scope: scope)
+    if field.hasJsonName, !field.hasExtendee, field.jsonName != ProtoText.jsonName(of: field.name) {
+      options.insert(OptionStatement("json_name", ProtoText.quoted(field.jsonName)), at: 0)
+    }
+    if field.hasDefaultValue {
+      options.insert(OptionStatement("default", Self.defaultValue(of: field)), at: 0)
+    }
+    let declared = types.number(declaredBy: field, isEditions: self.isEditions).map { types.messages[$0] }
+    if let entry = declared, field.type == .message {
+      let key = self.typeName(of: entry.field[0], in: scope)
+      let value = self.typeName(of: entry.field[1], in: scope)
+      let head = "map<\(key), \(value)> \(field.name) = \(field.number)"
+      self.printStatement(head, options, at: self.locations.location(at: path))
+      return
+    }
+    let label = self.label(of: field, isOneofMember: isOneofMember)
+    if let group = declared {
+      self.printNotes()
+      let tail = options.isEmpty ? "" : " [\(options.map(\.line).joined(separator: ", "))]"
+      self.block("\(label)group \(group.name) = \(field.number)\(tail)", at: path) { printer in
+        // The path of its message is not that of the field.
+        let name = "\(scope.isEmpty ? "" : "\(scope).")\(group.name)"
+        printer.printBody(of: group, at: printer.index.place(of: name)?.path ?? [], scope: scope)
+      }
+      return
+    }
+    let head = "\(label)\(self.typeName(of: field, in: scope)) \(field.name) = \(field.number)"
+    self.printStatement(head, options, at: self.locations.location(at: path))
+  }
+
+  private func label(of field: Field, isOneofMember: Bool) -> String {
+    switch field.label {
+    case .repeated: "repeated "
+    case .required: "required "
+    case .optional:
+      isOneofMember || self.isEditions || self.isProto3 && !field.proto3Optional ? "" : "optional "
+    }
+  }
+
+  private func typeName(of field: Field, in scope: String) -> String {
+    switch field.type {
+    case .double: "double"
+    case .float: "float"
+    case .int64: "int64"
+    case .uint64: "uint64"
+    case .int32: "int32"
+    case .fixed64: "fixed64"
+    case .fixed32: "fixed32"
+    case .bool: "bool"
+    case .string: "string"
+    case .bytes: "bytes"
+    case .uint32: "uint32"
+    case .sfixed32: "sfixed32"
+    case .sfixed64: "sfixed64"
+    case .sint32: "sint32"
+    case .sint64: "sint64"
+    case .group, .message, .enum: self.names.name(field.typeName, in: scope)
+    }
+  }
+
+  private static func defaultValue(of field: Field) -> String {
+    switch field.type {
+    case .string: ProtoText.quoted(field.defaultValue)
+    case .bytes: ProtoText.quotedEscaped(field.defaultValue)
+    default: ProtoText.comment(field.defaultValue)
+    }
+  }
+
+  mutating func printOneof(
+    _ oneof: Google_Protobuf_OneofDescriptorProto,
+    _ members: [(Field, path: [Int32])],
+    at path: [Int32],
+    scope: String,
+    _ types: MessageBody
+  ) {
+    self.block("oneof \(oneof.name)", at: path) { printer in
+      printer.printOptions(oneof.options, named: "OneofOptions", at: path + [2], scope: scope)
+      for (field, path) in members {
+        printer.printField(field, at: path, scope: scope, types, isOneofMember: true)
+      }
+    }
+  }
+
+  /// - Parameter path: That of all extensions in the file or message.
+  mutating func printExtensions(
+    _ fields: [(Field, path: [Int32])],
+    at path: [Int32],
+    scope: String,
+    _ types: MessageBody
+  ) {
+    guard let (first, firstPath) = fields.first else { return }
+    self.leadingComments(self.locations.location(at: path, around: firstPath))
+    self.block("extend \(self.names.name(first.extendee, in: scope))", at: nil) { printer in
+      for (field, path) in fields {
+        printer.printField(field, at: path, scope: scope, types, isOneofMember: false)
+      }
+    }
+  }
+}

@@ -1,0 +1,123 @@
+internal import SwiftProtobuf
+
+/// An option with its name, as behind `option` or in brackets.
+struct OptionStatement {
+  let name: String
+  let value: OptionValue
+  /// The number of the field of the options message.
+  let number: Int32
+
+  init(_ name: String, _ value: OptionValue, number: Int32) {
+    self.name = name
+    self.value = value
+    self.number = number
+  }
+
+  init(_ name: String, _ literal: String) {
+    self.init(name, .literal(literal), number: 0)
+  }
+
+  var line: String { "\(self.name) = \(self.value.line)" }
+}
+
+extension ProtoPrinter {
+  private static let longestLine = 100
+
+  /// The statements at the beginning of a file, message, enum, service or oneof.
+  mutating func printOptions(
+    _ options: some SwiftProtobuf.Message,
+    named type: String,
+    at path: [Int32],
+    scope: String
+  ) {
+    self.print(self.statements(options, named: type, scope: scope), at: path)
+  }
+
+  mutating func print(_ statements: [OptionStatement], at path: [Int32]) {
+    self.printNotes()
+    for option in statements {
+      let location = self.locations.location(at: path + [option.number])
+      let line = "option \(option.line);"
+      if line.utf8.count <= Self.longestLine || !option.value.isMessage {
+        self.statement([line], at: location)
+      } else {
+        let inner = option.value.lines.map { "  \($0)" }
+        self.statement(["option \(option.name) = {"] + inner + ["};"], at: location)
+      }
+    }
+  }
+
+  /// Says what was left out of the options that were read last.
+  mutating func printNotes() {
+    for note in self.options.leftOut { self.line("// Left out of the options: \(ProtoText.comment(note))") }
+    self.options.leftOut = []
+  }
+
+  mutating func inlineOptions(
+    _ options: some SwiftProtobuf.Message,
+    named type: String,
+    scope: String
+  ) -> [OptionStatement] {
+    self.statements(options, named: type, scope: scope)
+  }
+
+  /// A statement with options in brackets.
+  mutating func printStatement(
+    _ head: String,
+    _ options: [OptionStatement],
+    at location: SourceLocations.Location?
+  ) {
+    let list = options.isEmpty ? "" : " [\(options.map(\.line).joined(separator: ", "))]"
+    let notes = self.options.leftOut
+    if !notes.isEmpty {
+      // Comments of the statement come first, and stay with it.
+      self.leadingComments(location)
+      self.printNotes()
+    }
+    var location = location
+    if !notes.isEmpty {
+      location?.leadingComments = ""
+      location?.leadingDetachedComments = []
+    }
+    guard 2 * self.depth + head.utf8.count + list.utf8.count >= Self.longestLine, !options.isEmpty else {
+      self.statement(["\(head)\(list);"], at: location)
+      return
+    }
+    var lines = ["\(head) ["]
+    for (number, option) in options.enumerated() {
+      let end = number + 1 < options.count ? "," : ""
+      if option.line.utf8.count <= Self.longestLine || !option.value.isMessage {
+        lines.append("  \(option.line)\(end)")
+      } else {
+        lines += ["  \(option.name) = {"] + option.value.lines.map { "    \($0)" } + ["  }\(end)"]
+      }
+    }
+    self.statement(lines + ["];"], at: location)
+  }
+
+  mutating func statements(
+    _ options: some SwiftProtobuf.Message,
+    named type: String,
+    scope: String
+  ) -> [OptionStatement] {
+    let members = self.options.members(of: options, named: "google.protobuf.\(type)")
+    return members.flatMap { self.statements(of: $0, prefix: "", number: $0.field.number, scope: scope) }
+  }
+
+  private func statements(
+    of member: OptionValue.Member,
+    prefix: String,
+    number: Int32,
+    scope: String
+  ) -> [OptionStatement] {
+    let field = member.field
+    let name =
+      prefix + (field.isExtension ? "(\(self.names.name(".\(field.name)", in: scope)))" : field.name)
+    // Features are set one by one.
+    let isFeatures = field.typeName == "google.protobuf.FeatureSet" || !prefix.isEmpty
+    if isFeatures, case .message(let inner) = member.value, !field.isRepeated, !inner.isEmpty {
+      return inner.flatMap { self.statements(of: $0, prefix: "\(name).", number: number, scope: scope) }
+    }
+    return [OptionStatement(name, member.value, number: number)]
+  }
+}

@@ -1,0 +1,62 @@
+internal import SwiftProtobuf
+
+extension ProtoPrinter {
+  // MARK: Enums
+
+  mutating func printEnum(
+    _ enumeration: Google_Protobuf_EnumDescriptorProto,
+    at path: [Int32],
+    scope: String
+  ) {
+    self.block("\(Self.keyword(enumeration.visibility))enum \(enumeration.name)", at: path) { printer in
+      printer.printOptions(enumeration.options, named: "EnumOptions", at: path + [3], scope: scope)
+      for (number, value) in enumeration.value.enumerated() {
+        printer.printValue(value, at: path + [2, Int32(number)], scope: scope)
+      }
+      printer.printReserved(
+        // The end is part of the range, unlike in messages.
+        enumeration.reservedRange.map {
+          Self.range(from: $0.start, upTo: $0.end &+ 1, isOpen: $0.end == .max)
+        },
+        at: path + [4]
+      )
+      printer.printReserved(printer.reservedNames(enumeration.reservedName), at: path + [5])
+    }
+  }
+
+  mutating func printValue(_ value: Google_Protobuf_EnumValueDescriptorProto, at path: [Int32], scope: String)
+  {
+    let options = self.inlineOptions(value.options, named: "EnumValueOptions", scope: scope)
+    self.printStatement("\(value.name) = \(value.number)", options, at: self.locations.location(at: path))
+  }
+
+  // MARK: Services
+
+  mutating func printService(
+    _ service: Google_Protobuf_ServiceDescriptorProto,
+    at path: [Int32],
+    scope: String
+  ) {
+    self.block("service \(service.name)", at: path) { printer in
+      printer.printOptions(service.options, named: "ServiceOptions", at: path + [3], scope: scope)
+      let name = scope.isEmpty ? service.name : "\(scope).\(service.name)"
+      for (number, method) in service.method.enumerated() {
+        printer.printMethod(method, at: path + [2, Int32(number)], scope: name)
+      }
+    }
+  }
+
+  mutating func printMethod(_ method: Google_Protobuf_MethodDescriptorProto, at path: [Int32], scope: String)
+  {
+    let input = (method.clientStreaming ? "stream " : "") + self.names.name(method.inputType, in: scope)
+    let output = (method.serverStreaming ? "stream " : "") + self.names.name(method.outputType, in: scope)
+    let head = "rpc \(method.name)(\(input)) returns (\(output))"
+    let options =
+      method.hasOptions ? self.statements(method.options, named: "MethodOptions", scope: scope) : []
+    guard !options.isEmpty || !self.options.leftOut.isEmpty else {
+      self.statement("\(head);", at: path)
+      return
+    }
+    self.block(head, at: path) { $0.print(options, at: path + [4]) }
+  }
+}

@@ -1,0 +1,113 @@
+/// The lexical rules of proto files.
+enum ProtoText {
+  static func isIdentifier(_ name: String) -> Bool {
+    guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
+      return false
+    }
+    return name.utf8.allSatisfy(self.isOfIdentifier)
+  }
+
+  private static func isOfIdentifier(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
+  /// The name of a type as descriptors write it, without the dot in front that says that it is a full one.
+  static func withoutDot(_ name: String) -> String { name.hasPrefix(".") ? String(name.dropFirst()) : name }
+
+  static func lastPart(_ name: String) -> Substring { name.split(separator: ".").last ?? "" }
+
+  /// A literal of a string. Text of other scripts stays as it is.
+  static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars { self.append(scalar, to: &quoted) }
+    return quoted + "\""
+  }
+
+  private static func append(_ scalar: Unicode.Scalar, to text: inout String) {
+    switch scalar {
+    case "\"": text += "\\\""
+    case "\\": text += "\\\\"
+    case "\n": text += "\\n"
+    case "\r": text += "\\r"
+    case "\t": text += "\\t"
+    default:
+      if self.isControl(scalar) {
+        for byte in UTF8.encode(scalar) ?? .init() { text += self.octal(byte) }
+      } else {
+        text.unicodeScalars.append(scalar)
+      }
+    }
+  }
+
+  /// A literal of bytes.
+  static func quoted(_ bytes: some Sequence<UInt8>) -> String {
+    var quoted = "\""
+    for byte in bytes {
+      if byte < 0x80 {
+        self.append(Unicode.Scalar(byte), to: &quoted)
+      } else {
+        quoted += self.octal(byte)
+      }
+    }
+    return quoted + "\""
+  }
+
+  /// A literal from a text that has escapes in it, as the default values of bytes have in descriptors.
+  static func quotedEscaped(_ text: String) -> String {
+    var quoted = "\""
+    var isEscaped = false
+    for scalar in text.unicodeScalars {
+      if isEscaped || scalar == "\\", !self.isControl(scalar) {
+        quoted.unicodeScalars.append(scalar)
+        isEscaped = !isEscaped
+      } else {
+        self.append(scalar, to: &quoted)
+        isEscaped = false
+      }
+    }
+    return quoted + (isEscaped ? "\\\"" : "\"")
+  }
+
+  private static func octal(_ byte: UInt8) -> String {
+    let digits = String(byte, radix: 8)
+    return "\\" + String(repeating: "0", count: 3 - digits.count) + digits
+  }
+
+  /// Codes that a terminal may take for commands.
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
+  }
+
+  /// A line of a comment, whatever a server says.
+  static func comment(_ line: some StringProtocol) -> String {
+    guard line.unicodeScalars.contains(where: { $0 != "\t" && self.isControl($0) }) else {
+      return String(line)
+    }
+    var text = ""
+    text.unicodeScalars.append(
+      contentsOf: line.unicodeScalars.map { $0 != "\t" && self.isControl($0) ? "\u{fffd}" : $0 }
+    )
+    return text
+  }
+
+  /// The name that JSON has for a field by default.
+  static func jsonName(of name: String) -> String {
+    var json: [UInt8] = []
+    var isUpper = false
+    for byte in name.utf8 {
+      if byte == UInt8(ascii: "_") {
+        isUpper = true
+        continue
+      }
+      let isLowerCase = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+      json.append(isUpper && isLowerCase ? byte - 0x20 : byte)
+      isUpper = false
+    }
+    return String(decoding: json, as: UTF8.self)
+  }
+}

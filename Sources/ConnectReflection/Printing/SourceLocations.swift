@@ -1,0 +1,41 @@
+internal import SwiftProtobuf
+
+/// Finds the comments of declarations, and where these stood.
+struct SourceLocations {
+  typealias Location = Google_Protobuf_SourceCodeInfo.Location
+
+  /// Line and column.
+  struct Position: Comparable {
+    var line: Int32
+    var column: Int32
+
+    static func < (left: Position, right: Position) -> Bool {
+      (left.line, left.column) < (right.line, right.column)
+    }
+  }
+
+  private var locations: [[Int32]: [Location]] = [:]
+
+  init(_ info: Google_Protobuf_SourceCodeInfo) {
+    for location in info.location { self.locations[location.path, default: []].append(location) }
+  }
+
+  /// What is said of a declaration; the first one of several.
+  func location(at path: [Int32]) -> Location? { self.locations[path]?.first }
+
+  /// Statements that have no path of their own, such as those of reserved numbers, are several at one path.
+  func locations(at path: [Int32]) -> [Location] { self.locations[path] ?? [] }
+
+  func start(of path: [Int32]) -> Position? { self.location(at: path).flatMap(Self.start) }
+
+  private static func start(_ location: Location) -> Position? {
+    guard location.span.count >= 3 else { return nil }
+    return Position(line: location.span[0], column: location.span[1])
+  }
+
+  /// The statement at `path` around what stands at `inner`.
+  func location(at path: [Int32], around inner: [Int32]) -> Location? {
+    guard let start = self.start(of: inner) else { return nil }
+    return self.locations(at: path).last { Self.start($0).map { $0 <= start } ?? false }
+  }
+}
