@@ -2,7 +2,8 @@ public import Connect
 
 /// Keeps retries from making an outage worse: one for all calls of a client, shared by its interceptors.
 ///
-/// It holds tokens, as many as it can at first. An attempt that fails takes one away, one that succeeds adds a fraction.
+/// It holds tokens, as many as it can at first. An attempt that fails takes one away, one that succeeds adds a fraction. What no
+/// server has answered, but a cache, adds nothing.
 /// There are retries only while more than half of the tokens are left; so a server that fails everything soon gets no
 /// more than the calls themselves. It is [gRPC's retry
 /// throttling](https://github.com/grpc/proposal/blob/master/A6-client-retries.md#throttling-retry-attempts-and-hedged-rpcs).

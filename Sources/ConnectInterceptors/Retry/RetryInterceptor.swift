@@ -49,7 +49,8 @@ public final class RetryInterceptor: Interceptor {
       updateRequest: { request in self.announce(&request) },
       updateResponse: { response in
         guard let error = response.error else {
-          self.recordSuccess()
+          // A cache's answer says nothing about the server.
+          if response.request != nil { self.recordSuccess() }
           return .proceed
         }
         return self.delayOfRetry(after: error, hasHead: response.httpStatus != nil).map { .retry(after: $0) }

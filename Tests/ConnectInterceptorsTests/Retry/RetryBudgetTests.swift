@@ -84,6 +84,33 @@ final class RetryBudgetTests: XCTestCase {
     }
   }
 
+  /// What a cache answers says nothing about the server.
+  func testWhatNoServerAnsweredDoesNotCount() async throws {
+    struct Answering: Interceptor {
+      func unaryFunction() -> UnaryFunction {
+        UnaryFunction(requestFunction: { request, proceed in
+          if request.headers.contains("x-known") {
+            proceed.answer(HTTPResponse())
+          } else {
+            proceed(.success(request))
+          }
+        })
+      }
+    }
+    let server = ScriptedServer { number, _ in if number == 1 { throw ConnectError(code: .unavailable) } }
+    let budget = RetryBudget()
+    let client = server.client({ _ in RetryInterceptor(budget: budget) }, { _ in Answering() })
+    let response = try await server.call(client)
+    XCTAssertNil(response.error)
+    XCTAssertEqual(budget.tokens, 9.1, accuracy: 0.001)
+    for _ in 0..<5 {
+      let known = try await server.call(client, options: CallOptions(headers: ["x-known": ["1"]]))
+      XCTAssertNil(known.error)
+    }
+    XCTAssertEqual(server.attempts.count, 2)
+    XCTAssertEqual(budget.tokens, 9.1, accuracy: 0.001)
+  }
+
   // MARK: Simulation
 
   /// Calls at a steady rate to a server that fails some of them, and how many attempts it sees in each second.
