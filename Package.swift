@@ -537,6 +537,8 @@ let package = Package(
         "ConnectInterceptors",
         "ConnectLifecycle",
         "ConnectNIO",
+        "ConnectProtobufC",
+        "ConnectReflection",
         "ConnectTesting",
         "LoopbackServer",
         "ServiceProgram",
@@ -610,7 +612,7 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
-      exclude: ["Protos", "Servers"],
+      exclude: ["Protos"],
       swiftSettings: swiftSettings
     ),
   ],

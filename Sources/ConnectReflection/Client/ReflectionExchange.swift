@@ -5,9 +5,9 @@ struct ReflectionExchange: Sendable {
   typealias Request = Grpc_Reflection_V1_ServerReflectionRequest
   typealias Response = Grpc_Reflection_V1_ServerReflectionResponse
 
-  /// How many requests go in one stream. All are sent before an answer is read, so they have to fit into the window of a
-  /// stream.
-  static let mostRequests = 64
+  /// How many requests go in one stream of gRPC. All are sent before an answer is read, so they have to fit into the window of a
+  /// stream. Proxies for gRPC-Web, and servers of HTTP/1.1, may take no more than one.
+  private static let mostRequests = 64
 
   let client: ProtocolClient
   let options: CallOptions
@@ -16,9 +16,10 @@ struct ReflectionExchange: Sendable {
   /// - Parameter take: Called with the number of each request, in order, and its answer.
   /// - Throws: ``ConnectError``; with `unimplemented` if the server has no version of the service. And what `take` throws.
   func ask(_ requests: [Request], _ take: (_ number: Int, Response) throws -> Void) async throws {
+    let most = self.client.config.networkProtocol == .grpc ? Self.mostRequests : 1
     var start = 0
     while start < requests.count {
-      let end = min(start + Self.mostRequests, requests.count)
+      let end = min(start + most, requests.count)
       try await self.ask(requests, start..<end, take)
       start = end
     }

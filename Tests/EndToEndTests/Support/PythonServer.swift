@@ -25,6 +25,8 @@ final class PythonServer: Sendable {
     case web = "plain_http_server.py"
     /// A name server by dnslib. Port `dns`, for UDP and TCP; its file has the records and commands.
     case names = "dns_server.py"
+    /// The test service by grpcio, with server reflection. Ports `v1alpha`, `v1`, `both`, `off` and `lacking`.
+    case reflection = "reflection_server.py"
     /// Somebody else's proxy, for ``ForwardProxy``.
     case forwardProxy = "forward_proxy.py"
   }
