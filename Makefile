@@ -120,6 +120,17 @@ bench-picks: ## Measure what it costs to choose an endpoint among 10,000
 .PHONY: bench-compare
 bench-compare: bench ## Measure, and compare with the results in the file `with`
 
+# Where `make install` puts things; DESTDIR stands in front of it, for packages.
+prefix ?= /usr/local
+release = swift build -c release --product connectrpc
+
+.PHONY: install
+install: ## Build connectrpc and install it with completions and manual page: prefix=/usr/local
+	@.ci/setup build
+	@echo "Building connectrpc (the first build takes many minutes)"
+	@$(release) -q
+	@Sources/connectrpc/install.sh "$$($(release) --show-bin-path)/connectrpc" '$(DESTDIR)$(prefix)'
+
 .PHONY: lint
 lint: ## Check the style of all Swift files, which folders use which, and the sizes of files and types
 	@echo "Checking the style"

@@ -27,6 +27,7 @@ let package = Package(
     .library(name: "ConnectLifecycle", targets: ["ConnectLifecycle"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
     .library(name: "ConnectSimulation", targets: ["ConnectSimulation"]),
+    .executable(name: "connectrpc", targets: ["connectrpc"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
     .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
@@ -51,6 +52,9 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    // Of the command line.
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     // The loopback server of the tests and the demo speaks HTTP/2 with another engine than ours.
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
   ],
@@ -207,6 +211,28 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
+      swiftSettings: swiftSettings
+    ),
+
+    // MARK: The command line
+    .executableTarget(
+      name: "connectrpc",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectHTTP3",
+        "ConnectInterceptors",
+        "ConnectNIO",
+        "ConnectProtobufC",
+        "ConnectReflection",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOTLS", package: "swift-nio"),
+      ],
+      exclude: ["install.sh"],
       swiftSettings: swiftSettings
     ),
 
@@ -543,6 +569,7 @@ let package = Package(
         "LoopbackServer",
         "ServiceProgram",
         "TestSupport",
+        "connectrpc",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -596,6 +623,16 @@ let package = Package(
         "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "ConnectRPCTests",
+      dependencies: [
+        "Connect",
+        "TestSupport",
+        "connectrpc",
+        .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: swiftSettings
     ),

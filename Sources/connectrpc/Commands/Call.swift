@@ -1,0 +1,188 @@
+import ArgumentParser
+import Connect
+import ConnectInterceptors
+import ConnectNIO
+import ConnectProtobufC
+import ConnectReflection
+import NIOCore
+
+struct Call: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Calls a method.",
+    discussion: """
+      Types are known from the server's reflection, unless --schema or --proto is given. Each response is printed as JSON on \
+      standard output as soon as it has come; all else goes to standard error.
+
+        connectrpc call https://demo.example/acme.v1.Users/Get -d '{"id": 7}'
+        connectrpc call http://localhost:8080/acme.v1.Users/Import -d @users.ndjson
+      """
+  )
+
+  enum CodecName: String, ExpressibleByArgument, CaseIterable {
+    case proto, json
+  }
+
+  @Argument(
+    help: ArgumentHelp(
+      "The server and the method: https://host:port/package.Service/Method.",
+      valueName: "url"
+    )
+  )
+  var url: String
+
+  @Option(
+    name: [.short, .customLong("data")],
+    help: ArgumentHelp(
+      "The request as JSON; several values for a stream. @file reads a file, @- standard input. Without it, a stream's requests come from standard input, and other requests are empty.",
+      valueName: "json"
+    )
+  )
+  var data: String?
+
+  @Option(help: "How messages are encoded.")
+  var codec = CodecName.proto
+
+  @Flag(name: .customLong("compress"), help: "Compress requests with gzip.")
+  var compresses = false
+
+  @Flag(name: .customLong("get"), help: "Send a unary call without side effects as HTTP GET (Connect).")
+  var usesGET = false
+
+  @Flag(
+    name: .customLong("pretty"),
+    inversion: .prefixedNo,
+    help: "Print JSON over several lines; by default on terminals."
+  )
+  var isPretty = Console.isOutputTerminal
+
+  @Flag(
+    name: .customLong("proto-names"),
+    help: "Print fields by their names in the proto file, in place of lowerCamelCase."
+  )
+  var usesProtoNames = false
+
+  @Flag(name: .shortAndLong, help: "Show headers, trailers and the connection on standard error.")
+  var verbose = false
+
+  @Flag(name: .customLong("explain"), help: "Show on standard error where the call's time went.")
+  var explains = false
+
+  @OptionGroup(title: "Schema") var schema: SchemaOptions
+  @OptionGroup(title: "Server") var server: ServerOptions
+
+  func run() async throws {
+    try await Failure.reported {
+      let address = try ServiceAddress(method: self.url)
+      let method = try await CalledMethod(at: address, self.schema, self.server)
+      let needsDuplex = method.info.streamType == .bidirectionalStream && self.server.httpVersion == nil
+      let session = try Session(host: address.host, self.server, needsDuplex: needsDuplex)
+      try await Session.run(session) { try await self.call(method, $0) }
+    }
+  }
+
+  // MARK: The call
+
+  private func call(_ method: CalledMethod, _ session: Session) async throws {
+    let client = ProtocolClient(httpClient: session.httpClient, config: self.config(session))
+    let explainer = self.explains ? CallExplainer() : nil
+    var options = CallOptions(headers: try self.server.requestHeaders())
+    if let explainer { options = options.explained(by: explainer) }
+    let error = try await self.exchange(method.descriptor, client, options)
+    if let explainer { Console.error(Console.dim("\(explainer.explanation)")) }
+    guard let error else { return }
+    for line in error.detailLines(method.pool) { Console.error("\(Console.dim("detail:")) \(line)") }
+    throw error
+  }
+
+  private func config(_ session: Session) -> ProtocolClientConfig {
+    var config = self.server.clientConfig(
+      for: session.host,
+      codec: self.codec == .json ? JSONCodec() : ProtoCodec()
+    )
+    if self.compresses {
+      config.compression = Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0)
+    }
+    if self.usesGET { config.unaryGET = .alwaysEnabled }
+    if self.verbose { config.interceptors = [{ _ in WireTap() }] }
+    return config
+  }
+
+  /// - Returns: The error that the call ended with.
+  private func exchange(
+    _ method: MethodDescriptor,
+    _ client: ProtocolClient,
+    _ options: CallOptions
+  ) async throws -> ConnectError? {
+    let printer = MessagePrinter(isIndented: self.isPretty, usesProtoNames: self.usesProtoNames)
+    let streamsRequests =
+      method.info.streamType == .clientStream || method.info.streamType == .bidirectionalStream
+    var messages = try RequestMessages(self.data ?? (streamsRequests ? "@-" : nil))
+    switch method.info.streamType {
+    case .unary:
+      let request = try await self.single(&messages, method.input)
+      let response = await client.unary(method.spec, request, options: options)
+      if let message = response.message { try printer.print(message) }
+      return response.error
+    case .serverStream:
+      let request = try await self.single(&messages, method.input)
+      return try await self.show(client.serverStream(method.spec, request, options: options).results, printer)
+    case .clientStream:
+      let stream = client.clientStream(method.spec, options: options)
+      try await self.send(&messages, method.input) { (message) async throws(ConnectError) in
+        try await stream.send(message)
+      }
+      let response = await stream.closeAndReceive()
+      if let message = response.message { try printer.print(message) }
+      return response.error
+    case .bidirectionalStream:
+      let stream = client.bidirectionalStream(method.spec, options: options)
+      let results = Task { try await self.show(stream.results, printer) }
+      do {
+        try await self.send(&messages, method.input) { (message) async throws(ConnectError) in
+          try await stream.send(message)
+        }
+      } catch {
+        stream.cancel()
+        throw error
+      }
+      stream.finish()
+      return try await results.value
+    }
+  }
+
+  /// The one message of a request that is no stream.
+  private func single(_ messages: inout RequestMessages, _ descriptor: MessageDescriptor) async throws
+    -> DynamicMessage
+  {
+    guard let message = try await messages.next(descriptor) else { return DynamicMessage(descriptor) }
+    if try await messages.next(descriptor) != nil {
+      throw Failure.usage("the method takes one request, and there are several")
+    }
+    return message
+  }
+
+  /// Sends messages as they come. One that cannot be sent any more is no failure of its own: the call's end says why.
+  private func send(
+    _ messages: inout RequestMessages,
+    _ descriptor: MessageDescriptor,
+    _ send: (DynamicMessage) async throws(ConnectError) -> Void
+  ) async throws {
+    while let message = try await messages.next(descriptor) {
+      do { try await send(message) } catch { return }
+    }
+  }
+
+  private func show(
+    _ results: StreamResults<DynamicMessage>,
+    _ printer: MessagePrinter
+  ) async throws -> ConnectError? {
+    for await result in results {
+      switch result {
+      case .headers: break
+      case .message(let message): try printer.print(message)
+      case .complete(_, let error, _): return error
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,37 @@
+import Connect
+import ConnectProtobufC
+import ConnectReflection
+
+/// A method that is to be called, and all that is known of its types.
+struct CalledMethod {
+  var descriptor: MethodDescriptor
+  var pool: DescriptorPool
+
+  var info: MethodInfo { self.descriptor.info }
+
+  /// Finds a method in the files that are given, else by the server's reflection.
+  init(at address: ServiceAddress, _ schema: SchemaOptions, _ server: ServerOptions) async throws {
+    guard let path = address.path, let service = path.split(separator: "/").first.map(String.init) else {
+      throw Failure.usage("the URL names no method")
+    }
+    let files: ProtoFileSet
+    if let local = try await schema.localFiles() {
+      files = local
+    } else {
+      files = try await Session.run(Session(host: address.host, server)) {
+        try await $0.reflection().files(containing: [service])
+      }
+    }
+    self.pool = try files.descriptorPool()
+    do {
+      self.descriptor = try self.pool.method(path)
+    } catch let error as ConnectError {
+      let methods = self.pool.services.first { $0.name == service }?.methods.map {
+        String($0.path.dropFirst())
+      }
+      let known = methods ?? files.serviceNames
+      let hint = known.isEmpty ? "" : "; there are \(known.joined(separator: ", "))"
+      throw Failure.usage("\(error.message ?? "there is no \(path)")\(hint)")
+    }
+  }
+}

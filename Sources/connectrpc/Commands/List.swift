@@ -1,0 +1,65 @@
+import ArgumentParser
+import ConnectProtobufC
+import ConnectReflection
+
+struct List: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Lists services, or the methods of one.",
+    discussion: """
+        connectrpc list https://demo.example
+        connectrpc list https://demo.example acme.v1.Users
+      """
+  )
+
+  @Argument(
+    help: ArgumentHelp(
+      "The server: https://host:port. May be left out with --schema and --proto.",
+      valueName: "url"
+    )
+  )
+  var url: String?
+
+  @Argument(help: "A service, whose methods are listed.")
+  var service: String?
+
+  @Flag(help: "Print a JSON array.")
+  var json = false
+
+  @OptionGroup(title: "Schema") var schema: SchemaOptions
+  @OptionGroup(title: "Server") var server: ServerOptions
+
+  func run() async throws {
+    try await Failure.reported {
+      let names = try await self.names()
+      if self.json {
+        Console.output("[" + names.map { "\"\($0)\"" }.joined(separator: ",") + "]")
+      } else {
+        for name in names { Console.output(name) }
+      }
+    }
+  }
+
+  private func names() async throws -> [String] {
+    if let files = try await self.schema.localFiles() {
+      // Without a server, the one argument is the service.
+      guard let service = self.service ?? self.url.flatMap({ $0.contains(":") ? nil : $0 }) else {
+        return files.serviceNames
+      }
+      return try Self.methods(of: service, in: files)
+    }
+    guard let url = self.url else { throw Failure.usage("say which server, or give --schema or --proto") }
+    let address = try ServiceAddress(service: url)
+    return try await Session.run(Session(host: address.host, self.server)) { session in
+      let reflection = try session.reflection()
+      guard let service = self.service else { return try await reflection.serviceNames() }
+      return try Self.methods(of: service, in: try await reflection.files(containing: [service]))
+    }
+  }
+
+  private static func methods(of name: String, in files: ProtoFileSet) throws -> [String] {
+    guard let service = try files.descriptorPool().services.first(where: { $0.name == name }) else {
+      throw Failure.usage("there is no service \(name)")
+    }
+    return service.methods.map { String($0.path.dropFirst()) }
+  }
+}

@@ -1,0 +1,187 @@
+import ArgumentParser
+import Connect
+import ConnectChannels
+import ConnectNIO
+import ConnectProtobufC
+import Foundation
+import NIOCore
+
+struct Load: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Calls a method under load, and measures it.",
+    discussion: """
+      With --rate, calls begin at that rate whether the server keeps up or not, and latencies count from when a call was due. \
+      Without it, --callers make one call after the other.
+
+        connectrpc load http://localhost:8080/acme.v1.Users/Get -d '{"id": 7}' --rate 500 --duration 30s
+        connectrpc load http://localhost:8080/acme.v1.Users/Get --callers 64 --count 100000 --json
+      """
+  )
+
+  @Argument(
+    help: ArgumentHelp(
+      "The server and the method: https://host:port/package.Service/Method.",
+      valueName: "url"
+    )
+  )
+  var url: String
+
+  @Option(
+    name: [.short, .customLong("data")],
+    help: ArgumentHelp(
+      "The request of each call as JSON; @file reads a file, @- standard input.",
+      valueName: "json"
+    )
+  )
+  var data: String?
+
+  @Option(help: ArgumentHelp("How many calls begin in a second.", valueName: "calls"))
+  var rate: Double?
+
+  @Option(help: ArgumentHelp("How many calls are under way at any time, without --rate.", valueName: "calls"))
+  var callers = 32
+
+  @Option(help: "How long calls begin, such as 30s; 10s without --count.")
+  var duration: TimeSpan?
+
+  @Option(help: ArgumentHelp("How many calls.", valueName: "calls"))
+  var count: Int?
+
+  @Option(help: "How long it takes to come from nothing to the whole load.")
+  var ramp: TimeSpan?
+
+  @Option(help: ArgumentHelp("How many connections to each address at most.", valueName: "connections"))
+  var connections: Int?
+
+  @Option(help: ArgumentHelp("On how many event loops, and so processors.", valueName: "loops"))
+  var loops = 1
+
+  @Option(help: "How messages are encoded.")
+  var codec = Call.CodecName.proto
+
+  @Flag(name: .customLong("compress"), help: "Compress requests with gzip.")
+  var compresses = false
+
+  @Flag(help: "Print the report as JSON.")
+  var json = false
+
+  @OptionGroup(title: "Schema") var schema: SchemaOptions
+  @OptionGroup(title: "Server") var server: ServerOptions
+
+  func validate() throws {
+    if let rate = self.rate, !(rate > 0 && rate <= 10_000_000) {
+      throw ValidationError("--rate is from 0 to 10,000,000 calls a second")
+    }
+    guard (1...1_000_000).contains(self.callers) else {
+      throw ValidationError("--callers is from 1 to 1,000,000")
+    }
+    guard (1...1_024).contains(self.loops) else { throw ValidationError("--loops is from 1 to 1,024") }
+    if let count = self.count, count < 1 { throw ValidationError("--count is at least 1") }
+    if let count = self.connections, count < 1 { throw ValidationError("--connections is at least 1") }
+  }
+
+  func run() async throws {
+    try await Failure.reported {
+      let address = try ServiceAddress(method: self.url)
+      let method = try await CalledMethod(at: address, self.schema, self.server)
+      let encoded = try await self.encoded(method.descriptor)
+      var configuration = try self.server.httpConfiguration(
+        for: address.host,
+        needsDuplex: method.info.streamType == .bidirectionalStream && self.server.httpVersion == nil
+      )
+      configuration.eventLoops = self.loops
+      configuration.limits.http1ConnectionsPerAddress = self.connections ?? max(self.callers, 100)
+      if let count = self.connections { configuration.limits.http2ConnectionsPerAddress = count }
+      let report = try await self.measure(encoded, configuration, address.host)
+      Console.output(try self.json ? report.json() : report.text)
+      if report.failures > 0 { throw ExitCode(1) }
+    }
+  }
+
+  private func encoded(_ method: MethodDescriptor) async throws -> EncodedMethod {
+    var messages = try RequestMessages(self.data)
+    let request = try await messages.next(method.input) ?? DynamicMessage(method.input)
+    return try EncodedMethod(method, request, isJSON: self.codec == .json)
+  }
+
+  private var plan: LoadPlan {
+    LoadPlan(
+      kind: self.rate.map { .open(rate: $0) } ?? .closed(callers: self.callers),
+      duration: self.duration?.duration ?? (self.count == nil ? .seconds(10) : nil),
+      count: self.count,
+      ramp: self.ramp?.duration ?? .zero
+    )
+  }
+
+  private func measure(
+    _ method: EncodedMethod,
+    _ configuration: NIOHTTPClient.Configuration,
+    _ host: String
+  ) async throws -> LoadReport {
+    let httpClient = NIOHTTPClient(configuration: configuration)
+    var config = self.server.clientConfig(for: host, codec: self.codec == .json ? JSONCodec() : ProtoCodec())
+    if self.compresses {
+      config.compression = Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0)
+    }
+    let client = ProtocolClient(httpClient: httpClient, config: config)
+    let options = CallOptions(headers: try self.server.requestHeaders())
+    let run = LoadRun(self.plan, on: client.taskExecutors) { await method.measuredCall(client, options) }
+    let interrupt = Interrupt { run.stop() }
+    async let end: Void = run.run()
+    let watch = Task { await self.watch(run) }
+    await end
+    let duration = run.elapsed
+    watch.cancel()
+    var series = await watch.value
+    let rest = run.takeResults()
+    if rest.count > 0 { series.add(rest, at: duration, over: duration - (series.points.last?.time ?? .zero)) }
+    interrupt.stop()
+    let endpoints = await httpClient.snapshots().flatMap(\.endpoints).filter { $0.startedCalls > 0 }
+    await httpClient.shutdown(within: .seconds(1))
+    return LoadReport(duration: duration, series: series, endpoints: endpoints)
+  }
+
+  /// Collects what comes each second, and shows it on terminals.
+  private func watch(_ run: LoadRun) async -> LoadSeries {
+    let isLive = Console.isErrorTerminal && !self.json
+    var series = LoadSeries()
+    var last = Duration.zero
+    while !Task.isCancelled {
+      try? await Task.sleep(for: .seconds(1))
+      guard !Task.isCancelled else { break }
+      let time = run.elapsed
+      series.add(run.takeResults(), at: time, over: time - last)
+      last = time
+      if isLive, let point = series.points.last {
+        Console.status(
+          "\(Int(time / .seconds(1))) s  \(LoadReport.number(point.rate)) calls/s  "
+            + "p50 \(LoadReport.milliseconds(point.median))  p99 \(LoadReport.milliseconds(point.p99))  "
+            + "\(series.total.count) calls" + (point.failures > 0 ? "  \(point.failures) failed" : "")
+        )
+      }
+    }
+    if isLive { Console.status("") }
+    return series
+  }
+}
+
+/// Ends a load early at the first interrupt from the keyboard: what is measured by then is still reported.
+private struct Interrupt {
+  private let source: any DispatchSourceSignal
+
+  init(_ handler: @escaping @Sendable () -> Void) {
+    signal(SIGINT, SIG_IGN)
+    self.source = DispatchSource.makeSignalSource(signal: SIGINT)
+    self.source.setEventHandler {
+      handler()
+      // The second one ends the program.
+      signal(SIGINT, SIG_DFL)
+    }
+    self.source.resume()
+  }
+
+  func stop() {
+    self.source.cancel()
+    signal(SIGINT, SIG_DFL)
+  }
+}

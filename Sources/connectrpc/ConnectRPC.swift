@@ -1,0 +1,15 @@
+import ArgumentParser
+
+/// The command line of Connect, gRPC and gRPC-Web.
+@main
+struct ConnectRPC: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "connectrpc",
+    abstract: "Looks at and calls services of Connect, gRPC and gRPC-Web.",
+    discussion: """
+      Exit codes: 0 for success; 64 for arguments, files and JSON that cannot be used; 64 + N for an RPC that failed with code N, \
+      such as 69 for not_found (5) and 78 for unavailable (14); 1 for anything else.
+      """,
+    subcommands: [List.self, Describe.self, Call.self, Load.self, Doctor.self, Manual.self]
+  )
+}

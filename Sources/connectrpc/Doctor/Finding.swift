@@ -1,0 +1,26 @@
+/// One line of what a doctor says.
+struct Finding {
+  enum Verdict: String {
+    case works = "ok"
+    /// Not there, which may be meant to be so.
+    case absent = "--"
+    case broken = "NO"
+  }
+
+  var subject: String
+  var verdict: Verdict
+  var text: String
+  /// What to do about it.
+  var advice: String?
+
+  var lines: String {
+    let mark =
+      switch self.verdict {
+      case .works: self.verdict.rawValue
+      case .absent: Console.dim(self.verdict.rawValue)
+      case .broken: Console.bad(self.verdict.rawValue)
+      }
+    let advice = self.advice.map { "\n\("".padded(17))\($0)" } ?? ""
+    return "\(mark)  \(self.subject.padded(12)) \(self.text)\(advice)"
+  }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import Connect
+
+/// Why a command ended without success, in one line, and the exit code for scripts.
+struct Failure: Error {
+  var message: String
+  var exitCode: Int32
+
+  /// Arguments, files, JSON: what the user gave cannot be used.
+  static func usage(_ message: String) -> Failure { Failure(message: message, exitCode: 64) }
+
+  init(message: String, exitCode: Int32) {
+    self.message = message
+    self.exitCode = exitCode
+  }
+
+  init(_ error: ConnectError) {
+    self.init(
+      message: "\(error.code.name) (\(error.code.rawValue))" + (error.message.map { ": \($0)" } ?? ""),
+      exitCode: 64 + Int32(error.code.rawValue)
+    )
+  }
+
+  init(_ error: any Error) {
+    switch error {
+    case let error as Failure: self = error
+    case let error as ConnectError: self.init(error)
+    default: self.init(message: "\(error)", exitCode: 1)
+    }
+  }
+
+  /// Runs a command, and prints why it failed.
+  static func reported(_ work: () async throws -> Void) async throws {
+    do {
+      try await work()
+    } catch let code as ExitCode {
+      throw code
+    } catch {
+      let failure = Failure(error)
+      Console.error("\(Console.bad("error:")) \(failure.message)")
+      throw ExitCode(failure.exitCode)
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import Connect
+import Foundation
+import NIOCore
+import Synchronization
+
+/// Makes the calls of a load and measures them.
+///
+/// Each event loop has callers of its own, and results of its own, which are put together at the end of each second.
+final class LoadRun: Sendable {
+  /// How a call ended, and how large its bodies were on the wire.
+  struct End: Sendable {
+    var error: ConnectError?
+    var requestBytes = 0
+    var responseBytes = 0
+  }
+
+  typealias Call = @Sendable () async -> End
+
+  /// What one event loop has seen.
+  private final class Lane: Sendable {
+    let executor: any TaskExecutor
+    let results = Mutex(LoadResults())
+
+    init(_ executor: any TaskExecutor) {
+      self.executor = executor
+    }
+  }
+
+  private let plan: LoadPlan
+  private let call: Call
+  private let lanes: [Lane]
+  private let begun = Atomic(0)
+  private let underWay = Atomic(0)
+  private let isStopped = Atomic(false)
+  private let start = ContinuousClock.now
+
+  init(_ plan: LoadPlan, on executors: [any TaskExecutor], _ call: @escaping Call) {
+    self.plan = plan
+    self.call = call
+    self.lanes = executors.map(Lane.init)
+  }
+
+  var elapsed: Duration { ContinuousClock.now - self.start }
+
+  /// No further calls; those under way may end.
+  func stop() { self.isStopped.store(true, ordering: .relaxed) }
+
+  /// What has come since it was asked for last.
+  func takeResults() -> LoadResults {
+    var results = LoadResults()
+    for lane in self.lanes {
+      results.add(
+        lane.results.withLock { current in
+          let taken = current
+          current = LoadResults()
+          return taken
+        }
+      )
+    }
+    return results
+  }
+
+  /// Returns when all calls have ended.
+  func run() async {
+    switch self.plan.kind {
+    case .closed(let callers): await self.runClosed(max(callers, 1))
+    case .open(let rate): await self.runOpen(rate)
+    }
+  }
+
+  // MARK: Closed
+
+  private func runClosed(_ callers: Int) async {
+    await withTaskGroup(of: Void.self) { group in
+      for caller in 0..<callers {
+        let lane = self.lanes[caller % self.lanes.count]
+        let delay = self.plan.start(ofCaller: caller, of: callers)
+        group.addTask(executorPreference: lane.executor) {
+          if delay > .zero { try? await Task.sleep(for: delay) }
+          while self.mayBegin() { await self.measure(since: .now, on: lane) }
+        }
+      }
+    }
+  }
+
+  private func mayBegin() -> Bool {
+    guard !self.isStopped.load(ordering: .relaxed) else { return false }
+    let number = self.begun.wrappingAdd(1, ordering: .relaxed).oldValue
+    return !self.plan.isOver(at: self.elapsed, begun: number)
+  }
+
+  private func measure(since due: ContinuousClock.Instant, on lane: Lane) async {
+    let end = await self.call()
+    let latency = ContinuousClock.now - due
+    lane.results.withLock { $0.note(end, latency: latency) }
+  }
+
+  // MARK: Open
+
+  /// How often calls that are due begin.
+  private static let tick = Duration.milliseconds(1)
+  /// No more calls are under way; those that are due then begin later, which their latencies show.
+  private static let maximumUnderWay = 100_000
+
+  private func runOpen(_ rate: Double) async {
+    await withDiscardingTaskGroup { group in
+      var number = 0
+      while !self.isStopped.load(ordering: .relaxed), !self.plan.isOver(at: self.elapsed, begun: number) {
+        let due = self.plan.begun(by: self.elapsed, rate: rate)
+        while number < due, self.underWay.load(ordering: .relaxed) < Self.maximumUnderWay {
+          let lane = self.lanes[number % self.lanes.count]
+          let time = self.start + self.plan.start(of: number, rate: rate)
+          self.underWay.wrappingAdd(1, ordering: .relaxed)
+          group.addTask(executorPreference: lane.executor) {
+            await self.measure(since: time, on: lane)
+            self.underWay.wrappingSubtract(1, ordering: .relaxed)
+          }
+          number += 1
+        }
+        try? await Task.sleep(for: Self.tick)
+      }
+    }
+  }
+}

@@ -1,0 +1,189 @@
+import ArgumentParser
+import Connect
+import ConnectChannels
+import ConnectHTTP3
+import ConnectNIO
+import NIOCore
+
+/// How to reach a server and how to speak to it.
+struct ServerOptions: ParsableArguments {
+  enum WireProtocol: String, ExpressibleByArgument, CaseIterable {
+    case auto, connect, grpc
+    case grpcWeb = "grpc-web"
+  }
+
+  enum HTTPVersion: String, ExpressibleByArgument, CaseIterable {
+    case http1 = "1"
+    case http2 = "2"
+    case http3 = "3"
+  }
+
+  @Option(
+    name: [.customLong("protocol"), .customShort("p")],
+    help: "The protocol; auto finds the first that gets through."
+  )
+  var wireProtocol = WireProtocol.auto
+
+  @Option(
+    name: .customLong("http"),
+    help: "The version of HTTP; without it, what server and protocol agree on."
+  )
+  var httpVersion: HTTPVersion?
+
+  @Option(
+    name: [.customShort("H"), .customLong("header")],
+    help: "A header, as NAME:VALUE; may be given again. The value of a -bin header is base64."
+  )
+  var headers: [String] = []
+
+  @Option(help: "How long the call may take, such as 500ms, 3s or 2m.")
+  var timeout: TimeSpan?
+
+  @Option(help: "How long connecting may take.")
+  var connectTimeout: TimeSpan?
+
+  @Option(help: ArgumentHelp("Trust the certificates of this PEM file, and no others.", valueName: "file"))
+  var cacert: String?
+
+  @Option(help: ArgumentHelp("The client's certificate chain, in PEM.", valueName: "file"))
+  var cert: String?
+
+  @Option(help: ArgumentHelp("The private key of --cert, in PEM.", valueName: "file"))
+  var key: String?
+
+  @Option(help: ArgumentHelp("The name that the server's certificate must have.", valueName: "name"))
+  var servername: String?
+
+  @Flag(
+    name: [.customShort("k"), .customLong("insecure")],
+    help: "Accept any certificate: anybody in between can read and change everything."
+  )
+  var isInsecure = false
+
+  @Option(
+    help: ArgumentHelp(
+      "A proxy, such as http://proxy:3128 or socks5://proxy:1080; 'off' for none. Without it, the environment decides.",
+      valueName: "url"
+    )
+  )
+  var proxy: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The addresses of the server's name, with ports, in place of asking: NAME=ADDRESS,ADDRESS.",
+      valueName: "name=addresses"
+    )
+  )
+  var resolve: [String] = []
+
+  // MARK: The client
+
+  /// - Parameter needsDuplex: Whether requests and responses overlap, for which HTTP/1.1 is no good.
+  func httpConfiguration(for host: String, needsDuplex: Bool = false) throws -> NIOHTTPClient.Configuration {
+    var configuration = NIOHTTPClient.Configuration(proxy: .environment)
+    switch self.httpVersion {
+    case .http1: configuration.version = .http1Only
+    case .http2: configuration.version = .http2Only
+    case .http3:
+      guard host.hasPrefix("https:") else { throw Failure.usage("HTTP/3 needs https://") }
+      configuration.http3 = .alone
+    case nil: configuration.version = needsDuplex ? .http2Only : .automatic
+    }
+    if let limit = self.connectTimeout { configuration.timeouts.connect = limit.duration }
+    configuration.tls = try self.tls()
+    if let proxy = self.proxy { configuration.proxy = try Self.selection(proxy) }
+    if let resolver = try self.resolver(for: host) { configuration.channel.resolver = resolver }
+    return configuration
+  }
+
+  private func tls() throws -> NIOHTTPClient.Configuration.TLS {
+    var tls = NIOHTTPClient.Configuration.TLS()
+    if let file = self.cacert { tls.trustRoots = .pemFile(file) }
+    switch (self.cert, self.key) {
+    case (nil, nil): break
+    case (let cert?, let key?): tls.clientCertificate = .pemFiles(chain: cert, privateKey: key)
+    case (_?, nil): throw Failure.usage("--cert needs --key")
+    case (nil, _?): throw Failure.usage("--key needs --cert")
+    }
+    tls.serverName = self.servername
+    if self.isInsecure { tls.certificateVerification = .none }
+    return tls
+  }
+
+  private static func selection(_ text: String) throws -> NIOHTTPClient.Configuration.ProxySelection {
+    guard text != "off" else { return .off }
+    do {
+      return .proxy(try Proxy(text))
+    } catch {
+      throw Failure.usage("--proxy \(text): \(error)")
+    }
+  }
+
+  private func resolver(for host: String) throws -> (any NameResolver)? {
+    let name = ServerName(host: host)
+    for rule in self.resolve {
+      let parts = rule.split(separator: "=", maxSplits: 1)
+      guard parts.count == 2 else { throw Failure.usage("--resolve \(rule): say NAME=ADDRESS,ADDRESS") }
+      guard parts[0] == name.name else { continue }
+      return StaticResolver(
+        try parts[1].split(separator: ",").map { text in
+          let text = String(text)
+          let address = EndpointAddress(text) ?? EndpointAddress("\(text):\(name.port)")
+          guard let address else {
+            throw Failure.usage("--resolve \(rule): \(text) is no address; say 10.0.0.1:443 or [::1]:443")
+          }
+          return Endpoint(address)
+        }
+      )
+    }
+    return nil
+  }
+
+  func clientConfig(for host: String, codec: any Codec = ProtoCodec()) -> ProtocolClientConfig {
+    let networkProtocol: NetworkProtocol =
+      switch self.wireProtocol {
+      case .auto: .automatic()
+      case .connect: .connect
+      case .grpc: .grpc
+      case .grpcWeb: .grpcWeb
+      }
+    return ProtocolClientConfig(
+      host: host,
+      networkProtocol: networkProtocol,
+      codec: codec,
+      timeout: self.timeout?.duration,
+      limits: .init(maximumReceivedMessageSize: 256 << 20)
+    )
+  }
+
+  func requestHeaders() throws -> Headers {
+    var headers = Headers()
+    for text in self.headers {
+      guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
+        throw Failure.usage("the header '\(text)' is not NAME:VALUE")
+      }
+      let value = text[text.index(after: colon)...].drop { $0 == " " }
+      headers.add(name: text[..<colon].lowercased(), value: String(value))
+    }
+    return headers
+  }
+}
+
+/// What a host is called, and its port.
+struct ServerName {
+  var name: String
+  var port: Int
+
+  init(host: String) {
+    let isSecure = host.hasPrefix("https:")
+    var authority = host.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first ?? ""
+    self.port = isSecure ? 443 : 80
+    if let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]"),
+      let port = Int(authority[authority.index(after: colon)...])
+    {
+      self.port = port
+      authority = authority[..<colon]
+    }
+    self.name = String(authority)
+  }
+}

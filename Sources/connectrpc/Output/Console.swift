@@ -1,0 +1,49 @@
+import Foundation
+import NIOCore
+
+/// Standard output and standard error. Colours where the latter is a terminal that shows them.
+enum Console {
+  static let isOutputTerminal = isatty(1) == 1
+  static let isErrorTerminal = isatty(2) == 1
+  private static let isColoured =
+    isErrorTerminal && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
+    && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+
+  static func output(_ text: String) { self.write(Array("\(text)\n".utf8), to: 1) }
+
+  static func output(_ bytes: ByteBuffer) { self.write(Array(bytes.readableBytesView) + [0x0a], to: 1) }
+
+  static func error(_ text: String) { self.write(Array("\(text)\n".utf8), to: 2) }
+
+  /// A line on the terminal in place of the one that was there before; none for empty text.
+  static func status(_ text: String) { self.write(Array("\r\u{1b}[K\(text)".utf8), to: 2) }
+
+  static func bad(_ text: String) -> String { self.wrap(text, "31") }
+  static func dim(_ text: String) -> String { self.wrap(text, "2") }
+  static func name(_ text: String) -> String { self.wrap(text, "36") }
+
+  private static func wrap(_ text: String, _ code: String) -> String {
+    self.isColoured ? "\u{1b}[\(code)m\(text)\u{1b}[0m" : text
+  }
+
+  /// At once, so that each message is there when it has come. A reader that is gone ends the program, as it ends others in a pipe.
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+    bytes.withUnsafeBytes { bytes in
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let count = Foundation.write(
+          descriptor,
+          UnsafeRawBufferPointer(rebasing: rest).baseAddress,
+          rest.count
+        )
+        if count > 0 {
+          rest = rest.dropFirst(count)
+        } else if errno == EPIPE {
+          exit(128 + SIGPIPE)
+        } else if errno != EINTR {
+          return
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import XCTest
+
+@testable import connectrpc
+
+final class ServiceAddressTests: XCTestCase {
+  func testMethods() throws {
+    for (text, host, path) in [
+      ("https://a.example/p.S/M", "https://a.example", "/p.S/M"),
+      ("http://[::1]:80/base/path/p.S/M", "http://[::1]:80/base/path", "/p.S/M"),
+      ("unix:/run/x.sock/p.S/M", "unix:/run/x.sock", "/p.S/M"),
+    ] {
+      let address = try ServiceAddress(method: text)
+      XCTAssertEqual(address.host, host)
+      XCTAssertEqual(address.path, path)
+    }
+  }
+
+  func testWhatNamesNoMethod() {
+    for text in [
+      "", "a.example/p.S/M", "https://a.example", "https://a.example/", "https://a.example/p.S",
+      "https://a.example/p.S/", "https://a.example:80/M", "unix:/x",
+    ] {
+      XCTAssertThrowsError(try ServiceAddress(method: text), text) { error in
+        XCTAssertEqual((error as? Failure)?.exitCode, 64)
+      }
+    }
+  }
+
+  func testServices() throws {
+    XCTAssertEqual(try ServiceAddress(service: "https://a.example/").host, "https://a.example")
+    XCTAssertThrowsError(try ServiceAddress(service: "a.example"))
+  }
+
+  func testServerNames() {
+    XCTAssertEqual(ServerName(host: "https://a.example").port, 443)
+    XCTAssertEqual(ServerName(host: "http://a.example/base").port, 80)
+    XCTAssertEqual(ServerName(host: "http://a.example:81/base").port, 81)
+    XCTAssertEqual(ServerName(host: "http://a.example:81/base").name, "a.example")
+    XCTAssertEqual(ServerName(host: "https://[::1]").name, "[::1]")
+  }
+
+  func testTimeSpans() {
+    for (text, duration) in [
+      ("500ms", Duration.milliseconds(500)), ("3s", .seconds(3)), ("1.5m", .seconds(90)),
+      ("2h", .seconds(7200)),
+      ("4", .seconds(4)), ("250us", .microseconds(250)),
+    ] {
+      XCTAssertEqual(TimeSpan(argument: text)?.duration, duration, text)
+    }
+    for text in ["", "s", "-1s", "0", "1d", "nan", "inf", "1e99"] {
+      XCTAssertNil(TimeSpan(argument: text), text)
+    }
+  }
+}

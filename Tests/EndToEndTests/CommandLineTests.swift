@@ -1,0 +1,353 @@
+internal import Foundation
+internal import Glibc
+internal import LoopbackServer
+internal import TestSupport
+internal import XCTest
+
+/// The program `connectrpc` against servers of others.
+final class CommandLineTests: XCTestCase {
+  private struct Output {
+    var text: String
+    var error: String
+    var status: Int32
+
+    var lines: [String] { self.text.split(separator: "\n").map(String.init) }
+  }
+
+  private static let service = "connect.test.v1.TestService"
+
+  /// Runs the program to its end.
+  private func run(_ arguments: String..., input: String = "") async throws -> Output {
+    let process = try ChildProcess(
+      product: "connectrpc",
+      arguments: arguments,
+      environment: ["NO_COLOR": "1"]
+    )
+    try? await process.write(Data(input.utf8))
+    try process.closeInput()
+    let text = String(decoding: try await process.readAll(), as: UTF8.self)
+    let status = try await process.exitStatus(within: .seconds(60))
+    return Output(text: text, error: process.errorOutput, status: status)
+  }
+
+  private func reflecting(_ port: String = "both") async throws -> String {
+    "http://127.0.0.1:\(try await PythonServer.shared(.reflection).port(port))"
+  }
+
+  /// A descriptor set of the test service, made by protoc.
+  private func descriptorSet() async throws -> String {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+    let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).binpb").path()
+    self.addTeardownBlock { try? FileManager.default.removeItem(atPath: file) }
+    let protoc = try ChildProcess(
+      URL(filePath: "/usr/bin/env"),
+      arguments: [
+        "protoc", "--include_imports", "--descriptor_set_out=\(file)", "-I",
+        root.appending(path: "Protos").path(),
+        "connect/test/v1/test.proto",
+      ]
+    )
+    let status = try await protoc.exitStatus()
+    XCTAssertEqual(status, 0, protoc.errorOutput)
+    return file
+  }
+
+  // MARK: Reflection
+
+  func testList() async throws {
+    for port in ["v1", "v1alpha", "both"] {
+      let services = try await self.run("list", try await self.reflecting(port))
+      XCTAssertEqual(services.status, 0, services.error)
+      XCTAssertTrue(services.lines.contains(Self.service), services.text)
+    }
+    let methods = try await self.run("list", try await self.reflecting(), Self.service)
+    XCTAssertEqual(
+      methods.lines,
+      ["Echo", "Count", "Sum", "Converse", "Lookup", "Flood", "Unimplemented"].map { "\(Self.service)/\($0)" }
+    )
+    let json = try await self.run("list", try await self.reflecting(), "--json")
+    let names = try JSONDecoder().decode([String].self, from: Data(json.text.utf8))
+    XCTAssertTrue(names.contains(Self.service))
+  }
+
+  func testDescribe() async throws {
+    let service = try await self.run("describe", try await self.reflecting(), Self.service)
+    XCTAssertEqual(service.status, 0, service.error)
+    XCTAssertTrue(service.text.contains("rpc Converse(stream"), service.text)
+    let local = try await self.run(
+      "describe",
+      "connect.test.v1.Instruction",
+      "--schema",
+      try await self.descriptorSet()
+    )
+    XCTAssertTrue(local.text.contains("repeated Header headers = 1"), local.text + local.error)
+  }
+
+  func testReflectionThatIsOff() async throws {
+    let output = try await self.run("list", try await self.reflecting("off"))
+    XCTAssertEqual(output.status, 64 + 12)
+    XCTAssertEqual(output.text, "")
+    XCTAssertTrue(output.error.contains("--schema") || output.error.contains("descriptor set"), output.error)
+    XCTAssertEqual(output.error.split(separator: "\n").count, 1, output.error)
+  }
+
+  // MARK: Calls
+
+  func testCallsOfAllKinds() async throws {
+    let url = "\(try await self.reflecting())/\(Self.service)"
+    let unary = try await self.run("call", "\(url)/Echo", "-d", #"{"payload": {"text": "ä → b"}}"#)
+    XCTAssertEqual(unary.status, 0, unary.error)
+    XCTAssertTrue(unary.text.contains(#""text":"ä → b""#), unary.text)
+
+    let stream = try await self.run(
+      "call",
+      "\(url)/Count",
+      "-d",
+      #"{"from": 5, "instruction": {"messageCount": 3}}"#
+    )
+    XCTAssertEqual(stream.status, 0, stream.error)
+    XCTAssertEqual(stream.lines.count, 3, stream.text)
+
+    let sum = try await self.run("call", "\(url)/Sum", input: "{\"number\": 3}\n{\"number\": 4}\n")
+    XCTAssertEqual(sum.status, 0, sum.error)
+    XCTAssertTrue(sum.text.contains("7"), sum.text)
+
+    let converse = try await self.run("call", "\(url)/Converse", "-d", "{} {}")
+    XCTAssertEqual(converse.status, 0, converse.error)
+    XCTAssertEqual(converse.lines.count, 2, converse.text)
+  }
+
+  func testProtocolsVersionsAndCodecs() async throws {
+    let server = try await PythonServer.shared(.connect)
+    let schema = try await self.descriptorSet()
+    let authority = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path()
+    try server.text("authority").write(toFile: authority, atomically: true, encoding: .utf8)
+    self.addTeardownBlock { try? FileManager.default.removeItem(atPath: authority) }
+    let plain = "http://127.0.0.1:\(try server.port("http"))/\(Self.service)/Echo"
+    let secure = "https://localhost:\(try server.port("https"))/\(Self.service)/Echo"
+    let data = #"{"payload": {"text": "x"}}"#
+    for options in [
+      ["--protocol", "connect"], ["--protocol", "connect", "--codec", "json"], ["--protocol", "grpc"],
+      ["--protocol", "grpc-web"], ["--protocol", "auto"], ["--protocol", "connect", "--http", "2"],
+      ["--protocol", "connect", "--compress"], ["--http", "1", "--protocol", "grpc-web"],
+    ] {
+      for url in [plain, secure] {
+        let process = try ChildProcess(
+          product: "connectrpc",
+          arguments: ["call", url, "--schema", schema, "--cacert", authority, "-d", data] + options
+        )
+        try process.closeInput()
+        let text = String(decoding: try await process.readAll(), as: UTF8.self)
+        let status = try await process.exitStatus(within: .seconds(60))
+        XCTAssertEqual(status, 0, "\(url) \(options): \(process.errorOutput)")
+        XCTAssertTrue(text.contains(#""text":"x""#), "\(url) \(options): \(text)")
+      }
+    }
+    let distrusted = try await self.run("call", secure, "--schema", schema, "-d", data)
+    XCTAssertEqual(distrusted.status, 64 + 14)
+    XCTAssertTrue(distrusted.error.contains("certificate"), distrusted.error)
+    let insecure = try await self.run("call", secure, "--schema", schema, "-d", data, "-k")
+    XCTAssertEqual(insecure.status, 0, insecure.error)
+  }
+
+  func testVerboseAndExplained() async throws {
+    let url = "\(try await self.reflecting())/\(Self.service)/Echo"
+    let output = try await self.run("call", url, "-d", "{}", "-v", "--explain", "-H", "x-a: 1")
+    XCTAssertEqual(output.status, 0, output.error)
+    XCTAssertEqual(output.lines.count, 1, output.text)
+    for part in ["> x-a: 1", "< content-type", "* ", "attempt 1", "until the response's head"] {
+      XCTAssertTrue(output.error.contains(part), "\(part) in \(output.error)")
+    }
+  }
+
+  // MARK: Failures
+
+  func testErrorsOfServers() async throws {
+    let url = "\(try await self.reflecting())/\(Self.service)"
+    let failure = try await self.run(
+      "call",
+      "\(url)/Echo",
+      "-d",
+      #"{"instruction": {"failure": {"code": 5, "message": "no such thing"}}}"#
+    )
+    XCTAssertEqual(failure.status, 64 + 5)
+    XCTAssertEqual(failure.text, "")
+    XCTAssertTrue(failure.error.contains("not_found (5): no such thing"), failure.error)
+    let late = try await self.run(
+      "call",
+      "\(url)/Echo",
+      "--timeout",
+      "100ms",
+      "-d",
+      #"{"instruction": {"delayMs": 5000}}"#
+    )
+    XCTAssertEqual(late.status, 64 + 4, late.error)
+    let unimplemented = try await self.run("call", "\(url)/Unimplemented")
+    XCTAssertEqual(unimplemented.status, 64 + 12)
+  }
+
+  /// Each is one line that says what to do.
+  func testBadInput() async throws {
+    let url = try await self.reflecting()
+    for (arguments, status, part) in [
+      (["call", "localhost:80/a.B/C"], 64, "https://"),
+      (["call", "\(url)/nothing"], 64, "names no method"),
+      (["call", "\(url)/\(Self.service)/Nothing"], 64, "\(Self.service)/Echo"),
+      (["call", "\(url)/\(Self.service)/Echo", "-d", "{"], 64, "request message 1"),
+      (["call", "\(url)/\(Self.service)/Echo", "-d", #"{"payloaad": {}}"#], 64, "payloaad"),
+      (["call", "\(url)/\(Self.service)/Echo", "-d", "{} {}"], 64, "takes one request"),
+      (["call", "\(url)/\(Self.service)/Echo", "-d", "@/nonexistent"], 64, "/nonexistent"),
+      (["call", "\(url)/\(Self.service)/Echo", "--schema", "/nonexistent"], 64, "/nonexistent"),
+      (["call", "\(url)/\(Self.service)/Echo", "-H", "x"], 64, "NAME:VALUE"),
+      (["call", "http://127.0.0.1:1/\(Self.service)/Echo"], 64 + 14, "127.0.0.1:1"),
+      (["call", "http://nohost.invalid/\(Self.service)/Echo"], 64 + 14, "nohost.invalid"),
+      (["list", "https://127.0.0.1:1"], 64 + 14, "127.0.0.1:1"),
+      (["describe", url, "connect.test.v1.Nothing"], nil, "connect.test.v1.Nothing"),
+    ] as [([String], Int32?, String)] {
+      let process = try ChildProcess(product: "connectrpc", arguments: arguments)
+      try process.closeInput()
+      let text = try await process.readAll()
+      let code = try await process.exitStatus(within: .seconds(60))
+      if let status { XCTAssertEqual(code, status, "\(arguments): \(process.errorOutput)") }
+      XCTAssertNotEqual(code, 0)
+      XCTAssertTrue(text.isEmpty, "\(arguments)")
+      XCTAssertTrue(process.errorOutput.contains(part), "\(arguments): \(process.errorOutput)")
+      XCTAssertEqual(process.errorOutput.split(separator: "\n").count, 1, process.errorOutput)
+    }
+  }
+
+  // MARK: Terminals
+
+  /// Requests are typed one by one, and each is answered before the next.
+  func testATypedConversation() async throws {
+    let terminal = try Terminal()
+    let process = try terminal.run(
+      "connectrpc",
+      ["call", "\(try await self.reflecting())/\(Self.service)/Converse", "--no-pretty"]
+    )
+    for text in ["first", "second"] {
+      try terminal.type("{\"payload\": {\"text\": \"\(text)\"}}\n")
+      try await terminal.waitFor("\"text\":\"\(text)\"")
+    }
+    // The end of the input, Ctrl-D.
+    try terminal.type("\u{4}")
+    process.waitUntilExit()
+    XCTAssertEqual(process.terminationStatus, 0, terminal.text)
+  }
+
+  // MARK: Load and doctor
+
+  func testLoad() async throws {
+    let url = "\(try await self.reflecting())/\(Self.service)/Echo"
+    let output = try await self.run("load", url, "--count", "200", "--callers", "8", "--json")
+    XCTAssertEqual(output.status, 0, output.error)
+    let report = try XCTUnwrap(
+      try JSONSerialization.jsonObject(with: Data(output.text.utf8)) as? [String: Any]
+    )
+    XCTAssertEqual(report["calls"] as? Int, 200)
+    XCTAssertEqual(report["codes"] as? [String: Int], ["ok": 200])
+    let open = try await self.run("load", url, "--count", "50", "--rate", "200", "--protocol", "grpc")
+    XCTAssertEqual(open.status, 0, open.error)
+    XCTAssertTrue(open.text.hasPrefix("50 calls in "), open.text)
+    let failing = try await self.run("load", "\(url.dropLast(4))Unimplemented", "--count", "5")
+    XCTAssertEqual(failing.status, 1)
+    XCTAssertTrue(failing.text.contains("unimplemented"), failing.text)
+  }
+
+  func testDoctor() async throws {
+    let healthy = try await self.run("doctor", try await self.reflecting())
+    XCTAssertEqual(healthy.status, 0, healthy.text)
+    XCTAssertTrue(healthy.text.contains("ok  grpc "), healthy.text)
+    XCTAssertTrue(healthy.text.contains(Self.service), healthy.text)
+    let down = try await self.run("doctor", "http://127.0.0.1:1")
+    XCTAssertEqual(down.status, 64 + 14)
+    XCTAssertTrue(down.text.contains("NO  tcp"), down.text)
+    let web = try await PythonServer.shared(.web)
+    let wrong = try await self.run("doctor", "http://127.0.0.1:\(try web.port("http"))")
+    XCTAssertEqual(wrong.status, 64 + 14, wrong.text)
+  }
+
+  func testHelp() async throws {
+    for arguments in [["--help"], ["call", "--help"], ["load", "--help"], ["doctor", "--help"]] {
+      let process = try ChildProcess(product: "connectrpc", arguments: arguments)
+      let text = try await process.readAll()
+      XCTAssertGreaterThan(text.count, 500)
+      let status = try await process.exitStatus()
+      XCTAssertEqual(status, 0)
+    }
+  }
+}
+
+/// A pseudo-terminal with a program on it.
+private final class Terminal {
+  private let master: Int32
+  private let name: String
+  private let output: OutputBox
+
+  init() throws {
+    // What posix_openpt(3), unlockpt(3) and ptsname(3) do, which the module Glibc does not have.
+    let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
+    self.master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    var unlocked: Int32 = 0
+    var number: Int32 = 0
+    guard self.master >= 0, ioctl(self.master, setLock, &unlocked) == 0,
+      ioctl(self.master, getNumber, &number) == 0
+    else { throw LoopbackServerError("no pseudo-terminal") }
+    self.name = "/dev/pts/\(number)"
+    self.output = OutputBox()
+  }
+
+  deinit { close(self.master) }
+
+  var text: String { self.output.text }
+
+  func run(_ product: String, _ arguments: [String]) throws -> Process {
+    let slave = open(self.name, O_RDWR | O_NOCTTY)
+    guard slave >= 0 else { throw LoopbackServerError("cannot open \(self.name)") }
+    let handle = FileHandle(fileDescriptor: slave, closeOnDealloc: true)
+    let process = Process()
+    let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+    process.executableURL = folder.appending(path: product)
+    process.arguments = arguments
+    process.standardInput = handle
+    process.standardOutput = handle
+    process.standardError = handle
+    try process.run()
+    let (master, output) = (self.master, self.output)
+    Thread.detachNewThread {
+      var buffer = [UInt8](repeating: 0, count: 4_096)
+      while true {
+        let count = read(master, &buffer, buffer.count)
+        guard count > 0 else { return }
+        output.append(buffer[..<count])
+      }
+    }
+    return process
+  }
+
+  func type(_ text: String) throws {
+    let bytes = Array(text.utf8)
+    guard write(self.master, bytes, bytes.count) == bytes.count else {
+      throw LoopbackServerError("the terminal takes no input")
+    }
+  }
+
+  func waitFor(_ part: String, within limit: Duration = .seconds(30)) async throws {
+    let deadline = ContinuousClock.now + limit
+    while !self.output.text.contains(part) {
+      guard ContinuousClock.now < deadline else {
+        throw LoopbackServerError("'\(part)' did not come: \(self.output.text)")
+      }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+}
+
+private final class OutputBox: @unchecked Sendable {
+  private let lock = NSLock()
+  private var bytes: [UInt8] = []
+
+  var text: String { self.lock.withLock { String(decoding: self.bytes, as: UTF8.self) } }
+
+  func append(_ bytes: ArraySlice<UInt8>) { self.lock.withLock { self.bytes += bytes } }
+}
