@@ -133,8 +133,7 @@ struct Load: AsyncParsableCommand {
     let duration = run.elapsed
     watch.cancel()
     var series = await watch.value
-    let rest = run.takeResults()
-    if rest.count > 0 { series.add(rest, at: duration, over: duration - (series.points.last?.time ?? .zero)) }
+    series.addRest(run.takeResults(), at: duration)
     interrupt.stop()
     let endpoints = await httpClient.snapshots().flatMap(\.endpoints).filter { $0.startedCalls > 0 }
     await httpClient.shutdown(within: .seconds(1))

@@ -125,7 +125,8 @@ struct CallCheck {
     for (name, version) in versions {
       // Whatever the answer is: a connection of this version brought it.
       let answer = await self.ask(version, .connect)
-      if answer.status != nil || answer.version != nil {
+      // Over HTTP/1.1 a connection alone says nothing.
+      if answer.status != nil || (version != .http1 && answer.version != nil) {
         findings.append(
           Finding(
             subject: name,

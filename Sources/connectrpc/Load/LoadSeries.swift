@@ -31,6 +31,11 @@ struct LoadSeries {
     if self.points.count > Self.maximumCount { self.halve() }
   }
 
+  /// What came after the last whole second. It is no point of its own, unless there is no other: its rate would say nothing.
+  mutating func addRest(_ results: LoadResults, at time: Duration) {
+    if self.points.isEmpty { self.add(results, at: time, over: time) } else { self.total.add(results) }
+  }
+
   /// Two neighbours become one, with the mean of the rates and the larger latencies.
   private mutating func halve() {
     self.points = stride(from: 0, to: self.points.count, by: 2).map { index in
