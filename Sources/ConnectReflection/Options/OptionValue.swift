@@ -75,7 +75,12 @@ struct OptionReader {
     var members: [OptionValue.Member] = []
     // Where the pieces of a message are that came in several.
     var pieces: [Int32: (place: Int, bytes: [UInt8])] = [:]
+    let isMessageSet = self.schema.isMessageSet(type)
     for wireField in wireFields {
+      var wireField = wireField
+      if isMessageSet, wireField.number == 1, case .group(let bytes) = wireField.value {
+        wireField = WireField.item(bytes) ?? wireField
+      }
       guard let field = self.schema.field(wireField.number, of: type) else {
         self.leftOut.append("field \(wireField.number) of \(type), which the proto files do not define")
         continue

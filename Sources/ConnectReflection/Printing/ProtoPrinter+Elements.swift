@@ -165,7 +165,8 @@ extension ProtoPrinter {
       case .extension(let first, let types):
         var fields = [(first, path)]
         while number < elements.count, case .extension(let field, _) = elements[number].element,
-          field.extendee == first.extendee
+          field.extendee == first.extendee,
+          self.statement(ofExtensionAt: elements[number].path) == self.statement(ofExtensionAt: path)
         {
           fields.append((field, elements[number].path))
           number += 1
@@ -175,5 +176,10 @@ extension ProtoPrinter {
         self.separate()
       }
     }
+  }
+
+  /// Where the `extend` around an extension stands.
+  private func statement(ofExtensionAt path: [Int32]) -> [Int32]? {
+    self.locations.location(at: Array(path.dropLast()), around: path)?.span
   }
 }
