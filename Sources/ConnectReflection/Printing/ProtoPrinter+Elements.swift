@@ -149,7 +149,9 @@ extension ProtoPrinter {
       case .field(let field, let types):
         self.printField(field, at: path, scope: scope, types, isOneofMember: false)
       case .oneof(let oneof, let members, let types):
+        self.separate()
         self.printOneof(oneof, members, at: path, scope: scope, types)
+        self.separate()
       case .message(let message):
         self.separate()
         self.printMessage(message, at: path, scope: scope)

@@ -103,10 +103,12 @@ extension ProtoPrinter {
       let tail = options.isEmpty ? "" : " [\(options.map(\.line).joined(separator: ", "))]"
       let name = "\(scope.isEmpty ? "" : "\(scope).")\(group.name)"
       let bodyPath = self.index.place(of: name)?.path ?? []
-      // The comment behind the brace is that of the message, the one before the group that of the field.
       var location = self.locations.location(at: path)
-      if location?.trailingComments.isEmpty ?? false {
-        location?.trailingComments = self.locations.location(at: bodyPath)?.trailingComments ?? ""
+      // protoc takes the comments for those of the message.
+      if let inner = self.locations.location(at: bodyPath) {
+        location?.leadingDetachedComments += inner.leadingDetachedComments
+        location?.leadingComments += inner.leadingComments
+        location?.trailingComments += inner.trailingComments
       }
       self.block("\(label)group \(group.name) = \(field.number)\(tail)", at: location) {
         $0.printBody(of: group, at: bodyPath, scope: scope)
