@@ -12,10 +12,12 @@ enum NearNames {
     guard name.utf8.count <= self.longest else { return [] }
     let wanted = Array(name.lowercased().utf8)
     let lastWanted = self.lastPart(wanted)
+    // A short name is not to be replaced by another one.
+    let limit = min(3, max(1, lastWanted.count / 3))
     var found: [(distance: Int, name: String)] = []
     for candidate in candidates.prefix(self.mostCandidates) where candidate.utf8.count <= self.longest {
       let spelling = Array(candidate.lowercased().utf8)
-      var distance = self.distance(wanted[...], spelling[...], limit: min(3, wanted.count / 3))
+      var distance = self.distance(wanted[...], spelling[...], limit: limit)
       // The wrong package, or none.
       if distance == nil {
         distance = self.distance(lastWanted, self.lastPart(spelling), limit: min(2, lastWanted.count / 4))
@@ -34,8 +36,9 @@ enum NearNames {
   }
 
   private static func lastPart(_ name: [UInt8]) -> ArraySlice<UInt8> {
-    let separators = [UInt8(ascii: "."), UInt8(ascii: "/")]
-    return name.lastIndex { separators.contains($0) }.map { name[($0 + 1)...] } ?? name[...]
+    // Names of files have dots, too.
+    let separator = name.contains(UInt8(ascii: "/")) ? UInt8(ascii: "/") : UInt8(ascii: ".")
+    return name.lastIndex(of: separator).map { name[($0 + 1)...] } ?? name[...]
   }
 
   /// How many bytes have to be inserted, removed or replaced; nil for more than `limit`.

@@ -55,6 +55,11 @@ struct OptionSchema: Sendable {
     }
   }
 
+  /// Whether the message has its fields in groups of their own, as proto1 had.
+  func isMessageSet(_ message: String) -> Bool {
+    self.index.message(message)?.options.messageSetWireFormat ?? false
+  }
+
   mutating func name(ofValue number: Int32, of enumeration: String) -> String? {
     if self.values[enumeration] == nil {
       let own = (self.index.enumeration(enumeration)?.value ?? []).map { ($0.number, $0.name) }

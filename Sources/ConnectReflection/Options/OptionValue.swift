@@ -7,14 +7,9 @@ indirect enum OptionValue {
 
   struct Member {
     var field: OptionField
-    var value: OptionValue
-
     /// As protobuf's text format names it.
-    var name: String {
-      if self.field.isExtension { return "[\(self.field.name)]" }
-      // Groups go by the names of their types.
-      return self.field.kind == .group ? String(ProtoText.lastPart(self.field.typeName)) : self.field.name
-    }
+    var name: String
+    var value: OptionValue
   }
 
   /// In one line.
@@ -50,11 +45,13 @@ struct OptionReader {
   private static let mostDepth = 64
 
   private var schema: OptionSchema
+  private let names: TypeNames
   /// What could not be read, in words.
   var leftOut: [String] = []
 
   init(_ index: SymbolIndex) {
     self.schema = OptionSchema(index)
+    self.names = TypeNames(index: index)
   }
 
   /// The options that are set, in the order of the bytes.
@@ -75,29 +72,35 @@ struct OptionReader {
     var members: [OptionValue.Member] = []
     // Where the pieces of a message are that came in several.
     var pieces: [Int32: (place: Int, bytes: [UInt8])] = [:]
+    let isMessageSet = self.schema.isMessageSet(type)
     for wireField in wireFields {
+      var wireField = wireField
+      if isMessageSet, wireField.number == 1, case .group(let bytes) = wireField.value {
+        wireField = WireField.item(bytes) ?? wireField
+      }
       guard let field = self.schema.field(wireField.number, of: type) else {
         self.leftOut.append("field \(wireField.number) of \(type), which the proto files do not define")
         continue
       }
+      let name = self.name(of: field, in: type)
       switch wireField.value {
       case .bytes(let bytes) where field.isMessage, .group(let bytes) where field.isMessage:
         if !field.isRepeated {
           if pieces[field.number] == nil {
             pieces[field.number] = (members.count, [])
-            members.append(OptionValue.Member(field: field, value: .message([])))
+            members.append(OptionValue.Member(field: field, name: name, value: .message([])))
           }
           pieces[field.number]?.bytes += bytes
           continue
         }
         let inner = self.members(bytes, of: field.typeName, depth: depth + 1)
-        members.append(OptionValue.Member(field: field, value: .message(inner)))
+        members.append(OptionValue.Member(field: field, name: name, value: .message(inner)))
       default:
         guard let literals = self.literals(wireField.value, of: field) else {
           self.leftOut.append("\(field.name) of \(type), which has a value that cannot be written")
           continue
         }
-        members += literals.map { OptionValue.Member(field: field, value: .literal($0)) }
+        members += literals.map { OptionValue.Member(field: field, name: name, value: .literal($0)) }
       }
     }
     for (place, bytes) in pieces.values {
@@ -105,6 +108,16 @@ struct OptionReader {
       members[place].value = .message(self.members(bytes[...], of: type, depth: depth + 1))
     }
     return members
+  }
+
+  private func name(of field: OptionField, in type: String) -> String {
+    if field.isExtension {
+      // Looked for as if it were written beside the message that it extends.
+      let scope = type.lastIndex(of: ".").map { String(type[..<$0]) } ?? ""
+      return "[\(self.names.fullName(field.name, in: scope))]"
+    }
+    // Groups go by the names of their types.
+    return field.kind == .group ? String(ProtoText.lastPart(field.typeName)) : field.name
   }
 
   /// - Returns: Several for numbers in a row; nil if the value is not of the field's type.

@@ -25,6 +25,23 @@ struct WireField {
   }
 }
 
+extension WireField {
+  /// The field that an item of a message set is.
+  static func item(_ bytes: ArraySlice<UInt8>) -> WireField? {
+    guard let parts = self.all(in: bytes) else { return nil }
+    var number: Int32?
+    var message: ArraySlice<UInt8> = []
+    for part in parts {
+      switch (part.number, part.value) {
+      case (2, .varint(let bits)): number = Int32(exactly: bits)
+      case (3, .bytes(let bytes)): message = bytes
+      default: return nil
+      }
+    }
+    return number.map { WireField(number: $0, value: .bytes(message)) }
+  }
+}
+
 /// Reads fields one by one.
 struct WireFieldReader {
   private static let mostGroups = 100

@@ -1,7 +1,7 @@
 /// Puts line breaks into JSON.
-enum PrettyJSON {
+package enum PrettyJSON {
   /// - Parameter json: Without blanks between its tokens.
-  static func indented(_ json: String) -> String {
+  package static func indented(_ json: String) -> String {
     var bytes: [UInt8] = []
     var depth = 0
     var isInText = false

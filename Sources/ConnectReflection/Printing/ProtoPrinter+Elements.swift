@@ -149,7 +149,9 @@ extension ProtoPrinter {
       case .field(let field, let types):
         self.printField(field, at: path, scope: scope, types, isOneofMember: false)
       case .oneof(let oneof, let members, let types):
+        self.separate()
         self.printOneof(oneof, members, at: path, scope: scope, types)
+        self.separate()
       case .message(let message):
         self.separate()
         self.printMessage(message, at: path, scope: scope)
@@ -165,7 +167,8 @@ extension ProtoPrinter {
       case .extension(let first, let types):
         var fields = [(first, path)]
         while number < elements.count, case .extension(let field, _) = elements[number].element,
-          field.extendee == first.extendee
+          field.extendee == first.extendee,
+          self.statement(ofExtensionAt: elements[number].path) == self.statement(ofExtensionAt: path)
         {
           fields.append((field, elements[number].path))
           number += 1
@@ -175,5 +178,10 @@ extension ProtoPrinter {
         self.separate()
       }
     }
+  }
+
+  /// Where the `extend` around an extension stands.
+  private func statement(ofExtensionAt path: [Int32]) -> [Int32]? {
+    self.locations.location(at: Array(path.dropLast()), around: path)?.span
   }
 }

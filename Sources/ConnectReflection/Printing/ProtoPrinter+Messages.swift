@@ -8,7 +8,7 @@ extension ProtoPrinter {
 
   mutating func printMessage(_ message: Message, at path: [Int32], scope: String) {
     let head = "\(Self.keyword(message.visibility))message \(message.name)"
-    self.block(head, at: path) {
+    self.block(head, at: self.locations.location(at: path)) {
       $0.printBody(of: message, at: path, scope: scope)
     }
   }
@@ -46,22 +46,30 @@ extension ProtoPrinter {
   }
 
   mutating func printReserved(_ items: [String], at path: [Int32]) {
-    guard !items.isEmpty else { return }
-    for location in self.locations.locations(at: path) { self.leadingComments(location) }
-    self.line("reserved \(items.joined(separator: ", "));")
+    for statement in self.locations.statements(at: path, count: items.count) {
+      self.statement(
+        ["reserved \(items[statement.items].joined(separator: ", "));"],
+        at: statement.location
+      )
+    }
   }
 
   private mutating func printExtensionRanges(of message: Message, at path: [Int32], scope: String) {
-    guard !message.extensionRange.isEmpty else { return }
-    for location in self.locations.locations(at: path) { self.leadingComments(location) }
-    for range in message.extensionRange {
-      let text = Self.range(
-        from: range.start,
-        upTo: range.end,
-        isOpen: range.end >= Self.endOfFieldNumbers
-      )
-      let options = self.inlineOptions(range.options, named: "ExtensionRangeOptions", scope: scope)
-      self.printStatement("extensions \(text)", options, at: nil)
+    let ranges = message.extensionRange
+    for statement in self.locations.statements(at: path, count: ranges.count) {
+      // Options are those of all ranges in a statement.
+      var rest = statement.items
+      while let first = rest.first {
+        let options = ranges[first].options
+        let end = rest.first { ranges[$0].options != options } ?? rest.upperBound
+        let items = ranges[first..<end].map {
+          Self.range(from: $0.start, upTo: $0.end, isOpen: $0.end >= Self.endOfFieldNumbers)
+        }
+        let list = self.inlineOptions(options, named: "ExtensionRangeOptions", scope: scope)
+        let location = first == statement.items.lowerBound ? statement.location : nil
+        self.printStatement("extensions \(items.joined(separator: ", "))", list, at: location)
+        rest = end..<rest.upperBound
+      }
     }
   }
 
@@ -93,10 +101,17 @@ extension ProtoPrinter {
     if let group = declared {
       self.printNotes()
       let tail = options.isEmpty ? "" : " [\(options.map(\.line).joined(separator: ", "))]"
-      self.block("\(label)group \(group.name) = \(field.number)\(tail)", at: path) { printer in
-        // The path of its message is not that of the field.
-        let name = "\(scope.isEmpty ? "" : "\(scope).")\(group.name)"
-        printer.printBody(of: group, at: printer.index.place(of: name)?.path ?? [], scope: scope)
+      let name = "\(scope.isEmpty ? "" : "\(scope).")\(group.name)"
+      let bodyPath = self.index.place(of: name)?.path ?? []
+      var location = self.locations.location(at: path)
+      // protoc takes the comments for those of the message.
+      if let inner = self.locations.location(at: bodyPath) {
+        location?.leadingDetachedComments += inner.leadingDetachedComments
+        location?.leadingComments += inner.leadingComments
+        location?.trailingComments += inner.trailingComments
+      }
+      self.block("\(label)group \(group.name) = \(field.number)\(tail)", at: location) {
+        $0.printBody(of: group, at: bodyPath, scope: scope)
       }
       return
     }
@@ -149,7 +164,7 @@ extension ProtoPrinter {
     scope: String,
     _ types: MessageBody
   ) {
-    self.block("oneof \(oneof.name)", at: path) { printer in
+    self.block("oneof \(oneof.name)", at: self.locations.location(at: path)) { printer in
       printer.printOptions(oneof.options, named: "OneofOptions", at: path + [2], scope: scope)
       for (field, path) in members {
         printer.printField(field, at: path, scope: scope, types, isOneofMember: true)
@@ -165,8 +180,8 @@ extension ProtoPrinter {
     _ types: MessageBody
   ) {
     guard let (first, firstPath) = fields.first else { return }
-    self.leadingComments(self.locations.location(at: path, around: firstPath))
-    self.block("extend \(self.names.name(first.extendee, in: scope))", at: nil) { printer in
+    let location = self.locations.location(at: path, around: firstPath)
+    self.block("extend \(self.names.name(first.extendee, in: scope))", at: location) { printer in
       for (field, path) in fields {
         printer.printField(field, at: path, scope: scope, types, isOneofMember: false)
       }

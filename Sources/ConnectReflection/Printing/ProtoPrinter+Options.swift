@@ -30,12 +30,12 @@ extension ProtoPrinter {
     at path: [Int32],
     scope: String
   ) {
-    self.print(self.statements(options, named: type, scope: scope), at: path)
-  }
-
-  mutating func print(_ statements: [OptionStatement], at path: [Int32]) {
-    self.printNotes()
-    for option in statements {
+    let statements = self.statements(options, named: type, scope: scope)
+    if !self.options.leftOut.isEmpty {
+      self.printNotes()
+      self.needsBlankLine = true
+    }
+    for option in self.inSourceOrder(statements, at: path) {
       let location = self.locations.location(at: path + [option.number])
       let line = "option \(option.line);"
       if line.utf8.count <= Self.longestLine || !option.value.isMessage {
@@ -45,6 +45,14 @@ extension ProtoPrinter {
         self.statement(["option \(option.name) = {"] + inner + ["};"], at: location)
       }
     }
+  }
+
+  private func inSourceOrder(_ options: [OptionStatement], at path: [Int32]) -> [OptionStatement] {
+    let starts = options.compactMap { self.locations.start(of: path + [$0.number]) }
+    guard starts.count == options.count else { return options }
+    // Options of one name stay in their order.
+    return zip(starts, options).enumerated()
+      .sorted { ($0.element.0, $0.offset) < ($1.element.0, $1.offset) }.map(\.element.1)
   }
 
   /// Says what was left out of the options that were read last.

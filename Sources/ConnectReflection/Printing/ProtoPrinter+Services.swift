@@ -8,7 +8,10 @@ extension ProtoPrinter {
     at path: [Int32],
     scope: String
   ) {
-    self.block("\(Self.keyword(enumeration.visibility))enum \(enumeration.name)", at: path) { printer in
+    self.block(
+      "\(Self.keyword(enumeration.visibility))enum \(enumeration.name)",
+      at: self.locations.location(at: path)
+    ) { printer in
       printer.printOptions(enumeration.options, named: "EnumOptions", at: path + [3], scope: scope)
       for (number, value) in enumeration.value.enumerated() {
         printer.printValue(value, at: path + [2, Int32(number)], scope: scope)
@@ -37,7 +40,7 @@ extension ProtoPrinter {
     at path: [Int32],
     scope: String
   ) {
-    self.block("service \(service.name)", at: path) { printer in
+    self.block("service \(service.name)", at: self.locations.location(at: path)) { printer in
       printer.printOptions(service.options, named: "ServiceOptions", at: path + [3], scope: scope)
       let name = scope.isEmpty ? service.name : "\(scope).\(service.name)"
       for (number, method) in service.method.enumerated() {
@@ -51,12 +54,12 @@ extension ProtoPrinter {
     let input = (method.clientStreaming ? "stream " : "") + self.names.name(method.inputType, in: scope)
     let output = (method.serverStreaming ? "stream " : "") + self.names.name(method.outputType, in: scope)
     let head = "rpc \(method.name)(\(input)) returns (\(output))"
-    let options =
-      method.hasOptions ? self.statements(method.options, named: "MethodOptions", scope: scope) : []
-    guard !options.isEmpty || !self.options.leftOut.isEmpty else {
+    guard method.hasOptions else {
       self.statement("\(head);", at: path)
       return
     }
-    self.block(head, at: path) { $0.print(options, at: path + [4]) }
+    self.block(head, at: self.locations.location(at: path)) {
+      $0.printOptions(method.options, named: "MethodOptions", at: path + [4], scope: scope)
+    }
   }
 }

@@ -47,10 +47,9 @@ struct ProtoPrinter {
   /// Lines in braces.
   mutating func block(
     _ head: String,
-    at path: [Int32]?,
+    at location: SourceLocations.Location?,
     _ body: (inout ProtoPrinter) -> Void
   ) {
-    let location = path.flatMap { self.locations.location(at: $0) }
     self.leadingComments(location)
     let trailing = self.lines(of: location?.trailingComments ?? "")
     if trailing.count == 1 {
@@ -109,8 +108,9 @@ struct ProtoPrinter {
 
   private func lines(of comment: String) -> [String] {
     guard !comment.isEmpty else { return [] }
-    var lines = comment.split(separator: "\n", omittingEmptySubsequences: false).map {
-      ProtoText.comment($0)
+    // Not by characters, as a line end of two would be one.
+    var lines = comment.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map {
+      ProtoText.comment(Substring($0.last == UInt8(ascii: "\r") ? $0.dropLast() : $0))
     }
     if lines.last?.isEmpty == true { lines.removeLast() }
     return lines
@@ -146,6 +146,8 @@ struct ProtoPrinter {
     case .proto3: "proto3"
     case .edition2023: "2023"
     case .edition2024: "2024"
+    case .edition2026: "2026"
+    case .unstable: "UNSTABLE"
     default: "\(self.file.edition.rawValue)"
     }
   }

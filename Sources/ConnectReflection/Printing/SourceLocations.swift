@@ -23,9 +23,6 @@ struct SourceLocations {
   /// What is said of a declaration; the first one of several.
   func location(at path: [Int32]) -> Location? { self.locations[path]?.first }
 
-  /// Statements that have no path of their own, such as those of reserved numbers, are several at one path.
-  func locations(at path: [Int32]) -> [Location] { self.locations[path] ?? [] }
-
   func start(of path: [Int32]) -> Position? { self.location(at: path).flatMap(Self.start) }
 
   private static func start(_ location: Location) -> Position? {
@@ -33,9 +30,24 @@ struct SourceLocations {
     return Position(line: location.span[0], column: location.span[1])
   }
 
-  /// The statement at `path` around what stands at `inner`.
+  /// The statement at `path` around what stands at `inner`: statements that have no path of their own, such as those of
+  /// reserved numbers, are several at one path.
   func location(at path: [Int32], around inner: [Int32]) -> Location? {
-    guard let start = self.start(of: inner) else { return nil }
-    return self.locations(at: path).last { Self.start($0).map { $0 <= start } ?? false }
+    guard let start = self.start(of: inner), let statements = self.locations[path] else { return nil }
+    return statements.last { Self.start($0).map { $0 <= start } ?? false }
+  }
+
+  /// What stands in one statement each, of `count` items at `path`, and the statement. Without source info all are in one.
+  func statements(at path: [Int32], count: Int) -> [(items: Range<Int>, location: Location?)] {
+    var statements: [(items: Range<Int>, location: Location?)] = []
+    for number in 0..<count {
+      let location = self.location(at: path, around: path + [Int32(number)])
+      if let last = statements.last, last.location?.span == location?.span {
+        statements[statements.count - 1].items = last.items.lowerBound..<number + 1
+      } else {
+        statements.append((number..<number + 1, location))
+      }
+    }
+    return statements
   }
 }

@@ -25,4 +25,16 @@ struct TypeNames {
       outer = outer.lastIndex(of: ".").map { outer[..<$0] } ?? ""
     }
   }
+
+  /// The full name, where nothing in `scope` or around it hides it: text format, as in the values of options, has no dot in
+  /// front of names.
+  func fullName(_ name: String, in scope: String) -> String {
+    let first = name[...].prefix { $0 != "." }
+    var outer = scope[...]
+    while !outer.isEmpty {
+      if self.index.has(first, in: outer) { return ProtoText.withoutDot(self.name(".\(name)", in: scope)) }
+      outer = outer.lastIndex(of: ".").map { outer[..<$0] } ?? ""
+    }
+    return name
+  }
 }

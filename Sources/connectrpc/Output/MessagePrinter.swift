@@ -1,5 +1,6 @@
 import Connect
 import ConnectProtobufC
+import ConnectReflection
 import NIOCore
 
 /// Prints messages as JSON: each on a line of its own, or over several lines for people.
@@ -12,7 +13,8 @@ struct MessagePrinter {
     var options = JSONCodingOptions()
     options.preserveProtoFieldNames = self.usesProtoNames
     let json = try message.jsonBytes(options: options)
-    return self.isIndented ? IndentedJSON.text(json) : String(buffer: json)
+    let text = String(buffer: json)
+    return self.isIndented ? PrettyJSON.indented(text) : text
   }
 
   func print(_ message: DynamicMessage) throws {
