@@ -40,10 +40,18 @@ package protocol StreamConnectionDelegate: AnyObject {
 
   /// A ping has come back after so long.
   func connection(_ connection: any StreamConnection, roundTrip: Duration)
+
+  /// A response has an `alt-svc` field (RFC 7838). Told only by connections that were made to look for it.
+  func connection(_ connection: any StreamConnection, didReceiveAltSvc headers: Headers)
+
+  /// The connection is about to end because nothing comes from the server any more.
+  func connectionFellSilent(_ connection: any StreamConnection)
 }
 
 extension StreamConnectionDelegate {
   package func connectionIsSuspect(_ connection: any StreamConnection) {}
   package func connectionIsAlive(_ connection: any StreamConnection) {}
   package func connection(_ connection: any StreamConnection, roundTrip: Duration) {}
+  package func connection(_ connection: any StreamConnection, didReceiveAltSvc headers: Headers) {}
+  package func connectionFellSilent(_ connection: any StreamConnection) {}
 }

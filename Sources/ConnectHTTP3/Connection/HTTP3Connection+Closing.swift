@@ -18,6 +18,7 @@ extension HTTP3Connection {
   /// The session has ended by itself or by the peer.
   func endOfSession() {
     guard let ending = self.session.ending else { return }
+    if ending == .idle, !self.session.streams.isEmpty { self.delegate?.connectionFellSilent(self) }
     self.shutDown(self.error(of: ending), sending: .noError)
   }
 

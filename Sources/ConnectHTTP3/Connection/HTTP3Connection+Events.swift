@@ -34,6 +34,9 @@ extension HTTP3Connection {
     case .started(let stream):
       self.didStart(stream)
     case .head(let stream, let head):
+      if self.looksForAltSvc, head.headers.contains("alt-svc") {
+        self.delegate?.connection(self, didReceiveAltSvc: head.headers)
+      }
       stream.handler?.streamDidReceive(head)
     case .bytes(let stream):
       let bytes = stream.takeInbox()
