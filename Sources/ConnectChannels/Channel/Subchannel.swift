@@ -273,6 +273,8 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   func connectionWillClose(_ connection: PooledConnection) {
     guard case .member(let id) = connection.role else { return }
     self.run(self.pool.connectionWillClose(id))
+    // The others may all be suspect.
+    self.suspicionMayHaveChanged()
     // They may have been on this connection, which they would keep from closing.
     self.restartWatches()
   }
