@@ -8,10 +8,13 @@ package import Logging
 /// becomes known only when there is a TCP connection, QUIC is tried once beside it; when that is ready, it takes the place of the
 /// address's TCP connections, which finish their calls.
 ///
-/// `@unchecked Sendable`: what changes is touched on `executor` alone. `listen()` comes before all else.
+/// `@unchecked Sendable`: what changes is touched on `executor` alone, but for `number`, which is set before anybody else has the
+/// opener.
 package final class AlternativesOpener: ConnectionOpener, AlternativesListener, @unchecked Sendable {
   /// How long TCP waits for QUIC: the delay of Happy Eyeballs (RFC 8305, section 5).
-  static let headStart = Duration.milliseconds(250)
+  static var headStart: Duration { AddressRace.Configuration.defaults.attemptDelay }
+  /// How long QUIC may go on after TCP has failed.
+  static let lastChance = Duration.seconds(2)
   /// How long a QUIC handshake may take.
   static let quicLimit = Duration.seconds(10)
   /// An `alt-svc` field that stays the same is not read again so soon.
@@ -26,6 +29,8 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   /// Connections over TCP, for news that no response brings. Those that are gone are left out at times.
   private var connections: [WeakConnection] = []
   private var sweepCount = 16
+  /// Identifies the opener to `alternatives`.
+  private var number = 0
 
   /// - Parameters:
   ///   - tcp: Opens connections over TCP.
@@ -44,10 +49,10 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     self.alternatives = alternatives
     self.executor = executor
     self.logger = logger
-    alternatives.add(self, of: origin, on: executor)
+    self.number = alternatives.add(self, of: origin, on: executor)
   }
 
-  deinit { self.alternatives.removeOpener(of: self.origin) }
+  deinit { self.alternatives.remove(self.number, of: self.origin) }
 
   package func open(_ attempt: PooledConnection) {
     if let address = self.quicAddress(for: attempt.address), !attempt.isBesideUpgrade {
@@ -82,6 +87,13 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
 
   // MARK: - What attempts say of HTTP/3
 
+  func quicFailed(_ failure: AddressFailure) {
+    self.logger.debug(
+      "could not connect over HTTP/3",
+      metadata: ["origin": "\(self.origin)", "error": "\(String(reflecting: failure.error))"]
+    )
+  }
+
   func http3Works(at address: EndpointAddress, of server: EndpointAddress) {
     guard let port = self.knownPort(address, of: server) else { return }
     self.alternatives.succeeded(self.origin, port: port)
@@ -90,7 +102,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   func http3IsBroken(at address: EndpointAddress, of server: EndpointAddress, _ reason: String) {
     guard let port = self.knownPort(address, of: server) else { return }
     self.logger.debug(
-      "HTTP/3 does not work where TCP does",
+      "HTTP/3 does not work where TCP does, and is not tried for a while",
       metadata: ["origin": "\(self.origin)", "address": "\(address)", "error": "\(reason)"]
     )
     self.alternatives.failed(self.origin, port: port, now: self.executor.now)
@@ -136,9 +148,9 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     if connection.version != .http3 { self.upgrade(connection) }
   }
 
-  package func connectionFellSilent(_ connection: PooledConnection) {
+  package func connectionIsUnfit(_ connection: PooledConnection, _ reason: String) {
     guard connection.version == .http3, let server = connection.serverAddress else { return }
-    self.http3IsBroken(at: connection.address, of: server, "the server has fallen silent")
+    self.http3IsBroken(at: connection.address, of: server, reason)
   }
 }
 
@@ -146,8 +158,8 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
 package protocol AlternativesListener: AnyObject {
   /// A response has an `alt-svc` field.
   func connection(_ connection: PooledConnection, didReceiveAltSvc headers: Headers)
-  /// The connection broke since nothing came from the server any more.
-  func connectionFellSilent(_ connection: PooledConnection)
+  /// The server is none that calls should go to in this version of HTTP.
+  func connectionIsUnfit(_ connection: PooledConnection, _ reason: String)
 }
 
 private struct WeakConnection {

@@ -5,6 +5,7 @@ internal import Synchronization
 package final class SharedAlternatives: Sendable {
   /// Is told on `executor` when HTTP/3 is found by other means than a response.
   private struct Listener: Sendable {
+    let number: Int
     weak var opener: AlternativesOpener?
     let executor: any CallExecutor
   }
@@ -12,6 +13,7 @@ package final class SharedAlternatives: Sendable {
   private struct State {
     var memory: AlternativesMemory
     var listeners: [Origin: [Listener]] = [:]
+    var lastNumber = 0
   }
 
   private let network: @Sendable () -> Int?
@@ -65,18 +67,20 @@ package final class SharedAlternatives: Sendable {
     self.state.withLock { $0.memory.succeeded(origin, port: port) }
   }
 
-  func add(_ opener: AlternativesOpener, of origin: Origin, on executor: any CallExecutor) {
+  /// - Returns: A number for ``remove(_:of:)``.
+  func add(_ opener: AlternativesOpener, of origin: Origin, on executor: any CallExecutor) -> Int {
     self.state.withLock { state in
-      var listeners = state.listeners[origin] ?? []
-      listeners.removeAll { $0.opener == nil }
-      listeners.append(Listener(opener: opener, executor: executor))
-      state.listeners[origin] = listeners
+      state.lastNumber += 1
+      let listener = Listener(number: state.lastNumber, opener: opener, executor: executor)
+      state.listeners[origin, default: []].append(listener)
+      return listener.number
     }
   }
 
-  func removeOpener(of origin: Origin) {
+  /// Looks at no opener, whose end might come with it, under the lock.
+  func remove(_ number: Int, of origin: Origin) {
     self.state.withLock { state in
-      state.listeners[origin]?.removeAll { $0.opener == nil }
+      state.listeners[origin]?.removeAll { $0.number == number }
       if state.listeners[origin]?.isEmpty == true { state.listeners[origin] = nil }
     }
   }

@@ -3,17 +3,25 @@
 ///
 /// QUIC begins, and TCP after a delay, or as soon as QUIC has failed. The first that is ready wins. If that is QUIC, TCP is
 /// given up. If it is TCP, QUIC goes on beside the connection until it is ready or has failed: a slow start is no failure, and
-/// whether HTTP/3 works is worth knowing.
+/// whether HTTP/3 works is worth knowing. If TCP fails, QUIC has little time left, so that a server that is down is known to be down
+/// about as soon as without HTTP/3.
 struct VersionRace: Sendable {
   enum Lane: Sendable, Hashable {
     case quic, tcp
   }
 
+  enum Wait: Sendable, Hashable {
+    /// TCP waits for QUIC.
+    case headStart
+    /// The attempt waits for QUIC, after TCP has failed.
+    case lastChance
+  }
+
   enum Action: Sendable, Hashable {
     case begin(Lane)
     case abandon(Lane)
-    /// Call ``timerFired()`` once the head start is over.
-    case schedule
+    /// Call ``timerFired()`` once the wait is over. No other timer is pending then.
+    case schedule(Wait)
     case cancelTimer
     /// The connection of this lane is the one that the attempt has brought. Comes once at most.
     case win(Lane)
@@ -44,7 +52,7 @@ struct VersionRace: Sendable {
   mutating func start() -> [Action] {
     self.quic = .trying
     self.isTimerPending = true
-    return [.begin(.quic), .schedule]
+    return [.begin(.quic), .schedule(.headStart)]
   }
 
   /// QUIC beside a TCP connection that is there already.
@@ -57,7 +65,9 @@ struct VersionRace: Sendable {
   mutating func timerFired() -> [Action] {
     guard self.isTimerPending else { return [] }
     self.isTimerPending = false
-    return self.beginTCP()
+    guard self.tcp == .failed else { return self.beginTCP() }
+    self.quic = .over
+    return [.abandon(.quic), .fail]
   }
 
   /// The lane's connection can take calls.
@@ -86,13 +96,15 @@ struct VersionRace: Sendable {
       switch self.tcp {
       case .waiting: return self.cancelTimer() + self.beginTCP()
       case .ready: return [.isBroken]
-      case .failed: return [.fail]
+      case .failed: return self.cancelTimer() + [.fail]
       case .trying, .over: return []
       }
     case .tcp:
       guard self.tcp == .trying else { return [] }
       self.tcp = .failed
-      return self.quic == .trying ? [] : [.fail]
+      guard self.quic == .trying else { return [.fail] }
+      self.isTimerPending = true
+      return [.schedule(.lastChance)]
     }
   }
 

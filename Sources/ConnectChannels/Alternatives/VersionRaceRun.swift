@@ -59,9 +59,10 @@ final class VersionRaceRun: ConnectionOwner {
       self.quic.take()?.abandon(.connectionReplaced)
     case .abandon(.tcp):
       self.tcp.take()?.abandon(.connectionReplaced)
-    case .schedule:
+    case .schedule(let wait):
+      let delay = wait == .headStart ? AlternativesOpener.headStart : AlternativesOpener.lastChance
       let here = Confined(self, to: self.opener.executor)
-      self.timer = self.opener.executor.schedule(after: AlternativesOpener.headStart) {
+      self.timer = self.opener.executor.schedule(after: delay) {
         here.value.timer = nil
         here.value.run(here.value.race.timerFired())
       }
@@ -145,6 +146,7 @@ final class VersionRaceRun: ConnectionOwner {
     case .quic:
       self.quic = nil
       self.quicReason = failure.text
+      self.opener.quicFailed(failure)
       self.run(self.race.failed(.quic))
     case .tcp:
       self.tcp = nil

@@ -8,7 +8,7 @@ extension Subchannel {
       case .running = self.pool.lifecycle,
       self.pool.slots[id.slot].phase == .open || self.pool.slots[id.slot].phase == .suspended
     else { return false }
-    return !self.hasUpgrade
+    return !self.hasUpgrade && !self.pool.closesWhenIdle
       && !self.pool.slots.contains { $0.version == .http3 && ($0.phase == .open || $0.phase == .suspended) }
   }
 

@@ -146,8 +146,8 @@ package final class PooledConnection: StreamConnectionDelegate {
     self.alternatives?.connection(self, didReceiveAltSvc: headers)
   }
 
-  package func connectionFellSilent(_ connection: any StreamConnection) {
-    self.alternatives?.connectionFellSilent(self)
+  package func connectionIsUnfit(_ connection: any StreamConnection, _ reason: String) {
+    self.alternatives?.connectionIsUnfit(self, reason)
   }
 
   package func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {

@@ -18,7 +18,9 @@ extension HTTP3Connection {
   /// The session has ended by itself or by the peer.
   func endOfSession() {
     guard let ending = self.session.ending else { return }
-    if ending == .idle, !self.session.streams.isEmpty { self.delegate?.connectionFellSilent(self) }
+    if ending == .idle, !self.session.streams.isEmpty {
+      self.delegate?.connectionIsUnfit(self, "nothing came until the idle timeout")
+    }
     self.shutDown(self.error(of: ending), sending: .noError)
   }
 

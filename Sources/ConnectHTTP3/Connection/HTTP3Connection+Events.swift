@@ -34,8 +34,11 @@ extension HTTP3Connection {
     case .started(let stream):
       self.didStart(stream)
     case .head(let stream, let head):
-      if self.looksForAltSvc, head.headers.contains("alt-svc") {
-        self.delegate?.connection(self, didReceiveAltSvc: head.headers)
+      if self.looksForAltSvc {
+        if head.headers.contains("alt-svc") {
+          self.delegate?.connection(self, didReceiveAltSvc: head.headers)
+        }
+        guard head.status != 421 else { return self.didMisdirect(stream) }
       }
       stream.handler?.streamDidReceive(head)
     case .bytes(let stream):
@@ -89,6 +92,15 @@ extension HTTP3Connection {
     )
     self.hasServedStream = true
     handler.streamDidStart(on: info)
+  }
+
+  /// The server does not serve this origin here (421, RFC 9110, section 15.5.20): calls go back to where HTTP/3 was found (RFC
+  /// 7838, section 6).
+  private func didMisdirect(_ stream: HTTP3Stream) {
+    self.delegate?.connectionIsUnfit(self, "421 Misdirected Request")
+    self.reportWillClose()
+    self.fail(stream, .misdirected)
+    self.session.reset(stream, errorCode: .requestCancelled)
   }
 
   func fail(_ stream: HTTP3Stream, _ failure: HTTPStreamFailure) {

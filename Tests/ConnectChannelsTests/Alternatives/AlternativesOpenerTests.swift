@@ -99,6 +99,46 @@ final class AlternativesOpenerTests: XCTestCase {
     fleet.shutDown()
   }
 
+  func testAServerThatIsDownIsKnownToBeSoon() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.quic.standard = .timesOut
+    fleet.tcp.standard = .refuses
+    let call = fleet.call()
+    fleet.advance(by: .milliseconds(2_249))
+    XCTAssertTrue(call.isPending)
+    fleet.advance(by: .milliseconds(1))
+    XCTAssertEqual(call.error?.message, "cannot connect (10.0.0.1:443: refused)")
+    XCTAssertTrue(fleet.isHTTP3Usable)
+    fleet.shutDown()
+  }
+
+  func testNothingIsKept() {
+    weak var channel: OriginChannel?
+    weak var alternatives: SharedAlternatives?
+    do {
+      let fleet = TwoWayFleet(knowsHTTP3: true)
+      channel = fleet.channel
+      alternatives = fleet.alternatives
+      fleet.quic.delay = .seconds(1)
+      // TCP wins, and QUIC takes its place.
+      fleet.call()
+      fleet.advance(by: .seconds(2))
+      fleet.answer(fleet.tcp)
+      fleet.call()
+      fleet.answer(fleet.quic)
+      // QUIC is silent, TCP wins, and QUIC is tried until the end.
+      fleet.quic.standard = .timesOut
+      fleet.run { fleet.openQUIC[0].die() }
+      fleet.call()
+      fleet.advance(by: .milliseconds(250))
+      fleet.answer(fleet.tcp)
+      fleet.shutDown()
+      fleet.advance(by: .seconds(20))
+    }
+    XCTAssertNil(channel)
+    XCTAssertNil(alternatives)
+  }
+
   func testASlowHandshakeIsNoFailure() {
     let fleet = TwoWayFleet(knowsHTTP3: true)
     fleet.quic.delay = .seconds(3)

@@ -15,7 +15,7 @@ final class VersionRaceTests: XCTestCase {
   }
 
   func testQUICWinsBeforeTCPBegins() {
-    self.assert(self.race.start(), .begin(.quic), .schedule)
+    self.assert(self.race.start(), .begin(.quic), .schedule(.headStart))
     self.assert(self.race.ready(.quic), .cancelTimer, .works, .win(.quic))
     self.assert(self.race.timerFired())
     self.assert(self.race.abandon())
@@ -60,15 +60,24 @@ final class VersionRaceTests: XCTestCase {
     self.race = VersionRace()
     _ = self.race.start()
     _ = self.race.timerFired()
-    self.assert(self.race.failed(.tcp))
-    self.assert(self.race.failed(.quic), .fail)
+    self.assert(self.race.failed(.tcp), .schedule(.lastChance))
+    self.assert(self.race.failed(.quic), .cancelTimer, .fail)
   }
 
   func testTCPFailsAndQUICWins() {
     _ = self.race.start()
     _ = self.race.timerFired()
-    self.assert(self.race.failed(.tcp))
-    self.assert(self.race.ready(.quic), .works, .win(.quic))
+    self.assert(self.race.failed(.tcp), .schedule(.lastChance))
+    self.assert(self.race.ready(.quic), .cancelTimer, .works, .win(.quic))
+  }
+
+  func testQUICDoesNotHoldUpTheFailureOfTCP() {
+    _ = self.race.start()
+    _ = self.race.timerFired()
+    _ = self.race.failed(.tcp)
+    self.assert(self.race.timerFired(), .abandon(.quic), .fail)
+    self.assert(self.race.ready(.quic))
+    self.assert(self.race.abandon())
   }
 
   func testAbandoned() {
@@ -112,7 +121,9 @@ final class VersionRaceTests: XCTestCase {
           switch action {
           case .begin(let lane): XCTAssertTrue(running.insert(lane).inserted)
           case .abandon(let lane): XCTAssertNotNil(running.remove(lane))
-          case .schedule: isTimerPending = true
+          case .schedule:
+            XCTAssertFalse(isTimerPending)
+            isTimerPending = true
           case .cancelTimer:
             XCTAssertTrue(isTimerPending)
             isTimerPending = false

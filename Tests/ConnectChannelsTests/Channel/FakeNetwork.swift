@@ -145,7 +145,7 @@ final class FakeConnection: StreamConnection {
 
   /// Nothing comes from the server any more.
   func fallSilent() {
-    self.delegate?.connectionFellSilent(self)
+    self.delegate?.connectionIsUnfit(self, "silence")
     self.die()
   }
 

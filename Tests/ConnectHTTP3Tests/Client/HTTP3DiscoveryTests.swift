@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 internal import ConnectHTTP3
 internal import ConnectNIO
 internal import Foundation
@@ -115,6 +116,59 @@ final class HTTP3DiscoveryTests: XCTestCase {
       XCTAssertEqual(next.info?.version, .http3, "\(String(describing: next.failure))")
       XCTAssertEqual(next.info?.isReused, false)
       await client.shutdown()
+    }
+  }
+
+  /// DNS says where HTTP/3 is, no response does.
+  func testHTTPSRecord() async throws {
+    try await self.withServer { server, quic in
+      let port = UInt16(quic.port(.aioquic))
+      let target: [UInt8] = [3] + "api".utf8 + [4] + "test".utf8 + [0]
+      let names = try await TinyNameServer(
+        name: "_\(server.tcp.port)._https.api.test",
+        record: [0, 1] + target + [0, 1, 0, 3, 2] + "h3".utf8 + [
+          0, 3, 0, 2, UInt8(port >> 8), UInt8(port & 255),
+        ]
+      )
+      var configuration = server.configuration
+      configuration.tls.serverName = "localhost"
+      let nameServers = ResolverConfiguration(servers: [names.address])
+      configuration.channel.resolver = DNSResolver(.init(nameServers: nameServers, hostsFile: nil))
+      let client = try TwoWayClient(configuration, host: "api.test", port: server.tcp.port)
+      let record = try await client.get("/script/size/1", until: .http3)
+      XCTAssertEqual(record.info?.version, .http3, "\(String(describing: record.failure))")
+      XCTAssertEqual(record.info?.remoteAddress, "127.0.0.1:\(port)")
+      await client.shutdown()
+      try await names.stop()
+    }
+  }
+
+  func testSeveralEventLoops() async throws {
+    try await self.withServer { server, quic in
+      server.announce(port: quic.port(.aioquic))
+      var configuration = server.configuration
+      configuration.eventLoops = 2
+      let client = NIOHTTPClient(configuration: configuration)
+      let origin = Origin(scheme: .https, host: "localhost", port: server.tcp.port)
+      for executor in client.executors {
+        let endpoint = try client.endpoint(for: origin, on: executor, requiresHTTP2: false)
+        var version: HTTPConnectionInfo.Version?
+        for _ in 0..<500 where version != .http3 {
+          let record = await StreamRecord.run(
+            HTTPStreamRequest(
+              method: .get,
+              target: TwoWayServer.path,
+              headers: [:],
+              body: .complete(ByteBuffer())
+            ),
+            on: endpoint
+          )
+          XCTAssertNil(record.failure)
+          version = record.info?.version
+        }
+        XCTAssertEqual(version, .http3)
+      }
+      await client.shutdown(within: .seconds(5))
     }
   }
 
@@ -238,6 +292,36 @@ final class HTTP3DiscoveryTests: XCTestCase {
     await client.shutdown()
     quic.kill()
     await server.stop()
+  }
+
+  /// A server that does not serve the origin over HTTP/3 (421): its calls were not processed.
+  func testMisdirectedRequest() async throws {
+    try await self.withServer { server, quic in
+      server.announce(port: quic.port(.aioquic))
+      server.tcp.onRaw("/script/status/421") { _, responder in try await responder.respond(text: "tcp") }
+      let client = try server.client()
+      _ = try await client.get("/script/size/1", until: .http3)
+      let misdirected = await client.get("/script/status/421")
+      XCTAssertEqual(misdirected.failure?.isUnprocessed, true)
+      XCTAssertEqual(misdirected.failure?.error.code, .unavailable)
+      let next = await client.get("/script/status/421")
+      XCTAssertEqual(next.text, "tcp", "\(String(describing: next.failure))")
+      await client.shutdown()
+    }
+  }
+
+  /// HTTP/3 does not go through proxies; TCP does.
+  func testProxy() async throws {
+    try await self.withServer { server, _ in
+      let nobody = try await SilentPort()
+      let proxy = try Proxy("http://127.0.0.1:\(nobody.port)")
+      let client = try server.client { $0.proxy = .proxy(proxy) }
+      let record = await client.get()
+      XCTAssertEqual(record.failure?.error.code, .unavailable)
+      XCTAssertEqual(record.failure?.error.message?.contains("the proxy"), true)
+      await client.shutdown()
+      try await nobody.close()
+    }
   }
 
   func testServerOverQUICThatCrashes() async throws {
