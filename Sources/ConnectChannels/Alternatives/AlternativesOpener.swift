@@ -80,7 +80,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   /// The origin's own port stands for that of the address, which may be another one in a fleet.
   private func quicAddress(for address: EndpointAddress) -> EndpointAddress? {
     guard case .ip(let ip, let ownPort) = address,
-      let port = self.alternatives.port(for: self.origin, now: self.executor.now)
+      let port = self.alternatives.port(for: self.origin, at: address, now: self.executor.now)
     else { return nil }
     return .ip(ip, port: port == self.origin.port ? ownPort : port)
   }
@@ -96,7 +96,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
 
   func http3Works(at address: EndpointAddress, of server: EndpointAddress) {
     guard let port = self.knownPort(address, of: server) else { return }
-    self.alternatives.succeeded(self.origin, port: port)
+    self.alternatives.succeeded(self.origin, port: port, at: server)
   }
 
   func http3IsBroken(at address: EndpointAddress, of server: EndpointAddress, _ reason: String) {
@@ -105,7 +105,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
       "HTTP/3 does not work where TCP does, and is not tried for a while",
       metadata: ["origin": "\(self.origin)", "address": "\(address)", "error": "\(reason)"]
     )
-    self.alternatives.failed(self.origin, port: port, now: self.executor.now)
+    self.alternatives.failed(self.origin, port: port, at: server, now: self.executor.now)
   }
 
   /// The port as the origin calls it.

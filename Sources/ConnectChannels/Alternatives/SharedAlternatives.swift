@@ -14,30 +14,43 @@ package final class SharedAlternatives: Sendable {
     var memory: AlternativesMemory
     var listeners: [Origin: [Listener]] = [:]
     var lastNumber = 0
+    /// When the network may be asked for again.
+    var nextLook = Duration.zero
   }
+
+  /// How long the network counts as the same.
+  static let lookInterval = Duration.seconds(5)
 
   private let network: @Sendable () -> Int?
   private let state: Mutex<State>
 
   /// - Parameter network: A number that changes when the client comes into another network; nil if it cannot be told. Asked for
-  ///   when connections to origins are opened where HTTP/3 is broken.
+  ///   when connections to origins are opened where HTTP/3 is broken, every 5 seconds at most.
   package init(maximumOrigins: Int = 1_000, network: @escaping @Sendable () -> Int? = { nil }) {
     self.network = network
     self.state = Mutex(State(memory: AlternativesMemory(maximumOrigins: maximumOrigins)))
   }
 
   /// The UDP port where to try HTTP/3 now; nil for nowhere.
-  package func port(for origin: Origin, now: Duration) -> Int? {
-    switch self.state.withLock({ $0.memory.choice(for: origin, now: now) }) {
+  ///
+  /// - Parameter server: Where the server listens for TCP.
+  package func port(for origin: Origin, at server: EndpointAddress, now: Duration) -> Int? {
+    let (choice, looks) = self.state.withLock { state in
+      let choice = state.memory.choice(for: origin, at: server, now: now)
+      guard case .broken = choice, state.nextLook <= now else { return (choice, false) }
+      state.nextLook = now + Self.lookInterval
+      return (choice, true)
+    }
+    switch choice {
     case .none:
       return nil
     case .http3(let port):
       return port
     case .broken(_, let old):
-      guard let old, let current = self.network(), current != old else { return nil }
+      guard looks, let old, let current = self.network(), current != old else { return nil }
       return self.state.withLock { state in
         state.memory.networkChanged()
-        if case .http3(let port) = state.memory.choice(for: origin, now: now) { return port }
+        if case .http3(let port) = state.memory.choice(for: origin, at: server, now: now) { return port }
         return nil
       }
     }
@@ -58,13 +71,13 @@ package final class SharedAlternatives: Sendable {
     }
   }
 
-  func failed(_ origin: Origin, port: Int, now: Duration) {
+  func failed(_ origin: Origin, port: Int, at server: EndpointAddress, now: Duration) {
     let network = self.network()
-    self.state.withLock { $0.memory.failed(origin, port: port, network: network, now: now) }
+    self.state.withLock { $0.memory.failed(origin, port: port, at: server, network: network, now: now) }
   }
 
-  func succeeded(_ origin: Origin, port: Int) {
-    self.state.withLock { $0.memory.succeeded(origin, port: port) }
+  func succeeded(_ origin: Origin, port: Int, at server: EndpointAddress) {
+    self.state.withLock { $0.memory.succeeded(origin, port: port, at: server) }
   }
 
   /// - Returns: A number for ``remove(_:of:)``.

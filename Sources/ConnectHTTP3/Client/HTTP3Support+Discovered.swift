@@ -9,7 +9,8 @@ extension HTTP3Support {
   /// TCP connections finish their calls.
   ///
   /// Where QUIC fails or times out though TCP works, or falls silent in use, the client uses TCP for 5 minutes, doubling with each
-  /// further failure up to a day, until HTTP/3 works again. The client forgets these failures when the machine's addresses change.
+  /// further failure up to a day, until HTTP/3 works again: for that server where HTTP/3 has worked at others, else for all of the
+  /// origin. The client forgets these failures when the machine's addresses change.
   ///
   /// Alternatives at other hosts, ALTSVC frames, and aliases and address hints of HTTPS records are not used. Origins behind a
   /// proxy are served over TCP alone.

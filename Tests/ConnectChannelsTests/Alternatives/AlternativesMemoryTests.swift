@@ -13,12 +13,29 @@ final class AlternativesMemoryTests: XCTestCase {
     self.memory.learn(field, of: self.origin, now: now)
   }
 
-  private func choice(_ seconds: Int = 0) -> AlternativesMemory.Choice {
-    self.memory.choice(for: self.origin, now: .seconds(seconds))
+  private let server = endpointAddress("10.0.0.1:443")
+
+  private func choice(_ seconds: Int = 0, of server: String = "10.0.0.1:443") -> AlternativesMemory.Choice {
+    self.memory.choice(for: self.origin, at: endpointAddress(server), now: .seconds(seconds))
   }
 
-  private func fail(port: Int = 443, network: Int? = nil, at seconds: Int) {
-    self.memory.failed(self.origin, port: port, network: network, now: .seconds(seconds))
+  private func fail(
+    port: Int = 443,
+    of server: String = "10.0.0.1:443",
+    network: Int? = nil,
+    at seconds: Int
+  ) {
+    self.memory.failed(
+      self.origin,
+      port: port,
+      at: endpointAddress(server),
+      network: network,
+      now: .seconds(seconds)
+    )
+  }
+
+  private func succeed(of server: String = "10.0.0.1:443") {
+    self.memory.succeeded(self.origin, port: 443, at: endpointAddress(server))
   }
 
   func testAgeOfAlternatives() {
@@ -29,7 +46,10 @@ final class AlternativesMemoryTests: XCTestCase {
     self.learn(#"h3=":443""#, at: .seconds(200))
     XCTAssertEqual(self.choice(200 + 86_399), .http3(port: 443))
     XCTAssertEqual(self.choice(200 + 86_400), .none)
-    XCTAssertEqual(self.memory.choice(for: Origin(scheme: .https, host: "b", port: 443), now: .zero), .none)
+    XCTAssertEqual(
+      self.memory.choice(for: Origin(scheme: .https, host: "b", port: 443), at: self.server, now: .zero),
+      .none
+    )
   }
 
   func testWhichAlternativesCount() {
@@ -70,7 +90,7 @@ final class AlternativesMemoryTests: XCTestCase {
       XCTAssertEqual(self.choice(now + length), .http3(port: 443), "\(length)")
       now += length
     }
-    self.memory.succeeded(self.origin, port: 443)
+    self.succeed()
     self.fail(at: now)
     XCTAssertEqual(self.choice(now + 300), .http3(port: 443))
   }
@@ -102,6 +122,42 @@ final class AlternativesMemoryTests: XCTestCase {
     XCTAssertEqual(self.choice(), .broken(port: 443, network: 1))
   }
 
+  /// Where HTTP/3 has never worked, one failure counts for all servers; else three in a row do.
+  func testBreakageOfOneServer() {
+    let (a, b, c) = ("10.0.0.1:443", "10.0.0.2:443", "10.0.0.3:443")
+    self.learn(#"h3=":443""#)
+    self.fail(of: a, at: 0)
+    XCTAssertEqual(self.choice(of: b), .broken(port: 443, network: nil))
+    self.succeed(of: b)
+    self.fail(of: a, at: 400)
+    XCTAssertEqual(self.choice(400, of: a), .broken(port: 443, network: nil))
+    XCTAssertEqual(self.choice(400, of: b), .http3(port: 443))
+    // It comes back by itself.
+    XCTAssertEqual(self.choice(700, of: a), .http3(port: 443))
+    self.fail(of: a, at: 700)
+    XCTAssertEqual(self.choice(1_299, of: a), .broken(port: 443, network: nil))
+    XCTAssertEqual(self.choice(1_299, of: c), .http3(port: 443))
+    self.succeed(of: c)
+    // The network drops UDP now.
+    self.fail(of: a, at: 2_000)
+    self.fail(of: b, at: 2_000)
+    XCTAssertEqual(self.choice(2_000, of: c), .http3(port: 443))
+    self.fail(of: c, at: 2_000)
+    XCTAssertEqual(self.choice(2_000, of: "10.0.0.4:443"), .broken(port: 443, network: nil))
+    self.memory.networkChanged()
+    for server in [a, b, c] { XCTAssertEqual(self.choice(2_000, of: server), .http3(port: 443)) }
+  }
+
+  func testBoundOfServers() {
+    self.learn(#"h3=":443""#)
+    for index in 0..<1_000 {
+      self.succeed(of: "10.1.0.1:443")
+      self.fail(of: "10.0.\(index / 250).\(index % 250):443", at: index)
+    }
+    XCTAssertEqual(self.choice(999, of: "10.0.3.249:443"), .broken(port: 443, network: nil))
+    XCTAssertEqual(self.choice(999, of: "10.0.0.0:443"), .http3(port: 443))
+  }
+
   func testAnotherNetwork() {
     self.learn(#"h3=":443""#)
     self.fail(network: 1, at: 0)
@@ -114,13 +170,15 @@ final class AlternativesMemoryTests: XCTestCase {
     let network = Counter()
     let shared = SharedAlternatives(network: { network.next() / 3 })
     shared.learn(port: 443, of: self.origin, timeToLive: .seconds(1_000), now: .zero)
-    XCTAssertEqual(shared.port(for: self.origin, now: .zero), 443)
+    XCTAssertEqual(shared.port(for: self.origin, at: self.server, now: .zero), 443)
     XCTAssertEqual(network.value, 0)
-    shared.failed(self.origin, port: 443, now: .zero)
-    XCTAssertNil(shared.port(for: self.origin, now: .zero))
-    XCTAssertNil(shared.port(for: self.origin, now: .zero))
+    shared.failed(self.origin, port: 443, at: self.server, now: .zero)
+    XCTAssertNil(shared.port(for: self.origin, at: self.server, now: .zero))
+    XCTAssertNil(shared.port(for: self.origin, at: self.server, now: .seconds(4)))
+    XCTAssertEqual(network.value, 2)
+    XCTAssertNil(shared.port(for: self.origin, at: self.server, now: .seconds(5)))
     // Now it says something else.
-    XCTAssertEqual(shared.port(for: self.origin, now: .zero), 443)
+    XCTAssertEqual(shared.port(for: self.origin, at: self.server, now: .seconds(10)), 443)
     XCTAssertEqual(network.value, 4)
   }
 
@@ -132,7 +190,11 @@ final class AlternativesMemoryTests: XCTestCase {
       self.memory.learn(field, of: origin, now: .seconds(index))
       // Used again and again, so that it stays.
       let first = Origin(scheme: .https, host: "0", port: 443)
-      XCTAssertEqual(self.memory.choice(for: first, now: .seconds(index)), .http3(port: 443), "\(index)")
+      XCTAssertEqual(
+        self.memory.choice(for: first, at: self.server, now: .seconds(index)),
+        .http3(port: 443),
+        "\(index)"
+      )
     }
     XCTAssertEqual(self.memory.count, 10)
     // What has expired goes first.

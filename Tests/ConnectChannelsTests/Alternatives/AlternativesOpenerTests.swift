@@ -351,6 +351,25 @@ final class AlternativesOpenerTests: XCTestCase {
     fleet.shutDown()
   }
 
+  /// One server without HTTP/3 does not take it from the others.
+  func testOneServerWithoutQUIC() {
+    let addresses = (1...3).map { "10.0.0.\($0):443" }
+    let fleet = TwoWayFleet(addresses, knowsHTTP3: true) { $0.balancing = .roundRobin }
+    fleet.quic.behaviours["10.0.0.2:443"] = .refuses
+    let calls = (0..<6).map { _ in fleet.call() }
+    XCTAssertEqual(fleet.openTCP.map(\.address), ["10.0.0.2:443"])
+    XCTAssertEqual(fleet.openQUIC.count, 2)
+    fleet.answer(fleet.quic)
+    fleet.answer(fleet.tcp)
+    XCTAssertTrue(calls.allSatisfy(\.hasEnded))
+    fleet.run { for connection in fleet.openQUIC + fleet.openTCP { connection.die() } }
+    fleet.advance(by: .seconds(2))
+    XCTAssertEqual(fleet.openTCP.map(\.address), ["10.0.0.2:443"])
+    XCTAssertEqual(Set(fleet.openQUIC.map(\.address)), ["10.0.0.1:443", "10.0.0.3:443"])
+    XCTAssertEqual(fleet.quic.attempts.filter { $0 == "10.0.0.2:443" }.count, 1)
+    fleet.shutDown()
+  }
+
   func testRoundRobin() {
     let addresses = (1...5).map { "10.0.0.\($0):443" }
     let fleet = TwoWayFleet(addresses, knowsHTTP3: true) { $0.balancing = .roundRobin }

@@ -91,7 +91,11 @@ final class TwoWayFleet {
 
   var openTCP: [FakeConnection] { self.tcp.connections.filter { !$0.isClosed } }
   var openQUIC: [FakeConnection] { self.quic.connections.filter { !$0.isClosed } }
-  var isHTTP3Usable: Bool { self.alternatives.port(for: self.origin, now: self.executor.now) != nil }
+  var isHTTP3Usable: Bool { self.isHTTP3Usable(at: Self.address) }
+
+  func isHTTP3Usable(at server: String) -> Bool {
+    self.alternatives.port(for: self.origin, at: endpointAddress(server), now: self.executor.now) != nil
+  }
 
   func shutDown(file: StaticString = #filePath, line: UInt = #line) {
     let isFinished = Flag()

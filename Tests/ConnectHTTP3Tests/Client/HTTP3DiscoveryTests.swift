@@ -62,6 +62,33 @@ final class HTTP3DiscoveryTests: XCTestCase {
     }
   }
 
+  /// Calls on all of them while they change from TCP to QUIC: none fails.
+  func testNoCallFailsDuringTheUpgrade() async throws {
+    let caddy = try await CaddyServer.start()
+    for version in [NIOHTTPClient.Configuration.HTTPVersion.automatic, .http1Only] {
+      var configuration = caddy.configuration
+      configuration.version = version
+      let client = try TwoWayClient(configuration, port: caddy.port)
+      let texts = await withTaskGroup(of: [String].self) { group in
+        for _ in 0..<40 {
+          group.addTask {
+            var texts: [String] = []
+            for _ in 0..<50 {
+              let record = await client.get("/")
+              XCTAssertNil(record.failure)
+              texts.append(record.text)
+            }
+            return texts
+          }
+        }
+        return await group.reduce(into: []) { $0 += $1 }
+      }
+      XCTAssertEqual(texts.count, 2_000)
+      XCTAssertEqual(Set(texts), [version == .http1Only ? "HTTP/1.1" : "HTTP/2.0", "HTTP/3.0"])
+      await client.shutdown()
+    }
+  }
+
   func testCallsUnderWayStayOnTCP() async throws {
     try await self.withServer { server, quic in
       server.announce(port: quic.port(.aioquic))
@@ -214,11 +241,31 @@ final class HTTP3DiscoveryTests: XCTestCase {
       _ = await client.get()
       try await Task.sleep(for: .milliseconds(500))
       await server.tcp.closeConnections()
+      try await client.connectionsDidClose()
       let record = await client.get()
       XCTAssertEqual(record.info?.version, .http2, "\(String(describing: record.failure))")
       XCTAssertEqual(record.info?.isReused, false)
       // Without the 250 ms that QUIC would have as a head start.
       XCTAssertNotNil(record.info?.setup)
+      await client.shutdown()
+      try await silent.close()
+    }
+  }
+
+  func testTCPWaitsForQUICWhereItIsKnown() async throws {
+    try await self.withServer { server, _ in
+      let silent = try await SilentPort()
+      server.announce(port: silent.port)
+      let client = try server.client()
+      _ = await client.get()
+      // The try beside the connection ends with it, so that nothing is known of the port.
+      await server.tcp.closeConnections()
+      try await client.connectionsDidClose()
+      let start = ContinuousClock.now
+      let record = await client.get()
+      XCTAssertEqual(record.text, "tcp", "\(String(describing: record.failure))")
+      XCTAssertEqual(record.info?.isReused, false)
+      XCTAssertGreaterThanOrEqual(ContinuousClock.now - start, .milliseconds(240))
       await client.shutdown()
       try await silent.close()
     }
@@ -235,6 +282,7 @@ final class HTTP3DiscoveryTests: XCTestCase {
         XCTAssertEqual(record.text, "tcp", "\(String(describing: record.failure))")
       }
       await server.tcp.closeConnections()
+      try await client.connectionsDidClose()
       let record = await client.get()
       XCTAssertEqual(record.text, "tcp", "\(String(describing: record.failure))")
       await client.shutdown()

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 internal import ConnectHTTP3
 internal import ConnectNIO
 internal import Foundation
@@ -55,6 +56,8 @@ final class TwoWayServer: Sendable {
 struct TwoWayClient {
   let client: NIOHTTPClient
   let endpoint: any HTTPEndpoint
+  private let origin: Origin
+  private let requiresHTTP2: Bool
 
   init(
     _ configuration: NIOHTTPClient.Configuration,
@@ -63,8 +66,9 @@ struct TwoWayClient {
     requiresHTTP2: Bool = false
   ) throws {
     self.client = NIOHTTPClient(configuration: configuration)
-    let origin = Origin(scheme: .https, host: host, port: port)
-    self.endpoint = try self.client.endpoint(for: origin, on: nil, requiresHTTP2: requiresHTTP2)
+    self.origin = Origin(scheme: .https, host: host, port: port)
+    self.requiresHTTP2 = requiresHTTP2
+    self.endpoint = try self.client.endpoint(for: self.origin, on: nil, requiresHTTP2: requiresHTTP2)
   }
 
   func get(_ target: String = TwoWayServer.path) async -> StreamRecord {
@@ -87,6 +91,16 @@ struct TwoWayClient {
       record = await self.get(target)
     }
     return record
+  }
+
+  /// Waits until the client knows that its connections were closed.
+  func connectionsDidClose() async throws {
+    let end = ContinuousClock.now + .seconds(20)
+    while try self.client.connectivity(of: self.origin, requiresHTTP2: self.requiresHTTP2) == .ready,
+      ContinuousClock.now < end
+    {
+      try await Task.sleep(for: .milliseconds(2))
+    }
   }
 
   func shutdown() async { await self.client.shutdown(within: .seconds(5)) }

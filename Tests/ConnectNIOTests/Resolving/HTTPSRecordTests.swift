@@ -27,7 +27,9 @@ final class HTTPSRecordTests: XCTestCase {
     let end = ContinuousClock.now + .seconds(10)
     while ContinuousClock.now < end {
       self.executor.runUntilIdle()
-      if let port = self.alternatives.port(for: origin ?? self.origin, now: self.executor.now) { return port }
+      let server = EndpointAddress.ip(.loopbackIPv4, port: 443)
+      let port = self.alternatives.port(for: origin ?? self.origin, at: server, now: self.executor.now)
+      if let port { return port }
       try await Task.sleep(for: .milliseconds(2))
     }
     return nil
