@@ -52,6 +52,10 @@ extension HTTP3Connection {
     }
 
     let streams = self.session.liveStreams
+    if let error, !streams.isEmpty, !self.hasAnswered, self.requestedClose == nil {
+      // Else calls might fail again and again over HTTP/3 that would succeed over TCP.
+      delegate?.connectionIsUnfit(self, error.message ?? "it broke before the first response")
+    }
     // A handler that starts a new stream when it hears of its end must not be given this connection again.
     if !streams.isEmpty, !self.isDraining { delegate?.connectionWillClose(self) }
     self.isDraining = true

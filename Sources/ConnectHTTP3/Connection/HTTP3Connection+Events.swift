@@ -34,6 +34,7 @@ extension HTTP3Connection {
     case .started(let stream):
       self.didStart(stream)
     case .head(let stream, let head):
+      self.hasAnswered = true
       if self.looksForAltSvc {
         if head.headers.contains("alt-svc") {
           self.delegate?.connection(self, didReceiveAltSvc: head.headers)

@@ -358,6 +358,23 @@ final class HTTP3DiscoveryTests: XCTestCase {
     }
   }
 
+  /// A server that completes handshakes, and ends each connection at its first call: later calls go over TCP.
+  func testServerThatEndsConnectionsAtTheFirstCall() async throws {
+    try await self.withServer { server, quic in
+      server.announce(port: quic.port(.aioquic))
+      let client = try server.client()
+      _ = await client.get()
+      try await client.connectionsDidOpen(2)
+      let failed = await client.get("/script/close/0x102")
+      XCTAssertEqual(failed.failure?.error.code, .internalError, failed.text)
+      for _ in 0..<3 {
+        let next = await client.get()
+        XCTAssertEqual(next.text, "tcp", "\(String(describing: next.failure))")
+      }
+      await client.shutdown()
+    }
+  }
+
   /// HTTP/3 does not go through proxies; TCP does.
   func testProxy() async throws {
     try await self.withServer { server, _ in

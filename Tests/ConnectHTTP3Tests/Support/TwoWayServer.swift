@@ -103,6 +103,16 @@ struct TwoWayClient {
     }
   }
 
+  /// Waits until so many connections were opened.
+  func connectionsDidOpen(_ count: Int) async throws {
+    let end = ContinuousClock.now + .seconds(20)
+    while ContinuousClock.now < end {
+      let endpoints = await self.client.snapshots().flatMap(\.endpoints)
+      if endpoints.reduce(0, { $0 + $1.openedConnections }) >= count { return }
+      try await Task.sleep(for: .milliseconds(2))
+    }
+  }
+
   func shutdown() async { await self.client.shutdown(within: .seconds(5)) }
 }
 
