@@ -89,6 +89,29 @@ final class HTTP3DiscoveryTests: XCTestCase {
     }
   }
 
+  /// Each server of a fleet changes to HTTP/3 by itself.
+  func testFleet() async throws {
+    let hosts = (1...4).map { "127.0.0.\($0)" }
+    let caddy = try await CaddyServer.start(at: hosts)
+    var configuration = caddy.configuration
+    configuration.tls.serverName = "localhost"
+    configuration.channel.balancing = .roundRobin
+    configuration.channel.resolver = StaticResolver(
+      hosts.compactMap { Endpoint("\($0):\(caddy.port)") }
+    )
+    let client = try TwoWayClient(configuration, port: caddy.port)
+    var servers: [String: Set<HTTPConnectionInfo.Version>] = [:]
+    for _ in 0..<400 {
+      let record = await client.get("/")
+      let info = try XCTUnwrap(record.info, "\(String(describing: record.failure))")
+      servers[info.remoteAddress ?? "", default: []].insert(info.version)
+      if servers.count == 4, servers.values.allSatisfy({ $0.contains(.http3) }) { break }
+    }
+    XCTAssertEqual(servers.count, 4)
+    XCTAssertTrue(servers.values.allSatisfy { $0.contains(.http3) }, "\(servers)")
+    await client.shutdown()
+  }
+
   func testCallsUnderWayStayOnTCP() async throws {
     try await self.withServer { server, quic in
       server.announce(port: quic.port(.aioquic))

@@ -14,7 +14,8 @@ final class CaddyServer: Sendable {
   private let process: ChildProcess
   private let folder: URL
 
-  static func start() async throws -> CaddyServer {
+  /// - Parameter hosts: Where it listens, on the same port of each.
+  static func start(at hosts: [String] = ["127.0.0.1"]) async throws -> CaddyServer {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
     let program = root.appending(path: ".venv/bin/caddy")
     guard FileManager.default.isExecutableFile(atPath: program.path()) else {
@@ -33,7 +34,7 @@ final class CaddyServer: Sendable {
         "storage": {"module": "file_system", "root": "\(folder.path())/storage"},
         "apps": {
           "http": {"servers": {"all": {
-            "listen": ["127.0.0.1:\(port)"],
+            "listen": [\(hosts.map { "\"\($0):\(port)\"" }.joined(separator: ", "))],
             "automatic_https": {"disable": true},
             "tls_connection_policies": [{}],
             "routes": [{"handle": [{"handler": "static_response", "body": "{http.request.proto}"}]}]
