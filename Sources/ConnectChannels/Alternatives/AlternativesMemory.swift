@@ -22,6 +22,7 @@ package struct AlternativesMemory: Sendable {
   }
 
   fileprivate struct Breakage: Sendable {
+    var server: EndpointAddress
     var failures: Int
     var end: Duration
     var network: Int?
@@ -142,7 +143,7 @@ package struct AlternativesMemory: Sendable {
       let last = max(entry.broken[port]?.failures ?? 0, entry.brokenServers[place]?.failures ?? 0)
       let failures = min(last + 1, 16)
       let length = min(Self.firstBreak * (1 << (failures - 1)), Self.longestBreak)
-      let breakage = Breakage(failures: failures, end: now + length, network: network)
+      let breakage = Breakage(server: server, failures: failures, end: now + length, network: network)
       let count = entry.failuresSinceSuccess[port].map { $0 + 1 }
       entry.failuresSinceSuccess[port] = count.flatMap { $0 < Self.maximumFailures ? $0 : nil }
       if entry.failuresSinceSuccess[port] != nil {
@@ -153,11 +154,15 @@ package struct AlternativesMemory: Sendable {
     }
   }
 
-  /// HTTP/3 works at this port of a server.
+  /// A server has answered over HTTP/3 at this port.
   package mutating func succeeded(_ origin: Origin, port: Int, at server: EndpointAddress) {
     guard var entry = self.entries[origin] else { return }
-    entry.broken[port] = nil
     entry.brokenServers[Place(server: server, port: port)] = nil
+    if let breakage = entry.broken.removeValue(forKey: port), breakage.server != server {
+      // It was the server's own fault.
+      let place = Place(server: breakage.server, port: port)
+      entry.brokenServers.insert(breakage, for: place, limit: Self.maximumServers)
+    }
     if entry.failuresSinceSuccess.count < Self.maximumPorts || entry.failuresSinceSuccess[port] != nil {
       entry.failuresSinceSuccess[port] = 0
     }

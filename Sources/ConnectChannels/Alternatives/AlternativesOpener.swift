@@ -94,11 +94,6 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     )
   }
 
-  func http3Works(at address: EndpointAddress, of server: EndpointAddress) {
-    guard let port = self.knownPort(address, of: server) else { return }
-    self.alternatives.succeeded(self.origin, port: port, at: server)
-  }
-
   func http3IsBroken(at address: EndpointAddress, of server: EndpointAddress, _ reason: String) {
     guard let port = self.knownPort(address, of: server) else { return }
     self.logger.debug(
@@ -148,6 +143,13 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     if connection.version != .http3 { self.upgrade(connection) }
   }
 
+  package func connectionIsFit(_ connection: PooledConnection) {
+    guard connection.version == .http3, let server = connection.serverAddress,
+      let port = self.knownPort(connection.address, of: server)
+    else { return }
+    self.alternatives.succeeded(self.origin, port: port, at: server)
+  }
+
   package func connectionIsUnfit(_ connection: PooledConnection, _ reason: String) {
     guard connection.version == .http3, let server = connection.serverAddress else { return }
     self.http3IsBroken(at: connection.address, of: server, reason)
@@ -158,6 +160,8 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
 package protocol AlternativesListener: AnyObject {
   /// A response has an `alt-svc` field.
   func connection(_ connection: PooledConnection, didReceiveAltSvc headers: Headers)
+  /// The server has answered a call for the first time.
+  func connectionIsFit(_ connection: PooledConnection)
   /// The server is none that calls should go to in this version of HTTP.
   func connectionIsUnfit(_ connection: PooledConnection, _ reason: String)
 }

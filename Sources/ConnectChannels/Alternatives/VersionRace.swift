@@ -29,8 +29,6 @@ struct VersionRace: Sendable {
     case replaceTCP
     /// There is no connection. Comes once at most.
     case fail
-    /// HTTP/3 works here.
-    case works
     /// HTTP/3 has failed, though TCP works.
     case isBroken
   }
@@ -76,11 +74,11 @@ struct VersionRace: Sendable {
     case .quic:
       guard self.quic == .trying else { return [] }
       self.quic = .ready
-      if self.tcp == .ready { return [.works, .replaceTCP] }
+      if self.tcp == .ready { return [.replaceTCP] }
       var actions = self.cancelTimer()
       if self.tcp == .trying { actions.append(.abandon(.tcp)) }
       self.tcp = .over
-      return actions + [.works, .win(.quic)]
+      return actions + [.win(.quic)]
     case .tcp:
       guard self.tcp == .trying else { return [] }
       self.tcp = .ready

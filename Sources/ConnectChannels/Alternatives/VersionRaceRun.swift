@@ -81,8 +81,6 @@ final class VersionRaceRun: ConnectionOwner {
       // TCP's, since HTTP/3 is an extra.
       guard let failure = self.tcpFailure else { return }
       self.attempt.closed(failure.error, reason: failure.reason)
-    case .works:
-      self.opener.http3Works(at: self.quicAddress, of: self.serverAddress)
     case .isBroken:
       self.tcp?.upgrade = nil
       self.opener.http3IsBroken(at: self.quicAddress, of: self.serverAddress, self.quicReason)

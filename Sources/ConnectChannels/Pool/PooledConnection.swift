@@ -146,6 +146,10 @@ package final class PooledConnection: StreamConnectionDelegate {
     self.alternatives?.connection(self, didReceiveAltSvc: headers)
   }
 
+  package func connectionIsFit(_ connection: any StreamConnection) {
+    self.alternatives?.connectionIsFit(self)
+  }
+
   package func connectionIsUnfit(_ connection: any StreamConnection, _ reason: String) {
     self.alternatives?.connectionIsUnfit(self, reason)
   }

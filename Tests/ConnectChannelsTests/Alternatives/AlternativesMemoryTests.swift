@@ -128,7 +128,11 @@ final class AlternativesMemoryTests: XCTestCase {
     self.learn(#"h3=":443""#)
     self.fail(of: a, at: 0)
     XCTAssertEqual(self.choice(of: b), .broken(port: 443, network: nil))
+    // It works elsewhere, so that it was the server's own fault.
     self.succeed(of: b)
+    XCTAssertEqual(self.choice(of: a), .broken(port: 443, network: nil))
+    XCTAssertEqual(self.choice(of: b), .http3(port: 443))
+    self.succeed(of: a)
     self.fail(of: a, at: 400)
     XCTAssertEqual(self.choice(400, of: a), .broken(port: 443, network: nil))
     XCTAssertEqual(self.choice(400, of: b), .http3(port: 443))

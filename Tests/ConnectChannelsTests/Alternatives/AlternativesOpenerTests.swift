@@ -327,6 +327,25 @@ final class AlternativesOpenerTests: XCTestCase {
     fleet.shutDown()
   }
 
+  /// A handshake proves little: the time doubles until a call has been answered.
+  func testSilenceAfterEachHandshake() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    for length in [300, 600, 1_200] {
+      fleet.call()
+      fleet.run { fleet.openQUIC[0].fallSilent() }
+      fleet.advance(by: .seconds(length - 1))
+      XCTAssertFalse(fleet.isHTTP3Usable, "\(length)")
+      fleet.advance(by: .seconds(1))
+      XCTAssertTrue(fleet.isHTTP3Usable, "\(length)")
+    }
+    fleet.call()
+    fleet.answer(fleet.quic)
+    fleet.run { fleet.openQUIC[0].fallSilent() }
+    fleet.advance(by: .seconds(300))
+    XCTAssertTrue(fleet.isHTTP3Usable)
+    fleet.shutDown()
+  }
+
   func testALostConnectionIsOpenedAgainOverQUIC() {
     let fleet = TwoWayFleet(knowsHTTP3: true)
     fleet.call()

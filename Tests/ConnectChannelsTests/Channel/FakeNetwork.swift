@@ -150,6 +150,7 @@ final class FakeConnection: StreamConnection {
   }
 
   fileprivate func received(_ headers: Headers) {
+    self.delegate?.connectionIsFit(self)
     if headers.contains("alt-svc") { self.delegate?.connection(self, didReceiveAltSvc: headers) }
   }
 
