@@ -91,7 +91,7 @@ extension Subchannel {
     case .fail(let stream, let error):
       stream.fail(error)
     case .drain(let connection):
-      connection.connection?.drain()
+      connection.drain()
       // The watches would keep it from closing.
       self.restartWatches()
     case .close(let connection, let error):

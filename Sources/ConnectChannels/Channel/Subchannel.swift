@@ -5,7 +5,7 @@ internal import Logging
 ///
 /// Runs the actions of ``AddressRace`` and ``ConnectionPool``, and tells the channel of what its balancer should know.
 /// Confined to the channel's executor. The channel holds it until it is retired; connections hold it until they are gone.
-final class Subchannel: WaitingRoom {
+final class Subchannel: WaitingRoom, ConnectionOwner {
   typealias Pool = PooledConnection.Pool
 
   let id: EndpointID
@@ -247,11 +247,13 @@ final class Subchannel: WaitingRoom {
       self.opened(connection, id)
       self.run(poolActions)
       self.run(actions)
+    case .candidate:
+      break
     }
   }
 
   /// A connection takes calls from now on.
-  private func opened(_ connection: PooledConnection, _ id: Pool.ConnectionID) {
+  func opened(_ connection: PooledConnection, _ id: Pool.ConnectionID) {
     self.counters.openedConnections += 1
     self.environment.report(.connectionOpened(endpoint: connection.name))
     guard let age = self.environment.configuration.maximumConnectionAge?.clamped else { return }
@@ -271,6 +273,8 @@ final class Subchannel: WaitingRoom {
   func connectionWillClose(_ connection: PooledConnection) {
     guard case .member(let id) = connection.role else { return }
     self.run(self.pool.connectionWillClose(id))
+    // The others may all be suspect.
+    self.suspicionMayHaveChanged()
     // They may have been on this connection, which they would keep from closing.
     self.restartWatches()
   }
@@ -291,7 +295,13 @@ final class Subchannel: WaitingRoom {
       }
       self.run(self.pool.connectionClosed(id, error: failure.error))
       self.suspicionMayHaveChanged()
+    case .candidate:
+      break
     }
+  }
+
+  func connection(_ connection: PooledConnection, roundTrip: Duration) {
+    self.counters.lastRoundTrip = roundTrip
   }
 
   func note(_ failure: AddressFailure) {

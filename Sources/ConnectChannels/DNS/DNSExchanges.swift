@@ -5,7 +5,7 @@ struct DNSExchanges {
 
   /// What an exchange is for.
   enum Purpose: Hashable {
-    case services, texts
+    case services, texts, bindings
     /// One family of a name's addresses.
     case addresses(of: DNSName)
   }

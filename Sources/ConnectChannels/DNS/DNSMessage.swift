@@ -127,6 +127,8 @@ extension DNSMessage {
         strings.append(Array(string))
       }
       data = .text(strings)
+    case .https:
+      data = reader.bytes(size).map { .binding(ServiceBinding(Array($0))) } ?? .other
     case .soa:
       guard reader.name() != nil, reader.name() != nil, reader.bytes(16) != nil, let minimum = reader.uint32()
       else { return nil }

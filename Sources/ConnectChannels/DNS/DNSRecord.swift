@@ -12,6 +12,8 @@ package struct DNSRecordType: RawRepresentable, Hashable, Sendable, CustomString
   package static let txt = DNSRecordType(rawValue: 16)
   package static let aaaa = DNSRecordType(rawValue: 28)
   package static let srv = DNSRecordType(rawValue: 33)
+  /// Of service bindings for HTTP (RFC 9460).
+  package static let https = DNSRecordType(rawValue: 65)
   /// EDNS (RFC 6891).
   static let opt = DNSRecordType(rawValue: 41)
 
@@ -23,6 +25,7 @@ package struct DNSRecordType: RawRepresentable, Hashable, Sendable, CustomString
     case .txt: "TXT"
     case .aaaa: "AAAA"
     case .srv: "SRV"
+    case .https: "HTTPS"
     case .opt: "OPT"
     default: "TYPE\(self.rawValue)"
     }
@@ -65,6 +68,7 @@ package struct DNSRecord: Hashable, Sendable {
     case service(Service)
     /// The strings of a TXT record. One value is often split over several of them.
     case text([[UInt8]])
+    case binding(ServiceBinding)
     /// The field MINIMUM of an SOA record, in seconds: it bounds how long an absence is valid (RFC 2308).
     case authority(minimum: UInt32)
     /// A type or class that nothing here reads.

@@ -35,10 +35,12 @@ extension StubResolution {
     case addresses(of: String)
     case services(of: String)
     case texts(of: String)
+    /// HTTPS records.
+    case bindings(of: String)
 
     package var name: String {
       switch self {
-      case .addresses(let name), .services(let name), .texts(let name): name
+      case .addresses(let name), .services(let name), .texts(let name), .bindings(let name): name
       }
     }
   }

@@ -19,6 +19,8 @@ extension StubResolution {
     package var hosts: [Host] = []
     /// Only for texts: one for each TXT record, its strings joined.
     package var texts: [[UInt8]] = []
+    /// Only for bindings.
+    package var bindings: [ServiceBinding] = []
     /// The lowest of all records; nil for what was found without a server.
     package var timeToLive: Duration?
   }

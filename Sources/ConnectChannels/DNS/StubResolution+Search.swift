@@ -70,6 +70,7 @@ extension StubResolution.Question {
     case .addresses: "A or AAAA"
     case .services: "SRV"
     case .texts: "TXT"
+    case .bindings: "HTTPS"
     }
   }
 }

@@ -1,5 +1,5 @@
 /// One lookup by a stub resolver: of the addresses of a name, of a service (SRV, then the addresses of its
-/// targets), or of texts (TXT). Events go in, actions come out; it does no I/O and knows no clock.
+/// targets), of texts (TXT), or of service bindings (HTTPS). Events go in, actions come out; it does no I/O and knows no clock.
 ///
 ///     start ──► candidates of the search list, one after the other ──► addresses, texts ──► finished
 ///                     │                                                                        ▲
@@ -94,7 +94,7 @@ package struct StubResolution: Sendable {
       for group in self.groups.values { self.services.resolved(group.name, group.outcome) }
       self.finish(self.services.result(of: self.question.name, self.search), &actions)
       return actions
-    case .services, .texts:
+    case .services, .texts, .bindings:
       break
     }
     self.search.note(.unreachable)
@@ -146,13 +146,20 @@ package struct StubResolution: Sendable {
         if case .text(let strings) = $0 { Array(strings.joined()) } else { nil }
       }
       self.finish(.success(Answer(texts: texts, timeToLive: .seconds(timeToLive))), &actions)
+    case (.bindings, .records(let records, _, let timeToLive)):
+      let bindings = records.compactMap { if case .binding(let binding) = $0 { binding } else { nil } }
+      self.finish(.success(Answer(bindings: bindings, timeToLive: .seconds(timeToLive))), &actions)
     case (.services, .records(let records, let additional, let timeToLive)):
       guard self.services.start(records, additional: additional, timeToLive: timeToLive) else {
         self.finish(.failure(.serviceUnavailable(self.question.name, timeToLive: timeToLive)), &actions)
         return
       }
       self.resolveTargets(&actions, &random)
-    case (.texts, let outcome), (.services, let outcome):
+    case (.bindings, .absent(nameExists: true, let timeToLive)):
+      // Those of another candidate would be of another server.
+      self.candidates = []
+      self.candidateFailed(.noRecords(timeToLive: timeToLive), &actions, &random)
+    case (.texts, let outcome), (.services, let outcome), (.bindings, let outcome):
       self.candidateFailed(Absence(outcome), &actions, &random)
     }
   }
@@ -189,6 +196,7 @@ package struct StubResolution: Sendable {
     case .addresses: self.startAddresses(of: name, &actions, &random)
     case .services: self.exchanges.start(name, .srv, for: .services, &actions, &random)
     case .texts: self.exchanges.start(name, .txt, for: .texts, &actions, &random)
+    case .bindings: self.exchanges.start(name, .https, for: .bindings, &actions, &random)
     }
   }
 
@@ -246,7 +254,7 @@ package struct StubResolution: Sendable {
 
 extension HostsFile {
   /// Addresses that need no query: of IP addresses, of the file, and of `localhost` (RFC 6761, section 6.3).
-  func knownAddresses(of name: String) -> [IPAddress]? {
+  package func knownAddresses(of name: String) -> [IPAddress]? {
     if let address = IPAddress(name) { return [address] }
     let addresses = self.addresses(of: name)
     if !addresses.isEmpty { return addresses }

@@ -83,6 +83,26 @@ extension ConnectionPool {
     }
   }
 
+  /// A connection of a better version than the others have: it serves all calls from now on. Those that are being opened are
+  /// given up, the others take no more streams.
+  mutating func replaceAll(
+    with connection: Connection,
+    version: HTTPConnectionInfo.Version,
+    streams: Int,
+    now: Duration
+  ) -> (ConnectionID, [Action]) {
+    var actions: [Action] = []
+    for index in self.slots.indices {
+      switch self.slots[index].phase {
+      case .vacant, .draining: break
+      case .opening: self.abandon(index, .connectionReplaced, &actions)
+      case .open, .suspended: self.slots[index].isOld = true
+      }
+    }
+    let (id, more) = self.adopt(connection, version: version, streams: streams, now: now)
+    return (id, actions + more)
+  }
+
   mutating func vacate(_ index: Int) {
     self.slots[index] = Slot()
     self.occupiedCount -= 1

@@ -2,16 +2,19 @@ package import Connect
 
 /// An attempt to connect to one address at first, then the connection that came of it.
 ///
-/// It carries what the connection says to the subchannel. Confined to the channel's executor. The subchannel and its
-/// connections hold each other until the connection is gone.
+/// It carries what the connection says to its owner, the subchannel in most cases. Confined to the channel's executor. The owner
+/// and its connections hold each other until the connection is gone.
 package final class PooledConnection: StreamConnectionDelegate {
   typealias Pool = ConnectionPool<PooledConnection, WaitingStream>
 
-  /// What the connection is to the subchannel.
+  /// What the connection is to its owner.
   enum Role {
-    /// One of those that race to be the first.
+    /// One of those that race to be the first of a subchannel.
     case contender(ConnectionAttempt)
+    /// One of a subchannel's pool.
     case member(Pool.ConnectionID)
+    /// One of those that race for another one's place: see ``VersionRaceRun``.
+    case candidate
   }
 
   /// Where to connect to.
@@ -24,7 +27,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   package let nameResolution: Duration
 
   var role: Role
-  private var owner: Subchannel?
+  var owner: (any ConnectionOwner)?
   package private(set) var connection: (any StreamConnection)?
   private(set) var version = HTTPConnectionInfo.Version.http1
   /// Closes what the attempt has opened so far.
@@ -38,6 +41,14 @@ package final class PooledConnection: StreamConnectionDelegate {
   /// Whether a connection may still be made of the attempt.
   package private(set) var isWanted = true
   private var hasServed = false
+  /// Hears of other ways to the origin; nil where nobody looks for any.
+  var alternatives: (any AlternativesListener)?
+  /// The `alt-svc` field that was read last, and when.
+  var lastAltSvc: (value: String, time: Duration)?
+  /// Where the server listens for TCP, for connections that go to another port of it.
+  var serverAddress: EndpointAddress?
+  /// What tries another version beside this connection. It ends with the connection, or when that takes no more calls.
+  var upgrade: VersionRaceRun?
 
   init(_ role: Role, to address: EndpointAddress, timeLimit: Duration, for owner: Subchannel) {
     self.role = role
@@ -45,6 +56,21 @@ package final class PooledConnection: StreamConnectionDelegate {
     self.serverName = owner.endpoint.serverName
     self.timeLimit = timeLimit
     self.nameResolution = owner.nameResolution
+    self.owner = owner
+  }
+
+  /// One that may take the place of another attempt.
+  init(
+    candidateFor attempt: PooledConnection,
+    at address: EndpointAddress,
+    timeLimit: Duration,
+    owner: any ConnectionOwner
+  ) {
+    self.role = .candidate
+    self.address = address
+    self.serverName = attempt.serverName
+    self.timeLimit = timeLimit
+    self.nameResolution = attempt.nameResolution
     self.owner = owner
   }
 
@@ -62,6 +88,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   package func closed(_ error: ConnectError, reason: String? = nil) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
+    self.upgrade.take()?.abandon()
     guard let owner = self.owner else { return }
     self.owner = nil
     self.stop = nil
@@ -73,10 +100,17 @@ package final class PooledConnection: StreamConnectionDelegate {
   func abandon(_ error: ConnectError) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
+    self.upgrade.take()?.abandon()
     self.owner = nil
     self.isWanted = false
     self.stop.take()?()
     self.connection.take()?.close(failing: error)
+  }
+
+  /// The connection takes no more streams.
+  func drain() {
+    self.upgrade.take()?.abandon()
+    self.connection?.drain()
   }
 
   // MARK: StreamConnectionDelegate
@@ -92,6 +126,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   }
 
   package func connectionWillClose(_ connection: any StreamConnection) {
+    self.upgrade.take()?.abandon()
     self.owner?.connectionWillClose(self)
   }
 
@@ -104,7 +139,19 @@ package final class PooledConnection: StreamConnectionDelegate {
   }
 
   package func connection(_ connection: any StreamConnection, roundTrip: Duration) {
-    self.owner?.counters.lastRoundTrip = roundTrip
+    self.owner?.connection(self, roundTrip: roundTrip)
+  }
+
+  package func connection(_ connection: any StreamConnection, didReceiveAltSvc headers: Headers) {
+    self.alternatives?.connection(self, didReceiveAltSvc: headers)
+  }
+
+  package func connectionIsFit(_ connection: any StreamConnection) {
+    self.alternatives?.connectionIsFit(self)
+  }
+
+  package func connectionIsUnfit(_ connection: any StreamConnection, _ reason: String) {
+    self.alternatives?.connectionIsUnfit(self, reason)
   }
 
   package func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
@@ -115,4 +162,18 @@ package final class PooledConnection: StreamConnectionDelegate {
     )
     self.closed(error ?? fallback)
   }
+}
+
+/// What attempts and connections tell of themselves.
+protocol ConnectionOwner: AnyObject {
+  /// What errors call the server.
+  var peer: String { get }
+  func connectionEstablished(_ connection: PooledConnection)
+  func connection(_ connection: PooledConnection, canServe streams: Int)
+  func streamClosed(_ connection: PooledConnection)
+  func connectionWillClose(_ connection: PooledConnection)
+  func connectionClosed(_ connection: PooledConnection, _ failure: AddressFailure)
+  func connectionIsSuspect(_ connection: PooledConnection)
+  func connectionIsAlive(_ connection: PooledConnection)
+  func connection(_ connection: PooledConnection, roundTrip: Duration)
 }

@@ -40,10 +40,23 @@ package protocol StreamConnectionDelegate: AnyObject {
 
   /// A ping has come back after so long.
   func connection(_ connection: any StreamConnection, roundTrip: Duration)
+
+  /// A response has an `alt-svc` field (RFC 7838). Told only by connections that were made to look for it.
+  func connection(_ connection: any StreamConnection, didReceiveAltSvc headers: Headers)
+
+  /// The server has answered a call for the first time. Told only by connections over QUIC that were made to look for `alt-svc`.
+  func connectionIsFit(_ connection: any StreamConnection)
+
+  /// The connection is about to end because nothing comes from the server any more, or because the server says that it is not the
+  /// right one. It need not be tried again soon in this version of HTTP.
+  func connectionIsUnfit(_ connection: any StreamConnection, _ reason: String)
 }
 
 extension StreamConnectionDelegate {
   package func connectionIsSuspect(_ connection: any StreamConnection) {}
   package func connectionIsAlive(_ connection: any StreamConnection) {}
   package func connection(_ connection: any StreamConnection, roundTrip: Duration) {}
+  package func connection(_ connection: any StreamConnection, didReceiveAltSvc headers: Headers) {}
+  package func connectionIsFit(_ connection: any StreamConnection) {}
+  package func connectionIsUnfit(_ connection: any StreamConnection, _ reason: String) {}
 }

@@ -153,6 +153,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
         times.didShakeHands()
         connection.setup = times.setup(nameResolution: attempt.nameResolution)
         connection.delegate = attempt
+        connection.looksForAltSvc = attempt.looksForAltSvc
         attempt.established(connection, version: .http3)
       case .failure(let error):
         attempt.closed(error, reason: connection.channelError.map { SystemErrorText.of($0) })

@@ -7,9 +7,13 @@ extension HTTP3Support {
 
   /// As ``alone``, with a configuration.
   public static func alone(_ configuration: HTTP3Configuration) -> HTTP3Support {
+    HTTP3Support(configuration, isDiscovered: false)
+  }
+
+  init(_ configuration: HTTP3Configuration, isDiscovered: Bool) {
     let credentials = CredentialsCache()
-    return HTTP3Support(maximumHeaderListSize: configuration.maxHeaderListSize) { environment in
-      HTTP3Opener(environment, configuration, credentials: credentials)
+    self.init(isDiscovered: isDiscovered, maximumHeaderListSize: configuration.maxHeaderListSize) {
+      HTTP3Opener($0, configuration, credentials: credentials)
     }
   }
 }

@@ -18,6 +18,9 @@ extension HTTP3Connection {
   /// The session has ended by itself or by the peer.
   func endOfSession() {
     guard let ending = self.session.ending else { return }
+    if ending == .idle, !self.session.streams.isEmpty {
+      self.delegate?.connectionIsUnfit(self, "nothing came until the idle timeout")
+    }
     self.shutDown(self.error(of: ending), sending: .noError)
   }
 
@@ -49,6 +52,10 @@ extension HTTP3Connection {
     }
 
     let streams = self.session.liveStreams
+    if let error, !streams.isEmpty, !self.hasAnswered, self.requestedClose == nil {
+      // Else calls might fail again and again over HTTP/3 that would succeed over TCP.
+      delegate?.connectionIsUnfit(self, error.message ?? "it broke before the first response")
+    }
     // A handler that starts a new stream when it hears of its end must not be given this connection again.
     if !streams.isEmpty, !self.isDraining { delegate?.connectionWillClose(self) }
     self.isDraining = true

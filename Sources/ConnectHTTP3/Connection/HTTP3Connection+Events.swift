@@ -34,6 +34,8 @@ extension HTTP3Connection {
     case .started(let stream):
       self.didStart(stream)
     case .head(let stream, let head):
+      guard !self.looksForAltSvc || self.look(at: head, of: stream) else { return }
+      self.hasAnswered = true
       stream.handler?.streamDidReceive(head)
     case .bytes(let stream):
       let bytes = stream.takeInbox()
@@ -86,6 +88,25 @@ extension HTTP3Connection {
     )
     self.hasServedStream = true
     handler.streamDidStart(on: info)
+  }
+
+  /// Looks for what a response says of the ways to the origin.
+  ///
+  /// - Returns: False if the server does not serve the origin here (421, RFC 9110, section 15.5.20): then calls go back to where
+  ///   HTTP/3 was found (RFC 7838, section 6).
+  private func look(at head: HTTPResponseHead, of stream: HTTP3Stream) -> Bool {
+    if head.headers.contains("alt-svc") {
+      self.delegate?.connection(self, didReceiveAltSvc: head.headers)
+    }
+    guard head.status == 421 else {
+      if !self.hasAnswered { self.delegate?.connectionIsFit(self) }
+      return true
+    }
+    self.delegate?.connectionIsUnfit(self, "421 Misdirected Request")
+    self.reportWillClose()
+    self.fail(stream, .misdirected)
+    self.session.reset(stream, errorCode: .requestCancelled)
+    return false
   }
 
   func fail(_ stream: HTTP3Stream, _ failure: HTTPStreamFailure) {

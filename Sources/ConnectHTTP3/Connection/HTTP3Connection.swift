@@ -64,6 +64,10 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   /// The last error of the channel, which explains why it is closed afterwards.
   var channelError: (any Error)?
   var hasServedStream = false
+  /// Whether any response has begun.
+  var hasAnswered = false
+  /// Whether the delegate wants to hear of `alt-svc` fields.
+  var looksForAltSvc = false
   /// What it took to open this connection.
   var setup: HTTPConnectionInfo.Setup?
   let remoteText: String?

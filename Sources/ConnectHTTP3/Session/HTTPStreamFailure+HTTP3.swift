@@ -10,6 +10,18 @@ extension HTTPStreamFailure {
     )
   }
 
+  /// The server has said by 421 that it does not serve the origin.
+  static var misdirected: HTTPStreamFailure {
+    HTTPStreamFailure(
+      error: ConnectError(
+        code: .unavailable,
+        message: "the server does not serve this host over HTTP/3 (421 Misdirected Request)",
+        httpStatus: 421
+      ),
+      isUnprocessed: true
+    )
+  }
+
   /// The server has said by GOAWAY that it did not process the request.
   static var goAway: HTTPStreamFailure {
     HTTPStreamFailure(

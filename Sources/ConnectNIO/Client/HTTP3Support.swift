@@ -8,7 +8,7 @@ package import NIOCore
 /// ```swift
 /// import ConnectHTTP3
 ///
-/// let client = NIOHTTPClient(configuration: .init(http3: .alone))
+/// let client = NIOHTTPClient(configuration: .init(http3: .discovered))
 /// ```
 ///
 /// Who does not import it links no QUIC, and needs none of its packages.
@@ -17,11 +17,15 @@ public struct HTTP3Support: Sendable {
   package var makeOpener: @Sendable (HTTP3Environment) -> any ConnectionOpener
   /// The largest header or trailer list of a response.
   package var maximumHeaderListSize: Int
+  /// Whether HTTP/3 is one more version beside those over TCP, used where it is found; else it is the only one.
+  package var isDiscovered: Bool
 
   package init(
+    isDiscovered: Bool,
     maximumHeaderListSize: Int,
     makeOpener: @escaping @Sendable (HTTP3Environment) -> any ConnectionOpener
   ) {
+    self.isDiscovered = isDiscovered
     self.maximumHeaderListSize = maximumHeaderListSize
     self.makeOpener = makeOpener
   }

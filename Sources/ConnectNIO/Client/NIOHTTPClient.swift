@@ -42,6 +42,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
 
   private let configuration: Configuration
   private let proxies: Result<ProxySettings, ConnectError>
+  /// What is known of HTTP/3 at origins; nil if nobody looks for it.
+  private let alternatives: SharedAlternatives?
   private let eventLoopGroup: any EventLoopGroup
   private let logger: Logger
   /// Empty for one event loop.
@@ -61,6 +63,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     if configuration.keepsFreedMemory { FreedMemory.keep() }
     self.configuration = configuration
     self.proxies = configuration.proxy.settings()
+    let looksForHTTP3 = configuration.http3?.isDiscovered == true
+    self.alternatives = looksForHTTP3 ? SharedAlternatives(network: { LocalNetwork.current }) : nil
     let eventLoopGroup = eventLoopGroup ?? MultiThreadedEventLoopGroup.singleton
     self.eventLoopGroup = eventLoopGroup
     let lanes = configuration.eventLoops > 1 ? eventLoopGroup.executors(configuration.eventLoops) : []
@@ -161,8 +165,12 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     if proxy != nil { configuration.channel.resolver = nil }
     let destination = key.destination
     let route = proxy.map { ProxyRoute(proxy: $0, origin: destination.origin) }
-    let http3 = configuration.http3(for: destination.origin)
-    let version = http3 == nil ? destination.version.known(for: destination.origin.scheme) : .http3
+    let origin = destination.origin
+    let isHTTP3Alone = configuration.isHTTP3Alone(for: origin)
+    let version = isHTTP3Alone ? .http3 : destination.version.known(for: origin.scheme)
+    // Where HTTP/3 may be found beside TCP.
+    let alternatives = proxy == nil && origin.scheme == .https ? self.alternatives : nil
+    if let alternatives { configuration.channel.look(for: alternatives) }
     let connector = Connector(
       origin: destination.origin,
       version: destination.version,
@@ -173,21 +181,35 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       keepalivePace: .makeBoxSendingValue(1, eventLoop: executor.eventLoop),
       logger: self.logger
     )
-    let http3Opener = http3?.makeOpener(
-      HTTP3Environment(
-        origin: destination.origin,
-        configuration: configuration,
-        tlsContexts: tlsContexts,
-        executor: executor,
-        eventLoop: executor.eventLoop,
-        logger: self.logger
+    var opener: any ConnectionOpener = connector
+    if isHTTP3Alone || alternatives != nil, let http3 = configuration.http3 {
+      let quic = http3.makeOpener(
+        HTTP3Environment(
+          origin: origin,
+          configuration: configuration,
+          tlsContexts: tlsContexts,
+          executor: executor,
+          eventLoop: executor.eventLoop,
+          logger: self.logger
+        )
       )
-    )
+      opener =
+        alternatives.map {
+          AlternativesOpener(
+            origin,
+            tcp: connector,
+            quic: quic,
+            alternatives: $0,
+            on: executor,
+            logger: self.logger
+          )
+        } ?? quic
+    }
     return OriginChannel(
       ChannelEnvironment(
         origin: destination.origin,
         executor: executor,
-        opener: http3Opener ?? connector,
+        opener: opener,
         resolver: route.map { ProxyResolver($0, asking: SystemResolver()) } ?? SystemResolver(),
         configuration: configuration.channel,
         limits: ConnectionLimits(
@@ -198,7 +220,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
         ),
         version: version,
         connectTimeout: configuration.timeouts.connect,
-        maximumHeaderListSize: configuration.maximumHeaderListSize(version),
+        maximumHeaderListSize: configuration.maximumHeaderListSize(version, orHTTP3: alternatives != nil),
         logger: self.logger,
         sharing: shared
       ),
@@ -228,7 +250,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   func destination(of origin: Origin, requiresHTTP2: Bool) throws(ConnectError) -> Destination {
     try origin.checkAddress()
     // HTTP/3 is good for gRPC and for all else, so that they share connections.
-    guard self.configuration.http3(for: origin) == nil else {
+    guard !self.configuration.isHTTP3Alone(for: origin) else {
       return Destination(origin: origin, version: .automatic)
     }
     return Destination(origin: origin, version: try self.version(requiresHTTP2: requiresHTTP2))
@@ -248,7 +270,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   private func proxy(for origin: Origin) throws(ConnectError) -> Proxy? {
     guard origin.scheme != .unix else { return nil }
     let proxy = try self.proxies.get().proxy(host: origin.host, port: origin.port)
-    if proxy != nil, self.configuration.http3(for: origin) != nil {
+    if proxy != nil, self.configuration.isHTTP3Alone(for: origin) {
       throw ConnectError(
         code: .failedPrecondition,
         message: """
@@ -297,12 +319,20 @@ extension EventLoopGroup {
 }
 
 extension NIOHTTPClient.Configuration {
-  /// What connections to `origin` are opened with; nil if they go over TCP.
-  fileprivate func http3(for origin: Origin) -> HTTP3Support? {
-    origin.scheme == .https ? self.http3 : nil
+  /// Whether connections to `origin` go over QUIC only.
+  fileprivate func isHTTP3Alone(for origin: Origin) -> Bool {
+    origin.scheme == .https && self.http3?.isDiscovered == false
   }
 
-  fileprivate func maximumHeaderListSize(_ version: HTTPConnectionInfo.Version?) -> Int {
+  fileprivate func maximumHeaderListSize(
+    _ version: HTTPConnectionInfo.Version?,
+    orHTTP3 mayBeHTTP3: Bool
+  ) -> Int {
+    let size = self.maximumHeaderListSize(version)
+    return mayBeHTTP3 ? max(size, self.maximumHeaderListSize(.http3)) : size
+  }
+
+  private func maximumHeaderListSize(_ version: HTTPConnectionInfo.Version?) -> Int {
     switch version {
     case .http1: self.http1.maxHeaderListSize
     case .http2: self.http2.maxHeaderListSize

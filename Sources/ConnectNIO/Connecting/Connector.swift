@@ -282,6 +282,7 @@ struct Connector: ConnectionOpener, Sendable {
       logger: self.logger
     )
     connection.setup = times.setup(nameResolution: attempt.nameResolution)
+    connection.looksForAltSvc = attempt.looksForAltSvc
     attempt.established(connection, version: .http1)
     try channel.pipeline.syncOperations.addHTTP1(connection, configuration: self.configuration.http1)
   }
@@ -303,6 +304,7 @@ struct Connector: ConnectionOpener, Sendable {
       logger: self.logger
     )
     connection.setup = times.setup(nameResolution: attempt.nameResolution)
+    connection.looksForAltSvc = attempt.looksForAltSvc
     attempt.established(connection, version: .http2)
     try channel.pipeline.syncOperations.addHandler(connection)
     // The connection can serve once the server has sent its settings.

@@ -42,6 +42,8 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   private var streamsServed = 0
   private var isFlushScheduled = false
   var isReadWithheld = false
+  /// Whether the delegate wants to hear of `alt-svc` fields.
+  var looksForAltSvc = false
   /// What it took to open this connection.
   var setup: HTTPConnectionInfo.Setup?
   /// TLS ended without its close_notify: the end of the connection proves nothing.
@@ -268,11 +270,12 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
       stream.missingLength = HTTP1Messages.contentLength(head)
       stream.endsWithConnection = HTTP1Messages.endsWithConnection(head)
       stream.allowsReuse = head.isKeepAlive && !stream.endsWithConnection
+      let headers = HTTP1Messages.headers(head.headers)
+      if self.looksForAltSvc, headers.contains("alt-svc") {
+        self.delegate?.connection(self, didReceiveAltSvc: headers)
+      }
       stream.handler?.streamDidReceive(
-        Connect.HTTPResponseHead(
-          status: Int(head.status.code),
-          headers: HTTP1Messages.headers(head.headers)
-        )
+        Connect.HTTPResponseHead(status: Int(head.status.code), headers: headers)
       )
     case (.body(let bytes), .receivingBody):
       guard bytes.readableBytes > 0 else { return }

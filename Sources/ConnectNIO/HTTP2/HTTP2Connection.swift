@@ -69,6 +69,8 @@ final class HTTP2Connection: StreamConnection {
   /// The last error of the channel, which explains why it is closed afterwards.
   var channelError: (any Error)?
   var hasServedStream = false
+  /// Whether the delegate wants to hear of `alt-svc` fields.
+  var looksForAltSvc = false
   /// What it took to open this connection.
   var setup: HTTPConnectionInfo.Setup?
   lazy var remoteAddress: String? = self.channel.remoteAddress.flatMap { RemoteAddress.text($0) }
@@ -245,6 +247,9 @@ extension HTTP2Connection {
       if !self.session.takesRequests { self.reportWillClose() }
     case .head(let stream, let head):
       self.peerTest.isSpent = false
+      if self.looksForAltSvc, head.headers.contains("alt-svc") {
+        self.delegate?.connection(self, didReceiveAltSvc: head.headers)
+      }
       stream.handler?.streamDidReceive(head)
     case .bytes(let stream, let bytes):
       stream.handler?.streamDidReceive(bytes)

@@ -15,6 +15,7 @@ final class DNSLook: @unchecked Sendable {
     /// For the sockets.
     var eventLoop: any EventLoop
     var logger: Logger
+    var alternatives: SharedAlternatives?
   }
 
   private let service: String?
@@ -27,6 +28,8 @@ final class DNSLook: @unchecked Sendable {
   private var found: StubResolutionRun.Outcome?
   private var texts: StubResolutionRun.Outcome?
   private var unfinishedCount = 0
+  /// For HTTPS records.
+  private var bindingsRun: StubResolutionRun?
 
   /// - Parameters:
   ///   - service: The name with SRV records; nil for the addresses of the origin's host.
@@ -57,6 +60,7 @@ final class DNSLook: @unchecked Sendable {
     self.isCancelled = true
     for run in self.runs { run.cancel() }
     self.runs = []
+    self.bindingsRun.take()?.cancel()
   }
 
   private func begin(_ files: ResolverFiles) {
@@ -76,6 +80,7 @@ final class DNSLook: @unchecked Sendable {
         sockets: self.surroundings.eventLoop
       )
     }
+    self.findBindings(files)
     let limit = max(self.surroundings.configuration.timeout.clamped, .zero)
     for (question, run) in zip(questions, self.runs) {
       run.start(within: limit) { outcome in
@@ -83,6 +88,21 @@ final class DNSLook: @unchecked Sendable {
         self.unfinishedCount -= 1
         if self.unfinishedCount == 0 { self.finish(hostname: files.hostname) }
       }
+    }
+  }
+
+  private func findBindings(_ files: ResolverFiles) {
+    // Servers of a service may be others than those that the host's records speak of.
+    guard self.service == nil,
+      let search = ServiceBindingSearch(self.origin, hosts: files.hosts, self.surroundings.alternatives)
+    else { return }
+    let resolution = StubResolution(search.question, configuration: files.nameServers, hosts: files.hosts)
+    let executor = self.surroundings.executor
+    let run = StubResolutionRun(resolution, on: executor, sockets: self.surroundings.eventLoop)
+    self.bindingsRun = run
+    run.start(within: ServiceBindingSearch.timeout) { [weak self] outcome in
+      self?.bindingsRun = nil
+      search.finish(outcome, now: executor.now)
     }
   }
 

@@ -17,6 +17,9 @@ internal import NIOPosix
 /// `/etc/nsswitch.conf` are not used. Queries go over UDP, each from a random port, and over TCP where an answer does not fit
 /// into a datagram.
 ///
+/// Where the client looks for HTTP/3 beside TCP, HTTPS records (RFC 9460) of `https` origins are asked for as well; the addresses
+/// do not wait for them. Their aliases and address hints are not used.
+///
 /// A look that fails is reported with the code `unavailable`. The error's `exception` is a `ResolutionError`, whose reason
 /// tells a name that does not exist from servers that do not answer.
 public struct DNSResolver: NameResolver {
@@ -54,6 +57,8 @@ public struct DNSResolver: NameResolver {
   private let configuration: Configuration
   private let service: String?
   private let logger: Logger
+  /// Is told of HTTPS records, which are looked for only if this is not nil.
+  var alternatives: SharedAlternatives?
 
   /// Resolves the host of the client's origin, whose port all endpoints have.
   ///
@@ -98,7 +103,8 @@ public struct DNSResolver: NameResolver {
       configuration: self.configuration,
       executor: executor,
       eventLoop: Self.eventLoop(for: executor),
-      logger: self.logger
+      logger: self.logger,
+      alternatives: self.alternatives
     )
     let service = self.service
     let configs = ServiceConfigMemory()

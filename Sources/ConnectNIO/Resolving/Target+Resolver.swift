@@ -25,7 +25,7 @@ extension Target {
   }
 }
 
-/// Resolves one name for all origins.
+/// Resolves one name for all origins. HTTPS records of that name say nothing of an origin, and are not looked for.
 private struct FixedNameResolver: NameResolver {
   let name: HostAndPort
   let resolver: any NameResolver

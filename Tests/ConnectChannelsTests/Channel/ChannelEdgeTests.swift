@@ -228,6 +228,26 @@ final class ChannelEdgeTests: XCTestCase {
     }
   }
 
+  /// A call that waits since no connection is above suspicion goes on once one is.
+  func testACallThatWaitsForASuspectServer() {
+    let fleet = FakeFleet([self.a]) { $0.balancing = .roundRobin }
+    fleet.network.standard = .accepts(streams: 1)
+    for _ in 0..<2 { fleet.call() }
+    fleet.network.standard = .hangs
+    let connections = fleet.network.connections
+    fleet.run { connections[0].suspect() }
+    // It still has its call.
+    fleet.run { connections[1].goAway() }
+    let call = fleet.call()
+    fleet.run {
+      connections[0].streams[0].end()
+      connections[0].isAlive()
+    }
+    XCTAssertEqual(connections[0].streams.count, 1)
+    fleet.run { connections[0].streams.first?.end() }
+    XCTAssertTrue(call.hasEnded)
+  }
+
   func testTheObserver() {
     let events = Events()
     let fleet = FakeFleet([self.a, self.b]) { $0.observer = events }

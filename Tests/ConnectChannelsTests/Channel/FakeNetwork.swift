@@ -16,12 +16,16 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
     case refuses
     /// Attempts never end.
     case hangs
+    /// Attempts fail after their time limit.
+    case timesOut
   }
 
   let executor: VirtualExecutor
   /// By address, such as `10.0.0.1:80`.
   var behaviours: [String: Behaviour] = [:]
   var standard = Behaviour.accepts()
+  /// How long it takes to accept or to refuse.
+  var delay = Duration.zero
   /// All attempts, in their order.
   private(set) var attempts: [String] = []
   private(set) var connections: [FakeConnection] = []
@@ -41,13 +45,18 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
     switch self.behaviours[address] ?? self.standard {
     case .hangs:
       break
+    case .timesOut:
+      _ = self.executor.schedule(after: attempt.timeLimit) {
+        guard opening.value.isWanted else { return }
+        opening.value.closed(ConnectError(code: .unavailable, message: "timed out"), reason: "timed out")
+      }
     case .refuses:
-      self.executor.execute {
+      self.later {
         let error = ConnectError(code: .unavailable, message: "cannot connect (\(address): refused)")
         opening.value.closed(error, reason: "refused")
       }
     case .accepts(let version, let streams):
-      self.executor.execute {
+      self.later {
         let attempt = opening.value
         guard attempt.isWanted else { return }
         let connection = FakeConnection(address, attempt, self)
@@ -55,6 +64,14 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
         attempt.established(connection, version: version)
         attempt.connection(connection, canServe: streams)
       }
+    }
+  }
+
+  private func later(_ work: @escaping @Sendable () -> Void) {
+    if self.delay == .zero {
+      self.executor.execute(work)
+    } else {
+      _ = self.executor.schedule(after: self.delay, work)
     }
   }
 
@@ -126,6 +143,17 @@ final class FakeConnection: StreamConnection {
     self.delegate.take()?.connectionDidClose(self, error: error)
   }
 
+  /// Nothing comes from the server any more.
+  func fallSilent() {
+    self.delegate?.connectionIsUnfit(self, "silence")
+    self.die()
+  }
+
+  fileprivate func received(_ headers: Headers) {
+    self.delegate?.connectionIsFit(self)
+    if headers.contains("alt-svc") { self.delegate?.connection(self, didReceiveAltSvc: headers) }
+  }
+
   func suspect() { self.delegate?.connectionIsSuspect(self) }
   func isAlive() { self.delegate?.connectionIsAlive(self) }
 
@@ -162,6 +190,7 @@ final class FakeStream: HTTPStream {
   var address: String { self.connection.address }
 
   func respond(_ headers: Headers = [:], status: Int = 200, bytes: ByteBuffer? = nil) {
+    self.connection.received(headers)
     self.handler?.streamDidReceive(HTTPResponseHead(status: status, headers: headers))
     if let bytes { self.handler?.streamDidReceive(bytes) }
   }

@@ -6,3 +6,6 @@ extension EndpointAddress {
     .ip(IPAddress(address)!, port: port)
   }
 }
+
+/// - Parameter text: As in `10.0.0.1:443`.
+func endpointAddress(_ text: String) -> EndpointAddress { EndpointAddress(text)! }

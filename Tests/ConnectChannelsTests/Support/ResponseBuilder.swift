@@ -117,6 +117,9 @@ struct ResponseBuilder {
     }
   }
 
+  /// Bytes of a record's content.
+  mutating func raw(_ bytes: [UInt8]) { self.bytes += bytes }
+
   mutating func authority(_ zone: DNSName, ttl: UInt32 = 900, minimum: UInt32 = 30) {
     self.record(zone, .soa, ttl: ttl, section: 2) {
       $0.append(zone)

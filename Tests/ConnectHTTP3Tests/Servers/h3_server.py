@@ -4,7 +4,7 @@ Announces `h3` (aioquic), `retry` (aioquic, which asks for a token first), `hype
 to trust).
 
 Paths that begin with /script/ do what they say, on aioquic: /script/reset/CODE, /script/close/CODE, /script/goaway (answers, and
-takes no later request), /script/silence, /script/size/BYTES (a body), /script/count (the body is how many bytes came),
+takes no later request), /script/silence, /script/size/BYTES (a body), /script/status/CODE, /script/count (the body is how many bytes came),
 /script/headers/BYTES (a header of that size). The path /given-up?CASE tells whether the call with that header `x-case` was given
 up by its client.
 """
@@ -153,6 +153,9 @@ class Exchange:
                     piece = min(left, 1 << 16)
                     left -= piece
                     await self.send({"type": "http.response.body", "body": b"x" * piece, "more_body": left > 0})
+            case ["status", code]:
+                await self.send({"type": "http.response.start", "status": int(code), "headers": []})
+                await self.send({"type": "http.response.body"})
             case ["count"]:
                 await self.answer(str(len(await self.body())).encode())
             case ["headers", count]:

@@ -67,6 +67,9 @@ final class PythonHTTP3Server: Sendable {
     }
   }
 
+  /// Reads nothing any more, and answers nothing.
+  func stopAnswering() { self.process.signal(SIGSTOP) }
+
   /// Ends the server as a crash would.
   func kill() { self.process.signal(SIGKILL) }
 

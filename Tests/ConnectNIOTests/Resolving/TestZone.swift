@@ -9,6 +9,8 @@ struct TestZone: Sendable, ExpressibleByDictionaryLiteral {
     case srv(priority: UInt16 = 0, weight: UInt16 = 0, port: UInt16, target: String)
     /// The strings of one record.
     case txt([String])
+    /// - Parameter parameters: The bytes of each, by its key, in rising order.
+    case https(priority: UInt16 = 1, target: String = ".", parameters: [(UInt16, [UInt8])])
 
     var type: DNSRecordType {
       switch self {
@@ -17,6 +19,7 @@ struct TestZone: Sendable, ExpressibleByDictionaryLiteral {
       case .cname: .cname
       case .srv: .srv
       case .txt: .txt
+      case .https: .https
       }
     }
   }
@@ -134,6 +137,14 @@ private struct MessageBuilder {
         builder.add(target == "." ? .root : DNSName(target)!)
       case .txt(let strings):
         for string in strings { builder.bytes += [UInt8(string.utf8.count)] + string.utf8 }
+      case .https(let priority, let target, let parameters):
+        builder.add(priority)
+        builder.add(target == "." ? .root : DNSName(target)!)
+        for (key, value) in parameters {
+          builder.add(key)
+          builder.add(UInt16(value.count))
+          builder.bytes += value
+        }
       }
     }
   }

@@ -1,0 +1,209 @@
+package import Connect
+
+/// What a client knows of HTTP/3 at origins, and of networks where it does not work. Knows no clock, and is bounded.
+///
+/// Each origin has the ports where HTTP/3 may be found, with the time until when that is so. A port where HTTP/3 has failed though
+/// TCP works is broken: for 5 minutes, doubling with each further failure up to a day, until HTTP/3 works again. It is broken for all
+/// servers of the origin, as in a network that drops UDP. Where HTTP/3 has worked before, it is broken only for the server where it
+/// has failed, until it has failed three times without working anywhere.
+package struct AlternativesMemory: Sendable {
+  /// Where HTTP/3 may be found for an origin.
+  package enum Choice: Sendable, Hashable {
+    case none
+    /// - Parameter port: That of UDP.
+    case http3(port: Int)
+    /// There would be one if it were not broken. The value names the network in which it has failed.
+    case broken(port: Int, network: Int?)
+  }
+
+  private struct Known: Sendable {
+    var port: Int
+    var expiry: Duration
+  }
+
+  fileprivate struct Breakage: Sendable {
+    var server: EndpointAddress
+    var failures: Int
+    var end: Duration
+    var network: Int?
+  }
+
+  private struct Entry: Sendable {
+    /// The best one first.
+    var known: [Known] = []
+    var broken: [Int: Breakage] = [:]
+    var brokenServers: [Place: Breakage] = [:]
+    /// How often HTTP/3 has failed at a port since it has worked there.
+    var failuresSinceSuccess: [Int: Int] = [:]
+    var lastUse: Duration
+
+    func breakage(at place: Place, now: Duration) -> Breakage? {
+      [self.broken[place.port], self.brokenServers[place]].lazy.compactMap(\.self).first { $0.end > now }
+    }
+  }
+
+  /// A port of one server.
+  private struct Place: Sendable, Hashable {
+    var server: EndpointAddress
+    var port: Int
+  }
+
+  static let firstBreak = Duration.seconds(300)
+  static let longestBreak = Duration.seconds(86_400)
+  /// Ports of one origin.
+  static let maximumPorts = 4
+  /// Servers of one origin that are broken each by itself.
+  static let maximumServers = 64
+  /// After so many failures in a row, HTTP/3 is broken for all servers.
+  static let maximumFailures = 3
+
+  private let maximumOrigins: Int
+  private var entries: [Origin: Entry] = [:]
+
+  /// - Parameter maximumOrigins: Those that were used last stay.
+  package init(maximumOrigins: Int = 1_000) {
+    self.maximumOrigins = max(maximumOrigins, 1)
+  }
+
+  package var count: Int { self.entries.count }
+
+  // MARK: - What is known
+
+  /// A response of the origin had this field. Alternatives at other hosts, and for other protocols than HTTP/3, are left out.
+  package mutating func learn(_ field: AltSvcField, of origin: Origin, now: Duration) {
+    switch field {
+    case .clear:
+      self.replace([], of: origin, now)
+    case .alternatives(let alternatives):
+      let usable = alternatives.filter { alternative in
+        alternative.protocolName == "h3"
+          && (alternative.host.map { $0.lowercased() == origin.host.lowercased() } ?? true)
+      }
+      self.replace(usable.map { Known(port: $0.port, expiry: now + $0.maximumAge) }, of: origin, now)
+    }
+  }
+
+  /// An HTTPS record of the origin says that HTTP/3 is at this port.
+  package mutating func learn(port: Int, of origin: Origin, timeToLive: Duration, now: Duration) {
+    let expiry = now + min(max(timeToLive.clamped, .zero), Self.longestBreak)
+    var known = self.entries[origin]?.known.filter { $0.expiry > now } ?? []
+    if let index = known.firstIndex(where: { $0.port == port }) {
+      known[index].expiry = max(known[index].expiry, expiry)
+    } else {
+      known.append(Known(port: port, expiry: expiry))
+    }
+    self.replace(known, of: origin, now)
+  }
+
+  private mutating func replace(_ known: [Known], of origin: Origin, _ now: Duration) {
+    var ports: Set<Int> = []
+    let known = known.filter { $0.expiry > now && ports.insert($0.port).inserted }.prefix(Self.maximumPorts)
+    guard !known.isEmpty || self.entries[origin] != nil else { return }
+    self.change(origin, now) { $0.known = Array(known) }
+    if let entry = self.entries[origin], entry.known.isEmpty, entry.broken.isEmpty,
+      entry.brokenServers.isEmpty
+    {
+      self.entries[origin] = nil
+    }
+  }
+
+  /// Where to try HTTP/3 now: at the first port that is not broken.
+  ///
+  /// - Parameter server: Where the server listens for TCP.
+  package mutating func choice(for origin: Origin, at server: EndpointAddress, now: Duration) -> Choice {
+    guard let entry = self.entries[origin] else { return .none }
+    self.entries[origin]?.lastUse = now
+    var broken = Choice.none
+    for known in entry.known where known.expiry > now {
+      guard let breakage = entry.breakage(at: Place(server: server, port: known.port), now: now) else {
+        return .http3(port: known.port)
+      }
+      if broken == .none { broken = .broken(port: known.port, network: breakage.network) }
+    }
+    return broken
+  }
+
+  // MARK: - What works
+
+  /// HTTP/3 has failed at this port, while TCP works. Failures of attempts that began before the port was broken count once.
+  ///
+  /// - Parameters:
+  ///   - server: Where the server listens for TCP.
+  ///   - network: Names the network that the client is in now; nil if it is not known.
+  package mutating func failed(
+    _ origin: Origin,
+    port: Int,
+    at server: EndpointAddress,
+    network: Int?,
+    now: Duration
+  ) {
+    self.change(origin, now) { entry in
+      let place = Place(server: server, port: port)
+      guard entry.breakage(at: place, now: now) == nil else { return }
+      let last = max(entry.broken[port]?.failures ?? 0, entry.brokenServers[place]?.failures ?? 0)
+      let failures = min(last + 1, 16)
+      let length = min(Self.firstBreak * (1 << (failures - 1)), Self.longestBreak)
+      let breakage = Breakage(server: server, failures: failures, end: now + length, network: network)
+      let count = entry.failuresSinceSuccess[port].map { $0 + 1 }
+      entry.failuresSinceSuccess[port] = count.flatMap { $0 < Self.maximumFailures ? $0 : nil }
+      if entry.failuresSinceSuccess[port] != nil {
+        entry.brokenServers.insert(breakage, for: place, limit: Self.maximumServers)
+      } else {
+        entry.broken.insert(breakage, for: port, limit: Self.maximumPorts)
+      }
+    }
+  }
+
+  /// A server has answered over HTTP/3 at this port.
+  package mutating func succeeded(_ origin: Origin, port: Int, at server: EndpointAddress) {
+    guard var entry = self.entries[origin] else { return }
+    entry.brokenServers[Place(server: server, port: port)] = nil
+    if let breakage = entry.broken.removeValue(forKey: port), breakage.server != server {
+      // It was the server's own fault.
+      let place = Place(server: breakage.server, port: port)
+      entry.brokenServers.insert(breakage, for: place, limit: Self.maximumServers)
+    }
+    if entry.failuresSinceSuccess.count < Self.maximumPorts || entry.failuresSinceSuccess[port] != nil {
+      entry.failuresSinceSuccess[port] = 0
+    }
+    self.entries[origin] = entry
+  }
+
+  /// The client has come into another network: what has failed or worked before says nothing of this one.
+  package mutating func networkChanged() {
+    for origin in self.entries.keys {
+      self.entries[origin]?.broken = [:]
+      self.entries[origin]?.brokenServers = [:]
+      self.entries[origin]?.failuresSinceSuccess = [:]
+    }
+  }
+
+  private mutating func change(_ origin: Origin, _ now: Duration, _ body: (inout Entry) -> Void) {
+    if self.entries[origin] == nil, self.entries.count >= self.maximumOrigins { self.makeRoom(now) }
+    var entry = self.entries[origin] ?? Entry(lastUse: now)
+    entry.lastUse = now
+    body(&entry)
+    self.entries[origin] = entry
+  }
+
+  private mutating func makeRoom(_ now: Duration) {
+    self.entries = self.entries.filter { _, entry in
+      entry.known.contains { $0.expiry > now } || entry.broken.values.contains { $0.end > now }
+        || entry.brokenServers.values.contains { $0.end > now }
+    }
+    guard self.entries.count >= self.maximumOrigins else { return }
+    if let oldest = self.entries.min(by: { $0.value.lastUse < $1.value.lastUse }) {
+      self.entries[oldest.key] = nil
+    }
+  }
+}
+
+extension Dictionary where Value == AlternativesMemory.Breakage {
+  /// Takes the place of the one that ends first if there are too many.
+  fileprivate mutating func insert(_ breakage: Value, for key: Key, limit: Int) {
+    if self[key] == nil, self.count >= limit, let oldest = self.min(by: { $0.value.end < $1.value.end }) {
+      self[oldest.key] = nil
+    }
+    self[key] = breakage
+  }
+}

@@ -1,0 +1,171 @@
+package import Connect
+package import Logging
+
+/// Opens connections over TCP, and over QUIC where HTTP/3 is known for the origin: an address has one version of HTTP more then,
+/// of which balancers and subchannels know nothing.
+///
+/// What is known comes from `alt-svc` fields of responses and from HTTPS records, and is shared by the client's channels. Where it
+/// becomes known only when there is a TCP connection, QUIC is tried once beside it; when that is ready, it takes the place of the
+/// address's TCP connections, which finish their calls.
+///
+/// `@unchecked Sendable`: what changes is touched on `executor` alone, but for `number`, which is set before anybody else has the
+/// opener.
+package final class AlternativesOpener: ConnectionOpener, AlternativesListener, @unchecked Sendable {
+  /// How long TCP waits for QUIC: the delay of Happy Eyeballs (RFC 8305, section 5).
+  static var headStart: Duration { AddressRace.Configuration.defaults.attemptDelay }
+  /// How long QUIC may go on after TCP has failed.
+  static let lastChance = Duration.seconds(2)
+  /// How long a QUIC handshake may take.
+  static let quicLimit = Duration.seconds(10)
+  /// An `alt-svc` field that stays the same is not read again so soon.
+  static let refreshInterval = Duration.seconds(60)
+
+  private let origin: Origin
+  private let tcp: any ConnectionOpener
+  private let quic: any ConnectionOpener
+  let alternatives: SharedAlternatives
+  let executor: any CallExecutor
+  let logger: Logger
+  /// Connections over TCP, for news that no response brings. Those that are gone are left out at times.
+  private var connections: [WeakConnection] = []
+  private var sweepCount = 16
+  /// Identifies the opener to `alternatives`.
+  private var number = 0
+
+  /// - Parameters:
+  ///   - tcp: Opens connections over TCP.
+  ///   - quic: Opens connections over QUIC, to the address of the attempt as a UDP address.
+  package init(
+    _ origin: Origin,
+    tcp: any ConnectionOpener,
+    quic: any ConnectionOpener,
+    alternatives: SharedAlternatives,
+    on executor: any CallExecutor,
+    logger: Logger
+  ) {
+    self.origin = origin
+    self.tcp = tcp
+    self.quic = quic
+    self.alternatives = alternatives
+    self.executor = executor
+    self.logger = logger
+    self.number = alternatives.add(self, of: origin, on: executor)
+  }
+
+  deinit { self.alternatives.remove(self.number, of: self.origin) }
+
+  package func open(_ attempt: PooledConnection) {
+    if let address = self.quicAddress(for: attempt.address), !attempt.isBesideUpgrade {
+      VersionRaceRun(attempt, quic: address, on: self).start()
+    } else {
+      attempt.alternatives = self
+      self.note(attempt)
+      self.tcp.open(attempt)
+    }
+  }
+
+  func open(_ lane: VersionRace.Lane, _ candidate: PooledConnection) {
+    candidate.alternatives = self
+    switch lane {
+    case .quic:
+      self.quic.open(candidate)
+    case .tcp:
+      self.note(candidate)
+      self.tcp.open(candidate)
+    }
+  }
+
+  /// Where to try HTTP/3 for a server at `address`; nil for nowhere.
+  ///
+  /// The origin's own port stands for that of the address, which may be another one in a fleet.
+  private func quicAddress(for address: EndpointAddress) -> EndpointAddress? {
+    guard case .ip(let ip, let ownPort) = address,
+      let port = self.alternatives.port(for: self.origin, at: address, now: self.executor.now)
+    else { return nil }
+    return .ip(ip, port: port == self.origin.port ? ownPort : port)
+  }
+
+  // MARK: - What attempts say of HTTP/3
+
+  func quicFailed(_ failure: AddressFailure) {
+    self.logger.debug(
+      "could not connect over HTTP/3",
+      metadata: ["origin": "\(self.origin)", "error": "\(String(reflecting: failure.error))"]
+    )
+  }
+
+  func http3IsBroken(at address: EndpointAddress, of server: EndpointAddress, _ reason: String) {
+    guard let port = self.knownPort(address, of: server) else { return }
+    self.logger.debug(
+      "HTTP/3 does not work where TCP does, and is not tried for a while",
+      metadata: ["origin": "\(self.origin)", "address": "\(address)", "error": "\(reason)"]
+    )
+    self.alternatives.failed(self.origin, port: port, at: server, now: self.executor.now)
+  }
+
+  /// The port as the origin calls it.
+  private func knownPort(_ address: EndpointAddress, of server: EndpointAddress) -> Int? {
+    guard case .ip(_, let port) = address else { return nil }
+    return address == server ? self.origin.port : port
+  }
+
+  // MARK: - Upgrades
+
+  /// Something was learned that no response has said.
+  func alternativesDidChange() {
+    for connection in self.connections.compactMap(\.connection) { self.upgrade(connection) }
+  }
+
+  private func note(_ connection: PooledConnection) {
+    if self.connections.count >= self.sweepCount {
+      self.connections.removeAll { $0.connection == nil }
+      self.sweepCount = max(16, self.connections.count * 2)
+    }
+    self.connections.append(WeakConnection(connection: connection))
+  }
+
+  private func upgrade(_ connection: PooledConnection) {
+    guard connection.isReplaceable, let address = self.quicAddress(for: connection.address) else { return }
+    VersionRaceRun(connection, quic: address, on: self).startUpgrade()
+  }
+
+  // MARK: - AlternativesListener
+
+  package func connection(_ connection: PooledConnection, didReceiveAltSvc headers: Headers) {
+    guard let value = headers.first("alt-svc") else { return }
+    let now = self.executor.now
+    if let last = connection.lastAltSvc, last.value == value, now - last.time < Self.refreshInterval {
+      return
+    }
+    connection.lastAltSvc = (value, now)
+    guard let field = AltSvcField(headers["alt-svc"]) else { return }
+    self.alternatives.learn(field, of: self.origin, now: now)
+    if connection.version != .http3 { self.upgrade(connection) }
+  }
+
+  package func connectionIsFit(_ connection: PooledConnection) {
+    guard connection.version == .http3, let server = connection.serverAddress,
+      let port = self.knownPort(connection.address, of: server)
+    else { return }
+    self.alternatives.succeeded(self.origin, port: port, at: server)
+  }
+
+  package func connectionIsUnfit(_ connection: PooledConnection, _ reason: String) {
+    guard connection.version == .http3, let server = connection.serverAddress else { return }
+    self.http3IsBroken(at: connection.address, of: server, reason)
+  }
+}
+
+/// What hears of an origin's other ways.
+package protocol AlternativesListener: AnyObject {
+  /// A response has an `alt-svc` field.
+  func connection(_ connection: PooledConnection, didReceiveAltSvc headers: Headers)
+  /// The server has answered a call for the first time.
+  func connectionIsFit(_ connection: PooledConnection)
+  /// The server is none that calls should go to in this version of HTTP.
+  func connectionIsUnfit(_ connection: PooledConnection, _ reason: String)
+}
+
+private struct WeakConnection {
+  weak var connection: PooledConnection?
+}

@@ -1,0 +1,100 @@
+package import Connect
+internal import Synchronization
+
+/// What a client's channels have found out of HTTP/3, each on an executor of its own.
+package final class SharedAlternatives: Sendable {
+  /// Is told on `executor` when HTTP/3 is found by other means than a response.
+  private struct Listener: Sendable {
+    let number: Int
+    weak var opener: AlternativesOpener?
+    let executor: any CallExecutor
+  }
+
+  private struct State {
+    var memory: AlternativesMemory
+    var listeners: [Origin: [Listener]] = [:]
+    var lastNumber = 0
+    /// When the network may be asked for again.
+    var nextLook = Duration.zero
+  }
+
+  /// How long the network counts as the same.
+  static let lookInterval = Duration.seconds(5)
+
+  private let network: @Sendable () -> Int?
+  private let state: Mutex<State>
+
+  /// - Parameter network: A number that changes when the client comes into another network; nil if it cannot be told. Asked for
+  ///   when connections to origins are opened where HTTP/3 is broken, every 5 seconds at most.
+  package init(maximumOrigins: Int = 1_000, network: @escaping @Sendable () -> Int? = { nil }) {
+    self.network = network
+    self.state = Mutex(State(memory: AlternativesMemory(maximumOrigins: maximumOrigins)))
+  }
+
+  /// The UDP port where to try HTTP/3 now; nil for nowhere.
+  ///
+  /// - Parameter server: Where the server listens for TCP.
+  package func port(for origin: Origin, at server: EndpointAddress, now: Duration) -> Int? {
+    let (choice, looks) = self.state.withLock { state in
+      let choice = state.memory.choice(for: origin, at: server, now: now)
+      guard case .broken = choice, state.nextLook <= now else { return (choice, false) }
+      state.nextLook = now + Self.lookInterval
+      return (choice, true)
+    }
+    switch choice {
+    case .none:
+      return nil
+    case .http3(let port):
+      return port
+    case .broken(_, let old):
+      guard looks, let old, let current = self.network(), current != old else { return nil }
+      return self.state.withLock { state in
+        state.memory.networkChanged()
+        if case .http3(let port) = state.memory.choice(for: origin, at: server, now: now) { return port }
+        return nil
+      }
+    }
+  }
+
+  func learn(_ field: AltSvcField, of origin: Origin, now: Duration) {
+    self.state.withLock { $0.memory.learn(field, of: origin, now: now) }
+  }
+
+  /// An HTTPS record of the origin says that HTTP/3 is at this port. May be called from any thread.
+  package func learn(port: Int, of origin: Origin, timeToLive: Duration, now: Duration) {
+    let listeners = self.state.withLock { state in
+      state.memory.learn(port: port, of: origin, timeToLive: timeToLive, now: now)
+      return state.listeners[origin] ?? []
+    }
+    for listener in listeners {
+      listener.executor.execute { listener.opener?.alternativesDidChange() }
+    }
+  }
+
+  func failed(_ origin: Origin, port: Int, at server: EndpointAddress, now: Duration) {
+    let network = self.network()
+    self.state.withLock { $0.memory.failed(origin, port: port, at: server, network: network, now: now) }
+  }
+
+  func succeeded(_ origin: Origin, port: Int, at server: EndpointAddress) {
+    self.state.withLock { $0.memory.succeeded(origin, port: port, at: server) }
+  }
+
+  /// - Returns: A number for ``remove(_:of:)``.
+  func add(_ opener: AlternativesOpener, of origin: Origin, on executor: any CallExecutor) -> Int {
+    self.state.withLock { state in
+      state.lastNumber += 1
+      let listener = Listener(number: state.lastNumber, opener: opener, executor: executor)
+      state.listeners[origin, default: []].append(listener)
+      return listener.number
+    }
+  }
+
+  /// Looks at no opener, whose end might come with it, under the lock.
+  func remove(_ number: Int, of origin: Origin) {
+    self.state.withLock { state in
+      state.listeners[origin]?.removeAll { $0.number == number }
+      if state.listeners[origin]?.isEmpty == true { state.listeners[origin] = nil }
+    }
+  }
+}

@@ -1,0 +1,130 @@
+/// One attempt to connect to an address over QUIC and TCP: who begins when, who wins, and what that says of HTTP/3. Events go in,
+/// actions come out; it does no I/O and knows no clock.
+///
+/// QUIC begins, and TCP after a delay, or as soon as QUIC has failed. The first that is ready wins. If that is QUIC, TCP is
+/// given up. If it is TCP, QUIC goes on beside the connection until it is ready or has failed: a slow start is no failure, and
+/// whether HTTP/3 works is worth knowing. If TCP fails, QUIC has little time left, so that a server that is down is known to be down
+/// about as soon as without HTTP/3.
+struct VersionRace: Sendable {
+  enum Lane: Sendable, Hashable {
+    case quic, tcp
+  }
+
+  enum Wait: Sendable, Hashable {
+    /// TCP waits for QUIC.
+    case headStart
+    /// The attempt waits for QUIC, after TCP has failed.
+    case lastChance
+  }
+
+  enum Action: Sendable, Hashable {
+    case begin(Lane)
+    case abandon(Lane)
+    /// Call ``timerFired()`` once the wait is over. No other timer is pending then.
+    case schedule(Wait)
+    case cancelTimer
+    /// The connection of this lane is the one that the attempt has brought. Comes once at most.
+    case win(Lane)
+    /// TCP has won, and now QUIC is ready, too: calls should go there.
+    case replaceTCP
+    /// There is no connection. Comes once at most.
+    case fail
+    /// HTTP/3 has failed, though TCP works.
+    case isBroken
+  }
+
+  private enum State {
+    /// Has not begun.
+    case waiting
+    case trying
+    case ready
+    case failed
+    /// Nobody wants it any more.
+    case over
+  }
+
+  private var quic = State.waiting
+  private var tcp = State.waiting
+  private var isTimerPending = false
+
+  mutating func start() -> [Action] {
+    self.quic = .trying
+    self.isTimerPending = true
+    return [.begin(.quic), .schedule(.headStart)]
+  }
+
+  /// QUIC beside a TCP connection that is there already.
+  mutating func startUpgrade() -> [Action] {
+    self.tcp = .ready
+    self.quic = .trying
+    return [.begin(.quic)]
+  }
+
+  mutating func timerFired() -> [Action] {
+    guard self.isTimerPending else { return [] }
+    self.isTimerPending = false
+    guard self.tcp == .failed else { return self.beginTCP() }
+    self.quic = .over
+    return [.abandon(.quic), .fail]
+  }
+
+  /// The lane's connection can take calls.
+  mutating func ready(_ lane: Lane) -> [Action] {
+    switch lane {
+    case .quic:
+      guard self.quic == .trying else { return [] }
+      self.quic = .ready
+      if self.tcp == .ready { return [.replaceTCP] }
+      var actions = self.cancelTimer()
+      if self.tcp == .trying { actions.append(.abandon(.tcp)) }
+      self.tcp = .over
+      return actions + [.win(.quic)]
+    case .tcp:
+      guard self.tcp == .trying else { return [] }
+      self.tcp = .ready
+      return [.win(.tcp)] + (self.quic == .failed ? [.isBroken] : [])
+    }
+  }
+
+  mutating func failed(_ lane: Lane) -> [Action] {
+    switch lane {
+    case .quic:
+      guard self.quic == .trying else { return [] }
+      self.quic = .failed
+      switch self.tcp {
+      case .waiting: return self.cancelTimer() + self.beginTCP()
+      case .ready: return [.isBroken]
+      case .failed: return self.cancelTimer() + [.fail]
+      case .trying, .over: return []
+      }
+    case .tcp:
+      guard self.tcp == .trying else { return [] }
+      self.tcp = .failed
+      guard self.quic == .trying else { return [.fail] }
+      self.isTimerPending = true
+      return [.schedule(.lastChance)]
+    }
+  }
+
+  /// Nobody wants what has not been won.
+  mutating func abandon() -> [Action] {
+    var actions = self.cancelTimer()
+    if self.quic == .trying { actions.append(.abandon(.quic)) }
+    if self.tcp == .trying { actions.append(.abandon(.tcp)) }
+    self.quic = .over
+    self.tcp = .over
+    return actions
+  }
+
+  private mutating func beginTCP() -> [Action] {
+    guard self.tcp == .waiting else { return [] }
+    self.tcp = .trying
+    return [.begin(.tcp)]
+  }
+
+  private mutating func cancelTimer() -> [Action] {
+    guard self.isTimerPending else { return [] }
+    self.isTimerPending = false
+    return [.cancelTimer]
+  }
+}

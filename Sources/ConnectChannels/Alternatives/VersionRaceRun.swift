@@ -1,0 +1,168 @@
+internal import Connect
+
+/// Runs a ``VersionRace`` for an attempt to connect, or beside a connection over TCP. Confined to the opener's executor.
+///
+/// The attempt holds it by its `stop`, candidates by their owner.
+final class VersionRaceRun: ConnectionOwner {
+  private typealias Lane = VersionRace.Lane
+
+  /// What the pool knows of. Whoever wins takes its place.
+  private let attempt: PooledConnection
+  private let quicAddress: EndpointAddress
+  private let serverAddress: EndpointAddress
+  private let opener: AlternativesOpener
+  private var race = VersionRace()
+  private var quic: PooledConnection?
+  private var tcp: PooledConnection?
+  private var timer: (any CallTimer)?
+  private var tcpFailure: AddressFailure?
+  private var quicReason = ""
+  /// What a lane has said with its readiness.
+  private var streams = 0
+  private var roundTrip: Duration?
+
+  init(_ attempt: PooledConnection, quic address: EndpointAddress, on opener: AlternativesOpener) {
+    self.attempt = attempt
+    self.quicAddress = address
+    self.serverAddress = attempt.serverAddress ?? attempt.address
+    self.opener = opener
+  }
+
+  func start() {
+    self.attempt.stop = { self.run(self.race.abandon()) }
+    self.run(self.race.start())
+  }
+
+  /// Tries QUIC beside the attempt, which is an open connection over TCP. Its end is the end of the try.
+  func startUpgrade() {
+    self.tcp = self.attempt
+    self.attempt.upgrade = self
+    self.run(self.race.startUpgrade())
+  }
+
+  /// The connection over TCP takes no more calls.
+  func abandon() {
+    self.run(self.race.abandon())
+  }
+
+  // MARK: - Actions
+
+  private func run(_ actions: [VersionRace.Action]) {
+    for action in actions { self.run(action) }
+  }
+
+  private func run(_ action: VersionRace.Action) {
+    switch action {
+    case .begin(let lane):
+      self.begin(lane)
+    case .abandon(.quic):
+      self.quic.take()?.abandon(.connectionReplaced)
+    case .abandon(.tcp):
+      self.tcp.take()?.abandon(.connectionReplaced)
+    case .schedule(let wait):
+      let delay = wait == .headStart ? AlternativesOpener.headStart : AlternativesOpener.lastChance
+      let here = Confined(self, to: self.opener.executor)
+      self.timer = self.opener.executor.schedule(after: delay) {
+        here.value.timer = nil
+        here.value.run(here.value.race.timerFired())
+      }
+    case .cancelTimer:
+      self.timer.take()?.cancel()
+    case .win(.quic):
+      if let quic = self.quic.take() { self.win(quic) }
+    case .win(.tcp):
+      guard let tcp = self.tcp else { return }
+      if self.quic != nil { tcp.upgrade = self }
+      self.win(tcp)
+    case .replaceTCP:
+      self.replaceTCP()
+    case .fail:
+      self.attempt.stop = nil
+      // TCP's, since HTTP/3 is an extra.
+      guard let failure = self.tcpFailure else { return }
+      self.attempt.closed(failure.error, reason: failure.reason)
+    case .isBroken:
+      self.tcp?.upgrade = nil
+      self.opener.http3IsBroken(at: self.quicAddress, of: self.serverAddress, self.quicReason)
+    }
+  }
+
+  /// Later, so that what fails at once is not told from within an action.
+  private func begin(_ lane: Lane) {
+    let candidate: PooledConnection
+    switch lane {
+    case .quic:
+      candidate = PooledConnection(
+        candidateFor: self.attempt,
+        at: self.quicAddress,
+        timeLimit: min(self.attempt.timeLimit, AlternativesOpener.quicLimit),
+        owner: self
+      )
+      candidate.serverAddress = self.serverAddress
+      self.quic = candidate
+    case .tcp:
+      candidate = PooledConnection(
+        candidateFor: self.attempt,
+        at: self.attempt.address,
+        timeLimit: self.attempt.timeLimit,
+        owner: self
+      )
+      self.tcp = candidate
+    }
+    let opening = Confined((candidate, self.opener), to: self.opener.executor)
+    self.opener.executor.execute {
+      let (candidate, opener) = opening.value
+      if candidate.isWanted { opener.open(lane, candidate) }
+    }
+  }
+
+  private func win(_ winner: PooledConnection) {
+    self.attempt.stop = nil
+    let roundTrip = winner.version == .http3 ? self.roundTrip : nil
+    winner.takePlace(of: self.attempt, streams: self.streams, roundTrip: roundTrip)
+  }
+
+  private func replaceTCP() {
+    guard let tcp = self.tcp, let quic = self.quic.take() else { return }
+    tcp.upgrade = nil
+    tcp.replace(with: quic, streams: self.streams, roundTrip: self.roundTrip)
+  }
+
+  // MARK: - ConnectionOwner
+
+  var peer: String { self.attempt.owner?.peer ?? "the peer" }
+
+  func connectionEstablished(_ connection: PooledConnection) {}
+
+  func connection(_ connection: PooledConnection, canServe streams: Int) {
+    self.streams = streams
+    self.run(self.race.ready(self.lane(of: connection)))
+  }
+
+  func connectionClosed(_ connection: PooledConnection, _ failure: AddressFailure) {
+    switch self.lane(of: connection) {
+    case .quic:
+      self.quic = nil
+      self.quicReason = failure.text
+      self.opener.quicFailed(failure)
+      self.run(self.race.failed(.quic))
+    case .tcp:
+      self.tcp = nil
+      self.tcpFailure = failure
+      self.run(self.race.failed(.tcp))
+    }
+  }
+
+  func connection(_ connection: PooledConnection, roundTrip: Duration) {
+    if connection === self.quic { self.roundTrip = roundTrip }
+  }
+
+  func streamClosed(_ connection: PooledConnection) {}
+  func connectionWillClose(_ connection: PooledConnection) {}
+  func connectionIsSuspect(_ connection: PooledConnection) {}
+  func connectionIsAlive(_ connection: PooledConnection) {}
+
+  private func lane(of connection: PooledConnection) -> Lane {
+    connection === self.quic ? .quic : .tcp
+  }
+}

@@ -1,0 +1,81 @@
+internal import Connect
+
+/// How connections of another version of HTTP come into the pool: in the place of an attempt, or of connections.
+extension Subchannel {
+  /// Whether a connection over QUIC may take the place of this one: there is none yet, and none is tried.
+  func isReplaceable(_ connection: PooledConnection) -> Bool {
+    guard case .member(let id) = connection.role, self.pool.isCurrent(id),
+      case .running = self.pool.lifecycle,
+      self.pool.slots[id.slot].phase == .open || self.pool.slots[id.slot].phase == .suspended
+    else { return false }
+    return !self.hasUpgrade && !self.pool.closesWhenIdle
+      && !self.pool.slots.contains { $0.version == .http3 && ($0.phase == .open || $0.phase == .suspended) }
+  }
+
+  /// Whether QUIC is tried beside a connection.
+  var hasUpgrade: Bool { self.pool.slots.contains { $0.connection?.upgrade != nil } }
+
+  /// `candidate` has the connection that `attempt` should have brought.
+  func replace(_ attempt: PooledConnection, by candidate: PooledConnection) {
+    switch attempt.role {
+    case .contender(let contender): self.contenders[contender] = candidate
+    case .member(let id): self.attempts[id] = candidate
+    case .candidate: break
+    }
+  }
+
+  /// `new` has a connection that takes the place of `old` and all others.
+  func replaceConnections(with new: PooledConnection, streams: Int) {
+    let (id, actions) = self.pool.replaceAll(
+      with: new,
+      version: new.version,
+      streams: streams,
+      now: self.now
+    )
+    new.role = .member(id)
+    self.opened(new, id)
+    self.run(actions)
+    self.suspicionMayHaveChanged()
+  }
+}
+
+extension PooledConnection {
+  /// Whether its connection should tell of `alt-svc` fields.
+  package var looksForAltSvc: Bool { self.alternatives != nil }
+
+  /// The subchannel, unless this is a candidate.
+  private var subchannel: Subchannel? { self.owner as? Subchannel }
+
+  /// Whether this is an open connection whose place one over QUIC may take.
+  var isReplaceable: Bool { self.subchannel?.isReplaceable(self) ?? false }
+
+  /// Whether QUIC is already tried beside a connection to the same server.
+  var isBesideUpgrade: Bool { self.subchannel?.hasUpgrade ?? false }
+
+  /// The candidate has a connection: it is what `attempt` was for the pool from now on.
+  func takePlace(of attempt: PooledConnection, streams: Int, roundTrip: Duration?) {
+    guard let subchannel = attempt.subchannel else {
+      self.abandon(.connectionReplaced)
+      return
+    }
+    subchannel.replace(attempt, by: self)
+    self.role = attempt.role
+    self.owner = subchannel
+    attempt.owner = nil
+    subchannel.connectionEstablished(self)
+    if let roundTrip { subchannel.connection(self, roundTrip: roundTrip) }
+    subchannel.connection(self, canServe: streams)
+  }
+
+  /// A candidate has a connection that takes the place of this one and its siblings; it is closed if that is not wanted any
+  /// more.
+  func replace(with candidate: PooledConnection, streams: Int, roundTrip: Duration?) {
+    guard let subchannel = self.subchannel, subchannel.isReplaceable(self) else {
+      candidate.abandon(.connectionReplaced)
+      return
+    }
+    candidate.owner = subchannel
+    if let roundTrip { subchannel.connection(candidate, roundTrip: roundTrip) }
+    subchannel.replaceConnections(with: candidate, streams: streams)
+  }
+}
