@@ -175,7 +175,7 @@ extension HTTP3Connection {
     while isMore, self.channel.isWritable, self.session.ending == nil {
       let now = self.now
       isMore = self.session.fillOutput(limit: Self.writeSize, now: now)
-      let datagrams = self.session.output.takeAll()
+      let datagrams = self.session.output.takeAll(isLast: self.session.streams.isEmpty)
       guard !datagrams.isEmpty else { break }
       for item in datagrams { self.write(item) }
       self.context?.flush()

@@ -23,8 +23,8 @@ struct HTTP3Output {
     var ecn: UInt32
   }
 
-  /// What the system takes at once (UDP_MAX_SEGMENTS, and the largest datagram).
-  private static let maximumDatagrams = 64
+  /// What the system takes at once (UDP_MAX_SEGMENTS, and the largest datagram); one datagram if it cannot cut.
+  private static let maximumDatagrams = System.supportsUDPSegmentationOffload ? 64 : 1
   private static let maximumBytes = 65_000
   /// A larger buffer is not kept for the next time: most connections are idle most of the time.
   private static let keptCapacity = 16 << 10
@@ -67,13 +67,16 @@ struct HTTP3Output {
   }
 
   /// Takes everything.
-  mutating func takeAll() -> [Datagrams] {
+  ///
+  /// - Parameter isLast: Whether little more is to come, so that no storage is kept.
+  mutating func takeAll(isLast: Bool = false) -> [Datagrams] {
     let result = self.groups.compactMap { group in
       self.buffer.getSlice(at: group.start, length: group.count).map { bytes in
         Datagrams(bytes: bytes, segmentSize: group.datagrams > 1 ? group.datagramSize : nil, ecn: group.ecn)
       }
     }
-    self.groups.removeAll(keepingCapacity: true)
+    self.groups.removeAll(keepingCapacity: !isLast)
+    if isLast { self.buffer = ByteBuffer() }
     return result
   }
 
