@@ -10,6 +10,7 @@ final class HTTP3StaticServerTests: XCTestCase {
   private struct Served {
     let client: ProtocolClient
     let endpoint: any HTTPEndpoint
+    let proxy: UDPProxy
 
     func get(_ target: String) async -> StreamRecord {
       await StreamRecord.run(
@@ -42,7 +43,7 @@ final class HTTP3StaticServerTests: XCTestCase {
     )
     let origin = Origin(scheme: .https, host: "localhost", port: proxy.port)
     let endpoint = try httpClient.endpoint(for: origin, on: nil, requiresHTTP2: false)
-    try await body(Served(client: client, endpoint: endpoint))
+    try await body(Served(client: client, endpoint: endpoint, proxy: proxy))
     await httpClient.shutdown(within: .zero)
     try await proxy.stop()
   }
@@ -132,6 +133,18 @@ final class HTTP3StaticServerTests: XCTestCase {
         on: served.endpoint
       )
       XCTAssertEqual(record.byteCount, 10, "\(String(describing: record.failure))")
+    }
+  }
+
+  /// The path keeps marks of congestion, and the server says that it has seen them: so all datagrams ask for them.
+  func testCongestionMarks() async throws {
+    try await self.withServer(through: UDPProxy.Conditions(congested: 5)) { served in
+      for _ in 0..<50 {
+        let record = await served.get("/20000")
+        XCTAssertEqual(record.byteCount, 20_000, "\(String(describing: record.failure))")
+      }
+      let counts = try await served.proxy.counts()
+      XCTAssertGreaterThan(counts.markable, 40)
     }
   }
 

@@ -15,6 +15,8 @@ final class UDPProxy: Sendable {
     var reordered = 0
     /// Before each of these come one of random bytes and a copy in which one bit is wrong.
     var garbage = 0
+    /// These say that they came through a crowd (ECN), if their sender asks for it.
+    var congested = 0
     /// How long each takes.
     var delay = TimeAmount.zero
     /// Larger ones are lost.
@@ -38,6 +40,7 @@ final class UDPProxy: Sendable {
     }.get()
     self.network = network
     self.front = try await DatagramBootstrap(group: eventLoop)
+      .channelOption(.explicitCongestionNotification, value: true)
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           network.value.front = channel
@@ -76,15 +79,32 @@ final class UDPProxy: Sendable {
     try await self.rebind()
   }
 
-  /// How many datagrams have come, and how many were lost.
-  func counts() async throws -> (arrived: Int, lost: Int) {
+  struct Counts: Sendable {
+    var arrived = 0
+    var lost = 0
+    /// How many of those that clients sent ask for marks of congestion.
+    var markable = 0
+  }
+
+  /// How many datagrams there were.
+  func counts() async throws -> Counts {
     let network = self.network
-    return try await self.front.eventLoop.submit { (network.value.arrived, network.value.lost) }.get()
+    return try await self.front.eventLoop.submit { network.value.counts }.get()
   }
 
   private func change(_ body: @escaping @Sendable (Network) -> Void) async throws {
     let network = self.network
     try await self.front.eventLoop.submit { body(network.value) }.get()
+  }
+}
+
+private struct Datagram {
+  var bytes: ByteBuffer
+  var mark: NIOExplicitCongestionNotificationState
+
+  init(_ envelope: AddressedEnvelope<ByteBuffer>) {
+    self.bytes = envelope.data
+    self.mark = envelope.metadata?.ecnState ?? .transportNotCapable
   }
 }
 
@@ -96,9 +116,8 @@ private final class Network {
   /// The sockets towards the server, by the address of the client.
   var clients: [SocketAddress: any Channel] = [:]
   /// What waits for the socket of a client that is new.
-  private var waiting: [SocketAddress: [ByteBuffer]] = [:]
-  var arrived = 0
-  var lost = 0
+  private var waiting: [SocketAddress: [Datagram]] = [:]
+  var counts = UDPProxy.Counts()
   private var random: SeededGenerator
   private let eventLoop: any EventLoop
 
@@ -114,12 +133,14 @@ private final class Network {
     self.eventLoop = eventLoop
   }
 
-  func toServer(_ bytes: ByteBuffer, from client: SocketAddress) {
-    if let channel = self.clients[client] { return self.carry(bytes, over: channel, to: self.server) }
-    self.waiting[client, default: []].append(bytes)
+  func toServer(_ datagram: Datagram, from client: SocketAddress) {
+    if datagram.mark != .transportNotCapable { self.counts.markable += 1 }
+    if let channel = self.clients[client] { return self.carry(datagram, over: channel, to: self.server) }
+    self.waiting[client, default: []].append(datagram)
     guard self.waiting[client]?.count == 1 else { return }
     let back = NIOLoopBound(Back(self, client), eventLoop: self.eventLoop)
     DatagramBootstrap(group: self.eventLoop)
+      .channelOption(.explicitCongestionNotification, value: true)
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(back.value)
@@ -127,38 +148,45 @@ private final class Network {
       }
       .bind(host: "127.0.0.1", port: 0).assumeIsolated().whenSuccess { channel in
         self.clients[client] = channel
-        for bytes in self.waiting.removeValue(forKey: client) ?? [] {
-          self.carry(bytes, over: channel, to: self.server)
+        for datagram in self.waiting.removeValue(forKey: client) ?? [] {
+          self.carry(datagram, over: channel, to: self.server)
         }
       }
   }
 
-  func toClient(_ bytes: ByteBuffer, _ client: SocketAddress) {
+  func toClient(_ datagram: Datagram, _ client: SocketAddress) {
     guard let front = self.front else { return }
-    self.carry(bytes, over: front, to: client)
+    self.carry(datagram, over: front, to: client)
   }
 
   private func happens(_ share: Int) -> Bool {
     share > 0 && Int.random(in: 0..<100, using: &self.random) < share
   }
 
-  private func carry(_ bytes: ByteBuffer, over channel: any Channel, to address: SocketAddress) {
-    self.arrived += 1
+  private func carry(_ datagram: Datagram, over channel: any Channel, to address: SocketAddress) {
+    var datagram = datagram
+    let bytes = datagram.bytes
+    self.counts.arrived += 1
     let isLost =
       self.conditions.isBlack || bytes.readableBytes > self.conditions.largest
       || self.happens(self.conditions.lost)
     guard !isLost else {
-      self.lost += 1
+      self.counts.lost += 1
       return
+    }
+    if datagram.mark != .transportNotCapable, self.happens(self.conditions.congested) {
+      datagram.mark = .congestionExperienced
     }
     if self.happens(self.conditions.garbage) {
       let count = Int.random(in: 1...1452, using: &self.random)
       let rubbish = (0..<count).map { _ in UInt8.random(in: 0...255, using: &self.random) }
-      self.send(ByteBuffer(bytes: rubbish), over: channel, to: address, after: self.conditions.delay)
-      var damaged = bytes
-      let index = damaged.readerIndex + Int.random(in: 0..<max(bytes.readableBytes, 1), using: &self.random)
-      if let byte = damaged.getInteger(at: index, as: UInt8.self) {
-        damaged.setInteger(byte ^ 1 << UInt8.random(in: 0..<8, using: &self.random), at: index)
+      var damaged = datagram
+      damaged.bytes = ByteBuffer(bytes: rubbish)
+      self.send(damaged, over: channel, to: address, after: self.conditions.delay)
+      damaged.bytes = bytes
+      let index = bytes.readerIndex + Int.random(in: 0..<max(bytes.readableBytes, 1), using: &self.random)
+      if let byte = bytes.getInteger(at: index, as: UInt8.self) {
+        damaged.bytes.setInteger(byte ^ 1 << UInt8.random(in: 0..<8, using: &self.random), at: index)
       }
       self.send(damaged, over: channel, to: address, after: self.conditions.delay)
     }
@@ -166,17 +194,23 @@ private final class Network {
     if self.happens(self.conditions.reordered) {
       delay = delay + .milliseconds(Int64.random(in: 5...15, using: &self.random))
     }
-    self.send(bytes, over: channel, to: address, after: delay)
-    if self.happens(self.conditions.doubled) { self.send(bytes, over: channel, to: address, after: delay) }
+    self.send(datagram, over: channel, to: address, after: delay)
+    if self.happens(self.conditions.doubled) {
+      self.send(datagram, over: channel, to: address, after: delay)
+    }
   }
 
   private func send(
-    _ bytes: ByteBuffer,
+    _ datagram: Datagram,
     over channel: any Channel,
     to address: SocketAddress,
     after delay: TimeAmount
   ) {
-    let envelope = AddressedEnvelope(remoteAddress: address, data: bytes)
+    let envelope = AddressedEnvelope(
+      remoteAddress: address,
+      data: datagram.bytes,
+      metadata: .init(ecnState: datagram.mark)
+    )
     guard delay > .zero else {
       channel.writeAndFlush(envelope, promise: nil)
       return
@@ -194,7 +228,7 @@ private final class Front: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let envelope = self.unwrapInboundIn(data)
-    self.network.toServer(envelope.data, from: envelope.remoteAddress)
+    self.network.toServer(Datagram(envelope), from: envelope.remoteAddress)
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {}
@@ -212,7 +246,7 @@ private final class Back: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    self.network.toClient(self.unwrapInboundIn(data).data, self.client)
+    self.network.toClient(Datagram(self.unwrapInboundIn(data)), self.client)
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {}
