@@ -23,8 +23,8 @@ struct HTTP3Output {
     var ecn: UInt32
   }
 
-  /// What the system takes at once (UDP_MAX_SEGMENTS, and the largest datagram); one datagram if it cannot cut.
-  private static let maximumDatagrams = System.supportsUDPSegmentationOffload ? 64 : 1
+  /// What the system takes at once (UDP_MAX_SEGMENTS, and the largest datagram).
+  private static let maximumDatagrams = 64
   private static let maximumBytes = 65_000
   /// A larger buffer is not kept for the next time: most connections are idle most of the time.
   private static let keptCapacity = 16 << 10
@@ -56,7 +56,8 @@ struct HTTP3Output {
 
   private mutating func add(start: Int, count: Int, ecn: UInt32) {
     if let last = self.groups.last, last.isOpen, last.ecn == ecn, count <= last.datagramSize,
-      last.datagrams < Self.maximumDatagrams, last.count + count <= Self.maximumBytes
+      last.datagrams < Self.maximumDatagrams, last.count + count <= Self.maximumBytes,
+      SegmentationOffload.isUsed
     {
       self.groups[self.groups.count - 1].count += count
       self.groups[self.groups.count - 1].datagrams += 1

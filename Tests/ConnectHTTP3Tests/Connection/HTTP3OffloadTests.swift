@@ -1,5 +1,6 @@
 internal import Connect
 internal import NIOCore
+internal import NIOEmbedded
 internal import XCTest
 
 @testable internal import ConnectHTTP3
@@ -35,6 +36,41 @@ final class HTTP3OffloadTests: XCTestCase {
       try peer.elapse(.milliseconds(100))
     }
     XCTAssertEqual(peer.clientMarks.last, .transportNotCapable)
+  }
+
+  /// An interface for which the system does not cut datagrams: connections that follow give them one by one.
+  func testSystemThatRefusesToCut() async throws {
+    defer { SegmentationOffload.set(true) }
+    let certificates = try await SharedCertificates.shared.get()
+    for isFirst in [true, false] {
+      let peer = try HTTP3TestPeer(certificates)
+      try peer.connect()
+      try peer.channel.pipeline.syncOperations.addHandler(Refusal(), position: .first)
+      let handler = RecordingHandler()
+      peer.onRequest = { peer, stream in peer.respond(stream, body: "x") }
+      peer.startUnary(handler, body: String(repeating: "x", count: 10_000))
+      try peer.elapse(.seconds(1))
+      guard isFirst else {
+        XCTAssertEqual(handler.joinedEvents.last, .end([:]))
+        continue
+      }
+      XCTAssertEqual(handler.failure?.error.code, .unavailable)
+      XCTAssertEqual(handler.failure?.error.message, "the HTTP/3 connection broke: Input/output error")
+      XCTAssertFalse(SegmentationOffload.isUsed)
+    }
+  }
+
+  private final class Refusal: ChannelOutboundHandler {
+    typealias OutboundIn = AddressedEnvelope<ByteBuffer>
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+      guard self.unwrapOutboundIn(data).metadata?.segmentSize != nil else {
+        context.write(data, promise: promise)
+        return
+      }
+      promise?.fail(IOError(errnoCode: 5, reason: "sendmsg"))
+      context.close(promise: nil)
+    }
   }
 
   func testDatagramsThatTheSystemHasToCut() {
