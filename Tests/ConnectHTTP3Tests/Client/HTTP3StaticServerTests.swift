@@ -136,6 +136,20 @@ final class HTTP3StaticServerTests: XCTestCase {
     }
   }
 
+  func testIPv6() async throws {
+    let server = try await StaticHTTP3Server(host: "::1")
+    let httpClient = NIOHTTPClient(configuration: server.configuration)
+    let origin = Origin(scheme: .https, host: "::1", port: server.port)
+    let endpoint = try httpClient.endpoint(for: origin, on: nil, requiresHTTP2: false)
+    let record = await StreamRecord.run(
+      HTTPStreamRequest(method: .get, target: "/1000000", headers: [:], body: .complete(ByteBuffer())),
+      on: endpoint
+    )
+    XCTAssertEqual(record.byteCount, 1_000_000, "\(String(describing: record.failure))")
+    XCTAssertEqual(record.info?.remoteAddress, "[::1]:\(server.port)")
+    await httpClient.shutdown(within: .zero)
+  }
+
   /// The path keeps marks of congestion, and the server says that it has seen them: so all datagrams ask for them.
   func testCongestionMarks() async throws {
     try await self.withServer(through: UDPProxy.Conditions(congested: 5)) { served in

@@ -19,7 +19,8 @@ final class StaticHTTP3Server: Sendable {
   /// - Parameters:
   ///   - files: Their contents, by path. The ends of names say what they are: `.pb` is a message, `.stream` is a stream of Connect.
   ///   - options: Options of the server's.
-  init(_ files: [String: [UInt8]] = [:], options: [String] = []) async throws {
+  ///   - host: The address that it listens on.
+  init(_ files: [String: [UInt8]] = [:], options: [String] = [], host: String = "127.0.0.1") async throws {
     let certificates = try await SharedCertificates.shared.get()
     self.authority = Array(certificates.authorityPEM.utf8)
     self.folder = FileManager.default.temporaryDirectory.appending(path: "connect-static-\(UUID())")
@@ -31,12 +32,12 @@ final class StaticHTTP3Server: Sendable {
     try Data(certificates.serverCertificatePEM.utf8).write(to: self.folder.appending(path: chain))
     try Data("application/proto pb\napplication/connect+proto stream\ntext/html html\n".utf8)
       .write(to: self.folder.appending(path: types))
-    self.port = try await Self.freePort()
+    self.port = try await Self.freePort(host)
     let path = { [folder] (name: String) in folder.appending(path: name).path() }
     self.process = try ChildProcess(
       URL(filePath: "/usr/sbin/gtlsserver"),
       arguments: ["--quiet", "--htdocs=\(documents.path())", "--mime-types-file=\(path(types))"] + options
-        + ["127.0.0.1", "\(self.port)", path(key), path(chain)]
+        + [host, "\(self.port)", path(key), path(chain)]
     )
     try await self.waitForSocket()
   }
@@ -50,18 +51,24 @@ final class StaticHTTP3Server: Sendable {
   }
 
   /// A UDP port that was free a moment ago: the server does not say which one it has chosen.
-  private static func freePort() async throws -> Int {
+  private static func freePort(_ host: String) async throws -> Int {
     let channel = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .bind(host: "127.0.0.1", port: 0).get()
+      .bind(host: host, port: 0).get()
     defer { channel.close(promise: nil) }
     return channel.localAddress?.port ?? 0
+  }
+
+  private static var sockets: String {
+    get throws {
+      try ["/proc/net/udp", "/proc/net/udp6"].map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
+    }
   }
 
   private func waitForSocket() async throws {
     let hexadecimal = String(self.port, radix: 16, uppercase: true)
     let address = ":" + String(repeating: "0", count: 4 - hexadecimal.count) + hexadecimal + " "
     let end = ContinuousClock.now + .seconds(30)
-    while try !String(contentsOfFile: "/proc/net/udp", encoding: .utf8).contains(address) {
+    while try !Self.sockets.contains(address) {
       guard self.process.isRunning, ContinuousClock.now < end else {
         throw LoopbackServerError("gtlsserver did not start: \(self.process.errorOutput)")
       }
