@@ -24,6 +24,8 @@ let package = Package(
       cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra"])],
       linkerSettings: [
         .linkedLibrary("nghttp2"), .linkedLibrary("z"), .linkedLibrary("ssl"), .linkedLibrary("crypto"),
+        .linkedLibrary("ngtcp2"), .linkedLibrary("ngtcp2_crypto_gnutls"), .linkedLibrary("nghttp3"),
+        .linkedLibrary("gnutls"),
       ]
     ),
     .target(name: "CAllocations"),
@@ -62,6 +64,8 @@ let package = Package(
         "Measuring",
         "BenchMessages",
         .product(name: "Connect", package: "connect-swift-linux"),
+        .product(name: "ConnectChannels", package: "connect-swift-linux"),
+        .product(name: "ConnectHTTP3", package: "connect-swift-linux"),
         .product(name: "ConnectInterceptors", package: "connect-swift-linux"),
         .product(name: "ConnectNIO", package: "connect-swift-linux"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

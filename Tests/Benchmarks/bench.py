@@ -133,6 +133,7 @@ def rows():
         ("h2load",),
         **{"connect": "--roots {roots}", "grpc": "--roots {roots} --protocol grpc"},
     )
+    yield from http3_rows()
     streams = {"grpc-swift-2": None, "connect": "", "grpc": "--protocol grpc"}
     for size in (20, 16384):
         messages = 10_000 if size == 20 else 1_000
@@ -155,6 +156,21 @@ def rows():
         work = {"kind": "bidi", "in-flight": 1, "size": size}
         yield Row(f"bidi round trip {size} B", work, streams, Server(size))
     yield Row("10,000 idle streams", {"kind": "idle", "in-flight": 10_000}, {"connect": "", "grpc": "--protocol grpc"})
+
+
+def http3_rows():
+    """HTTP/3 beside HTTP/2, both with TLS."""
+    clients = {"HTTP/2": "--roots {roots}", "HTTP/3": "--roots {roots} --http3"}
+    for size, in_flight in [(20, 1), (20, 32), (20, 128)]:
+        work = {"size": size, "in-flight": in_flight}
+        yield unary(f"http3: unary {size} B, {in_flight} in flight", work, Server(size, tls=True), (), **clients)
+    work = {"kind": "server-stream", "in-flight": 1, "messages": 1_000}
+    yield Row("http3: server stream 16384 B", work, clients, Server(16384, tls=True))
+    work = {"kind": "client-stream", "in-flight": 1, "messages": 1_000, "size": 16384}
+    yield Row("http3: client stream 16384 B", work, clients, Server(20, tls=True))
+    connections = {name: options + " --connections" for name, options in clients.items()}
+    work = {"kind": "idle", "in-flight": 500}
+    yield Row("http3: 500 idle connections", work, connections, Server(20, tls=True))
 
 
 class RunningServer:
@@ -268,7 +284,7 @@ def measure(arguments):
                 for key in figures[0]:
                     values = [run[key] for run in figures]
                     result[key] = round(statistics.median(values), 3)
-                    if key in ("cpu_us", "kb_per_stream"):
+                    if key in ("cpu_us", "kb_per_stream", "kb_per_connection"):
                         result[key + "_spread"] = [round(min(values), 3), round(max(values), 3)]
                 results.append(result)
             print_row(row.name, [result for result in results if result["row"] == row.name])
@@ -282,13 +298,15 @@ def print_row(name, results):
         line = f"  {result['client']:<22}"
         if "kb_per_stream" in result:
             line += f"{result['kb_per_stream']:8.2f} kB a stream  {result['client_kb']:8.0f} kB the client and a connection"
+        elif "kb_per_connection" in result:
+            line += f"{result['kb_per_connection']:8.1f} kB a connection, {result['heap_kb_per_connection']:.1f} kB of it allocated"
         else:
             low, high = result["cpu_us_spread"]
             line += f"{result['cpu_us']:8.2f} us CPU  ({low:.2f} to {high:.2f})"
             line += f"  p50 {result['p50_us']:8.0f}  p99 {result['p99_us']:8.0f}"
             if "allocations" in result:
                 line += f"  {result['allocations']:6.1f} allocations"
-            for peer in ("h2load", "grpc-swift-2"):
+            for peer in ("h2load", "grpc-swift-2", "HTTP/2"):
                 if base.get(peer) and result["client"].split()[0] != peer:
                     line += f"  {result['cpu_us'] / base[peer]:5.2f} x {peer}"
         print(line)

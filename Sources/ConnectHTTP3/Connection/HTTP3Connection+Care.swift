@@ -72,8 +72,8 @@ extension HTTP3Connection {
 
   func updateTimer() {
     guard self.state == .active || self.state == .connecting else { return }
-    let times = [self.session.expiry, self.giveUpTime].compactMap { $0 }
-    self.timer.set(to: times.min(), on: self.eventLoop) { self.timerDidFire() }
+    let time = min(self.session.expiry ?? .max, self.giveUpTime ?? .max)
+    self.timer.set(to: time == .max ? nil : time, on: self.eventLoop) { self.timerDidFire() }
   }
 
   private func timerDidFire() {

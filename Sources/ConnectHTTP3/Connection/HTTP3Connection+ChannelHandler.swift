@@ -28,7 +28,8 @@ extension HTTP3Connection: ChannelInboundHandler {
     let envelope = self.unwrapInboundIn(data)
     let ecn = envelope.metadata?.ecnState.bits ?? 0
     let now = self.now
-    self.readCount &+= 1
+    self.readCount += 1
+    UDPSocket.coalesceDatagrams(of: self.channel, afterReads: self.readCount)
     envelope.data.withUnsafeReadableBytes { bytes in
       // The system may have put several datagrams into one buffer (generic receive offload).
       let size = max(envelope.metadata?.segmentSize ?? bytes.count, 1)

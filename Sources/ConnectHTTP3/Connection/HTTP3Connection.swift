@@ -48,6 +48,8 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   var isReading = false
   var isFlushScheduled = false
   var isFlushing = false
+  /// Whether the system was given many datagrams at once.
+  private var hasCutDatagrams = false
   var isHandlingEvents = false
   var handledEvents: ContiguousArray<HTTP3Event> = []
   /// Streams whose handlers may write more as soon as the channel is writable.
@@ -179,7 +181,7 @@ extension HTTP3Connection {
     while isMore, self.channel.isWritable, self.session.ending == nil {
       let now = self.now
       isMore = self.session.fillOutput(limit: Self.writeSize, now: now)
-      let datagrams = self.session.output.takeAll()
+      let datagrams = self.session.output.takeAll(isLast: self.session.streams.isEmpty)
       guard !datagrams.isEmpty else { break }
       for item in datagrams { self.write(item) }
       self.context?.flush()
@@ -193,13 +195,28 @@ extension HTTP3Connection {
       packetInfo: nil,
       segmentSize: item.segmentSize
     )
-    self.write(item.bytes, metadata)
+    guard item.segmentSize != nil, !self.hasCutDatagrams else { return self.write(item.bytes, metadata) }
+    // Where the system cuts the first ones it cuts all.
+    self.hasCutDatagrams = true
+    let promise = self.eventLoop.makePromise(of: Void.self)
+    promise.futureResult.assumeIsolated().whenFailure { error in
+      SegmentationOffload.didFail(error)
+      self.channelError = self.channelError ?? error
+    }
+    self.write(item.bytes, metadata, promise: promise)
   }
 
-  func write(_ bytes: ByteBuffer, _ metadata: AddressedEnvelope<ByteBuffer>.Metadata? = nil) {
-    guard let context = self.context else { return }
+  func write(
+    _ bytes: ByteBuffer,
+    _ metadata: AddressedEnvelope<ByteBuffer>.Metadata? = nil,
+    promise: EventLoopPromise<Void>? = nil
+  ) {
+    guard let context = self.context else {
+      promise?.succeed()
+      return
+    }
     let envelope = AddressedEnvelope(remoteAddress: self.remoteAddress, data: bytes, metadata: metadata)
-    context.write(self.wrapOutboundOut(envelope), promise: nil)
+    context.write(self.wrapOutboundOut(envelope), promise: promise)
   }
 }
 

@@ -56,7 +56,8 @@ struct HTTP3Output {
 
   private mutating func add(start: Int, count: Int, ecn: UInt32) {
     if let last = self.groups.last, last.isOpen, last.ecn == ecn, count <= last.datagramSize,
-      last.datagrams < Self.maximumDatagrams, last.count + count <= Self.maximumBytes
+      last.datagrams < Self.maximumDatagrams, last.count + count <= Self.maximumBytes,
+      SegmentationOffload.isUsed
     {
       self.groups[self.groups.count - 1].count += count
       self.groups[self.groups.count - 1].datagrams += 1
@@ -67,13 +68,16 @@ struct HTTP3Output {
   }
 
   /// Takes everything.
-  mutating func takeAll() -> [Datagrams] {
+  ///
+  /// - Parameter isLast: Whether little more is to come, so that no storage is kept.
+  mutating func takeAll(isLast: Bool = false) -> [Datagrams] {
     let result = self.groups.compactMap { group in
       self.buffer.getSlice(at: group.start, length: group.count).map { bytes in
         Datagrams(bytes: bytes, segmentSize: group.datagrams > 1 ? group.datagramSize : nil, ecn: group.ecn)
       }
     }
-    self.groups.removeAll(keepingCapacity: true)
+    self.groups.removeAll(keepingCapacity: !isLast)
+    if isLast { self.buffer = ByteBuffer() }
     return result
   }
 

@@ -124,8 +124,11 @@ final class HTTP3Session {
     settings.initial_ts = now
     settings.max_tx_udp_payload_size = self.maximumDatagram
     settings.handshake_timeout = UInt64.max
-    // Datagrams have 1,200 bytes. Larger ones would have to be tried, and a router that cannot pass one on says so: then the
-    // system reports EMSGSIZE for the socket, and NIO closes the channel for it.
+    // Datagrams have 1,200 bytes; larger ones would have to be tried (RFC 9000, section 14.3). NIO bears with one that the system
+    // refuses to send. But a router that cannot pass one on says so (ICMP), the system then reports EMSGSIZE as the connected
+    // socket's own error, and NIO closes the channel for any such error but ECONNREFUSED and ENOMEM, before a handler hears of it.
+    // Without connect() there would be no such error, and none either when nobody has the port. So a path with a tunnel on it
+    // would cost each connection its calls, to save every sixth datagram of an upload elsewhere.
     settings.no_pmtud = 1
     settings.cc_algo = NGTCP2_CC_ALGO_CUBIC
 

@@ -18,10 +18,12 @@ final class GnuTLSCredentials: @unchecked Sendable {
   /// The authorities that are trusted; nil if nothing is verified.
   private(set) var trusted: gnutls_x509_trust_list_t?
   let anchors: TrustAnchors?
+  let keyLog: KeyLogFile?
 
   /// - Throws: ``HTTP3SetupError`` if GnuTLS cannot use it.
   init(_ material: TLSMaterial) throws {
     self.anchors = material.anchors
+    self.keyLog = material.keyLog
     try Self.check(gnutls_certificate_allocate_credentials(&self.certificates))
     try Self.check(gnutls_priority_init(&self.priorities, Self.priorities, nil))
     if let client = material.clientCertificate {

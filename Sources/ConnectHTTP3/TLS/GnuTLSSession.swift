@@ -2,6 +2,7 @@ internal import CGnuTLS
 internal import CNgtcp2
 internal import Connect
 internal import ConnectNIO
+internal import NIOCore
 
 /// The TLS of one QUIC connection, on GnuTLS. libngtcp2's helper drives it.
 ///
@@ -45,12 +46,16 @@ final class GnuTLSSession {
         gnutls_server_name_set(handle, GNUTLS_NAME_DNS, serverName, serverName.utf8.count)
       )
     }
+    // Set in any case, else GnuTLS would do as the environment variable SSLKEYLOGFILE says.
+    gnutls_session_set_keylog_function(handle) { handle, label, secret in
+      if let session = sessionPointed(to: handle), let label, let secret {
+        session.tls.logKey(String(cString: label), secret.pointee)
+      }
+      return 0
+    }
     guard check != nil else { return }
     gnutls_session_set_verify_function(handle) { handle in
-      guard
-        let reference = gnutls_session_get_ptr(handle)?.assumingMemoryBound(to: ngtcp2_crypto_conn_ref.self),
-        let session = sessionPointed(to: reference.pointee.user_data)
-      else { return GNUTLS_E_CERTIFICATE_ERROR }
+      guard let session = sessionPointed(to: handle) else { return GNUTLS_E_CERTIFICATE_ERROR }
       return session.tls.verify() ? 0 : GNUTLS_E_CERTIFICATE_ERROR
     }
   }
@@ -71,6 +76,14 @@ final class GnuTLSSession {
   /// Whether the server wants to know who the client is. Known when the handshake is complete.
   var wasAskedForCertificate: Bool { gnutls_certificate_client_get_request_status(self.handle) != 0 }
 
+  /// Appends one line to the file for secrets, if there is one.
+  private func logKey(_ label: String, _ secret: gnutls_datum_t) {
+    guard let file = self.credentials.keyLog else { return }
+    var (client, server) = (gnutls_datum_t(), gnutls_datum_t())
+    gnutls_session_get_random(self.handle, &client, &server)
+    file.append(ByteBuffer(string: "\(label) \(client.hexadecimal) \(secret.hexadecimal)\n"))
+  }
+
   private func verify() -> Bool {
     var count: UInt32 = 0
     var chain: [[UInt8]] = []
@@ -81,5 +94,20 @@ final class GnuTLSSession {
     }
     self.problem = self.check?.problem(with: chain)
     return self.problem == nil
+  }
+}
+
+/// The session that GnuTLS's callbacks are about; nil before ``GnuTLSSession/attach(_:)``.
+private func sessionPointed(to handle: gnutls_session_t?) -> HTTP3Session? {
+  let reference = gnutls_session_get_ptr(handle)?.assumingMemoryBound(to: ngtcp2_crypto_conn_ref.self)
+  return reference.flatMap { sessionPointed(to: $0.pointee.user_data) }
+}
+
+extension gnutls_datum_t {
+  fileprivate var hexadecimal: String {
+    UnsafeBufferPointer(start: self.data, count: Int(self.size)).map { byte in
+      let digits = String(byte, radix: 16)
+      return byte < 16 ? "0\(digits)" : digits
+    }.joined()
   }
 }

@@ -10,14 +10,14 @@ internal import Tracing
 /// Confined to the call's executor, like the interceptor that owns it.
 final class AttemptSpan {
   private var span: (any Span)?
-  private let transport: String
+  private let origin: Origin
   private var end: DefaultTracerClock.Timestamp?
   private var hasOutcome = false
   private var hasMetrics = false
 
-  init(_ span: any Span, transport: String) {
+  init(_ span: any Span, to origin: Origin) {
     self.span = span
-    self.transport = transport
+    self.origin = origin
   }
 
   /// The response, or the error, has come.
@@ -60,7 +60,7 @@ final class AttemptSpan {
       }
       attributes[SemanticConventions.protocolName] = "http"
       attributes[SemanticConventions.protocolVersion] = connection.protocolVersion
-      attributes[SemanticConventions.transport] = self.transport
+      attributes[SemanticConventions.transport] = connection.transport(to: self.origin)
     }
     if let status = metrics.httpStatus { attributes[SemanticConventions.httpStatus] = status }
     attributes[SemanticConventions.requestBodySize] = metrics.requestBodyBytes

@@ -59,9 +59,6 @@ enum RPCSystem: String, Sendable, Hashable {
 extension Origin {
   /// The value of `server.port`; a Unix domain socket has none.
   var serverPort: Int? { self.scheme == .unix ? nil : self.port }
-
-  /// The value of `network.transport`.
-  var transport: String { self.scheme == .unix ? "unix" : "tcp" }
 }
 
 extension HTTPConnectionInfo {
@@ -75,6 +72,12 @@ extension HTTPConnectionInfo {
     case .http2: "2"
     case .http3: "3"
     }
+  }
+
+  /// The value of `network.transport`, for a connection to `origin`.
+  func transport(to origin: Origin) -> String {
+    if self.version == .http3 { return "quic" }
+    return origin.scheme == .unix ? "unix" : "tcp"
   }
 }
 

@@ -23,7 +23,7 @@ public import Tracing
 /// | `http.request.resend_count` | attempt | 1 for the second attempt; absent for the first |
 /// | `network.peer.address`, `network.peer.port` | attempt | `10.1.2.80`, 443 |
 /// | `network.protocol.name`, `network.protocol.version` | attempt | `http`, `2` |
-/// | `network.transport` | attempt | `tcp`, `unix` |
+/// | `network.transport` | attempt | `tcp`, `quic` (HTTP/3), `unix` |
 /// | `http.response.status_code` | attempt | 200 |
 /// | `http.request.body.size`, `http.response.body.size` | attempt | 1024 |
 ///
@@ -152,7 +152,7 @@ public final class TracingInterceptor: Interceptor {
       span.attributes[SemanticConventions.resendCount] = self.attemptCount
     }
     self.attemptCount += 1
-    self.attempt = AttemptSpan(span, transport: request.url.origin.transport)
+    self.attempt = AttemptSpan(span, to: request.url.origin)
     var request = request
     request.context.serviceContext = span.context
     self.inject(span.context, &request)

@@ -213,6 +213,10 @@ extension NIOHTTPClient.Configuration {
     /// The files are looked at when a connection is opened, but not again for this long. 10 seconds by default;
     /// with zero, each connection looks. The system's own trust roots are read once.
     public var fileCheckInterval: Duration
+    /// A file to which the secrets of all sessions are appended, in the format of `SSLKEYLOGFILE`, so that Wireshark and its like
+    /// can decrypt what they have recorded. Nil, the default, for none. Who can read the file can read the calls: it is for
+    /// debugging alone. A file that cannot be opened fails calls with `failed_precondition`.
+    public var keyLogFile: String?
 
     public init(
       trustRoots: TrustRoots = .systemDefault,
@@ -220,7 +224,8 @@ extension NIOHTTPClient.Configuration {
       serverName: String? = nil,
       clientCertificate: ClientCertificate? = nil,
       minimumVersion: Version = .tls12,
-      fileCheckInterval: Duration = .seconds(10)
+      fileCheckInterval: Duration = .seconds(10),
+      keyLogFile: String? = nil
     ) {
       self.trustRoots = trustRoots
       self.certificateVerification = certificateVerification
@@ -228,6 +233,7 @@ extension NIOHTTPClient.Configuration {
       self.clientCertificate = clientCertificate
       self.minimumVersion = minimumVersion
       self.fileCheckInterval = fileCheckInterval
+      self.keyLogFile = keyLogFile
     }
 
     public static let defaults = TLS()

@@ -125,7 +125,8 @@ package final class TLSContextProvider: Sendable {
         anchors: isVerifying ? roots?.anchors : nil,
         verifiesServers: isVerifying,
         hasTrustSettings: roots?.haveTrustSettings == true,
-        clientCertificate: try self.clientCertificate(files)
+        clientCertificate: try self.clientCertificate(files),
+        keyLog: try self.tls.keyLogFile.map { path in try KeyLogFile(path: path) }
       )
       return .success(
         try TLSContexts(
@@ -161,6 +162,7 @@ package final class TLSContextProvider: Sendable {
     case .full: configuration.certificateVerification = .fullVerification
     case .none: configuration.certificateVerification = .none
     }
+    if let keyLog = material.keyLog { configuration.keyLogCallback = { keyLog.append($0) } }
     if let client = material.clientCertificate {
       let (chain, key) = self.clientCertificateSources
       configuration.certificateChain = try Self.certificates(client.chain, chain).map { .certificate($0) }

@@ -7,4 +7,6 @@ package struct TLSMaterial: Sendable {
   package var hasTrustSettings: Bool
   /// In PEM.
   package var clientCertificate: (chain: [UInt8], privateKey: [UInt8])?
+  /// What gets the sessions' secrets.
+  package var keyLog: KeyLogFile?
 }

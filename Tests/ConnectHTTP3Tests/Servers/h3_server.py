@@ -1,7 +1,7 @@
 """connect.test.v1.TestService by connectrpc over HTTP/3: on aioquic, with a bridge to ASGI of its own, and on hypercorn.
 
-Announces `h3` (aioquic), `retry` (aioquic, which asks for a token first), `hypercorn` (ports of 127.0.0.1) and `authority` (PEM
-to trust).
+Announces `h3` (aioquic), `retry` (aioquic, which asks for a token first), `brief` (aioquic, with an idle timeout of a second),
+`hypercorn` (ports of 127.0.0.1) and `authority` (PEM to trust).
 
 Paths that begin with /script/ do what they say, on aioquic: /script/reset/CODE, /script/close/CODE, /script/goaway (answers, and
 takes no later request), /script/silence, /script/size/BYTES (a body), /script/status/CODE, /script/count (the body is how many bytes came),
@@ -20,6 +20,7 @@ import launcher  # noqa: E402
 import trustme  # noqa: E402
 from aioquic.asyncio import QuicConnectionProtocol  # noqa: E402
 from aioquic.asyncio.server import QuicServer  # noqa: E402
+from aioquic.buffer import encode_uint_var  # noqa: E402
 from aioquic.h3.connection import H3_ALPN, H3Connection, encode_frame  # noqa: E402
 from aioquic.h3.events import DataReceived, HeadersReceived  # noqa: E402
 from aioquic.quic.configuration import QuicConfiguration  # noqa: E402
@@ -139,8 +140,8 @@ class Exchange:
                 self.protocol.transmit()
             case ["goaway"]:
                 await self.body()
-                # The first stream that is not served; small numbers are one byte.
-                frame = encode_frame(7, bytes([self.stream_id + 4]))
+                # The first stream that is not served.
+                frame = encode_frame(7, encode_uint_var(self.stream_id + 4))
                 quic.send_stream_data(self.protocol.http._local_control_stream_id, frame)
                 await self.answer(b"last")
             case ["silence"]:
@@ -234,8 +235,8 @@ def main() -> None:
 
     Server.app = staticmethod(app)
 
-    async def start(retry: bool) -> int:
-        configuration = QuicConfiguration(is_client=False, alpn_protocols=H3_ALPN, idle_timeout=30)
+    async def start(retry: bool = False, idle_timeout: float = 30) -> int:
+        configuration = QuicConfiguration(is_client=False, alpn_protocols=H3_ALPN, idle_timeout=idle_timeout)
         configuration.load_cert_chain(chain, key)
         loop = asyncio.get_running_loop()
         tickets = Tickets()
@@ -252,7 +253,7 @@ def main() -> None:
         return transport.get_extra_info("sockname")[1]
 
     async def run() -> None:
-        plain, retry = await start(False), await start(True)
+        plain, retry, brief = await start(), await start(retry=True), await start(idle_timeout=1)
         config = Config()
         # Where this queue is full, a timer of hypercorn's (0.18, QUIC) cancels whoever waits for room with an event of the
         # stream: messages are lost, or the whole server waits.
@@ -268,6 +269,7 @@ def main() -> None:
         launcher.announce(
             h3=plain,
             retry=retry,
+            brief=brief,
             hypercorn=launcher.port_of(listener),
             authority=authority.cert_pem.bytes().decode(),
         )

@@ -53,6 +53,13 @@ final class HTTP3TestPeer {
   var onRequest: ((HTTP3TestPeer, Int64) -> Void)?
   /// Whether the server wants to see first that the client is where it says.
   var asksForToken = false
+  /// Whether the client's system puts the server's datagrams together (generic receive offload).
+  var coalesces = false
+  private var coalesced: (bytes: [UInt8], size: Int)?
+  /// How often the client has read something.
+  private(set) var clientReadCount = 0
+  /// What the client's datagrams say of congestion, in order; as one those that it gives to the system at once.
+  private(set) var clientMarks: [NIOExplicitCongestionNotificationState?] = []
   /// How many datagrams have come to each side.
   private(set) var toServerCount = 0
   private(set) var toClientCount = 0
@@ -145,6 +152,7 @@ final class HTTP3TestPeer {
       isMoving = false
       while let envelope = try self.channel.readOutbound(as: AddressedEnvelope<ByteBuffer>.self) {
         isMoving = true
+        self.clientMarks.append(envelope.metadata?.ecnState)
         for datagram in envelope.datagrams {
           for arrived in self.network(.toServer, datagram) { self.receiveAtServer(arrived) }
         }
@@ -163,6 +171,7 @@ final class HTTP3TestPeer {
       hasSent = true
       self.deliverToClient(Array(buffer[..<count]))
     }
+    self.readCoalesced()
     return hasSent
   }
 
@@ -173,7 +182,30 @@ final class HTTP3TestPeer {
   /// Past the network.
   func injectAtClient(_ datagram: [UInt8]) {
     self.toClientCount += 1
-    let envelope = AddressedEnvelope(remoteAddress: self.serverAddress, data: ByteBuffer(bytes: datagram))
+    guard self.coalesces else { return self.read(datagram) }
+    if let (bytes, size) = self.coalesced, bytes.count % size == 0, datagram.count <= size,
+      bytes.count + datagram.count < 1 << 16
+    {
+      self.coalesced = (bytes + datagram, size)
+    } else {
+      self.readCoalesced()
+      self.coalesced = (datagram, datagram.count)
+    }
+  }
+
+  private func readCoalesced() {
+    guard let (bytes, size) = self.coalesced else { return }
+    self.coalesced = nil
+    self.read(bytes, segmentSize: bytes.count > size ? size : nil)
+  }
+
+  private func read(_ bytes: [UInt8], segmentSize: Int? = nil) {
+    self.clientReadCount += 1
+    let envelope = AddressedEnvelope(
+      remoteAddress: self.serverAddress,
+      data: ByteBuffer(bytes: bytes),
+      metadata: .init(ecnState: .transportNotCapable, packetInfo: nil, segmentSize: segmentSize)
+    )
     self.channel.pipeline.fireChannelRead(envelope)
     self.channel.pipeline.fireChannelReadComplete()
     self.channel.embeddedEventLoop.run()

@@ -12,6 +12,8 @@ final class PythonHTTP3Server: Sendable {
     case aioquic
     /// The same, but it asks for a token first (Retry).
     case retry
+    /// The same, but it forgets a connection after a second of silence.
+    case brief
     case hypercorn
   }
 
@@ -20,6 +22,7 @@ final class PythonHTTP3Server: Sendable {
   private struct Announcement: Decodable {
     var h3: Int
     var retry: Int
+    var brief: Int
     var hypercorn: Int
     var authority: String
   }
@@ -63,6 +66,7 @@ final class PythonHTTP3Server: Sendable {
     switch kind {
     case .aioquic: self.announcement.h3
     case .retry: self.announcement.retry
+    case .brief: self.announcement.brief
     case .hypercorn: self.announcement.hypercorn
     }
   }

@@ -1,5 +1,5 @@
 // A server that costs as little as possible: one thread, one epoll, answers made once. Listens on a free port of
-// 127.0.0.1, prints it, and ends when its standard input does.
+// 127.0.0.1, prints it, and ends when its standard input does. With TLS it speaks HTTP/3, too, on the UDP port of that number.
 //
 //   CannedServer [--size BYTES] [--gzip] [--tls CERTIFICATE KEY]
 
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "connection.h"
+#include "http3.h"
 
 void connection_append(struct connection *connection, const void *data, size_t count) {
   if (connection->output_start == connection->output_count) {
@@ -106,7 +107,7 @@ static SSL_CTX *make_tls(const char *certificate, const char *key) {
   return context;
 }
 
-static int listen_on_a_free_port(void) {
+static int listen_on_a_free_port(int *port) {
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t length = sizeof address;
@@ -115,8 +116,7 @@ static int listen_on_a_free_port(void) {
     perror("listen");
     exit(1);
   }
-  printf("%d\n", ntohs(address.sin_port));
-  fflush(stdout);
+  *port = ntohs(address.sin_port);
   return fd;
 }
 
@@ -159,14 +159,16 @@ int main(int count, char **arguments) {
   size_t size = 20;
   bool gzip = false;
   SSL_CTX *tls = NULL;
+  const char *certificate = NULL, *key = NULL;
   for (int i = 1; i < count; i++) {
     if (strcmp(arguments[i], "--size") == 0 && i + 1 < count) {
       size = strtoul(arguments[++i], NULL, 10);
     } else if (strcmp(arguments[i], "--gzip") == 0) {
       gzip = true;
     } else if (strcmp(arguments[i], "--tls") == 0 && i + 2 < count) {
-      tls = make_tls(arguments[i + 1], arguments[i + 2]);
-      i += 2;
+      certificate = arguments[++i];
+      key = arguments[++i];
+      tls = make_tls(certificate, key);
     } else {
       fprintf(stderr, "unknown argument %s\n", arguments[i]);
       return 2;
@@ -176,21 +178,36 @@ int main(int count, char **arguments) {
   static struct answer answers[format_count];
   answers_make(size, gzip, answers);
 
-  int poll = epoll_create1(0), listener = listen_on_a_free_port();
+  int port = 0, poll = epoll_create1(0), listener = listen_on_a_free_port(&port);
+  struct http3 *http3 = NULL;
+  while (tls != NULL && (http3 = http3_new(port, certificate, key, answers)) == NULL) {
+    // Somebody has the UDP port of this number.
+    close(listener);
+    listener = listen_on_a_free_port(&port);
+  }
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = &listener};
   epoll_ctl(poll, EPOLL_CTL_ADD, listener, &event);
   event.data.ptr = NULL;
   epoll_ctl(poll, EPOLL_CTL_ADD, STDIN_FILENO, &event);
+  event.data.ptr = http3;
+  if (http3 != NULL) epoll_ctl(poll, EPOLL_CTL_ADD, http3_fd(http3), &event);
+  printf("%d\n", port);
+  fflush(stdout);
   for (;;) {
     struct epoll_event events[256];
-    int ready = epoll_wait(poll, events, 256, -1);
+    int64_t wait = http3 != NULL ? http3_wait(http3) : -1;
+    struct timespec limit = {wait / 1000000000, wait % 1000000000};
+    int ready = epoll_pwait2(poll, events, 256, wait < 0 ? NULL : &limit, NULL);
     for (int i = 0; i < ready; i++) {
       if (events[i].data.ptr == NULL) return 0;
       if (events[i].data.ptr == &listener) {
         accept_all(listener, poll, tls, answers);
+      } else if (events[i].data.ptr == http3) {
+        http3_receive(http3);
       } else {
         serve(events[i].data.ptr, events[i].events, poll);
       }
     }
+    if (http3 != NULL) http3_expire(http3);
   }
 }

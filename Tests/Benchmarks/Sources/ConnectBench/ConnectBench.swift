@@ -1,6 +1,8 @@
 import ArgumentParser
 import BenchMessages
 import Connect
+import ConnectChannels
+import ConnectHTTP3
 import ConnectNIO
 import Foundation
 import Measuring
@@ -28,10 +30,12 @@ struct ConnectBench: ParsableCommand {
   var networkProtocol = "connect"
   @Option(help: "proto or json.") var codec = "proto"
   @Flag(help: "HTTP/1.1 instead of HTTP/2.") var http1 = false
+  @Flag(help: "HTTP/3 instead of HTTP/2; needs the roots.") var http3 = false
   @Option(help: "The server's root certificates; makes the client use TLS.") var roots: String?
   @Option(help: "Which form of the API is used.") var api = Interface.async
   @Flag(help: "Runs async callers on the concurrency pool, not on the client's event loop.") var pool = false
   @Option(help: "On how many event loops calls live.") var loops = 1
+  @Flag(help: "What is idle are connections, each to a name of its own, not streams.") var connections = false
   @Option(help: "Interceptors that pass everything on.") var interceptors = 0
   @Option(help: "The form of these interceptors.") var form = InterceptorForm.closure
   @Option(help: "The recommended interceptors: defaults, or all with credentials and a concurrency limit.")
@@ -62,7 +66,9 @@ struct ConnectBench: ParsableCommand {
     let meter = Meter(self.workload)
     let report: Report
     if self.workload.kind == .idle {
-      report = try await bench.idle(above: emptyProgram)
+      report =
+        self.connections
+        ? try await bench.idleConnections(options: self) : try await bench.idle(above: emptyProgram)
     } else {
       report = try await meter.run { try await bench.work(meter) }
     }
@@ -105,6 +111,12 @@ struct Bench: Sendable {
     configuration.limits.waitingCalls = 100_000
     configuration.eventLoops = options.loops
     configuration.keepsFreedMemory = options.keepsFreedMemory
+    if options.http3 { configuration.http3 = .alone }
+    if options.connections, let endpoint = Endpoint("127.0.0.1:\(options.workload.port)") {
+      configuration.channel.resolver = StaticResolver([endpoint])
+      configuration.tls.serverName = "localhost"
+      configuration.timeouts.idle = .seconds(600)
+    }
     if let roots = options.roots { configuration.tls.trustRoots = .pemFile(roots) }
     self.httpClient = NIOHTTPClient(configuration: configuration, eventLoopGroup: eventLoopGroup)
     let host =
@@ -242,6 +254,32 @@ struct Bench: Sendable {
     ])
     for stream in streams { stream.cancel() }
     return report
+  }
+}
+
+extension Bench {
+  /// What connections hold that nothing happens on any more, each after one call.
+  func idleConnections(options: ConnectBench) async throws -> Report {
+    var clients: [ProtocolClient] = []
+    func open(_ count: Int) async throws {
+      for _ in 0..<count {
+        let host = "http\(options.roots == nil ? "" : "s")://host-\(clients.count).test:\(self.workload.port)"
+        let config = ProtocolClientConfig(host: host, networkProtocol: .connect, codec: ProtoCodec())
+        let client = ProtocolClient(httpClient: self.httpClient, config: config)
+        _ = try await client.unary(Self.unary, self.request).get()
+        clients.append(client)
+      }
+      try await Task.sleep(for: .seconds(1))
+    }
+    // What is made once.
+    try await open(10)
+    let (memory, heap) = (Cost.memory, Cost.heap)
+    try await open(self.workload.inFlight)
+    let count = Double(max(self.workload.inFlight, 1))
+    return Report(fields: [
+      ("count", count), ("kb_per_connection", Double(Cost.memory - memory) / count),
+      ("heap_kb_per_connection", Double(Cost.heap - heap) / count),
+    ])
   }
 }
 

@@ -117,6 +117,9 @@ public struct Cost: Sendable {
     return usage.ru_maxrss
   }
 
+  /// What is allocated now, in kilobytes.
+  public static var heap: Int { Int(allocations_bytes()) / 1024 }
+
   /// The memory that the process has now, in kilobytes, without that of its program file and libraries.
   public static var memory: Int {
     guard let file = fopen("/proc/self/statm", "r") else { return 0 }
