@@ -3,6 +3,8 @@ internal import Foundation
 
 #if canImport(Glibc)
 internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
 #else
 internal import Darwin
 #endif
