@@ -12,10 +12,10 @@ internal import SwiftProtobuf
 /// let answer = try await client.unary(get.spec, request).get()
 /// ```
 ///
-/// It works over each protocol of the client, and over HTTP/1.1: requests are sent in groups, each a stream of its own that
-/// ends before the answers are read. All functions throw ``ConnectError``: `unimplemented` if the server has neither
-/// version, `not_found` for a name that it does not know, `resource_exhausted` past ``Limits``, and `internal` for answers
-/// that make no sense.
+/// It works over each protocol of the client, also over HTTP/1.1: a stream of requests ends before its answers are read, and has
+/// one request, or up to 64 with gRPC. All functions throw ``ConnectError``: `unimplemented` if the server has neither
+/// version, `not_found` for a name that it does not know, `resource_exhausted` past ``Limits``, `internal` for answers
+/// that make no sense, and those that the calls fail with.
 public struct ReflectionClient: Sendable {
   /// Bounds on what is taken from a server.
   public struct Limits: Sendable, Hashable {

@@ -238,6 +238,39 @@ final class ProtoFileSetTests: XCTestCase {
     )
   }
 
+  /// As deep as messages may be in one another.
+  func testDeepMessages() throws {
+    var message = Google_Protobuf_DescriptorProto.with { $0.name = "M" }
+    for _ in 0..<96 {
+      message = .with {
+        $0.name = "M"
+        $0.nestedType = [message]
+      }
+    }
+    let bytes = try ProtoFileSet([self.file("x") { $0.messageType = [message] }]).serialized()
+    let set = try ProtoFileSet(serializedFileDescriptorSet: bytes)
+    let name = Array(repeating: "M", count: 97).joined(separator: ".")
+    XCTAssertEqual(try set.source(of: name), "message M {}\n")
+    XCTAssertEqual(try set.source(ofFile: "x").split(separator: "\n").count, 1 + 96 + 1 + 96)
+    XCTAssertFalse(try set.json(of: "M").isEmpty)
+  }
+
+  /// An option that the source sets in pieces comes as several messages.
+  func testOptionInPieces() async throws {
+    try await Folders.withTemporary { folder in
+      let path = folder.appending(path: "pieces.proto").path()
+      let text = """
+        syntax = "proto2";
+        import "legacy.proto";
+        message M { option (acme.legacy.message).a = 7; option (acme.legacy.message).(acme.legacy.more).a = 8; }
+        """
+      try Data(text.utf8).write(to: URL(filePath: path))
+      let set = try await ProtoFileSet.compile([path], importPaths: [folder.path(), Folders.own])
+      let option = "  option (acme.legacy.message) = { a: 7 [more] { a: 8 } };\n"
+      XCTAssertEqual(try set.source(of: "M"), "message M {\n\(option)}\n")
+    }
+  }
+
   // MARK: Compilers
 
   func testCompilerMessages() async throws {
@@ -256,6 +289,20 @@ final class ProtoFileSetTests: XCTestCase {
 
   func testNoCompiler() async throws {
     await expectError(.failedPrecondition, "install protoc") { try ProtoCompiler.find(in: "/nowhere") }
+  }
+
+  func testCancelledCompiler() async throws {
+    try await Folders.withTemporary { folder in
+      let program = folder.appending(path: "protoc")
+      try Data("#!/bin/sh\nexec sleep 600\n".utf8).write(to: program)
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path())
+      let compiler = try ProtoCompiler.find(in: folder.path())
+      let task = Task {
+        try await compiler.compile(["connect/test/v1/test.proto"], importPaths: [Folders.protos])
+      }
+      task.cancel()
+      await expectError(.canceled) { try await task.value }
+    }
   }
 
   func testBuf() async throws {

@@ -1,6 +1,7 @@
 internal import Connect
 internal import Foundation
 internal import SwiftProtobuf
+internal import TestSupport
 import XCTest
 
 @testable import ConnectReflection
@@ -147,6 +148,17 @@ final class RoundTripTests: XCTestCase {
       let set = try await compiler.fileSet([path.path()], in: [folder.path()])
       XCTAssertEqual(set.fileNames.count, names.count + 1)
       try await self.expectRoundTrips(set, compiler, "well-known types")
+    }
+  }
+
+  func testRandomFiles() async throws {
+    let compiler = try ProtoCompiler.find()
+    for seed in 0..<10 {
+      for isProto3 in [false, true] {
+        var random = RandomFile(SeededGenerator(quietly: UInt64(seed)), isProto3: isProto3)
+        let set = try ProtoFileSet([random.make()])
+        try await self.expectRoundTrip(of: set, compiler, keepsSourceInfo: false, "seed \(seed)")
+      }
     }
   }
 

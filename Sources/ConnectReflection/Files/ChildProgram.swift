@@ -1,6 +1,14 @@
 internal import Connect
 internal import Foundation
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
 /// Runs a program of the machine to its end.
 struct ChildProgram {
   struct Result: Sendable {
@@ -45,7 +53,8 @@ struct ChildProgram {
       try Task.checkCancellation()
       return result
     } onCancel: { [process] in
-      process.terminate()
+      // Not by SIGTERM: the program has the signal mask of a thread that runs tasks, which blocks it.
+      if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
   }
 

@@ -30,7 +30,17 @@ struct ProtoCompiler {
   }
 
   /// - Returns: A `google.protobuf.FileDescriptorSet` with all imports.
+  /// - Throws: ``ConnectError``; with `canceled` if the task is.
   func compile(_ files: [String], importPaths: [String]) async throws -> ByteBuffer {
+    do {
+      return try await self.run(files, importPaths: importPaths)
+    } catch {
+      // Of files and folders, else.
+      throw ConnectError(error, code: .failedPrecondition)
+    }
+  }
+
+  private func run(_ files: [String], importPaths: [String]) async throws -> ByteBuffer {
     guard !files.isEmpty else {
       throw ConnectError(code: .invalidArgument, message: "no proto files to compile")
     }
