@@ -3,6 +3,11 @@ import ArgumentParser
 /// The command line of Connect, gRPC and gRPC-Web.
 @main
 struct ConnectRPC: AsyncParsableCommand {
+  static func main() async {
+    Console.prepare()
+    await self.main(nil)
+  }
+
   static let configuration = CommandConfiguration(
     commandName: "connectrpc",
     abstract: "Looks at and calls services of Connect, gRPC and gRPC-Web.",

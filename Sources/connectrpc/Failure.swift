@@ -15,10 +15,22 @@ struct Failure: Error {
   }
 
   init(_ error: ConnectError) {
+    // Without a response, these say that the client cannot do what it was told.
+    let isUsage =
+      error.httpStatus == nil && (error.code == .invalidArgument || error.code == .failedPrecondition)
     self.init(
       message: "\(error.code.name) (\(error.code.rawValue))" + (error.message.map { ": \($0)" } ?? ""),
-      exitCode: 64 + Int32(error.code.rawValue)
+      exitCode: isUsage ? 64 : 64 + Int32(error.code.rawValue)
     )
+  }
+
+  /// Runs what has to do with what the user gave alone: its errors are no answers of a server.
+  static func local<Value>(_ work: () throws -> Value) throws -> Value {
+    do {
+      return try work()
+    } catch let error as ConnectError {
+      throw Failure.usage(error.message ?? error.code.name)
+    }
   }
 
   init(_ error: any Error) {
@@ -37,7 +49,7 @@ struct Failure: Error {
       throw code
     } catch {
       let failure = Failure(error)
-      Console.error("\(Console.bad("error:")) \(failure.message)")
+      Console.error("\(Console.bad("error:")) \(Console.line(failure.message))")
       throw ExitCode(failure.exitCode)
     }
   }

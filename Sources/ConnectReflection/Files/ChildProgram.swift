@@ -38,7 +38,7 @@ struct ChildProgram {
     } catch {
       throw ConnectError(
         code: .failedPrecondition,
-        message: "cannot run \(self.process.executableURL?.path() ?? ""): \(error)",
+        message: "cannot run \(self.process.executableURL?.path(percentEncoded: false) ?? ""): \(error)",
         exception: error
       )
     }

@@ -58,7 +58,7 @@ struct ProtoCompiler {
     )
     defer { try? FileManager.default.removeItem(at: folder) }
     let output = folder.appending(path: "set.binpb")
-    let arguments = self.arguments(files, importPaths: importPaths, output: output.path())
+    let arguments = self.arguments(files, importPaths: importPaths, output: output.path(percentEncoded: false))
     let result = try await ChildProgram(self.path, arguments).run()
     guard result.isSuccess else {
       throw ConnectError(code: .invalidArgument, message: "\(self.kind.rawValue): \(result.errors)")
@@ -87,7 +87,7 @@ struct ProtoCompiler {
   private static func importPaths(for files: [String]) -> [String] {
     var paths = ["."]
     for file in files where file.hasPrefix("/") || file.hasPrefix("../") {
-      let folder = URL(filePath: file).deletingLastPathComponent().path()
+      let folder = URL(filePath: file).deletingLastPathComponent().path(percentEncoded: false)
       if !paths.contains(folder) { paths.append(folder) }
     }
     return paths

@@ -126,19 +126,12 @@ struct Call: AsyncParsableCommand {
     case .serverStream:
       let request = try await self.single(&messages, method.input)
       return try await self.show(client.serverStream(method.spec, request, options: options).results, printer)
-    case .clientStream:
-      let stream = client.clientStream(method.spec, options: options)
-      try await self.send(&messages, method.input) { (message) async throws(ConnectError) in
-        try await stream.send(message)
-      }
-      let response = await stream.closeAndReceive()
-      if let message = response.message { try printer.print(message) }
-      return response.error
-    case .bidirectionalStream:
-      let stream = client.bidirectionalStream(method.spec, options: options)
+    case .clientStream, .bidirectionalStream:
+      let end = CallEnd()
+      let stream = client.bidirectionalStream(method.duplexSpec, options: end.watching(options))
       let results = Task { try await self.show(stream.results, printer) }
       do {
-        try await self.send(&messages, method.input) { (message) async throws(ConnectError) in
+        try await self.send(messages, method.input, until: end) { (message) async throws(ConnectError) in
           try await stream.send(message)
         }
       } catch {
@@ -146,7 +139,11 @@ struct Call: AsyncParsableCommand {
         throw error
       }
       stream.finish()
-      return try await results.value
+      let error = try await results.value
+      if error == nil, method.info.streamType == .clientStream, end.responses == 0 {
+        throw Failure(message: "the server has ended the call without a response", exitCode: 1)
+      }
+      return error
     }
   }
 
@@ -161,15 +158,26 @@ struct Call: AsyncParsableCommand {
     return message
   }
 
-  /// Sends messages as they come. One that cannot be sent any more is no failure of its own: the call's end says why.
+  /// Sends messages as they come, until there are no more, or the call has ended: standard input may stay open and say nothing.
+  /// One that cannot be sent any more is no failure of its own: the call's end says why.
   private func send(
-    _ messages: inout RequestMessages,
+    _ messages: RequestMessages,
     _ descriptor: MessageDescriptor,
-    _ send: (DynamicMessage) async throws(ConnectError) -> Void
+    until end: CallEnd,
+    _ send: @escaping @Sendable (DynamicMessage) async throws(ConnectError) -> Void
   ) async throws {
-    while let message = try await messages.next(descriptor) {
-      do { try await send(message) } catch { return }
+    Task {
+      var messages = messages
+      do {
+        while let message = try await messages.next(descriptor) {
+          do { try await send(message) } catch { break }
+        }
+        end.finish(nil)
+      } catch {
+        end.finish(error)
+      }
     }
+    try await end.wait()
   }
 
   private func show(
@@ -184,5 +192,18 @@ struct Call: AsyncParsableCommand {
       }
     }
     return nil
+  }
+}
+
+extension MethodDescriptor {
+  /// The same method, as one whose responses come while requests are still being sent: the bytes are the same. So a response, or the
+  /// end, to a stream of requests is seen at once.
+  fileprivate var duplexSpec: MethodSpec<DynamicMessage, DynamicMessage> {
+    let info = MethodInfo(
+      path: self.path,
+      streamType: .bidirectionalStream,
+      idempotencyLevel: self.info.idempotencyLevel
+    )
+    return MethodSpec(info: info, input: self.spec.input, output: self.spec.output)
   }
 }

@@ -17,12 +17,13 @@ struct CalledMethod {
     let files: ProtoFileSet
     if let local = try await schema.localFiles() {
       files = local
+      self.pool = try Failure.local { try local.descriptorPool() }
     } else {
       files = try await Session.run(Session(host: address.host, server)) {
         try await $0.reflection().files(containing: [service])
       }
+      self.pool = try files.descriptorPool()
     }
-    self.pool = try files.descriptorPool()
     do {
       self.descriptor = try self.pool.method(path)
     } catch let error as ConnectError {

@@ -36,16 +36,19 @@ struct Describe: AsyncParsableCommand {
       // A method may be written as in URLs.
       guard let last = self.arguments.last else { return }
       let symbol = last.drop { $0 == "/" }.replacing("/", with: ".")
-      let files: ProtoFileSet
       if let local = try await self.schema.localFiles() {
-        files = local
+        Console.output(try Failure.local { try self.text(of: String(symbol), in: local) })
       } else {
         let address = try ServiceAddress(service: self.arguments[0])
-        files = try await Session.run(Session(host: address.host, self.server)) {
+        let files = try await Session.run(Session(host: address.host, self.server)) {
           try await $0.reflection().files(containing: [String(symbol)])
         }
+        Console.output(try self.text(of: String(symbol), in: files))
       }
-      Console.output(try self.json ? files.json(of: String(symbol)) : files.source(of: String(symbol)))
     }
+  }
+
+  private func text(of symbol: String, in files: ProtoFileSet) throws -> String {
+    try self.json ? files.json(of: symbol) : files.source(of: symbol)
   }
 }

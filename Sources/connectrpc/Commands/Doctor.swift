@@ -5,7 +5,7 @@ struct Doctor: AsyncParsableCommand {
     abstract: "Says what works between here and a server, and what does not.",
     discussion: """
       Looks at the name, TCP, TLS, the versions of HTTP, the protocols, the health service and reflection. The exit code is 0 if \
-      calls can be made, else 78.
+      calls can be made, 78 if not, and 1 if that could not be told.
 
         connectrpc doctor https://demo.example
       """
@@ -26,8 +26,13 @@ struct Doctor: AsyncParsableCommand {
           Console.output(finding.lines)
         }
       }
-      if !host.hasPrefix("unix:"), self.server.proxy == nil {
-        let name = ServerName(host: host)
+      let calls = CallCheck(host: host, server: self.server)
+      let name = ServerName(host: host)
+      if host.hasPrefix("unix:") {
+        // Nothing is below HTTP but the socket.
+      } else if try self.server.usesProxy(to: name) {
+        say([Finding(subject: "proxy", verdict: .works, text: "connections go through it")])
+      } else {
         let check = TransportCheck(
           name: name.name,
           port: name.port,
@@ -36,12 +41,15 @@ struct Doctor: AsyncParsableCommand {
         )
         let (findings, isReachable) = await check.run()
         say(findings)
-        guard isReachable else { throw ExitCode(78) }
+        // There are servers with QUIC alone.
+        guard isReachable || self.server.httpVersion == .http3 else { throw ExitCode(78) }
         // Another address may work.
         isBroken = false
       }
-      say(await CallCheck(host: host, server: self.server).run())
+      let findings = await calls.run()
+      say(findings)
       if isBroken { throw ExitCode(78) }
+      if findings.contains(where: { $0.subject == CallCheck.unknownSubject }) { throw ExitCode(1) }
     }
   }
 }

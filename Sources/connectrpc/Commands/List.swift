@@ -1,6 +1,7 @@
 import ArgumentParser
 import ConnectProtobufC
 import ConnectReflection
+import Foundation
 
 struct List: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -32,9 +33,9 @@ struct List: AsyncParsableCommand {
     try await Failure.reported {
       let names = try await self.names()
       if self.json {
-        Console.output("[" + names.map { "\"\($0)\"" }.joined(separator: ",") + "]")
+        Console.output(String(decoding: try JSONEncoder().encode(names), as: UTF8.self))
       } else {
-        for name in names { Console.output(name) }
+        for name in names { Console.output(Console.line(name)) }
       }
     }
   }
@@ -57,7 +58,8 @@ struct List: AsyncParsableCommand {
   }
 
   private static func methods(of name: String, in files: ProtoFileSet) throws -> [String] {
-    guard let service = try files.descriptorPool().services.first(where: { $0.name == name }) else {
+    let pool = try Failure.local { try files.descriptorPool() }
+    guard let service = pool.services.first(where: { $0.name == name }) else {
       throw Failure.usage("there is no service \(name)")
     }
     return service.methods.map { String($0.path.dropFirst()) }

@@ -11,7 +11,7 @@ struct Load: AsyncParsableCommand {
     abstract: "Calls a method under load, and measures it.",
     discussion: """
       With --rate, calls begin at that rate whether the server keeps up or not, and latencies count from when a call was due. \
-      Without it, --callers make one call after the other.
+      Without it, --callers make one call after the other. Calls take 30 seconds at most, unless --timeout says otherwise.
 
         connectrpc load http://localhost:8080/acme.v1.Users/Get -d '{"id": 7}' --rate 500 --duration 30s
         connectrpc load http://localhost:8080/acme.v1.Users/Get --callers 64 --count 100000 --json
@@ -119,7 +119,10 @@ struct Load: AsyncParsableCommand {
     _ host: String
   ) async throws -> LoadReport {
     let httpClient = NIOHTTPClient(configuration: configuration)
-    var config = self.server.clientConfig(for: host, codec: self.codec == .json ? JSONCodec() : ProtoCodec())
+    var server = self.server
+    // A server that never answers must not keep the load from its end.
+    server.timeout = server.timeout ?? TimeSpan(argument: "30s")
+    var config = server.clientConfig(for: host, codec: self.codec == .json ? JSONCodec() : ProtoCodec())
     if self.compresses {
       config.compression = Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0)
     }

@@ -20,6 +20,9 @@ struct CallCheck {
     output: .bytes
   )
 
+  /// Of what is said when nothing is known.
+  static let unknownSubject = "unknown"
+
   private static let protocols: [(name: String, choice: ServerOptions.WireProtocol, contentTypes: [String])] =
     [
       ("connect", .connect, ["application/json", "application/proto"]),
@@ -104,6 +107,17 @@ struct CallCheck {
     var findings = await self.versions()
     let spoken = await self.protocols(&findings)
     guard let choice = spoken.first else {
+      if findings.contains(where: { $0.text.hasPrefix("HTTP status 404") }) {
+        findings.append(
+          Finding(
+            subject: Self.unknownSubject,
+            verdict: .absent,
+            text: "HTTP works; there is no health service to try protocols with",
+            advice: "try call with a method of the service and --schema or --proto"
+          )
+        )
+        return findings
+      }
       findings.append(
         Finding(
           subject: "protocols",
@@ -170,6 +184,10 @@ struct CallCheck {
     case nil: findings.append(Finding(subject: "health", verdict: .works, text: "the health service answers"))
     case .unimplemented?:
       findings.append(Finding(subject: "health", verdict: .absent, text: "there is no grpc.health.v1.Health"))
+    case .unauthenticated?, .permissionDenied?:
+      findings.append(
+        Finding(subject: "health", verdict: .absent, text: health.reason, advice: "give credentials by -H")
+      )
     default: findings.append(Finding(subject: "health", verdict: .broken, text: health.reason))
     }
     var server = self.server

@@ -21,6 +21,6 @@ struct Finding {
       case .broken: Console.bad(self.verdict.rawValue)
       }
     let advice = self.advice.map { "\n\("".padded(17))\($0)" } ?? ""
-    return "\(mark)  \(self.subject.padded(12)) \(self.text)\(advice)"
+    return "\(mark)  \(self.subject.padded(12)) \(Console.line(self.text))\(advice)"
   }
 }

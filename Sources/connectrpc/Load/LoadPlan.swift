@@ -13,22 +13,29 @@ struct LoadPlan: Equatable {
   /// How long it takes to come from nothing to the whole load.
   var ramp = Duration.zero
 
-  /// How many calls of an open load have begun by a time, counted from the start. The rate grows evenly while it ramps up.
-  func begun(by time: Duration, rate: Double) -> Int {
-    let ramp = self.ramp / .seconds(1)
-    let seconds = min(time, self.duration ?? time) / .seconds(1)
-    guard seconds > 0 else { return 0 }
-    let calls =
-      seconds < ramp
-      ? rate * seconds * seconds / (2 * ramp)
-      : rate * (seconds - ramp / 2)
-    return min(Int(calls), self.count ?? .max)
+  /// How many calls of an open load are due at a time, counted from the start. The rate grows evenly while it ramps up.
+  func due(at time: Duration, rate: Double) -> Int {
+    min(Int(self.calls(by: time, rate)) + 1, self.total(rate: rate) ?? .max)
   }
 
-  /// When a call of an open load begins, from the start; the first one has number 0.
+  /// How many calls an open load has in all; nil if it does not end.
+  func total(rate: Double) -> Int? {
+    // What is a whole number may come out a little larger.
+    let duringDuration = self.duration.map { max(Int((self.calls(by: $0, rate) - 1e-6).rounded(.up)), 1) }
+    return [duringDuration, self.count].compactMap(\.self).min()
+  }
+
+  private func calls(by time: Duration, _ rate: Double) -> Double {
+    let ramp = self.ramp / .seconds(1)
+    let seconds = max(time / .seconds(1), 0)
+    let calls = seconds < ramp ? rate * seconds * seconds / (2 * ramp) : rate * (seconds - ramp / 2)
+    return min(calls, 1e15)
+  }
+
+  /// When a call of an open load is due, from the start; the first one has number 0.
   func start(of number: Int, rate: Double) -> Duration {
     let ramp = self.ramp / .seconds(1)
-    let calls = Double(number + 1)
+    let calls = Double(number)
     let duringRamp = rate * ramp / 2
     let seconds = calls < duringRamp ? (2 * ramp * calls / rate).squareRoot() : calls / rate + ramp / 2
     return .nanoseconds(Int64(seconds * 1e9))

@@ -76,10 +76,23 @@ final class LoadRun: Sendable {
         let lane = self.lanes[caller % self.lanes.count]
         let delay = self.plan.start(ofCaller: caller, of: callers)
         group.addTask(executorPreference: lane.executor) {
-          if delay > .zero { try? await Task.sleep(for: delay) }
+          guard await self.waitForStart(delay) else { return }
           while self.mayBegin() { await self.measure(since: .now, on: lane) }
         }
       }
+    }
+  }
+
+  /// - Returns: False if the load is over before.
+  private func waitForStart(_ delay: Duration) async -> Bool {
+    while true {
+      let isOver =
+        self.isStopped.load(ordering: .relaxed)
+        || self.plan.isOver(at: self.elapsed, begun: self.begun.load(ordering: .relaxed))
+      guard !isOver else { return false }
+      let rest = delay - self.elapsed
+      guard rest > .zero else { return true }
+      try? await Task.sleep(for: min(rest, .milliseconds(50)))
     }
   }
 
@@ -105,8 +118,10 @@ final class LoadRun: Sendable {
   private func runOpen(_ rate: Double) async {
     await withDiscardingTaskGroup { group in
       var number = 0
-      while !self.isStopped.load(ordering: .relaxed), !self.plan.isOver(at: self.elapsed, begun: number) {
-        let due = self.plan.begun(by: self.elapsed, rate: rate)
+      let total = self.plan.total(rate: rate) ?? .max
+      // Calls that are held back are still made after the duration: they were due.
+      while !self.isStopped.load(ordering: .relaxed), number < total {
+        let due = self.plan.due(at: self.elapsed, rate: rate)
         while number < due, self.underWay.load(ordering: .relaxed) < Self.maximumUnderWay {
           let lane = self.lanes[number % self.lanes.count]
           let time = self.start + self.plan.start(of: number, rate: rate)

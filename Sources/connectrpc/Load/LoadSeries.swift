@@ -13,11 +13,22 @@ struct LoadSeries {
   /// So many points are kept; then each two become one.
   private static let maximumCount = 600
 
+  /// A rate over less time says little.
+  private static let shortestPeriod = Duration.milliseconds(500)
+
   private(set) var points: [Point] = []
+  /// What the last point is made of.
+  private var last = (results: LoadResults(), period: Duration.zero)
   private(set) var total = LoadResults()
 
   mutating func add(_ results: LoadResults, at time: Duration, over period: Duration) {
     self.total.add(results)
+    self.append(results, at: time, over: period)
+    if self.points.count > Self.maximumCount { self.halve() }
+  }
+
+  private mutating func append(_ results: LoadResults, at time: Duration, over period: Duration) {
+    self.last = (results, period)
     let seconds = max(period / .seconds(1), 1e-9)
     self.points.append(
       Point(
@@ -28,12 +39,20 @@ struct LoadSeries {
         failures: results.count - (results.codes[.ok] ?? 0)
       )
     )
-    if self.points.count > Self.maximumCount { self.halve() }
   }
 
-  /// What came after the last whole second. It is no point of its own, unless there is no other: its rate would say nothing.
+  /// What came after the last point. If that took little time, it belongs to the last point.
   mutating func addRest(_ results: LoadResults, at time: Duration) {
-    if self.points.isEmpty { self.add(results, at: time, over: time) } else { self.total.add(results) }
+    let period = time - (self.points.last?.time ?? .zero)
+    guard period < Self.shortestPeriod, !self.points.isEmpty else {
+      self.add(results, at: time, over: period)
+      return
+    }
+    self.total.add(results)
+    self.points.removeLast()
+    var merged = self.last.results
+    merged.add(results)
+    self.append(merged, at: time, over: self.last.period + period)
   }
 
   /// Two neighbours become one, with the mean of the rates and the larger latencies.

@@ -3,6 +3,7 @@ import Connect
 import ConnectChannels
 import ConnectHTTP3
 import ConnectNIO
+import Foundation
 import NIOCore
 
 /// How to reach a server and how to speak to it.
@@ -120,23 +121,39 @@ struct ServerOptions: ParsableArguments {
   }
 
   private func resolver(for host: String) throws -> (any NameResolver)? {
-    let name = ServerName(host: host)
+    try self.addresses(of: ServerName(host: host)).map { StaticResolver($0.map { Endpoint($0) }) }
+  }
+
+  /// What --resolve says of a name; nil for nothing.
+  func addresses(of name: ServerName) throws -> [EndpointAddress]? {
     for rule in self.resolve {
       let parts = rule.split(separator: "=", maxSplits: 1)
       guard parts.count == 2 else { throw Failure.usage("--resolve \(rule): say NAME=ADDRESS,ADDRESS") }
       guard parts[0] == name.name else { continue }
-      return StaticResolver(
-        try parts[1].split(separator: ",").map { text in
-          let text = String(text)
-          let address = EndpointAddress(text) ?? EndpointAddress("\(text):\(name.port)")
-          guard let address else {
-            throw Failure.usage("--resolve \(rule): \(text) is no address; say 10.0.0.1:443 or [::1]:443")
-          }
-          return Endpoint(address)
+      return try parts[1].split(separator: ",").map { text in
+        let text = String(text)
+        guard let address = EndpointAddress(text) ?? EndpointAddress("\(text):\(name.port)") else {
+          throw Failure.usage("--resolve \(rule): \(text) is no address; say 10.0.0.1:443 or [::1]:443")
         }
-      )
+        return address
+      }
     }
     return nil
+  }
+
+  /// Whether connections go through a proxy.
+  func usesProxy(to name: ServerName) throws -> Bool {
+    switch self.proxy {
+    case "off"?: return false
+    case _?: return true
+    case nil:
+      do {
+        let settings = try ProxySettings.fromEnvironment(ProcessInfo.processInfo.environment)
+        return settings.proxy(host: name.name, port: name.port) != nil
+      } catch {
+        throw Failure.usage(error.message)
+      }
+    }
   }
 
   func clientConfig(for host: String, codec: any Codec = ProtoCodec()) -> ProtocolClientConfig {
@@ -164,6 +181,9 @@ struct ServerOptions: ParsableArguments {
       }
       let value = text[text.index(after: colon)...].drop { $0 == " " }
       headers.add(name: text[..<colon].lowercased(), value: String(value))
+      if text[..<colon].lowercased().hasSuffix("-bin") {
+        try Failure.local { _ = try headers.binaryValues(text[..<colon].lowercased()) }
+      }
     }
     return headers
   }
@@ -173,6 +193,11 @@ struct ServerOptions: ParsableArguments {
 struct ServerName {
   var name: String
   var port: Int
+
+  init(name: String, port: Int) {
+    self.name = name
+    self.port = port
+  }
 
   init(host: String) {
     let isSecure = host.hasPrefix("https:")

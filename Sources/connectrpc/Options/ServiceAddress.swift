@@ -32,7 +32,11 @@ struct ServiceAddress: Equatable {
 
   private static func check(_ text: String) throws {
     let schemes = ["http://", "https://", "unix:"]
-    guard !schemes.contains(where: text.hasPrefix) else { return }
+    if schemes.contains(where: text.hasPrefix) {
+      let port = text.hasPrefix("unix:") ? 1 : ServerName(host: text).port
+      guard (1...65_535).contains(port) else { throw Failure.usage("\(text): there is no port \(port)") }
+      return
+    }
     throw Failure.usage(
       "\(text) does not say how to connect; begin it with https:// or http://, or with unix:"
     )

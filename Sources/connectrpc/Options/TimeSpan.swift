@@ -11,7 +11,10 @@ struct TimeSpan: ExpressibleByArgument {
   init?(argument: String) {
     let unit = Self.units.first { argument.hasSuffix($0.suffix) }
     let number = argument.dropLast(unit?.suffix.count ?? 0)
-    guard let value = Double(number), value > 0, value.isFinite, value < 1e9 else { return nil }
-    self.duration = .nanoseconds(Int64(value * (unit?.seconds ?? 1) * 1e9))
+    guard let value = Double(number) else { return nil }
+    let seconds = value * (unit?.seconds ?? 1)
+    // Not-a-number is in no range.
+    guard (1e-9...1e9).contains(seconds) else { return nil }
+    self.duration = .nanoseconds(Int64(seconds * 1e9))
   }
 }

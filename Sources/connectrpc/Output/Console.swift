@@ -9,6 +9,28 @@ enum Console {
     isErrorTerminal && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
     && ProcessInfo.processInfo.environment["TERM"] != "dumb"
 
+  /// Opens what is missing of standard input, output and error: else sockets would take their numbers.
+  static func prepare() {
+    for descriptor in 0...2 as ClosedRange<Int32> where fcntl(descriptor, F_GETFD) == -1 {
+      // It gets the lowest number that is free. Without an output, writing stays an error.
+      _ = open("/dev/null", descriptor == 2 ? O_WRONLY : O_RDONLY)
+    }
+  }
+
+  /// A text as one line without control characters: what servers say may go to a terminal.
+  static func line(_ text: String) -> String {
+    let lines = text.split(whereSeparator: \.isNewline).map { line in
+      String(
+        String.UnicodeScalarView(
+          line.unicodeScalars.map { scalar in
+            scalar.properties.generalCategory == .control ? "\u{fffd}" : scalar
+          }
+        )
+      )
+    }
+    return lines.joined(separator: "; ")
+  }
+
   static func output(_ text: String) { self.write(Array("\(text)\n".utf8), to: 1) }
 
   static func output(_ bytes: ByteBuffer) { self.write(Array(bytes.readableBytesView) + [0x0a], to: 1) }
@@ -40,8 +62,14 @@ enum Console {
           rest = rest.dropFirst(count)
         } else if errno == EPIPE {
           exit(128 + SIGPIPE)
+        } else if errno == EAGAIN {
+          // Somebody has made the pipe non-blocking.
+          var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+          poll(&ready, 1, -1)
         } else if errno != EINTR {
-          return
+          guard descriptor == 1 else { return }
+          self.error("error: cannot write the output: \(String(cString: strerror(errno)))")
+          exit(1)
         }
       }
     }

@@ -83,6 +83,6 @@ struct WireTap: Interceptor {
   }
 
   private static func line(_ mark: String, _ name: String, _ value: String) {
-    Console.error("\(Console.dim(mark)) \(Console.name(name)): \(value)")
+    Console.error("\(Console.dim(mark)) \(Console.name(name)): \(Console.line(value))")
   }
 }

@@ -6,13 +6,20 @@ import XCTest
 final class LoadPlanTests: XCTestCase {
   func testAnEvenRate() {
     let plan = LoadPlan(kind: .open(rate: 100), duration: .seconds(10))
-    XCTAssertEqual(plan.begun(by: .zero, rate: 100), 0)
-    XCTAssertEqual(plan.begun(by: .seconds(1), rate: 100), 100)
-    XCTAssertEqual(plan.begun(by: .seconds(20), rate: 100), 1_000)
-    XCTAssertEqual(plan.start(of: 99, rate: 100), .seconds(1))
+    XCTAssertEqual(plan.total(rate: 100), 1_000)
+    XCTAssertEqual(plan.due(at: .zero, rate: 100), 1)
+    XCTAssertEqual(plan.due(at: .seconds(1), rate: 100), 101)
+    XCTAssertEqual(plan.due(at: .seconds(20), rate: 100), 1_000)
+    XCTAssertEqual(plan.start(of: 0, rate: 100), .zero)
+    XCTAssertEqual(plan.start(of: 100, rate: 100), .seconds(1))
+    XCTAssertNil(LoadPlan(kind: .open(rate: 1)).total(rate: 1))
+    for (rate, seconds, total) in [(1.0, 1, 1), (10, 1, 10), (1_000, 3, 3_000), (0.1, 1, 1), (3.3, 10, 33)] {
+      let plan = LoadPlan(kind: .open(rate: rate), duration: .seconds(seconds))
+      XCTAssertEqual(plan.total(rate: rate), total, "\(rate) for \(seconds) s")
+    }
   }
 
-  /// Each call begins when as many as it is have begun.
+  /// Each call is due when as many as it is are due.
   func testRampsAgreeWithThemselves() {
     var random = SeededGenerator()
     for _ in 0..<100 {
@@ -25,7 +32,7 @@ final class LoadPlanTests: XCTestCase {
       for number in 0..<200 {
         let time = plan.start(of: number, rate: rate)
         XCTAssertGreaterThanOrEqual(time, last)
-        XCTAssertEqual(Double(plan.begun(by: time, rate: rate)), Double(number + 1), accuracy: 1, "\(plan)")
+        XCTAssertEqual(Double(plan.due(at: time, rate: rate)), Double(number + 1), accuracy: 1, "\(plan)")
         last = time
       }
     }
@@ -36,7 +43,26 @@ final class LoadPlanTests: XCTestCase {
     XCTAssertFalse(plan.isOver(at: .milliseconds(999), begun: 9))
     XCTAssertTrue(plan.isOver(at: .milliseconds(999), begun: 10))
     XCTAssertTrue(plan.isOver(at: .seconds(1), begun: 0))
-    XCTAssertEqual(plan.begun(by: .seconds(1), rate: 100), 10)
+    XCTAssertEqual(plan.total(rate: 100), 10)
+  }
+
+  /// What comes after the last whole second is seen, too.
+  func testTheRestIsInTheSeries() {
+    func results(_ latency: Duration, _ count: Int) -> LoadResults {
+      var results = LoadResults()
+      for _ in 0..<count { results.note(.init(), latency: latency) }
+      return results
+    }
+    var series = LoadSeries()
+    series.add(results(.milliseconds(1), 10), at: .seconds(1), over: .seconds(1))
+    series.addRest(results(.milliseconds(900), 10), at: .seconds(2))
+    XCTAssertEqual(series.points.map(\.rate), [10, 10])
+    XCTAssertEqual(series.points[1].median / .milliseconds(1), 900, accuracy: 1)
+    series.addRest(results(.milliseconds(2_000), 10), at: .milliseconds(2_250))
+    XCTAssertEqual(series.points.count, 2)
+    XCTAssertEqual(series.points[1].rate, 16, accuracy: 0.01)
+    XCTAssertEqual(series.points[1].p99 / .milliseconds(1), 2_000, accuracy: 2)
+    XCTAssertEqual(series.total.count, 30)
   }
 
   func testPointsStayFew() {

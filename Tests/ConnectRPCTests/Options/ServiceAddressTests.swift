@@ -18,7 +18,7 @@ final class ServiceAddressTests: XCTestCase {
   func testWhatNamesNoMethod() {
     for text in [
       "", "a.example/p.S/M", "https://a.example", "https://a.example/", "https://a.example/p.S",
-      "https://a.example/p.S/", "https://a.example:80/M", "unix:/x",
+      "https://a.example/p.S/", "https://a.example:80/M", "unix:/x", "http://a.example:99999/p.S/M",
     ] {
       XCTAssertThrowsError(try ServiceAddress(method: text), text) { error in
         XCTAssertEqual((error as? Failure)?.exitCode, 64)
@@ -47,7 +47,7 @@ final class ServiceAddressTests: XCTestCase {
     ] {
       XCTAssertEqual(TimeSpan(argument: text)?.duration, duration, text)
     }
-    for text in ["", "s", "-1s", "0", "1d", "nan", "inf", "1e99"] {
+    for text in ["", "s", "-1s", "0", "1d", "nan", "inf", "1e99", "3000000h", "1e-12s"] {
       XCTAssertNil(TimeSpan(argument: text), text)
     }
   }
