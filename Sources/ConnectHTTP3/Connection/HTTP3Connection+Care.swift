@@ -48,6 +48,8 @@ struct HTTP3PeerWatch {
   private(set) var unansweredSince: UInt64?
   /// Whether a call has timed out while nothing was received.
   var isSuspect = false
+  /// Whether a ping is due soon, since the peer is suspect.
+  var isQuick = false
   /// Whether pings are on; nil if that is to be set again.
   var isPinging: Bool?
 
@@ -100,7 +102,7 @@ extension HTTP3Connection {
   /// (RFC 9114, section 5.1).
   func updateKeepalive() {
     guard self.state == .active else { return }
-    if self.watch.isSuspect { return self.session.setKeepalive(Self.quickPing) }
+    if self.watch.isQuick { return self.session.setKeepalive(Self.quickPing) }
     let isWanted = !self.session.streams.isEmpty || self.care.pingsWithoutStreams
     guard isWanted != self.watch.isPinging else { return }
     self.watch.isPinging = isWanted
@@ -116,13 +118,22 @@ extension HTTP3Connection {
       return
     }
     self.watch.isSuspect = true
+    self.watch.isQuick = true
     self.updateKeepalive()
     self.delegate?.connectionIsSuspect(self)
     self.scheduleFlush()
   }
 
+  /// One ping is enough: what is not acknowledged, libngtcp2 sends again by itself, ever more slowly (RFC 9002, section 6.2).
+  func didProbe() {
+    self.watch.isQuick = false
+    self.watch.isPinging = nil
+    self.updateKeepalive()
+  }
+
   func peerHasAnswered() {
     self.watch.isSuspect = false
+    self.watch.isQuick = false
     self.watch.isPinging = nil
     self.updateKeepalive()
     self.delegate?.connectionIsAlive(self)

@@ -186,6 +186,7 @@ extension HTTP3Connection {
       for item in datagrams { self.write(item) }
       self.context?.flush()
       self.watch.didSend(at: now, isUnacknowledged: self.session.bytesInFlight > 0)
+      if self.watch.isQuick, self.session.bytesInFlight > 0 { self.didProbe() }
     }
   }
 

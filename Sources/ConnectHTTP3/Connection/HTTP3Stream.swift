@@ -35,6 +35,12 @@ final class HTTP3Stream: HTTPStream {
   var isHeaderSent = false
   /// Whether the end of the request, without data, was given to libnghttp3 and is not sent yet.
   var isEndWaiting = false
+  /// Whether the end of the request was put into a packet.
+  var isEndSent = false
+  /// Whether the peer's window for the stream holds the request back.
+  var isBlocked = false
+  /// Whether the response is complete, so that the rest of the request is due at once or never.
+  var isSettled = false
   /// What was acknowledged meanwhile, in bytes.
   var heldAcknowledgement: UInt64 = 0
   /// Whether we have reset the stream.

@@ -13,6 +13,7 @@ extension HTTP3Session {
   func fillOutput(limit: Int, now: UInt64) -> Bool {
     self.output.recycle()
     guard let connection = self.connection else { return false }
+    self.retryBlockedStreams()
     let quantum = min(limit, max(ngtcp2_conn_get_send_quantum(connection), Self.maximumDatagram))
     // Before the round trip is known, pacing would take a third of a second for it and hold up the first request.
     let isPaced = self.isEstablished
@@ -72,16 +73,16 @@ extension HTTP3Session {
         }
         switch Int32(truncatingIfNeeded: written ?? 0) {
         case NGTCP2_ERR_STREAM_DATA_BLOCKED:
-          if let http = self.http { nghttp3_conn_block_stream(http, id) }
+          self.streamIsBlocked(id)
         case NGTCP2_ERR_STREAM_SHUT_WR, NGTCP2_ERR_STREAM_NOT_FOUND:
           self.peerWantsNoMore(ofStream: id)
         case NGTCP2_ERR_WRITE_MORE:
-          self.didWrite(taken, isEnd: isEnd != 0, ofStream: id)
+          self.didWrite(taken, of: pieces[..<pieceCount], isEnd: isEnd != 0, ofStream: id)
         case let error where error < 0:
           self.end(transportError: error)
           return (0, 0)
         case let count:
-          if taken >= 0 { self.didWrite(taken, isEnd: isEnd != 0, ofStream: id) }
+          if taken >= 0 { self.didWrite(taken, of: pieces[..<pieceCount], isEnd: isEnd != 0, ofStream: id) }
           return (Int(count), ecn)
         }
         guard self.ending == nil else { return (0, 0) }
@@ -89,11 +90,18 @@ extension HTTP3Session {
     }
   }
 
-  private func didWrite(_ count: Int, isEnd: Bool, ofStream id: Int64) {
+  private func didWrite(
+    _ count: Int,
+    of pieces: Slice<UnsafeMutableBufferPointer<nghttp3_vec>>,
+    isEnd: Bool,
+    ofStream id: Int64
+  ) {
     guard let http = self.http, id >= 0 else { return }
     var result = nghttp3_conn_add_write_offset(http, id, count)
     if let stream = self.streams[id] {
       stream.isHeaderSent = true
+      // The end goes along with the last byte.
+      if isEnd { stream.isEndSent = count == pieces.reduce(0) { $0 + $1.len } }
       if isEnd, stream.isEndWaiting {
         stream.isEndWaiting = false
         if result == 0 { result = nghttp3_conn_add_ack_offset(http, id, stream.heldAcknowledgement) }

@@ -80,22 +80,53 @@ extension HTTP3Session {
     _ = connect_ngtcp2_shutdown_stream(connection, stream.id, errorCode.rawValue)
   }
 
-  /// Ends the request of a stream whose response is complete: in order if its end is all that is due, else by a reset, so that
-  /// the stream does not count against the peer's limit for ever.
+  /// Ends the request of a stream whose response is complete: in order if that can go out now, else by a reset, so that the stream
+  /// does not count against the peer's limit for ever.
   func settleRequest(of stream: HTTP3Stream) {
-    guard !stream.isClosed, !stream.isReset, stream.request != .ended, let connection = self.connection else {
+    guard !stream.isClosed, !stream.isReset, !stream.isEndSent, let connection = self.connection else {
       return
     }
-    guard !stream.outbound.isWaiting else {
-      stream.isReset = true
-      stream.outbound.removeWaiting()
-      if let http = self.http { nghttp3_conn_shutdown_stream_write(http, stream.id) }
-      let code = HTTP3ErrorCode.requestCancelled.rawValue
-      _ = connect_ngtcp2_shutdown_stream_write(connection, stream.id, code)
+    stream.isSettled = true
+    let isHeldBack = stream.isBlocked || ngtcp2_conn_get_max_data_left(connection) == 0
+    guard !stream.outbound.isWaiting, !isHeldBack else {
+      self.giveUpRequest(of: stream)
       return
     }
+    guard stream.request != .ended else { return }
     stream.request = .ending
     self.requestBodyDidChange(stream)
+  }
+
+  /// Drops what is left of a request whose response is complete.
+  func giveUpRequest(of stream: HTTP3Stream) {
+    guard !stream.isClosed, !stream.isReset, let connection = self.connection else { return }
+    stream.isReset = true
+    stream.outbound.removeWaiting()
+    if let http = self.http { nghttp3_conn_shutdown_stream_write(http, stream.id) }
+    let code = HTTP3ErrorCode.requestCancelled.rawValue
+    _ = connect_ngtcp2_shutdown_stream_write(connection, stream.id, code)
+  }
+
+  /// The peer holds the stream back.
+  func streamIsBlocked(_ id: Int64) {
+    if let http = self.http { nghttp3_conn_block_stream(http, id) }
+    guard let stream = self.streams[id] else { return }
+    stream.isBlocked = true
+    self.blockedStreams.append(id)
+    if stream.isSettled { self.giveUpRequest(of: stream) }
+  }
+
+  /// Has what is held back tried again after something was received: libngtcp2 tells of STOP_SENDING when there is more to send,
+  /// and only then.
+  func retryBlockedStreams() {
+    guard self.retriesBlockedStreams, let http = self.http else { return }
+    self.retriesBlockedStreams = false
+    for id in self.blockedStreams {
+      guard let stream = self.streams[id], stream.isBlocked else { continue }
+      stream.isBlocked = false
+      _ = nghttp3_conn_unblock_stream(http, id)
+    }
+    self.blockedStreams.removeAll(keepingCapacity: true)
   }
 
   /// The live streams, oldest first.

@@ -33,6 +33,10 @@ final class HTTP3Session {
   // What callbacks change. No access to one of these may span a call into a C library.
   @exclusivity(unchecked) var events: ContiguousArray<HTTP3Event> = []
   @exclusivity(unchecked) var streams: [Int64: HTTP3Stream] = [:]
+  /// Streams whose requests the peer's windows hold back, and others that were held back a moment ago.
+  var blockedStreams: [Int64] = []
+  /// Whether something was received since they were tried.
+  var retriesBlockedStreams = false
   /// What the fields of responses and trailers were last, with which the next ones are compared.
   @exclusivity(unchecked) var headFields = HTTPFieldBlock()
   @exclusivity(unchecked) var trailerFields = HTTPFieldBlock()
@@ -195,6 +199,7 @@ final class HTTP3Session {
       now
     )
     if result != 0 { self.end(transportError: result) }
+    if !self.blockedStreams.isEmpty { self.retriesBlockedStreams = true }
   }
 
   // MARK: Facts

@@ -58,7 +58,11 @@ struct ProtoCompiler {
     )
     defer { try? FileManager.default.removeItem(at: folder) }
     let output = folder.appending(path: "set.binpb")
-    let arguments = self.arguments(files, importPaths: importPaths, output: output.path(percentEncoded: false))
+    let arguments = self.arguments(
+      files,
+      importPaths: importPaths,
+      output: output.path(percentEncoded: false)
+    )
     let result = try await ChildProgram(self.path, arguments).run()
     guard result.isSuccess else {
       throw ConnectError(code: .invalidArgument, message: "\(self.kind.rawValue): \(result.errors)")

@@ -1,3 +1,4 @@
+internal import CQUICPeer
 internal import Connect
 internal import NIOCore
 internal import XCTest
@@ -7,9 +8,11 @@ internal import XCTest
 final class HTTP3ClosingTests: XCTestCase {
   private func makePeer(
     care: HTTP3ConnectionCare = HTTP3ConnectionCare(),
-    limits: HTTP3SessionLimits = HTTP3SessionLimits()
+    limits: HTTP3SessionLimits = HTTP3SessionLimits(),
+    _ change: (inout quic_peer_options) -> Void = { _ in }
   ) async throws -> HTTP3TestPeer {
-    let peer = try HTTP3TestPeer(try await SharedCertificates.shared.get(), limits: limits, care: care)
+    let certificates = try await SharedCertificates.shared.get()
+    let peer = try HTTP3TestPeer(certificates, limits: limits, care: care, change)
     try peer.connect()
     return peer
   }
@@ -120,6 +123,57 @@ final class HTTP3ClosingTests: XCTestCase {
     stream.write(ByteBuffer(string: "late"))
     stream.finish(trailers: [:])
     try peer.run()
+  }
+
+  /// The server's window for the stream is full, and stays so.
+  func testResponseThatEndsBeforeARequestThatIsHeldBackEndsTheRequest() async throws {
+    for isStreamed in [false, true] {
+      let peer = try await self.makePeer {
+        $0.stream_window = 50_000
+        $0.holds_windows = 1
+      }
+      let handler = RecordingHandler()
+      let body = ByteBuffer(repeating: 1, count: 400_000)
+      if isStreamed {
+        let stream = peer.start(handler, body: .streamed)
+        stream.write(body)
+        stream.finish(trailers: [:])
+      } else {
+        _ = peer.start(handler, body: .complete(body))
+      }
+      // Before all of the window is used, and afterwards.
+      if isStreamed { try peer.elapse(.milliseconds(100)) } else { try peer.run() }
+      peer.respond(0, body: "early")
+      try peer.elapse(.milliseconds(500))
+      XCTAssertEqual(handler.events.last, .end([:]))
+      XCTAssertEqual(peer.requests[0]?.isComplete, false)
+      XCTAssertEqual(peer.requests[0]?.resetCode, HTTP3ErrorCode.requestCancelled.rawValue)
+      XCTAssertEqual(peer.delegate.closedStreams, 1)
+      XCTAssertTrue(peer.connection.session.streams.isEmpty)
+    }
+  }
+
+  /// A writer that waits for the server's window hears of it when the server wants no more.
+  func testServerThatWantsNoMoreWakesAWriterThatIsHeldBack() async throws {
+    let peer = try await self.makePeer {
+      $0.stream_window = 50_000
+      $0.holds_windows = 1
+    }
+    let handler = RecordingHandler()
+    let stream = peer.start(handler, body: .streamed)
+    stream.write(ByteBuffer(repeating: 1, count: 400_000))
+    stream.write(ByteBuffer(repeating: 1, count: 400_000))
+    try peer.elapse(.milliseconds(200))
+    let writable = handler.events.count { $0 == .writable }
+    peer.stop(0, 0x100)
+    try peer.elapse(.milliseconds(200))
+    stream.write(ByteBuffer(string: "more"))
+    try peer.elapse(.milliseconds(200))
+    XCTAssertGreaterThan(handler.events.count { $0 == .writable }, writable)
+    peer.respond(0, body: "x")
+    try peer.elapse(.milliseconds(200))
+    XCTAssertEqual(handler.events.last, .end([:]))
+    XCTAssertEqual(peer.delegate.closedStreams, 1)
   }
 
   // MARK: GOAWAY
@@ -269,7 +323,13 @@ final class HTTP3ClosingTests: XCTestCase {
     try peer.elapse(.milliseconds(500))
     second.stream?.expire()
     XCTAssertEqual(peer.delegate.events.last, .suspect)
+    var sent = 0
+    peer.network = { direction, _ in
+      if direction == .toServer { sent += 1 }
+      return []
+    }
     try peer.elapse(.milliseconds(500))
+    XCTAssertTrue((1...10).contains(sent), "\(sent) datagrams to a peer that is silent")
     peer.network = { [$1] }
     try peer.elapse(.seconds(3))
     XCTAssertTrue(peer.delegate.events.contains(.alive))
