@@ -14,11 +14,11 @@ internal import Darwin
 package final class KeyLogFile: Sendable {
   private let descriptor: CInt
 
-  /// Appends to the file, and makes it if there is none, for the user alone.
+  /// Appends to the file, and makes it if there is none, for the user alone. A pipe without a reader is an error.
   ///
   /// - Throws: ``ConnectError`` with `failed_precondition`.
   package init(path: String) throws(ConnectError) {
-    self.descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+    self.descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
     guard self.descriptor >= 0 else {
       let reason = strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
       throw ConnectError(

@@ -193,7 +193,7 @@ final class HTTP3PathTests: XCTestCase {
   func testPathThatGoesBlackDuringAStream() async throws {
     try await self.withPath(
       change: {
-        $0.timeouts.unacknowledged = .milliseconds(500)
+        $0.timeouts.unacknowledged = .seconds(2)
         $0.http3 = .alone(.init(pingInterval: .milliseconds(100)))
       }
     ) { path in
@@ -216,7 +216,7 @@ final class HTTP3PathTests: XCTestCase {
         XCTAssertEqual(
           error.message,
           """
-          the HTTP/3 connection broke: https://localhost:\(path.proxy.port) has acknowledged nothing for 0.5 seconds
+          the HTTP/3 connection broke: https://localhost:\(path.proxy.port) has acknowledged nothing for 2.0 seconds
           """
         )
       }
@@ -231,7 +231,7 @@ final class HTTP3PathTests: XCTestCase {
     let next = try await PythonHTTP3Server()
     try await self.withPath(
       trusting: next.authority,
-      change: { $0.timeouts.unacknowledged = .milliseconds(500) }
+      change: { $0.timeouts.unacknowledged = .seconds(2) }
     ) { path in
       let first = await path.get("/script/size/1")
       XCTAssertEqual(first.text, "x", "\(String(describing: first.failure))")
@@ -259,30 +259,27 @@ final class HTTP3PathTests: XCTestCase {
 
   // MARK: Silence
 
-  /// The server forgets the connection after a second. While there are calls, pings keep it.
-  func testCallLongerThanTheIdleTimeout() async throws {
-    try await self.withPath(to: .brief) { path in
-      let response = await path.client.unary(TestMethods.echo, .with { $0.instruction.delayMs = 2500 })
-      XCTAssertEqual(response.code, .ok, "\(String(describing: response.error))")
-    }
-  }
-
   /// Both sides forget a connection without calls, so that the next call takes a new one.
   func testIdleTimeout() async throws {
     try await self.withPath(to: .brief) { path in
       let first = await path.get("/script/size/1")
       XCTAssertEqual(first.text, "x", "\(String(describing: first.failure))")
-      try await Task.sleep(for: .milliseconds(1500))
-      let second = await path.get("/script/size/1")
-      XCTAssertEqual(second.text, "x", "\(String(describing: second.failure))")
-      XCTAssertEqual(second.info?.isReused, false)
+      // The timeout is a second, or more on a path that seems slow (RFC 9000, section 10.1).
+      var isReused: Bool?
+      for seconds in 1...8 where isReused != false {
+        try await Task.sleep(for: .milliseconds(500 + 1_000 * seconds))
+        let next = await path.get("/script/size/1")
+        XCTAssertEqual(next.text, "x", "\(String(describing: next.failure))")
+        isReused = next.info?.isReused
+      }
+      XCTAssertEqual(isReused, false)
     }
   }
 
-  // MARK: Calls that are made again
+  // MARK: Servers that go away
 
-  /// The server goes away among many calls, on a path that loses datagrams. Those that it has not processed are made again.
-  func testUnprocessedCallsAreSentAgain() async throws {
+  /// The server goes away among many calls, on a path that loses datagrams: no call fails.
+  func testGoAwayAmongManyCalls() async throws {
     try await self.withPath(seed: 3, .init(lost: 3)) { path in
       await withTaskGroup(of: Void.self) { group in
         for index in 0..<Int32(200) {
