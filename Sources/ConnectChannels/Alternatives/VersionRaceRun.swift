@@ -8,8 +8,7 @@ final class VersionRaceRun: ConnectionOwner {
 
   /// What the pool knows of. Whoever wins takes its place.
   private let attempt: PooledConnection
-  private let quicAddress: EndpointAddress
-  private let serverAddress: EndpointAddress
+  private let route: QUICRoute
   private let opener: AlternativesOpener
   private var race = VersionRace()
   private var quic: PooledConnection?
@@ -21,10 +20,9 @@ final class VersionRaceRun: ConnectionOwner {
   private var streams = 0
   private var roundTrip: Duration?
 
-  init(_ attempt: PooledConnection, quic address: EndpointAddress, on opener: AlternativesOpener) {
+  init(_ attempt: PooledConnection, _ route: QUICRoute, on opener: AlternativesOpener) {
     self.attempt = attempt
-    self.quicAddress = address
-    self.serverAddress = attempt.serverAddress ?? attempt.address
+    self.route = route
     self.opener = opener
   }
 
@@ -83,7 +81,7 @@ final class VersionRaceRun: ConnectionOwner {
       self.attempt.closed(failure.error, reason: failure.reason)
     case .isBroken:
       self.tcp?.upgrade = nil
-      self.opener.http3IsBroken(at: self.quicAddress, of: self.serverAddress, self.quicReason)
+      self.opener.http3IsBroken(self.route, self.quicReason)
     }
   }
 
@@ -94,11 +92,11 @@ final class VersionRaceRun: ConnectionOwner {
     case .quic:
       candidate = PooledConnection(
         candidateFor: self.attempt,
-        at: self.quicAddress,
+        at: self.route.address,
         timeLimit: min(self.attempt.timeLimit, AlternativesOpener.quicLimit),
         owner: self
       )
-      candidate.serverAddress = self.serverAddress
+      candidate.route = self.route
       self.quic = candidate
     case .tcp:
       candidate = PooledConnection(

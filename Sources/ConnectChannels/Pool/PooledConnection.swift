@@ -45,8 +45,8 @@ package final class PooledConnection: StreamConnectionDelegate {
   var alternatives: (any AlternativesListener)?
   /// The `alt-svc` field that was read last, and when.
   var lastAltSvc: (value: String, time: Duration)?
-  /// Where the server listens for TCP, for connections that go to another port of it.
-  var serverAddress: EndpointAddress?
+  /// The way of a connection over QUIC that was found beside TCP.
+  var route: QUICRoute?
   /// What tries another version beside this connection. It ends with the connection, or when that takes no more calls.
   var upgrade: VersionRaceRun?
 
