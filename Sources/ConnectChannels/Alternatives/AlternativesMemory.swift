@@ -35,6 +35,8 @@ package struct AlternativesMemory: Sendable {
     var brokenServers: [Place: Breakage] = [:]
     /// The servers where HTTP/3 has failed at a port since it has worked there. Nothing for ports where it has never worked.
     var failedServers: [Int: Set<EndpointAddress>] = [:]
+    /// When a try ended unjudged at a port, and nothing more is known since.
+    var unjudged: [Int: Duration] = [:]
     var lastUse: Duration
 
     func breakage(at place: Place, now: Duration) -> Breakage? {
@@ -132,6 +134,7 @@ package struct AlternativesMemory: Sendable {
     self.change(origin, now) { entry in
       let (server, port) = (route.server, route.port)
       let place = Place(server: server, port: port)
+      entry.unjudged[port] = nil
       guard entry.breakage(at: place, now: now) == nil else { return }
       let last = max(entry.broken[port]?.failures ?? 0, entry.brokenServers[place]?.failures ?? 0)
       let failures = min(last + 1, 16)
@@ -148,10 +151,26 @@ package struct AlternativesMemory: Sendable {
     }
   }
 
+  /// A try was given up with a short TCP connection that was ready long before it. The second such try in a row is a failure: else
+  /// each connection would wait for QUIC where all are short and the network drops UDP.
+  ///
+  /// - Parameter start: When the try began. Tries at the same time count once.
+  mutating func leftUnjudged(_ origin: Origin, _ route: QUICRoute, since start: Duration, now: Duration) {
+    if let last = self.entries[origin]?.unjudged[route.port] {
+      if start >= last { self.failed(origin, route, now: now) }
+      return
+    }
+    self.change(origin, now) { entry in
+      if entry.unjudged.count >= Self.maximumPorts { entry.unjudged = [:] }
+      entry.unjudged[route.port] = now
+    }
+  }
+
   /// A server has answered over HTTP/3 at this port.
   package mutating func succeeded(_ origin: Origin, port: Int, at server: EndpointAddress) {
     guard var entry = self.entries[origin] else { return }
     entry.brokenServers[Place(server: server, port: port)] = nil
+    entry.unjudged[port] = nil
     if let breakage = entry.broken.removeValue(forKey: port), breakage.server != server {
       // It was the server's own fault.
       let place = Place(server: breakage.server, port: port)
@@ -169,6 +188,7 @@ package struct AlternativesMemory: Sendable {
       self.entries[origin]?.broken = [:]
       self.entries[origin]?.brokenServers = [:]
       self.entries[origin]?.failedServers = [:]
+      self.entries[origin]?.unjudged = [:]
     }
   }
 

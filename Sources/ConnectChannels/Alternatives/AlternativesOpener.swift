@@ -108,6 +108,11 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     self.alternatives.failed(self.origin, route, onlyAtServer: onlyAtServer, now: self.executor.now)
   }
 
+  /// - Parameter start: When the try began.
+  func http3IsUnjudged(_ route: QUICRoute, since start: Duration) {
+    self.alternatives.leftUnjudged(self.origin, route, since: start, now: self.executor.now)
+  }
+
   // MARK: - Upgrades
 
   /// Something was learned that no response has said.
@@ -124,7 +129,9 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   }
 
   private func upgrade(_ connection: PooledConnection) {
-    guard connection.isReplaceable, let route = self.route(to: connection.address) else { return }
+    guard connection.isReplaceable, !connection.isBesideUpgrade,
+      let route = self.route(to: connection.address)
+    else { return }
     VersionRaceRun(connection, route, on: self).startUpgrade()
   }
 

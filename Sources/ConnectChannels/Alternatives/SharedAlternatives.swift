@@ -78,6 +78,10 @@ package final class SharedAlternatives: Sendable {
     self.state.withLock { $0.memory.failed(origin, route, onlyAtServer: onlyAtServer, now: now) }
   }
 
+  func leftUnjudged(_ origin: Origin, _ route: QUICRoute, since start: Duration, now: Duration) {
+    self.state.withLock { $0.memory.leftUnjudged(origin, route, since: start, now: now) }
+  }
+
   func succeeded(_ origin: Origin, _ route: QUICRoute) {
     self.state.withLock { $0.memory.succeeded(origin, port: route.port, at: route.server) }
   }

@@ -14,6 +14,7 @@ final class VersionRaceRun: ConnectionOwner {
   private var quic: PooledConnection?
   private var tcp: PooledConnection?
   private var timer: (any CallTimer)?
+  private let startTime: Duration
   private var tcpFailure: AddressFailure?
   private var quicReason = ""
   /// What a lane has said with its readiness.
@@ -24,6 +25,7 @@ final class VersionRaceRun: ConnectionOwner {
     self.attempt = attempt
     self.route = route
     self.opener = opener
+    self.startTime = opener.executor.now
   }
 
   func start() {
@@ -39,6 +41,11 @@ final class VersionRaceRun: ConnectionOwner {
   }
 
   /// The connection over TCP takes no more calls.
+  func tcpEnded() {
+    self.run(self.race.tcpEnded())
+  }
+
+  /// Nobody wants QUIC any more.
   func abandon() {
     self.run(self.race.abandon())
   }
@@ -82,6 +89,8 @@ final class VersionRaceRun: ConnectionOwner {
     case .isBroken:
       self.tcp?.upgrade = nil
       self.opener.http3IsBroken(self.route, self.quicReason)
+    case .isUnjudged:
+      self.opener.http3IsUnjudged(self.route, since: self.startTime)
     }
   }
 

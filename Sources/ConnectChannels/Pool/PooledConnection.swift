@@ -88,7 +88,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   package func closed(_ error: ConnectError, reason: String? = nil) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
-    self.upgrade.take()?.abandon()
+    self.upgrade.take()?.tcpEnded()
     guard let owner = self.owner else { return }
     self.owner = nil
     self.stop = nil
@@ -100,7 +100,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   func abandon(_ error: ConnectError) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
-    self.upgrade.take()?.abandon()
+    self.upgrade.take()?.tcpEnded()
     self.owner = nil
     self.isWanted = false
     self.stop.take()?()
@@ -109,7 +109,7 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   /// The connection takes no more streams.
   func drain() {
-    self.upgrade.take()?.abandon()
+    self.upgrade.take()?.tcpEnded()
     self.connection?.drain()
   }
 
@@ -126,7 +126,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   }
 
   package func connectionWillClose(_ connection: any StreamConnection) {
-    self.upgrade.take()?.abandon()
+    self.upgrade.take()?.tcpEnded()
     self.owner?.connectionWillClose(self)
   }
 

@@ -182,6 +182,28 @@ final class AlternativesMemoryTests: XCTestCase {
     XCTAssertEqual(self.choice(of: b), .http3(port: 443))
   }
 
+  func testTheSecondUnjudgedTryIsAFailure() {
+    self.learn(#"h3=":443""#)
+    func leave(since start: Int, at now: Int) {
+      self.memory.leftUnjudged(self.origin, self.route(), since: .seconds(start), now: .seconds(now))
+    }
+    leave(since: 0, at: 2)
+    // At the same time.
+    leave(since: 1, at: 3)
+    XCTAssertEqual(self.choice(3), .http3(port: 443))
+    self.succeed()
+    leave(since: 4, at: 5)
+    XCTAssertEqual(self.choice(5), .http3(port: 443))
+    leave(since: 5, at: 6)
+    XCTAssertEqual(self.choice(6), .broken(port: 443, network: nil))
+    XCTAssertEqual(self.choice(306), .http3(port: 443))
+    leave(since: 306, at: 307)
+    XCTAssertEqual(self.choice(307), .http3(port: 443))
+    self.memory.networkChanged()
+    leave(since: 308, at: 309)
+    XCTAssertEqual(self.choice(309), .http3(port: 443))
+  }
+
   func testBoundOfServers() {
     self.learn(#"h3=":443""#)
     for index in 0..<1_000 {

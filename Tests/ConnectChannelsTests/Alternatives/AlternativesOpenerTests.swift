@@ -89,6 +89,27 @@ final class AlternativesOpenerTests: XCTestCase {
     fleet.shutDown()
   }
 
+  /// Connections that are shorter than QUIC's try do not wait for it each.
+  func testShortConnectionsWhereUDPIsDropped() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.quic.standard = .timesOut
+    fleet.tcp.standard = .accepts(.http1, streams: 1)
+    for index in 0..<5 {
+      let start = fleet.executor.now
+      let call = fleet.call()
+      fleet.advance(by: .milliseconds(250))
+      XCTAssertEqual(fleet.openTCP.count, 1)
+      fleet.answer(fleet.tcp)
+      XCTAssertTrue(call.hasEnded)
+      // `connection: close`.
+      fleet.run { for connection in fleet.openTCP { connection.goAway() } }
+      XCTAssertEqual(fleet.quic.attempts.count, min(index + 1, 2))
+      XCTAssertEqual(fleet.executor.now - start, .milliseconds(250))
+    }
+    XCTAssertFalse(fleet.isHTTP3Usable)
+    fleet.shutDown()
+  }
+
   func testAServerThatIsDownSaysNothingOfHTTP3() {
     let fleet = TwoWayFleet(knowsHTTP3: true)
     fleet.quic.standard = .refuses
@@ -258,6 +279,33 @@ final class AlternativesOpenerTests: XCTestCase {
     fleet.answer(fleet.quic)
     XCTAssertTrue((calls + more).allSatisfy(\.hasEnded))
     XCTAssertEqual(fleet.openTCP.count, 0)
+    fleet.shutDown()
+  }
+
+  /// Where several connections each have a try of QUIC, the first one that is ready stays.
+  func testSeveralTriesBesideTCP() {
+    let fleet = TwoWayFleet()
+    fleet.tcp.standard = .accepts(.http1, streams: 1)
+    fleet.quic.standard = .refuses
+    fleet.call()
+    fleet.learn()
+    XCTAssertFalse(fleet.isHTTP3Usable)
+    fleet.advance(by: .seconds(300))
+    fleet.quic.standard = .accepts(.http3)
+    fleet.quic.delay = .seconds(1)
+    for _ in 0..<3 { fleet.call() }
+    XCTAssertEqual(fleet.quic.attempts.count, 4)
+    fleet.advance(by: .milliseconds(250))
+    XCTAssertEqual(fleet.openTCP.count, 4)
+    fleet.advance(by: .seconds(1))
+    XCTAssertEqual(fleet.quic.connections.count, 1)
+    XCTAssertEqual(fleet.openQUIC.count, 1)
+    fleet.call()
+    XCTAssertEqual(fleet.openQUIC.first?.streams.count, 1)
+    fleet.answer(fleet.tcp)
+    fleet.answer(fleet.quic)
+    XCTAssertEqual(fleet.openTCP.count, 0)
+    XCTAssertTrue(fleet.isHTTP3Usable)
     fleet.shutDown()
   }
 
