@@ -71,9 +71,8 @@ private struct FieldReader {
         }
         let seconds = ASCII.decimal(value.utf8, maximum: Int(Int32.max)) ?? Int(Int32.max)
         alternative?.maximumAge = .seconds(seconds)
-      case "persist":
-        alternative?.persists = value == "1"
       default:
+        // `persist` is for alternatives at other hosts, which may be worse ones in another network. Those are not used.
         break
       }
     }

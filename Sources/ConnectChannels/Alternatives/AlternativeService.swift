@@ -8,8 +8,6 @@ package struct AlternativeService: Sendable, Hashable {
   package var port: Int
   /// For how long it may be used, from the response on. 24 hours where the field does not say.
   package var maximumAge: Duration = .seconds(86_400)
-  /// Whether it stays when the client's network changes.
-  package var persists = false
 
   package init(protocolName: String, host: String? = nil, port: Int) {
     self.protocolName = protocolName

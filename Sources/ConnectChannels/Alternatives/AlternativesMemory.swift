@@ -5,7 +5,7 @@ package import Connect
 /// Each origin has the ports where HTTP/3 may be found, with the time until when that is so. A port where HTTP/3 has failed though
 /// TCP works is broken: for 5 minutes, doubling with each further failure up to a day, until HTTP/3 works again. It is broken for all
 /// servers of the origin, as in a network that drops UDP. Where HTTP/3 has worked before, it is broken only for the server where it
-/// has failed, until it has failed three times without working anywhere.
+/// has failed, until it has failed at three servers without an answer over HTTP/3 in between on a new connection.
 package struct AlternativesMemory: Sendable {
   /// Where HTTP/3 may be found for an origin.
   package enum Choice: Sendable, Hashable {
@@ -33,8 +33,10 @@ package struct AlternativesMemory: Sendable {
     var known: [Known] = []
     var broken: [Int: Breakage] = [:]
     var brokenServers: [Place: Breakage] = [:]
-    /// How often HTTP/3 has failed at a port since it has worked there.
-    var failuresSinceSuccess: [Int: Int] = [:]
+    /// The servers where HTTP/3 has failed at a port since it has worked there. Nothing for ports where it has never worked.
+    var failedServers: [Int: Set<EndpointAddress>] = [:]
+    /// When a try ended unjudged at a port, and nothing more is known since.
+    var unjudged: [Int: Duration] = [:]
     var lastUse: Duration
 
     func breakage(at place: Place, now: Duration) -> Breakage? {
@@ -54,8 +56,8 @@ package struct AlternativesMemory: Sendable {
   static let maximumPorts = 4
   /// Servers of one origin that are broken each by itself.
   static let maximumServers = 64
-  /// After so many failures in a row, HTTP/3 is broken for all servers.
-  static let maximumFailures = 3
+  /// After failures at so many servers in a row, HTTP/3 is broken for all.
+  static let maximumFailedServers = 3
 
   private let maximumOrigins: Int
   private var entries: [Origin: Entry] = [:]
@@ -125,28 +127,23 @@ package struct AlternativesMemory: Sendable {
 
   // MARK: - What works
 
-  /// HTTP/3 has failed at this port, while TCP works. Failures of attempts that began before the port was broken count once.
+  /// HTTP/3 has failed on this route. Failures of attempts that began before the port was broken count once.
   ///
-  /// - Parameters:
-  ///   - server: Where the server listens for TCP.
-  ///   - network: Names the network that the client is in now; nil if it is not known.
-  package mutating func failed(
-    _ origin: Origin,
-    port: Int,
-    at server: EndpointAddress,
-    network: Int?,
-    now: Duration
-  ) {
+  /// - Parameter onlyAtServer: Whether the failure says nothing of other servers, as where nobody knows whether TCP works.
+  mutating func failed(_ origin: Origin, _ route: QUICRoute, onlyAtServer: Bool = false, now: Duration) {
     self.change(origin, now) { entry in
+      let (server, port) = (route.server, route.port)
       let place = Place(server: server, port: port)
+      entry.unjudged[port] = nil
       guard entry.breakage(at: place, now: now) == nil else { return }
       let last = max(entry.broken[port]?.failures ?? 0, entry.brokenServers[place]?.failures ?? 0)
       let failures = min(last + 1, 16)
       let length = min(Self.firstBreak * (1 << (failures - 1)), Self.longestBreak)
-      let breakage = Breakage(server: server, failures: failures, end: now + length, network: network)
-      let count = entry.failuresSinceSuccess[port].map { $0 + 1 }
-      entry.failuresSinceSuccess[port] = count.flatMap { $0 < Self.maximumFailures ? $0 : nil }
-      if entry.failuresSinceSuccess[port] != nil {
+      let breakage = Breakage(server: server, failures: failures, end: now + length, network: route.network)
+      if !onlyAtServer, let servers = entry.failedServers[port]?.union([server]) {
+        entry.failedServers[port] = servers.count < Self.maximumFailedServers ? servers : nil
+      }
+      if onlyAtServer || entry.failedServers[port] != nil {
         entry.brokenServers.insert(breakage, for: place, limit: Self.maximumServers)
       } else {
         entry.broken.insert(breakage, for: port, limit: Self.maximumPorts)
@@ -154,17 +151,33 @@ package struct AlternativesMemory: Sendable {
     }
   }
 
+  /// A try was given up with a short TCP connection that was ready long before it. The second such try in a row is a failure: else
+  /// each connection would wait for QUIC where all are short and the network drops UDP.
+  ///
+  /// - Parameter start: When the try began. Tries at the same time count once.
+  mutating func leftUnjudged(_ origin: Origin, _ route: QUICRoute, since start: Duration, now: Duration) {
+    if let last = self.entries[origin]?.unjudged[route.port] {
+      if start >= last { self.failed(origin, route, now: now) }
+      return
+    }
+    self.change(origin, now) { entry in
+      if entry.unjudged.count >= Self.maximumPorts { entry.unjudged = [:] }
+      entry.unjudged[route.port] = now
+    }
+  }
+
   /// A server has answered over HTTP/3 at this port.
   package mutating func succeeded(_ origin: Origin, port: Int, at server: EndpointAddress) {
     guard var entry = self.entries[origin] else { return }
     entry.brokenServers[Place(server: server, port: port)] = nil
+    entry.unjudged[port] = nil
     if let breakage = entry.broken.removeValue(forKey: port), breakage.server != server {
       // It was the server's own fault.
       let place = Place(server: breakage.server, port: port)
       entry.brokenServers.insert(breakage, for: place, limit: Self.maximumServers)
     }
-    if entry.failuresSinceSuccess.count < Self.maximumPorts || entry.failuresSinceSuccess[port] != nil {
-      entry.failuresSinceSuccess[port] = 0
+    if entry.failedServers.count < Self.maximumPorts || entry.failedServers[port] != nil {
+      entry.failedServers[port] = []
     }
     self.entries[origin] = entry
   }
@@ -174,7 +187,8 @@ package struct AlternativesMemory: Sendable {
     for origin in self.entries.keys {
       self.entries[origin]?.broken = [:]
       self.entries[origin]?.brokenServers = [:]
-      self.entries[origin]?.failuresSinceSuccess = [:]
+      self.entries[origin]?.failedServers = [:]
+      self.entries[origin]?.unjudged = [:]
     }
   }
 

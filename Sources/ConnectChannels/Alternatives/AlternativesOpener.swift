@@ -55,8 +55,8 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   deinit { self.alternatives.remove(self.number, of: self.origin) }
 
   package func open(_ attempt: PooledConnection) {
-    if let address = self.quicAddress(for: attempt.address), !attempt.isBesideUpgrade {
-      VersionRaceRun(attempt, quic: address, on: self).start()
+    if !attempt.isBesideUpgrade, let route = self.route(to: attempt.address) {
+      VersionRaceRun(attempt, route, on: self).start()
     } else {
       attempt.alternatives = self
       self.note(attempt)
@@ -78,11 +78,16 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   /// Where to try HTTP/3 for a server at `address`; nil for nowhere.
   ///
   /// The origin's own port stands for that of the address, which may be another one in a fleet.
-  private func quicAddress(for address: EndpointAddress) -> EndpointAddress? {
-    guard case .ip(let ip, let ownPort) = address,
-      let port = self.alternatives.port(for: self.origin, at: address, now: self.executor.now)
+  private func route(to server: EndpointAddress) -> QUICRoute? {
+    guard case .ip(let ip, let ownPort) = server,
+      let port = self.alternatives.port(for: self.origin, at: server, now: self.executor.now)
     else { return nil }
-    return .ip(ip, port: port == self.origin.port ? ownPort : port)
+    return QUICRoute(
+      server: server,
+      port: port,
+      address: .ip(ip, port: port == self.origin.port ? ownPort : port),
+      network: self.alternatives.currentNetwork
+    )
   }
 
   // MARK: - What attempts say of HTTP/3
@@ -94,19 +99,18 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     )
   }
 
-  func http3IsBroken(at address: EndpointAddress, of server: EndpointAddress, _ reason: String) {
-    guard let port = self.knownPort(address, of: server) else { return }
+  /// - Parameter onlyAtServer: Whether HTTP/3 may work at other servers of the origin. Else the memory judges that.
+  func http3IsBroken(_ route: QUICRoute, onlyAtServer: Bool = false, _ reason: String) {
     self.logger.debug(
       "HTTP/3 does not work where TCP does, and is not tried for a while",
-      metadata: ["origin": "\(self.origin)", "address": "\(address)", "error": "\(reason)"]
+      metadata: ["origin": "\(self.origin)", "address": "\(route.address)", "error": "\(reason)"]
     )
-    self.alternatives.failed(self.origin, port: port, at: server, now: self.executor.now)
+    self.alternatives.failed(self.origin, route, onlyAtServer: onlyAtServer, now: self.executor.now)
   }
 
-  /// The port as the origin calls it.
-  private func knownPort(_ address: EndpointAddress, of server: EndpointAddress) -> Int? {
-    guard case .ip(_, let port) = address else { return nil }
-    return address == server ? self.origin.port : port
+  /// - Parameter start: When the try began.
+  func http3IsUnjudged(_ route: QUICRoute, since start: Duration) {
+    self.alternatives.leftUnjudged(self.origin, route, since: start, now: self.executor.now)
   }
 
   // MARK: - Upgrades
@@ -125,8 +129,10 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   }
 
   private func upgrade(_ connection: PooledConnection) {
-    guard connection.isReplaceable, let address = self.quicAddress(for: connection.address) else { return }
-    VersionRaceRun(connection, quic: address, on: self).startUpgrade()
+    guard connection.isReplaceable, !connection.isBesideUpgrade,
+      let route = self.route(to: connection.address)
+    else { return }
+    VersionRaceRun(connection, route, on: self).startUpgrade()
   }
 
   // MARK: - AlternativesListener
@@ -144,15 +150,14 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   }
 
   package func connectionIsFit(_ connection: PooledConnection) {
-    guard connection.version == .http3, let server = connection.serverAddress,
-      let port = self.knownPort(connection.address, of: server)
-    else { return }
-    self.alternatives.succeeded(self.origin, port: port, at: server)
+    guard connection.version == .http3, let route = connection.route else { return }
+    self.alternatives.succeeded(self.origin, route)
   }
 
   package func connectionIsUnfit(_ connection: PooledConnection, _ reason: String) {
-    guard connection.version == .http3, let server = connection.serverAddress else { return }
-    self.http3IsBroken(at: connection.address, of: server, reason)
+    guard connection.version == .http3, let route = connection.route else { return }
+    // Nobody knows whether TCP would have worked. An outage of one server says nothing of the others.
+    self.http3IsBroken(route, onlyAtServer: true, reason)
   }
 }
 

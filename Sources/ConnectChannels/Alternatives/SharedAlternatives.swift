@@ -25,7 +25,7 @@ package final class SharedAlternatives: Sendable {
   private let state: Mutex<State>
 
   /// - Parameter network: A number that changes when the client comes into another network; nil if it cannot be told. Asked for
-  ///   when connections to origins are opened where HTTP/3 is broken, every 5 seconds at most.
+  ///   when a try of QUIC begins, and when connections are opened where HTTP/3 is broken, then every 5 seconds at most.
   package init(maximumOrigins: Int = 1_000, network: @escaping @Sendable () -> Int? = { nil }) {
     self.network = network
     self.state = Mutex(State(memory: AlternativesMemory(maximumOrigins: maximumOrigins)))
@@ -71,13 +71,19 @@ package final class SharedAlternatives: Sendable {
     }
   }
 
-  func failed(_ origin: Origin, port: Int, at server: EndpointAddress, now: Duration) {
-    let network = self.network()
-    self.state.withLock { $0.memory.failed(origin, port: port, at: server, network: network, now: now) }
+  /// Names the network that the client is in now; nil if it is not known.
+  var currentNetwork: Int? { self.network() }
+
+  func failed(_ origin: Origin, _ route: QUICRoute, onlyAtServer: Bool = false, now: Duration) {
+    self.state.withLock { $0.memory.failed(origin, route, onlyAtServer: onlyAtServer, now: now) }
   }
 
-  func succeeded(_ origin: Origin, port: Int, at server: EndpointAddress) {
-    self.state.withLock { $0.memory.succeeded(origin, port: port, at: server) }
+  func leftUnjudged(_ origin: Origin, _ route: QUICRoute, since start: Duration, now: Duration) {
+    self.state.withLock { $0.memory.leftUnjudged(origin, route, since: start, now: now) }
+  }
+
+  func succeeded(_ origin: Origin, _ route: QUICRoute) {
+    self.state.withLock { $0.memory.succeeded(origin, port: route.port, at: route.server) }
   }
 
   /// - Returns: A number for ``remove(_:of:)``.

@@ -31,6 +31,8 @@ struct VersionRace: Sendable {
     case fail
     /// HTTP/3 has failed, though TCP works.
     case isBroken
+    /// QUIC was given up with the TCP connection that had won in spite of its head start.
+    case isUnjudged
   }
 
   private enum State {
@@ -46,9 +48,11 @@ struct VersionRace: Sendable {
   private var quic = State.waiting
   private var tcp = State.waiting
   private var isTimerPending = false
+  private var hasHeadStart = false
 
   mutating func start() -> [Action] {
     self.quic = .trying
+    self.hasHeadStart = true
     self.isTimerPending = true
     return [.begin(.quic), .schedule(.headStart)]
   }
@@ -114,6 +118,12 @@ struct VersionRace: Sendable {
     self.quic = .over
     self.tcp = .over
     return actions
+  }
+
+  /// The connection over TCP, which has won, takes no more calls.
+  mutating func tcpEnded() -> [Action] {
+    let isUnjudged = self.hasHeadStart && self.tcp == .ready && self.quic == .trying
+    return self.abandon() + (isUnjudged ? [.isUnjudged] : [])
   }
 
   private mutating func beginTCP() -> [Action] {

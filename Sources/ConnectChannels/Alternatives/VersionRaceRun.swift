@@ -8,24 +8,24 @@ final class VersionRaceRun: ConnectionOwner {
 
   /// What the pool knows of. Whoever wins takes its place.
   private let attempt: PooledConnection
-  private let quicAddress: EndpointAddress
-  private let serverAddress: EndpointAddress
+  private let route: QUICRoute
   private let opener: AlternativesOpener
   private var race = VersionRace()
   private var quic: PooledConnection?
   private var tcp: PooledConnection?
   private var timer: (any CallTimer)?
+  private let startTime: Duration
   private var tcpFailure: AddressFailure?
   private var quicReason = ""
   /// What a lane has said with its readiness.
   private var streams = 0
   private var roundTrip: Duration?
 
-  init(_ attempt: PooledConnection, quic address: EndpointAddress, on opener: AlternativesOpener) {
+  init(_ attempt: PooledConnection, _ route: QUICRoute, on opener: AlternativesOpener) {
     self.attempt = attempt
-    self.quicAddress = address
-    self.serverAddress = attempt.serverAddress ?? attempt.address
+    self.route = route
     self.opener = opener
+    self.startTime = opener.executor.now
   }
 
   func start() {
@@ -41,6 +41,11 @@ final class VersionRaceRun: ConnectionOwner {
   }
 
   /// The connection over TCP takes no more calls.
+  func tcpEnded() {
+    self.run(self.race.tcpEnded())
+  }
+
+  /// Nobody wants QUIC any more.
   func abandon() {
     self.run(self.race.abandon())
   }
@@ -83,7 +88,9 @@ final class VersionRaceRun: ConnectionOwner {
       self.attempt.closed(failure.error, reason: failure.reason)
     case .isBroken:
       self.tcp?.upgrade = nil
-      self.opener.http3IsBroken(at: self.quicAddress, of: self.serverAddress, self.quicReason)
+      self.opener.http3IsBroken(self.route, self.quicReason)
+    case .isUnjudged:
+      self.opener.http3IsUnjudged(self.route, since: self.startTime)
     }
   }
 
@@ -94,11 +101,11 @@ final class VersionRaceRun: ConnectionOwner {
     case .quic:
       candidate = PooledConnection(
         candidateFor: self.attempt,
-        at: self.quicAddress,
+        at: self.route.address,
         timeLimit: min(self.attempt.timeLimit, AlternativesOpener.quicLimit),
         owner: self
       )
-      candidate.serverAddress = self.serverAddress
+      candidate.route = self.route
       self.quic = candidate
     case .tcp:
       candidate = PooledConnection(

@@ -2,13 +2,13 @@ internal import Connect
 
 /// How connections of another version of HTTP come into the pool: in the place of an attempt, or of connections.
 extension Subchannel {
-  /// Whether a connection over QUIC may take the place of this one: there is none yet, and none is tried.
+  /// Whether a connection over QUIC may take the place of this one: there is none yet.
   func isReplaceable(_ connection: PooledConnection) -> Bool {
     guard case .member(let id) = connection.role, self.pool.isCurrent(id),
       case .running = self.pool.lifecycle,
       self.pool.slots[id.slot].phase == .open || self.pool.slots[id.slot].phase == .suspended
     else { return false }
-    return !self.hasUpgrade && !self.pool.closesWhenIdle
+    return !self.pool.closesWhenIdle
       && !self.pool.slots.contains { $0.version == .http3 && ($0.phase == .open || $0.phase == .suspended) }
   }
 
@@ -26,6 +26,8 @@ extension Subchannel {
 
   /// `new` has a connection that takes the place of `old` and all others.
   func replaceConnections(with new: PooledConnection, streams: Int) {
+    // Other tries are not needed any more, and say nothing of HTTP/3.
+    for slot in self.pool.slots { slot.connection?.upgrade.take()?.abandon() }
     let (id, actions) = self.pool.replaceAll(
       with: new,
       version: new.version,

@@ -86,18 +86,18 @@ package struct ServiceBinding: Hashable, Sendable {
 }
 
 extension [ServiceBinding] {
-  /// The UDP port where the server of an origin offers HTTP/3; nil if the records do not say so. Aliases, and records with
-  /// another target than the origin's host, are left out.
+  /// The UDP port where the server of an origin offers HTTP/3; nil if the records do not say so. An alias, which makes
+  /// all other records void (section 2.4.1), is not followed. Records with another target than the origin's host are left out.
   ///
   /// - Parameters:
   ///   - host: The origin's host.
   ///   - port: The origin's port.
   package func http3Port(host: String, port: Int) -> Int? {
-    guard !self.contains(where: \.isMalformed) else { return nil }
+    guard !self.contains(where: { $0.isMalformed || $0.priority == 0 }) else { return nil }
     let name = DNSName(host)
     // The root stands for the record's own name, which is not that of the host for other ports.
     let usable = self.filter {
-      $0.priority > 0 && $0.isCompatible && ($0.target == name || $0.target == .root && port == 443)
+      $0.isCompatible && ($0.target == name || $0.target == .root && port == 443)
     }
     let best = usable.sorted { $0.priority < $1.priority }.first { $0.protocols.contains("h3") }
     guard let best else { return nil }

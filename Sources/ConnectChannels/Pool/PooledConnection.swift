@@ -45,8 +45,8 @@ package final class PooledConnection: StreamConnectionDelegate {
   var alternatives: (any AlternativesListener)?
   /// The `alt-svc` field that was read last, and when.
   var lastAltSvc: (value: String, time: Duration)?
-  /// Where the server listens for TCP, for connections that go to another port of it.
-  var serverAddress: EndpointAddress?
+  /// The way of a connection over QUIC that was found beside TCP.
+  var route: QUICRoute?
   /// What tries another version beside this connection. It ends with the connection, or when that takes no more calls.
   var upgrade: VersionRaceRun?
 
@@ -88,7 +88,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   package func closed(_ error: ConnectError, reason: String? = nil) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
-    self.upgrade.take()?.abandon()
+    self.upgrade.take()?.tcpEnded()
     guard let owner = self.owner else { return }
     self.owner = nil
     self.stop = nil
@@ -100,7 +100,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   func abandon(_ error: ConnectError) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
-    self.upgrade.take()?.abandon()
+    self.upgrade.take()?.tcpEnded()
     self.owner = nil
     self.isWanted = false
     self.stop.take()?()
@@ -109,7 +109,7 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   /// The connection takes no more streams.
   func drain() {
-    self.upgrade.take()?.abandon()
+    self.upgrade.take()?.tcpEnded()
     self.connection?.drain()
   }
 
@@ -126,7 +126,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   }
 
   package func connectionWillClose(_ connection: any StreamConnection) {
-    self.upgrade.take()?.abandon()
+    self.upgrade.take()?.tcpEnded()
     self.owner?.connectionWillClose(self)
   }
 

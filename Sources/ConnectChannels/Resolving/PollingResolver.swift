@@ -22,7 +22,7 @@ public struct PollingResolver: NameResolver {
       _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
     ) -> Void
 
-  /// Stops a look whose answer is not wanted any more. Called on the executor.
+  /// Stops a look whose answer is not wanted any more, and what it has left to do after its answer. Called once, on the executor.
   package typealias Cancellation = @Sendable () -> Void
   /// As ``Look``, called on the executor.
   package typealias CancellableLook =
@@ -128,6 +128,7 @@ private final class PollingWatch: ResolverWatch, @unchecked Sendable {
       case .resolve:
         self.looks += 1
         let number = self.looks
+        self.cancelLook.take()?()
         self.cancelLook = self.look(self.origin, self.executor) { [weak self] answer in
           guard let self else { return }
           self.executor.execute { self.finished(number, answer) }
@@ -153,7 +154,6 @@ private final class PollingWatch: ResolverWatch, @unchecked Sendable {
 
   private func finished(_ number: Int, _ answer: Result<ResolverUpdate, ConnectError>) {
     guard number == self.looks else { return }
-    self.cancelLook = nil
     let now = self.executor.now
     let random = self.random.fraction()
     switch answer {

@@ -159,8 +159,16 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
         attempt.closed(error, reason: connection.channelError.map { SystemErrorText.of($0) })
       }
     }
-    attempt.stop = { [weak connection] in connection?.abandon() }
-    try channel.pipeline.syncOperations.addHandler(connection)
+    attempt.stop = { [weak connection] in
+      timer.cancel()
+      connection?.abandon()
+    }
+    do {
+      try channel.pipeline.syncOperations.addHandler(connection)
+    } catch {
+      timer.cancel()
+      throw error
+    }
   }
 
   private func timedOut(_ attempt: PooledConnection) -> ConnectError {

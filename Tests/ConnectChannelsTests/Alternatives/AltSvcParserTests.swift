@@ -13,16 +13,14 @@ final class AltSvcParserTests: XCTestCase {
     let found = self.alternatives(#"h3=":443"; ma=86400"#)
     XCTAssertEqual(found, [AlternativeService(protocolName: "h3", port: 443)])
     XCTAssertEqual(found?.first?.maximumAge, .seconds(86_400))
-    XCTAssertEqual(found?.first?.persists, false)
   }
 
   func testDefaultsAndParameters() {
     let found = self.alternatives(#"h3=":8443";ma=60;persist=1;x=y;z="a;b,\"c""#)
     XCTAssertEqual(found?.map(\.port), [8443])
     XCTAssertEqual(found?.first?.maximumAge, .seconds(60))
-    XCTAssertEqual(found?.first?.persists, true)
     XCTAssertEqual(self.alternatives(#"h3=":1""#)?.first?.maximumAge, .seconds(86_400))
-    XCTAssertEqual(self.alternatives(#"h3=":1"; MA=5; persist=2"#)?.first?.persists, false)
+    XCTAssertEqual(self.alternatives(#"h3=":1"; MA=5; persist=2"#)?.first?.maximumAge, .seconds(5))
     XCTAssertEqual(self.alternatives(#"h3=":1"; ma="5""#)?.first?.maximumAge, .seconds(5))
     let long = self.alternatives(#"h3=":1"; ma=99999999999999999999999"#)
     XCTAssertEqual(long?.first?.maximumAge, .seconds(Int(Int32.max)))

@@ -23,15 +23,20 @@ final class AlternativesMemoryTests: XCTestCase {
     port: Int = 443,
     of server: String = "10.0.0.1:443",
     network: Int? = nil,
+    onlyAtServer: Bool = false,
     at seconds: Int
   ) {
-    self.memory.failed(
-      self.origin,
-      port: port,
-      at: endpointAddress(server),
-      network: network,
-      now: .seconds(seconds)
-    )
+    let route = self.route(port: port, of: server, network: network)
+    self.memory.failed(self.origin, route, onlyAtServer: onlyAtServer, now: .seconds(seconds))
+  }
+
+  private func route(
+    port: Int = 443,
+    of server: String = "10.0.0.1:443",
+    network: Int? = nil
+  ) -> QUICRoute {
+    let server = endpointAddress(server)
+    return QUICRoute(server: server, port: port, address: server, network: network)
   }
 
   private func succeed(of server: String = "10.0.0.1:443") {
@@ -152,6 +157,53 @@ final class AlternativesMemoryTests: XCTestCase {
     for server in [a, b, c] { XCTAssertEqual(self.choice(2_000, of: server), .http3(port: 443)) }
   }
 
+  /// One server without UDP among many does not take HTTP/3 from the others, however often it fails.
+  func testOneServerThatFailsAgainAndAgain() {
+    let (a, b) = ("10.0.0.1:443", "10.0.0.2:443")
+    self.learn(#"h3=":443""#)
+    self.succeed(of: b)
+    for seconds in [0, 300, 900, 2_100, 4_500] {
+      self.fail(of: a, at: seconds)
+      XCTAssertEqual(self.choice(seconds, of: a), .broken(port: 443, network: nil))
+      XCTAssertEqual(self.choice(seconds, of: b), .http3(port: 443), "\(seconds)")
+    }
+  }
+
+  /// Where TCP may not work either, other servers are not judged, though HTTP/3 has never worked.
+  func testFailureOfOneServerOnly() {
+    let (a, b) = ("10.0.0.1:443", "10.0.0.2:443")
+    self.learn(#"h3=":443""#)
+    self.fail(of: a, onlyAtServer: true, at: 0)
+    XCTAssertEqual(self.choice(of: a), .broken(port: 443, network: nil))
+    XCTAssertEqual(self.choice(of: b), .http3(port: 443))
+    // Nor does it count among those that break the port for all.
+    self.succeed(of: b)
+    for index in 3..<9 { self.fail(of: "10.0.0.\(index):443", onlyAtServer: true, at: 0) }
+    XCTAssertEqual(self.choice(of: b), .http3(port: 443))
+  }
+
+  func testTheSecondUnjudgedTryIsAFailure() {
+    self.learn(#"h3=":443""#)
+    func leave(since start: Int, at now: Int) {
+      self.memory.leftUnjudged(self.origin, self.route(), since: .seconds(start), now: .seconds(now))
+    }
+    leave(since: 0, at: 2)
+    // At the same time.
+    leave(since: 1, at: 3)
+    XCTAssertEqual(self.choice(3), .http3(port: 443))
+    self.succeed()
+    leave(since: 4, at: 5)
+    XCTAssertEqual(self.choice(5), .http3(port: 443))
+    leave(since: 5, at: 6)
+    XCTAssertEqual(self.choice(6), .broken(port: 443, network: nil))
+    XCTAssertEqual(self.choice(306), .http3(port: 443))
+    leave(since: 306, at: 307)
+    XCTAssertEqual(self.choice(307), .http3(port: 443))
+    self.memory.networkChanged()
+    leave(since: 308, at: 309)
+    XCTAssertEqual(self.choice(309), .http3(port: 443))
+  }
+
   func testBoundOfServers() {
     self.learn(#"h3=":443""#)
     for index in 0..<1_000 {
@@ -176,7 +228,7 @@ final class AlternativesMemoryTests: XCTestCase {
     shared.learn(port: 443, of: self.origin, timeToLive: .seconds(1_000), now: .zero)
     XCTAssertEqual(shared.port(for: self.origin, at: self.server, now: .zero), 443)
     XCTAssertEqual(network.value, 0)
-    shared.failed(self.origin, port: 443, at: self.server, now: .zero)
+    shared.failed(self.origin, self.route(network: shared.currentNetwork), now: .zero)
     XCTAssertNil(shared.port(for: self.origin, at: self.server, now: .zero))
     XCTAssertNil(shared.port(for: self.origin, at: self.server, now: .seconds(4)))
     XCTAssertEqual(network.value, 2)

@@ -89,6 +89,27 @@ final class AlternativesOpenerTests: XCTestCase {
     fleet.shutDown()
   }
 
+  /// Connections that are shorter than QUIC's try do not wait for it each.
+  func testShortConnectionsWhereUDPIsDropped() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.quic.standard = .timesOut
+    fleet.tcp.standard = .accepts(.http1, streams: 1)
+    for index in 0..<5 {
+      let start = fleet.executor.now
+      let call = fleet.call()
+      fleet.advance(by: .milliseconds(250))
+      XCTAssertEqual(fleet.openTCP.count, 1)
+      fleet.answer(fleet.tcp)
+      XCTAssertTrue(call.hasEnded)
+      // `connection: close`.
+      fleet.run { for connection in fleet.openTCP { connection.goAway() } }
+      XCTAssertEqual(fleet.quic.attempts.count, min(index + 1, 2))
+      XCTAssertEqual(fleet.executor.now - start, .milliseconds(250))
+    }
+    XCTAssertFalse(fleet.isHTTP3Usable)
+    fleet.shutDown()
+  }
+
   func testAServerThatIsDownSaysNothingOfHTTP3() {
     let fleet = TwoWayFleet(knowsHTTP3: true)
     fleet.quic.standard = .refuses
@@ -169,8 +190,34 @@ final class AlternativesOpenerTests: XCTestCase {
     other.quic.standard = .refuses
     other.call()
     XCTAssertEqual(other.quic.attempts, ["10.0.0.1:9000"])
-    XCTAssertFalse(other.isHTTP3Usable)
+    XCTAssertFalse(other.isHTTP3Usable(at: "10.0.0.1:9000"))
     other.shutDown()
+  }
+
+  /// The known port may be that of the server's address, though it is not the origin's.
+  func testThePortOfTheAddressIsKnown() {
+    let server = "10.0.0.1:8443"
+    let fleet = TwoWayFleet([server])
+    fleet.learn(port: 8443)
+    fleet.quic.standard = .refuses
+    fleet.call()
+    XCTAssertEqual(fleet.quic.attempts, [server])
+    XCTAssertFalse(fleet.isHTTP3Usable(at: server))
+    fleet.shutDown()
+    // Silence counts there, too.
+    let silent = TwoWayFleet([server])
+    silent.learn(port: 8443)
+    silent.call()
+    silent.run { silent.openQUIC[0].fallSilent() }
+    XCTAssertFalse(silent.isHTTP3Usable(at: server))
+    // An answer forgets the failure, so that the time does not double.
+    silent.advance(by: .seconds(300))
+    silent.call()
+    silent.answer(silent.quic)
+    silent.run { silent.openQUIC[0].fallSilent() }
+    silent.advance(by: .seconds(300))
+    XCTAssertTrue(silent.isHTTP3Usable(at: server))
+    silent.shutDown()
   }
 
   func testAttemptsThatAreGivenUpLeaveNothing() {
@@ -232,6 +279,33 @@ final class AlternativesOpenerTests: XCTestCase {
     fleet.answer(fleet.quic)
     XCTAssertTrue((calls + more).allSatisfy(\.hasEnded))
     XCTAssertEqual(fleet.openTCP.count, 0)
+    fleet.shutDown()
+  }
+
+  /// Where several connections each have a try of QUIC, the first one that is ready stays.
+  func testSeveralTriesBesideTCP() {
+    let fleet = TwoWayFleet()
+    fleet.tcp.standard = .accepts(.http1, streams: 1)
+    fleet.quic.standard = .refuses
+    fleet.call()
+    fleet.learn()
+    XCTAssertFalse(fleet.isHTTP3Usable)
+    fleet.advance(by: .seconds(300))
+    fleet.quic.standard = .accepts(.http3)
+    fleet.quic.delay = .seconds(1)
+    for _ in 0..<3 { fleet.call() }
+    XCTAssertEqual(fleet.quic.attempts.count, 4)
+    fleet.advance(by: .milliseconds(250))
+    XCTAssertEqual(fleet.openTCP.count, 4)
+    fleet.advance(by: .seconds(1))
+    XCTAssertEqual(fleet.quic.connections.count, 1)
+    XCTAssertEqual(fleet.openQUIC.count, 1)
+    fleet.call()
+    XCTAssertEqual(fleet.openQUIC.first?.streams.count, 1)
+    fleet.answer(fleet.tcp)
+    fleet.answer(fleet.quic)
+    XCTAssertEqual(fleet.openTCP.count, 0)
+    XCTAssertTrue(fleet.isHTTP3Usable)
     fleet.shutDown()
   }
 
@@ -324,6 +398,38 @@ final class AlternativesOpenerTests: XCTestCase {
     fleet.answer(fleet.tcp)
     XCTAssertTrue(next.hasEnded)
     XCTAssertEqual(fleet.quic.attempts.count, 1)
+    fleet.shutDown()
+  }
+
+  /// A failure counts in the network where the try has begun.
+  func testSilenceCountsInTheOldNetwork() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.call()
+    fleet.place.number = 2
+    fleet.run { fleet.openQUIC[0].fallSilent() }
+    XCTAssertTrue(fleet.isHTTP3Usable)
+    fleet.shutDown()
+  }
+
+  func testHandshakeCountsInTheOldNetwork() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.quic.standard = .timesOut
+    fleet.call()
+    fleet.advance(by: .seconds(1))
+    fleet.place.number = 2
+    fleet.answer(fleet.tcp)
+    fleet.advance(by: .seconds(10))
+    XCTAssertTrue(fleet.isHTTP3Usable)
+    fleet.shutDown()
+  }
+
+  /// An outage of one server says nothing of HTTP/3 at the others.
+  func testSilenceOfOneServer() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.call()
+    fleet.run { fleet.openQUIC[0].fallSilent() }
+    XCTAssertFalse(fleet.isHTTP3Usable)
+    XCTAssertTrue(fleet.isHTTP3Usable(at: "10.0.0.2:443"))
     fleet.shutDown()
   }
 

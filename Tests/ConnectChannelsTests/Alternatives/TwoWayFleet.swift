@@ -12,7 +12,9 @@ final class TwoWayFleet {
   let executor = VirtualExecutor()
   let tcp: FakeNetwork
   let quic: FakeNetwork
-  let alternatives = SharedAlternatives()
+  let alternatives: SharedAlternatives
+  /// The network that the client is in.
+  let place = Place()
   let origin = Origin(scheme: .https, host: "fleet.test", port: 443)
   let channel: OriginChannel
   private let resolver = PushResolver()
@@ -23,6 +25,8 @@ final class TwoWayFleet {
     limits: ConnectionLimits = ConnectionLimits(),
     _ configure: (inout ChannelConfiguration) -> Void = { _ in }
   ) {
+    let place = self.place
+    self.alternatives = SharedAlternatives(network: { place.number })
     self.tcp = FakeNetwork(self.executor)
     self.quic = FakeNetwork(self.executor)
     self.quic.standard = .accepts(.http3)
@@ -104,6 +108,11 @@ final class TwoWayFleet {
     self.advance(by: .seconds(6))
     XCTAssertTrue(isFinished.isRaised, file: file, line: line)
     XCTAssertEqual(self.openTCP.count + self.openQUIC.count, 0, file: file, line: line)
+  }
+
+  /// Touched where the executor runs, and where it rests.
+  final class Place: @unchecked Sendable {
+    var number = 1
   }
 
   /// Touched where the executor runs, and where it rests.

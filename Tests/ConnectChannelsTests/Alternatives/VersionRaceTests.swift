@@ -108,6 +108,21 @@ final class VersionRaceTests: XCTestCase {
     self.assert(self.race.abandon(), .abandon(.quic))
   }
 
+  /// What ends with TCP may say something if QUIC had a head start.
+  func testTCPEnds() {
+    _ = self.race.start()
+    self.assert(self.race.tcpEnded(), .cancelTimer, .abandon(.quic))
+    self.race = VersionRace()
+    _ = self.race.start()
+    _ = self.race.timerFired()
+    _ = self.race.ready(.tcp)
+    self.assert(self.race.tcpEnded(), .abandon(.quic), .isUnjudged)
+    self.assert(self.race.tcpEnded())
+    self.race = VersionRace()
+    _ = self.race.startUpgrade()
+    self.assert(self.race.tcpEnded(), .abandon(.quic))
+  }
+
   /// Each order of events: one end at most, and nothing that has begun is left over.
   func testAllOrders() {
     var random = SplitMix64(seed: 3)
@@ -128,7 +143,7 @@ final class VersionRaceTests: XCTestCase {
             XCTAssertTrue(isTimerPending)
             isTimerPending = false
           case .win, .fail: ends += 1
-          case .replaceTCP, .isBroken: break
+          case .replaceTCP, .isBroken, .isUnjudged: break
           }
         }
       }

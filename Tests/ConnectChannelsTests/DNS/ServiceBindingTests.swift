@@ -59,6 +59,8 @@ final class ServiceBindingTests: XCTestCase {
   func testOtherTargetsAndAliases() {
     XCTAssertNil(self.port(self.binding(target: ["other", "test"], self.alpn("h3"))))
     XCTAssertNil(self.port(self.binding(priority: 0, target: ["api", "test"], self.alpn("h3"))))
+    // An alias makes the other records void.
+    XCTAssertNil(self.port(self.binding(self.alpn("h3")), self.binding(priority: 0, target: ["b", "test"])))
     // The record's own name is not the host's where the origin has a port of its own.
     XCTAssertNil(self.port(self.binding(self.alpn("h3")), of: 9_000))
     XCTAssertEqual([ServiceBinding].name(host: "api.test", port: 443), "api.test")

@@ -211,8 +211,11 @@ final class PollingResolverTests: XCTestCase {
     XCTAssertEqual(source.cancellations.withLock { $0 }, 1)
     let second = WatchRecord(resolver, on: self.executor)
     self.answer(1, self.update("10.0.0.1:1"))
+    XCTAssertEqual(source.cancellations.withLock { $0 }, 1)
+    // It may have left something to do.
     second.cancel()
-    XCTAssertEqual(source.cancellations.withLock { $0 }, 1, "the look was over")
+    second.cancel()
+    XCTAssertEqual(source.cancellations.withLock { $0 }, 2)
   }
 
   func testAWatchThatIsDroppedEnds() {

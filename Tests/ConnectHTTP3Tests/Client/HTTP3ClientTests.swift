@@ -274,6 +274,37 @@ final class HTTP3ClientTests: XCTestCase {
     await client.shutdown()
   }
 
+  /// Its deadline is cancelled, which would hold the attempt and all that belongs to it.
+  func testHandshakeThatIsGivenUpLeavesNothing() async throws {
+    let silent = try await SilentPort()
+    weak var remains: LogRecord?
+    do {
+      let log = LogRecord()
+      remains = log
+      var configuration = NIOHTTPClient.Configuration(http3: .alone)
+      configuration.timeouts.connect = .seconds(600)
+      let client = NIOHTTPClient(configuration: configuration, logger: log.logger)
+      let origin = Origin(scheme: .https, host: "127.0.0.1", port: silent.port)
+      let endpoint = try client.endpoint(for: origin, on: nil, requiresHTTP2: false)
+      async let record = StreamRecord.run(
+        HTTPStreamRequest(method: .get, target: "/", headers: [:], body: .complete(ByteBuffer())),
+        on: endpoint
+      )
+      try await self.eventually { silent.tries == 1 }
+      await client.shutdown(within: .zero)
+      let failure = await record.failure
+      XCTAssertNotNil(failure)
+    }
+    try await self.eventually { remains == nil }
+    XCTAssertNil(remains)
+    try await silent.close()
+  }
+
+  private func eventually(_ condition: () -> Bool) async throws {
+    let end = ContinuousClock.now + .seconds(10)
+    while !condition(), ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(2)) }
+  }
+
   func testOriginsWithoutTLSAreServedAsBefore() async throws {
     let server = try await LoopbackServer.start()
     server.onRaw("/test") { _, responder in try await responder.respond(body: ByteBuffer(string: "plain")) }

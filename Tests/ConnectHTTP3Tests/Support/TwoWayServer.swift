@@ -3,6 +3,7 @@ internal import ConnectChannels
 internal import ConnectHTTP3
 internal import ConnectNIO
 internal import Foundation
+internal import Logging
 internal import LoopbackServer
 internal import NIOCore
 internal import NIOPosix
@@ -42,11 +43,12 @@ final class TwoWayServer: Sendable {
 
   func client(
     _ change: (inout NIOHTTPClient.Configuration) -> Void = { _ in },
-    requiresHTTP2: Bool = false
+    requiresHTTP2: Bool = false,
+    logger: Logger? = nil
   ) throws -> TwoWayClient {
     var configuration = self.configuration
     change(&configuration)
-    return try TwoWayClient(configuration, port: self.tcp.port, requiresHTTP2: requiresHTTP2)
+    return try TwoWayClient(configuration, port: self.tcp.port, requiresHTTP2: requiresHTTP2, logger: logger)
   }
 
   func stop() async { await self.tcp.stop() }
@@ -63,9 +65,10 @@ struct TwoWayClient {
     _ configuration: NIOHTTPClient.Configuration,
     host: String = "localhost",
     port: Int,
-    requiresHTTP2: Bool = false
+    requiresHTTP2: Bool = false,
+    logger: Logger? = nil
   ) throws {
-    self.client = NIOHTTPClient(configuration: configuration)
+    self.client = NIOHTTPClient(configuration: configuration, logger: logger)
     self.origin = Origin(scheme: .https, host: host, port: port)
     self.requiresHTTP2 = requiresHTTP2
     self.endpoint = try self.client.endpoint(for: self.origin, on: nil, requiresHTTP2: requiresHTTP2)
@@ -120,12 +123,30 @@ struct TwoWayClient {
 struct SilentPort {
   let channel: any Channel
   let port: Int
+  private let senders = Senders()
 
   init() async throws {
+    let senders = self.senders
     self.channel = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .channelOption(.autoRead, value: false)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(senders) }
+      }
       .bind(host: "127.0.0.1", port: 0).get()
     self.port = self.channel.localAddress?.port ?? 0
+  }
+
+  /// From how many sockets datagrams have come. Each try of QUIC has a socket of its own.
+  var tries: Int { self.senders.addresses.withLock(\.count) }
+
+  private final class Senders: ChannelInboundHandler, Sendable {
+    typealias InboundIn = AddressedEnvelope<ByteBuffer>
+
+    let addresses = Mutex<Set<SocketAddress>>([])
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      let address = self.unwrapInboundIn(data).remoteAddress
+      _ = self.addresses.withLock { $0.insert(address) }
+    }
   }
 
   func close() async throws { try await self.channel.close() }

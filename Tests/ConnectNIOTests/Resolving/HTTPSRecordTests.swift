@@ -64,6 +64,20 @@ final class HTTPSRecordTests: XCTestCase {
     await server.stop()
   }
 
+  /// The query does not outlive the watch, though the addresses are there.
+  func testTheEndOfTheWatchEndsTheQuery() async throws {
+    let server = try await TestDNSServer.start(["api.test": [.a("10.0.0.1")]]) { query, answer in
+      query.type == .https ? [] : [answer]
+    }
+    let watch = TestWatch(self.resolver(server), self.origin, on: self.executor)
+    _ = try await watch.update()
+    XCTAssertFalse(self.executor.scheduled.isEmpty)
+    self.executor.sync { watch.cancel() }
+    self.executor.runUntilIdle()
+    XCTAssertEqual(self.executor.scheduled, [])
+    await server.stop()
+  }
+
   /// Servers that do not know the type may say nothing at all.
   func testAddressesDoNotWait() async throws {
     let server = try await TestDNSServer.start(["api.test": [.a("10.0.0.1")]]) { query, answer in

@@ -1,0 +1,40 @@
+internal import Logging
+internal import Synchronization
+
+/// The messages that a client logs.
+final class LogRecord: Sendable {
+  private let messages = Mutex<[String]>([])
+
+  var logger: Logger {
+    var logger = Logger(label: "test") { _ in Handler(record: self) }
+    logger.logLevel = .debug
+    return logger
+  }
+
+  /// Waits until a message contains this text.
+  func wait(for text: String) async throws {
+    let end = ContinuousClock.now + .seconds(20)
+    while !self.messages.withLock({ $0.contains { $0.contains(text) } }), ContinuousClock.now < end {
+      try await Task.sleep(for: .milliseconds(2))
+    }
+  }
+
+  private struct Handler: LogHandler {
+    let record: LogRecord
+    var logLevel = Logger.Level.debug
+    var metadata: Logger.Metadata = [:]
+
+    init(record: LogRecord) {
+      self.record = record
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { self.metadata[key] }
+      set { self.metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+      self.record.messages.withLock { $0.append("\(event.message)") }
+    }
+  }
+}
