@@ -392,6 +392,21 @@ final class CommandLineTests: XCTestCase {
     XCTAssertFalse(text.contains("name "), text)
   }
 
+  /// What `make install` puts in place.
+  func testManualAndCompletions() async throws {
+    let manual = try await self.run("manual")
+    XCTAssertTrue(manual.text.hasPrefix(".Dd "), manual.text)
+    for part in [".Sh LIST", ".Sh DESCRIBE", ".Sh CALL", ".Sh LOAD", ".Sh DOCTOR", "\\-\\-import\\-path"] {
+      XCTAssertTrue(manual.text.contains(part), part)
+    }
+    XCTAssertFalse(manual.text.contains(".Sh MANUAL"))
+    for shell in ["bash", "zsh", "fish"] {
+      let script = try await self.run("--generate-completion-script", shell)
+      XCTAssertEqual(script.status, 0, script.error)
+      XCTAssertTrue(script.text.contains("doctor"), shell)
+    }
+  }
+
   func testHelp() async throws {
     for arguments in [["--help"], ["call", "--help"], ["load", "--help"], ["doctor", "--help"]] {
       let process = try ChildProcess(product: "connectrpc", arguments: arguments)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 
 /// Prints the manual page, made from the help of all commands; `make install` puts it in place.
 struct Manual: ParsableCommand {
@@ -9,7 +10,8 @@ struct Manual: ParsableCommand {
 
   func run() {
     var lines = [
-      ".Dd $Mdocdate$", ".Dt CONNECTRPC 1", ".Os", ".Sh NAME", ".Nm connectrpc",
+      ".Dd \(Date().formatted(.iso8601.year().month().day()))", ".Dt CONNECTRPC 1", ".Os", ".Sh NAME",
+      ".Nm connectrpc",
       ".Nd \(Self.escaped(ConnectRPC.configuration.abstract))", ".Sh SYNOPSIS", ".Nm", ".Ar command",
       ".Op Ar options",
       ".Sh DESCRIPTION", Self.escaped(ConnectRPC.configuration.discussion),
