@@ -62,10 +62,11 @@ final class CancellationTests: XCTestCase {
           withUnsafeCurrentTask { $0?.cancel() }
           let response = await client.unary(TestMethods.echo, EchoRequest())
           let outcome = await client.serverStream(TestMethods.count, CountRequest()).results.collect()
-          return [response.code, outcome.code]
+          let sum = await client.clientStream(TestMethods.sum).closeAndReceive()
+          return [response.code, outcome.code, sum.code]
         }
         let codes = await task.value
-        XCTAssertEqual(codes, [.canceled, .canceled], version.rawValue)
+        XCTAssertEqual(codes, [.canceled, .canceled, .canceled], version.rawValue)
         XCTAssertEqual(embedded.server.requests.map(\.path), [], version.rawValue)
         let lookup = await client.unary(TestMethods.lookup, .with { $0.key = "later" })
         XCTAssertEqual(lookup.code, .ok, version.rawValue)

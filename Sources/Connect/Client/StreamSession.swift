@@ -25,6 +25,8 @@ final class StreamSession: Sendable {
 
   /// Starts the call, and sends what is known of the request, in one hop.
   func start(sending message: (any AnyMessage)? = nil) {
+    // Then it is over before it begins, and nothing is sent.
+    if Task.isCancelled { self.call.cancel() }
     self.call.run { side, call in
       call.startOnExecutor()
       guard let message else { return }
