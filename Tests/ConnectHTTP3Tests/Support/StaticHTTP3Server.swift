@@ -54,8 +54,10 @@ final class StaticHTTP3Server: Sendable {
   private static func freePort(_ host: String) async throws -> Int {
     let channel = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .bind(host: host, port: 0).get()
-    defer { channel.close(promise: nil) }
-    return channel.localAddress?.port ?? 0
+    let port = channel.localAddress?.port ?? 0
+    // Else this socket would be taken for the server's.
+    try await channel.close()
+    return port
   }
 
   private static var sockets: String {
