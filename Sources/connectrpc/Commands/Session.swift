@@ -19,10 +19,11 @@ struct Session {
 
   /// The server's reflection, with the headers of the call, which may have credentials.
   func reflection() throws -> ReflectionClient {
-    var config = self.server.clientConfig(for: self.host)
-    let headers = try self.server.requestHeaders()
-    config.interceptors = [{ _ in AddedHeaders(headers) }]
-    return ReflectionClient(ProtocolClient(httpClient: self.httpClient, config: config))
+    let config = self.server.clientConfig(for: self.host)
+    return ReflectionClient(
+      ProtocolClient(httpClient: self.httpClient, config: config),
+      options: CallOptions(headers: try self.server.requestHeaders())
+    )
   }
 
   /// Runs with a session that is closed afterwards.

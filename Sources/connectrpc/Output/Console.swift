@@ -1,5 +1,4 @@
 import Foundation
-import NIOCore
 
 /// Standard output and standard error. Colours where the latter is a terminal that shows them.
 enum Console {
@@ -32,8 +31,6 @@ enum Console {
   }
 
   static func output(_ text: String) { self.write(Array("\(text)\n".utf8), to: 1) }
-
-  static func output(_ bytes: ByteBuffer) { self.write(Array(bytes.readableBytesView) + [0x0a], to: 1) }
 
   static func error(_ text: String) { self.write(Array("\(text)\n".utf8), to: 2) }
 

@@ -1,18 +1,4 @@
 import Connect
-import NIOCore
-
-/// Adds headers to the calls of others, such as those for reflection.
-struct AddedHeaders: Interceptor {
-  let headers: Headers
-
-  init(_ headers: Headers) {
-    self.headers = headers
-  }
-
-  func callFunction(_ method: MethodInfo) -> CallFunction {
-    CallFunction(requestFunction: { [headers] request in request.headers.append(contentsOf: headers) })
-  }
-}
 
 /// Prints what goes over the wire besides messages, on standard error.
 struct WireTap: Interceptor {
