@@ -629,6 +629,34 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
+    // The code of the documents, which `make generate` extracts, so that it is compiled, and what is a test runs.
+    // Without our settings, since who reads them has none.
+    .testTarget(
+      name: "DocumentationTests",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectHTTP3",
+        "ConnectInterceptors",
+        "ConnectLifecycle",
+        "ConnectNIO",
+        "ConnectProtobufC",
+        "ConnectReflection",
+        "ConnectSimulation",
+        "ConnectTesting",
+        "ProtobufCExamples",
+        "ProtobufCStubs",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "ServiceContextModule", package: "swift-service-context"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+        .product(name: "Tracing", package: "swift-distributed-tracing"),
+      ]
+    ),
     .testTarget(
       name: "ConnectRPCTests",
       dependencies: [

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Fails if what is committed in the folders of generated.txt, and of what protoc-c makes, differs from what the proto
-# files generate.
+# Fails if what is committed in the folders of generated.txt, of what protoc-c makes, and of the documents' code differs
+# from what the proto files and the documents generate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+Codegen/extract-code --self-test
 fresh="$(mktemp -d)"
 trap 'rm -rf "$fresh"' EXIT
 Codegen/generate.sh "$fresh"
 {
   grep -v "^#" Codegen/generated.txt
   sed -n 's/^structs \([^ ]*\) .*/- - \1/p' Codegen/generate-protobuf-c.sh
+  echo - - Tests/DocumentationTests/Extracted -
 } | while read -r _ _ out _; do
   if ! diff -r "$out" "$fresh/$out"; then
     echo "$out is out of date: run \`make generate\`" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Generates the Swift messages, stubs and mocks of Protos/ into the folders where they are committed, or into the same
-# folders below the one given. generated.txt says what goes where. Needs protoc.
+# Generates the Swift messages, stubs and mocks of Protos/, and extracts the code of the documents, into the folders where
+# they are committed, or into the same folders below the one given. generated.txt says what goes where. Needs protoc.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root="${1:-.}"
@@ -41,3 +41,4 @@ while read -r protos made out options stub_options; do
 done <Codegen/generated.txt
 
 PLUGIN="$bin/protoc-gen-connect-swift" Codegen/generate-protobuf-c.sh "$root"
+Codegen/extract-code "$root/Tests/DocumentationTests/Extracted"

@@ -1,0 +1,22 @@
+// Extracted from Sources/Connect/Connect.docc/FirstCall.md by `make generate`.
+
+import Connect
+import ConnectNIO
+
+private func Connect_FirstCall_1() async throws {
+  let httpClient = NIOHTTPClient()
+  let client = ProtocolClient(
+    httpClient: httpClient,
+    config: ProtocolClientConfig(host: "https://demo.connectrpc.com")
+  )
+  let eliza = Connectrpc_Eliza_V1_ElizaServiceClient(client: client)
+
+  let answer = try await eliza.say(.with { $0.sentence = "Hello" })
+  print(answer.sentence)
+
+  await httpClient.shutdown()
+  _ = httpClient
+  _ = client
+  _ = eliza
+  _ = answer
+}
