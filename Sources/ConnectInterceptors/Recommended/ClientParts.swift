@@ -27,7 +27,7 @@ public struct ClientParts: Sendable {
   public var credentials: Credentials?
   public var cache: ResponseCache?
   public var retryPolicy: RetryPolicy? = .defaults
-  /// Of the retries. If the client's configuration has a ``Connect/HedgingPolicy``, that is to have this budget, too.
+  /// Of the retries. If the client's configuration has a `HedgingPolicy`, that is to have this budget, too.
   public var retryBudget = RetryBudget()
   public var circuitBreaker: CircuitBreaker? = CircuitBreaker()
   public var concurrencyLimiter: ConcurrencyLimiter?
@@ -64,7 +64,7 @@ extension [InterceptorFactory] {
   ///
   /// Your own interceptors may stand in front or behind, or belong to a method or a call. Where there is a cache,
   /// their byte hooks stand outside of it, and of what follows it here, wherever they are listed, since they may tell users
-  /// apart; but for those that are ``Connect/HookPlacement/userIndependent``.
+  /// apart; but for those that are `HookPlacement.userIndependent`.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     if let options = parts.context {

@@ -22,7 +22,7 @@ public final class DescriptorPool: Sendable {
 
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet` with all imports, as
   ///   `protoc --include_imports --descriptor_set_out` writes.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, lacks an import or a type, or if a full
+  /// - Throws: A `ConnectError` with `invalid_argument` if it does not decode, lacks an import or a type, or if a full
   ///   name in it takes more than 4096 bytes, or all of them more than 16 MiB. Messages with groups, which libprotobuf-c does not have, are not in the pool, nor
   ///   are the methods that take or give them.
   public convenience init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
@@ -56,7 +56,7 @@ public final class DescriptorPool: Sendable {
   public var messageNames: [String] { self.graph.messages.keys.sorted() }
 
   /// - Parameter name: With its package: `acme.v1.User`.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is none.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is none.
   public func message(_ name: String) throws -> MessageDescriptor {
     guard let schema = self.graph.messages[name] else {
       throw ConnectError.misuse(self.unusable[name] ?? "the descriptor pool has no message \(name)")
@@ -65,7 +65,7 @@ public final class DescriptorPool: Sendable {
   }
 
   /// - Parameter path: `/acme.v1.Users/Get`.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is none.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is none.
   public func method(_ path: String) throws -> MethodDescriptor {
     for service in self.services {
       if let method = service.methods.first(where: { $0.path == path }) { return method }

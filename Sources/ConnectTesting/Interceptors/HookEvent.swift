@@ -27,8 +27,8 @@ public struct HookEvent: Sendable {
   public var interceptor: String
   public var level: Level
   public var hook: Hook
-  /// What the hook was given, of the type that it has there: ``HTTPRequest``, ``ResponseMessage``, ``HTTPResponse``,
-  /// ``StreamResult``, ``CallOutcome``, ``HTTPMetrics``, a request message.
+  /// What the hook was given, of the type that it has there: `HTTPRequest`, `ResponseMessage`, `HTTPResponse`,
+  /// `StreamResult`, `CallOutcome`, `HTTPMetrics`, a request message.
   public var value: any Sendable
   /// When, on the clock of the probe's executor; nil if it has none.
   public var time: Duration?
