@@ -323,6 +323,39 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
 
+    // MARK: Examples
+    .target(
+      name: "Eliza",
+      dependencies: ["Connect", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Sources/Examples/Eliza",
+      swiftSettings: swiftSettings
+    ),
+    // Without our settings, since who reads them has none.
+    .executableTarget(
+      name: "FirstCall",
+      dependencies: ["Connect", "ConnectNIO", "Eliza"],
+      path: "Sources/Examples/FirstCall"
+    ),
+    .executableTarget(
+      name: "Conversation",
+      dependencies: ["Connect", "ConnectNIO", "Eliza"],
+      path: "Sources/Examples/Conversation"
+    ),
+    .executableTarget(
+      name: "Production",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectInterceptors",
+        "ConnectLifecycle",
+        "ConnectNIO",
+        "Eliza",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      path: "Sources/Examples/Production"
+    ),
+
     // MARK: Conformance
     .target(
       name: "ConformanceMessages",
@@ -569,7 +602,10 @@ let package = Package(
         "ConnectProtobufC",
         "ConnectReflection",
         "ConnectTesting",
+        "Conversation",
+        "FirstCall",
         "LoopbackServer",
+        "Production",
         "ServiceProgram",
         "TestSupport",
         "connectrpc",
@@ -630,7 +666,7 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     // The code of the documents, which `make generate` extracts, so that it is compiled, and what is a test runs.
-    // Without our settings, since who reads them has none.
+    // Without our settings, as the examples.
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
@@ -644,6 +680,7 @@ let package = Package(
         "ConnectReflection",
         "ConnectSimulation",
         "ConnectTesting",
+        "Eliza",
         "ProtobufCExamples",
         "ProtobufCStubs",
         .product(name: "Logging", package: "swift-log"),
