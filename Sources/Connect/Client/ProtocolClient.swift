@@ -13,6 +13,7 @@ internal import Synchronization
 ///
 /// Cheap to keep and meant to be shared; connections are the transport's and are opened by the first call.
 public final class ProtocolClient: Sendable {
+  /// The configuration that the client was created with.
   public let config: ProtocolClientConfig
 
   /// A number that no other client of the process has, if the transport tells servers who the client is

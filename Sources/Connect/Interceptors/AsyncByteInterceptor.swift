@@ -36,6 +36,7 @@ extension AsyncUnaryByteInterceptor {
 public struct UnaryByteNext: Sendable {
   private let body: @Sendable (HTTPRequest<ByteBuffer>) async throws -> HTTPResponse
 
+  /// A `next` that runs `body`, for tests of interceptors and for interceptors around others.
   public init(_ body: @escaping @Sendable (HTTPRequest<ByteBuffer>) async throws -> HTTPResponse) {
     self.body = body
   }

@@ -67,5 +67,6 @@ extension Interceptor {
 
 /// An interceptor without hooks, for factories that have nothing to do for a call. It is left out, and costs nothing.
 public struct NoInterceptor: Interceptor {
+  /// An interceptor without hooks.
   public init() {}
 }

@@ -31,6 +31,8 @@ public struct HTTPResponse: Sendable {
     }
   }
 
+  /// The response's trailers, whatever the wire protocol puts them into: in the Connect protocol they are headers
+  /// with the prefix `trailer-`, which is removed here.
   public var trailers: Headers {
     get { self.head.trailers }
     _modify {
