@@ -1,4 +1,4 @@
-/// Names an endpoint within a channel; never used again for another one.
+/// Names an endpoint within a channel. It is never reused for another endpoint.
 public struct EndpointID: Hashable, Sendable {
   private let index: UInt32
   /// Tells the endpoints apart that have had the same slot: a later one has a larger number.
@@ -18,14 +18,18 @@ public struct EndpointID: Hashable, Sendable {
 
 /// An endpoint as balancers see it.
 public struct BalancedEndpoint: Sendable, Identifiable {
+  /// Names the endpoint for as long as the channel has it.
   public let id: EndpointID
+  /// The server as the resolver has named it last.
   public var endpoint: Endpoint
+  /// The state of its connections. ``effectiveState`` takes ejection into account.
   public var state: ConnectivityState
   /// Why the last attempt to connect has failed, if it has.
   public var lastError: String?
   /// Whether outlier detection or a health check keeps calls away from the endpoint. It stays connected.
   public var isEjected: Bool
 
+  /// An endpoint as a channel describes it to a balancer, for tests of balancers.
   public init(
     id: EndpointID,
     endpoint: Endpoint,

@@ -9,6 +9,7 @@ public struct BalancerDecision {
   /// When the channel should ask again, even if nothing changes; nil for not at all.
   public var updateAfter: Duration?
 
+  /// A decision that lets no further endpoint connect, and that holds until something changes, unless told otherwise.
   public init(
     state: ConnectivityState,
     picker: any Picker,

@@ -12,6 +12,7 @@ extension BalancingPolicy {
     /// No ring is larger: 8 M entries.
     public static let largestRing = 8 * 1024 * 1024
 
+    /// What calls are hashed by. ``Key/call`` by default.
     public var key: Key
     /// How many entries the ring has at least: more fit weights better.
     public let minimumRingSize: Int

@@ -2,7 +2,7 @@
 ///
 /// Limits and defaults are those of the C library.
 public struct ResolverConfiguration: Hashable, Sendable {
-  /// At most three from a file.
+  /// The name servers in the order of preference. Only the first three of a file count.
   public var servers: [EndpointAddress]
   /// Domains that are tried behind a short name.
   public var searchDomains: [String]
@@ -17,6 +17,7 @@ public struct ResolverConfiguration: Hashable, Sendable {
   /// Whether all queries go over TCP (`options use-vc`).
   public var usesTCP: Bool
 
+  /// A configuration that is given by a program. Values are used as they are.
   public init(
     servers: [EndpointAddress],
     searchDomains: [String] = [],
