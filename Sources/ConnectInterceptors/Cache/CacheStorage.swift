@@ -13,7 +13,9 @@ public protocol CacheStorage: Sendable {
   /// Keeps an entry in place of the one that the key had.
   func store(_ entry: CacheEntry, for key: CacheKey)
 
+  /// Forgets the entry of a key, if there is one.
   func remove(_ key: CacheKey)
 
+  /// Forgets all entries.
   func removeAll()
 }

@@ -15,6 +15,7 @@ public final class MemoryCacheStorage: CacheStorage {
   /// How many bytes are in use, about.
   public var byteCount: Int { self.entries.withLock { $0.cost } }
 
+  /// How many entries are kept now.
   public var count: Int { self.entries.withLock { $0.count } }
 
   public func entry(for key: CacheKey, _ completion: @escaping @Sendable (CacheEntry?) -> Void) {

@@ -43,6 +43,7 @@ public import NIOCore
 /// Requests are compared by their bytes, which are the same each time for equal messages, also those with maps, as far as
 /// the codec knows how; else a response may not be found again, which costs a call and nothing more.
 public final class ResponseCache: Sendable {
+  /// What the cache stores, for how long, and when it answers. It never changes.
   public let configuration: Configuration
   private let storage: any CacheStorage
   private let time: ElapsedTime

@@ -19,17 +19,25 @@ public struct ClientParts: Sendable {
   public var context: ContextInterceptor.Options? = .defaults
   /// Whether calls and attempts have spans.
   public var isTraced = true
+  /// Records the duration and the outcome of calls.
   public var metrics: CallMetrics? = CallMetrics()
+  /// Logs calls.
   public var log: CallLog?
   /// The HTTP statuses that a unary response may have; nil for what the protocols let pass, which is 200, and 304 where
   /// the cache answers it.
   public var acceptedStatuses: Set<Int>?
+  /// Authenticates calls; nil, the default, for none.
   public var credentials: Credentials?
+  /// Answers repeated unary calls without side effects; nil, the default, for none.
   public var cache: ResponseCache?
+  /// Which failed calls are made again, how often, and when.
   public var retryPolicy: RetryPolicy? = .defaults
-  /// Of the retries. If the client's configuration has a ``Connect/HedgingPolicy``, that is to have this budget, too.
+  /// The budget of the retries. A ``Connect/HedgingPolicy`` in the client's configuration should have this budget,
+  /// too.
   public var retryBudget = RetryBudget()
+  /// Stops calls to servers that fail.
   public var circuitBreaker: CircuitBreaker? = CircuitBreaker()
+  /// Bounds how many calls run at the same time; nil, the default, for no bound.
   public var concurrencyLimiter: ConcurrencyLimiter?
 
   /// Context, traces, metrics, a log, retries and a circuit breaker with their defaults; no credentials, cache or

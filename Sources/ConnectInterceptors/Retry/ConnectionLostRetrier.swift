@@ -11,6 +11,7 @@ public import Connect
 public struct ConnectionLostRetrier: RequestRetrier {
   /// How many attempts there may be beyond the first.
   public var maximumRetries: Int
+  /// How long to wait before each further attempt.
   public var backoff: Backoff
   /// Whether the calls of a method may be made twice.
   public var methods: @Sendable (MethodInfo) -> Bool

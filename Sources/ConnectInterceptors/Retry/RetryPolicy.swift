@@ -21,6 +21,7 @@ public struct RetryPolicy: Sendable {
   /// of the client's configuration (`ProtocolClientConfig.Retries`) holds as well; the client's log says so with its
   /// first call where that is lower.
   public var maximumAttempts: Int
+  /// How long to wait before each further attempt where the server does not say it.
   public var backoff: Backoff
   /// The codes of errors after which another attempt may succeed.
   public var codes: Set<Code>
