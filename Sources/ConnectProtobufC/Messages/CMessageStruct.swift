@@ -11,6 +11,7 @@ internal import Synchronization
 /// }
 /// ```
 public protocol CMessageStruct: SendableMetatype {
+  /// The C type that the struct belongs to: a constant that generated code makes.
   static var messageType: CMessageType<Self> { get }
 }
 
