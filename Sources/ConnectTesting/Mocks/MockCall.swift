@@ -10,6 +10,7 @@ public final class MockCall<Input: Sendable>: Sendable {
     var error: ConnectError?
   }
 
+  /// The method that was called.
   public let method: MethodInfo
   /// The options that the caller gave.
   public let options: CallOptions
