@@ -43,6 +43,9 @@ public final class ProtocolClient: Sendable {
   /// (``HTTPClientInterface/executors``). A call that is made on one of them lives there.
   public var taskExecutors: [any TaskExecutor] { self.lanes.all.map(\.environment.taskExecutor) }
 
+  /// A client that makes its calls over `httpClient`. It opens no connection. A configuration that cannot be used
+  /// fails each call; see ``ProtocolClientConfig/host``.
+  ///
   /// - Parameter httpClient: The transport, which may serve several clients.
   public init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
     self.config = config

@@ -86,6 +86,8 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.unnamed = newValue }
   }
 
+  /// An error that an interceptor, a codec or a transport reports. Only the code is required.
+  ///
   /// - Parameter code: ``Code/ok`` becomes ``Code/unknown``.
   public init(
     code: Code,

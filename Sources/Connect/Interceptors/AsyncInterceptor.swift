@@ -33,6 +33,8 @@ public enum AsyncStreamForm: Sendable {
 ///
 /// Task-local values that the caller, or an interceptor outside around its `next`, has bound are visible here.
 public protocol AsyncUnaryInterceptor: Interceptor, Sendable {
+  /// Handles one unary call: returns its response, from `next` or of its own.
+  ///
   /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the hook
   ///   after this one, and counts against the cap.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
@@ -85,6 +87,8 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
 /// }
 /// ```
 public protocol AsyncStreamInterceptor: Interceptor, Sendable {
+  /// Handles one stream: returns its response, from `next` or of its own, at once.
+  ///
   /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the hook
   ///   after this one, counts against the cap, and reads the request's messages from the first again.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.

@@ -53,6 +53,8 @@ public struct CallOutcome: Sendable {
   /// The last attempt; nil if nothing went to the network.
   public internal(set) var exchange: Exchange?
 
+  /// An outcome that a hook, or a test of hooks, makes. Its counts are 0.
+  ///
   /// - Parameter code: For an outcome without `error`: one that is not ``Code/ok`` makes it an error.
   public init(
     code: Code = .ok,

@@ -75,6 +75,8 @@ public struct HTTPResponse: Sendable {
     set { self.uniqueHead.request = newValue?.head }
   }
 
+  /// A response that a hook answers with, or that a test makes.
+  ///
   /// - Parameter code: Ignored if there is an `error`. Another code than ``Code/ok`` creates an error with this code.
   public init(
     code: Code = .ok,

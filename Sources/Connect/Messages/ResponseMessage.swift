@@ -51,6 +51,8 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     }
   }
 
+  /// A response that a hook answers with, or that a test makes.
+  ///
   /// - Parameter code: For a `result` without error: one that is not ``Code/ok`` makes it an error.
   public init(
     code: Code = .ok,

@@ -4,6 +4,8 @@ public struct EndpointID: Hashable, Sendable {
   /// Tells the endpoints apart that have had the same slot: a later one has a larger number.
   public let generation: UInt32
 
+  /// A name for the endpoint that has the slot now.
+  ///
   /// - Parameters:
   ///   - slot: From 0 to 2^32 - 1.
   ///   - generation: Larger than that of the endpoint which had the slot before.

@@ -23,6 +23,8 @@ extension BalancingPolicy {
     /// is the same as theirs.
     public let maximumRingSize: Int
 
+    /// A ring as given; what is left out is as in ``defaults``.
+    ///
     /// - Parameters:
     ///   - minimumRingSize: Brought into the range from 1 to `maximumRingSize`.
     ///   - maximumRingSize: Brought into the range from 1 to ``largestRing``.

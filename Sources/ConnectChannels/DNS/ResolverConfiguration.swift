@@ -38,6 +38,8 @@ public struct ResolverConfiguration: Hashable, Sendable {
 
   private static let maximumServers = 3
 
+  /// The configuration of a file in the format of resolv.conf(5).
+  ///
   /// - Parameters:
   ///   - text: The content of `/etc/resolv.conf`. What cannot be read is skipped, as the C library does.
   ///   - hostname: The name of this machine. Its domain is the search list if the file has none.

@@ -6,6 +6,8 @@ public final class MemoryCacheStorage: CacheStorage {
   public let maximumByteCount: Int
   private let entries: Mutex<LeastRecentlyUsed<CacheKey, CacheEntry>>
 
+  /// An empty storage: 16 MiB unless told otherwise.
+  ///
   /// - Parameter maximumByteCount: An entry that is larger than this alone is not kept.
   public init(maximumByteCount: Int = 16 * 1024 * 1024) {
     self.maximumByteCount = maximumByteCount

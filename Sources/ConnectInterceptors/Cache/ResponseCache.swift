@@ -50,6 +50,8 @@ public final class ResponseCache: Sendable {
   let flights = Flights()
   let removals = CacheRemovals()
 
+  /// A cache with an empty storage in memory, unless another storage is given.
+  ///
   /// - Parameter clock: The time that responses age by.
   public init(
     configuration: Configuration = .defaults,

@@ -101,6 +101,8 @@ public final class CircuitBreaker: Sendable {
   private let onChange: (@Sendable (Key, State) -> Void)?
   private let circuits = Mutex(Circuits())
 
+  /// A circuit breaker whose circuits are closed.
+  ///
   /// - Parameters:
   ///   - clock: Must not be set back.
   ///   - onChange: Called when a circuit has changed its state, by the call that caused it: it must not block.

@@ -88,6 +88,8 @@ public final class ConcurrencyLimiter: Sendable {
   private let time: ElapsedTime
   private let state = Mutex(State())
 
+  /// A limiter without calls.
+  ///
   /// - Parameters:
   ///   - maximumCalls: At least 1.
   ///   - maximumWaiting: At least 0, with which calls beyond the bound fail at once.

@@ -62,6 +62,8 @@ public final class CallMetrics: Sendable {
   /// Whether there is a backend. If not, calls are not touched.
   let isEnabled: Bool
 
+  /// Metrics for the calls of a client, or of several.
+  ///
   /// - Parameters:
   ///   - factory: The backend. The default is that of the process; bootstrap it before.
   ///   - clock: What durations are measured with.

@@ -26,6 +26,8 @@ public final class LoggingInterceptor: Interceptor {
   private var requestHeaders = Headers()
   private var sensitiveHeaders: Set<String> = []
 
+  /// The same as ``init(_:)``, in the form of other interceptors.
+  ///
   /// - Parameter config: What the factory was given.
   public convenience init(_ log: CallLog, config: ProtocolClientConfig) {
     self.init(log)

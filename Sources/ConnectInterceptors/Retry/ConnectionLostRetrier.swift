@@ -18,6 +18,8 @@ public struct ConnectionLostRetrier: RequestRetrier {
   /// Where the jitter of waits comes from, as in ``RetryPolicy/random``.
   public var random: @Sendable () -> Double
 
+  /// A retrier: by default 2 retries, with the default backoff.
+  ///
   /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
   public init(
     maximumRetries: Int = 2,

@@ -38,6 +38,8 @@ public struct RetryPolicy: Sendable {
   /// has its own (`SimulatedCluster.chance`), so that it does the same in each run.
   public var random: @Sendable () -> Double
 
+  /// A policy as given; what is left out is as in ``defaults``.
+  ///
   /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
   ///   `{ _ in true }` for all.
   public init(

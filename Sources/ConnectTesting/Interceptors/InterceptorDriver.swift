@@ -40,6 +40,8 @@ public final class InterceptorDriver: Sendable {
   private let driven: Confined<DrivenInterceptor>
   private let time: DriverTime
 
+  /// A driver with a new interceptor and no call.
+  ///
   /// - Parameters:
   ///   - config: What the factory is given, with the limits of the pipeline.
   ///   - executor: Where the hooks run; by default one of its own.

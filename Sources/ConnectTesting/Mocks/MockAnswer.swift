@@ -43,6 +43,8 @@ public struct MockAnswer<Output: Sendable>: Sendable {
     MockAnswer([message], error: nil, headers: headers, trailers: trailers, delay: delay)
   }
 
+  /// An answer with any number of messages, for a method whose response is a stream.
+  ///
   /// - Parameter error: What the stream ends with; nil for a good end.
   public static func messages(
     _ messages: [Output],
@@ -54,6 +56,8 @@ public struct MockAnswer<Output: Sendable>: Sendable {
     MockAnswer(messages, error: error, headers: headers, trailers: trailers, delay: delay)
   }
 
+  /// An answer without messages: the call fails.
+  ///
   /// - Parameter error: Its details and metadata are sent, too.
   public static func failure(
     _ error: ConnectError,

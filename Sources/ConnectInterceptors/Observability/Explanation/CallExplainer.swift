@@ -19,6 +19,8 @@ public final class CallExplainer: Sendable {
   /// Oldest first.
   private let calls = Mutex<Deque<ExplainedCall>>([])
 
+  /// An explainer that has seen no calls.
+  ///
   /// - Parameters:
   ///   - maximumCalls: See ``maximumCalls``.
   ///   - clock: What times are measured with.
