@@ -141,8 +141,8 @@ public final class SimulatedCluster: @unchecked Sendable {
     self.executor.run { _ = self.executor.schedule(after: time - self.executor.now, work) }
   }
 
-  /// Nothing runs for so long, neither clients nor servers, as when the machine is suspended: timers that are due meanwhile come
-  /// late.
+  /// Nothing runs for this time, neither clients nor servers, as when the machine is suspended: timers that are due
+  /// meanwhile fire late.
   public func pause(for duration: Duration) {
     self.executor.run {
       self.recorder.note("pause", at: nil)

@@ -5,7 +5,7 @@ public struct ProtocolClientConfig: Sendable {
   /// `http://host:port`, `https://host:port` or `unix:/path`, with an optional base path for the first two.
   /// One that cannot be used makes each call fail with `invalid_argument`.
   public var host: String
-  /// The protocol on the wire, or the protocols among which the client finds the one that gets through.
+  /// The protocol on the wire, or several protocols from which the client selects the first that works.
   public var networkProtocol: NetworkProtocol
   /// The encoding of messages.
   public var codec: any Codec
@@ -25,7 +25,7 @@ public struct ProtocolClientConfig: Sendable {
   public var limits: Limits
   /// Bounds on the attempts that interceptors start.
   public var retries: Retries
-  /// What is taken along from a caller's task to the hooks of its calls, besides ``CallContext/current``.
+  /// Carry task-local values from a caller's task to the hooks of its calls, besides ``CallContext/current``.
   public var contextPropagators: [any ContextPropagator]
   /// Time subtracted from an inherited deadline (``CallContext/deadline``), so that the caller can still respond. At
   /// least zero.

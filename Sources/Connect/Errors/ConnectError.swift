@@ -1,4 +1,4 @@
-/// The only error type of the library. A call that fails gives it to the caller once.
+/// The only error type of the library. A call that fails reports it to the caller exactly once.
 ///
 /// It describes errors that the server sent, and errors that the client found: a timeout, a refused connection, bytes that
 /// do not decode. `code` says what to do about the error; `message` is for people.

@@ -81,7 +81,7 @@ public struct Headers: Sendable {
     self.first(name) != nil
   }
 
-  /// Adds a value behind those that `name` already has.
+  /// Adds a field at the end. Values that `name` already has stay.
   public mutating func add(name: String, value: String) {
     self.fields.append(Field(name: name, value: value))
   }

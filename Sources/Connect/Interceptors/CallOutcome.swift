@@ -1,6 +1,6 @@
 /// How a call ends for its caller, as call hooks see it: all of a response but its messages.
 public struct CallOutcome: Sendable {
-  /// What the call's last attempt was on the wire. Of attempts that hedge: the one that has decided the outcome.
+  /// The call's last attempt as it was on the wire. For hedged calls: the attempt that decided the outcome.
   public struct Exchange: Sendable, Hashable {
     /// The HTTP status of the response; nil if no response has arrived.
     public var httpStatus: Int?

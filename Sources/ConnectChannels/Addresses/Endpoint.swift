@@ -1,7 +1,7 @@
-/// One server, as a resolver names it: its addresses, and what balancers should know of it.
+/// One server as a resolver describes it: its addresses, and attributes for balancers.
 ///
-/// A server that has several addresses (IPv4 and IPv6, say) is one endpoint and gets one share of the calls. DNS
-/// cannot tell which addresses are of the same server, so each address of DNS is an endpoint (gRFC A61).
+/// A server that has several addresses (for example IPv4 and IPv6) is one endpoint and gets one share of the calls.
+/// DNS cannot tell which addresses are of the same server, so each address of DNS is an endpoint (gRFC A61).
 public struct Endpoint: Sendable, Hashable {
   /// Where the endpoint listens, the preferred address first.
   public var addresses: [EndpointAddress]
@@ -79,7 +79,8 @@ extension Endpoint {
 }
 
 extension Sequence<Endpoint> {
-  /// The endpoints without those whose identity occurs earlier, so that none gets a double share.
+  /// The endpoints without duplicates: of endpoints with equal identities the first stays. So no server gets a double
+  /// share.
   public func withoutDuplicates() -> [Endpoint] {
     var seen: Set<Endpoint.Identity> = []
     return self.filter { seen.insert($0.identity).inserted }

@@ -1,4 +1,4 @@
-/// What a balancer makes of the state of the endpoints.
+/// What a balancer decides after a change of the endpoints or their states.
 public struct BalancerDecision {
   /// The state of the channel.
   public var state: ConnectivityState

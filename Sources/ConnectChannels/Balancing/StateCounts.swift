@@ -17,7 +17,7 @@ public struct StateCounts: Sendable, Hashable {
     for state in states { self.add(state) }
   }
 
-  /// How many endpoints were counted. Those that are shut down are not.
+  /// How many endpoints were counted, without those that are shut down.
   public var total: Int { self.idle + self.connecting + self.ready + self.transientFailure }
 
   /// Counts one more endpoint. One that is shut down is not counted.

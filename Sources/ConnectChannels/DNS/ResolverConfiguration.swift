@@ -6,7 +6,7 @@ public struct ResolverConfiguration: Hashable, Sendable {
   public var servers: [EndpointAddress]
   /// Domains that are tried behind a short name.
   public var searchDomains: [String]
-  /// A name with at least so many dots is tried as it is before the search list: 0 to 15.
+  /// A name with at least this many dots is tried as it is before the search list: 0 to 15.
   public var dots: Int
   /// How long one query to one server may take: 1 s to 30 s.
   public var timeout: Duration

@@ -2,7 +2,7 @@ internal import Connect
 
 /// When an endpoint is an outlier, and for how long it gets no calls: the fields and defaults of gRFC A50.
 public struct OutlierDetection: Sendable, Hashable {
-  /// Ejects endpoints whose rate of success is far below that of the others.
+  /// Ejects endpoints whose success rate is far below the mean of all endpoints.
   public struct SuccessRate: Sendable, Hashable {
     /// How many standard deviations below the mean makes an endpoint an outlier; not negative.
     public var deviations: Double

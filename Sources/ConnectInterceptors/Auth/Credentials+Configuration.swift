@@ -10,8 +10,8 @@ extension Credentials {
     /// How long before its expiry a token is replaced, by a refresh that calls don't wait for; at most half of the
     /// token's lifetime. The first call in that time starts it: without calls nothing is fetched.
     public var refreshAhead: Duration
-    /// How long a refresh may take. Then the calls that wait for it fail with `deadline_exceeded`, if their own deadline
-    /// has not come first.
+    /// How long a refresh may take. After that, the calls that wait for it fail with `deadline_exceeded`, unless
+    /// their own deadline passes first.
     public var refreshTimeout: Duration
     /// How often a token may be fetched.
     public var window: RefreshWindow
@@ -23,7 +23,7 @@ extension Credentials {
     /// Whether an error means that the token was refused: then it is not used any more, and the call makes one more
     /// attempt with another. By default an error with the code `unauthenticated`.
     public var isRefusal: @Sendable (ConnectError) -> Bool
-    /// Which methods' calls show credentials: by default all of a client. To leave out those that log in.
+    /// Which methods' calls show credentials: by default all methods. For leaving out the methods that log in.
     public var methods: @Sendable (MethodInfo) -> Bool
     /// How long a refresh may take before it is suspected to wait for itself: for a call of the provider that inherits
     /// nothing of its task, and so waits for the token like any other call.

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Keeps responses in memory, up to a number of bytes; beyond that, those that were not used for the longest time go.
+/// Keeps responses in memory, up to a number of bytes; beyond that, the least recently used responses are removed.
 public final class MemoryCacheStorage: CacheStorage {
   /// The bytes of keys and entries together, overhead included.
   public let maximumByteCount: Int

@@ -1,15 +1,15 @@
 public import Connect
 internal import Synchronization
 
-/// Stops calling a server that fails, and sees now and then whether it has recovered: one for all calls of a client,
-/// or of several, with a circuit for each host or method.
+/// Stops calls to a server that fails, and checks from time to time whether it has recovered. One circuit breaker
+/// serves all calls of a client, or of several, with a circuit for each host or method.
 ///
 /// ```swift
 /// let breaker = CircuitBreaker()
 /// config.interceptors = [{ _ in CircuitBreakerInterceptor(breaker) }]
 /// ```
 ///
-/// A circuit is closed while calls go through. When enough of them have failed of late, it opens: calls fail at once
+/// A circuit is closed while calls go through. When enough recent calls have failed, it opens: calls fail at once
 /// with `unavailable`. After a while it is half-open: a few trial calls go through; if all of them succeed it closes,
 /// and as soon as one fails it opens again.
 public final class CircuitBreaker: Sendable {

@@ -27,7 +27,8 @@ extension CallLog {
     /// Makes the text of a message; nil for no messages in the log. It gets the method's own types. Runs on the call's
     /// executor, and only for what is logged.
     public var messageFormatter: MessageFormatter?
-    /// How much of a message, a header or an error's message is logged, in characters. The rest is cut off.
+    /// The maximum length of a message, a header or an error's message in the log, in characters. The rest is cut
+    /// off.
     public var maximumLength: Int
 
     /// Options as given; what is left out is as in ``defaults``.

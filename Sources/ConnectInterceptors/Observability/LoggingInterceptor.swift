@@ -26,7 +26,7 @@ public final class LoggingInterceptor: Interceptor {
   private var requestHeaders = Headers()
   private var sensitiveHeaders: Set<String> = []
 
-  /// The same as ``init(_:)``, in the form of other interceptors.
+  /// An interceptor for one call, in the form that other interceptors have.
   ///
   /// - Parameter config: What the factory was given.
   public convenience init(_ log: CallLog, config: ProtocolClientConfig) {

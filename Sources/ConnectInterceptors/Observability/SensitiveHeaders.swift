@@ -8,6 +8,6 @@ public import Connect
 /// request.context[SensitiveHeaders.self].insert("x-service-token")
 /// ```
 public enum SensitiveHeaders: CallContextKey {
-  /// No headers but those that ``CallLog/Options/redactedHeaders`` names.
+  /// No further headers.
   public static let defaultValue: Set<String> = []
 }

@@ -62,8 +62,8 @@ public final class TracingInterceptor: Interceptor {
   ///
   /// - Parameters:
   ///   - config: What the factory was given.
-  ///   - tracer: Makes the spans, and writes their context into headers; nil for those of the process, which are asked
-  ///     for anew for each call.
+  ///   - tracer: Makes the spans, and writes their context into headers; nil for the tracer of the process, which is
+  ///     looked up for each call.
   ///   - spans: What spans are made for.
   public init(
     config: ProtocolClientConfig,

@@ -166,7 +166,7 @@ public final class SimulatedServer: @unchecked Sendable {
     }
   }
 
-  /// The server takes so many times as long.
+  /// The server takes longer by a factor.
   ///
   /// - Parameters:
   ///   - factor: 1 for as long as usual.

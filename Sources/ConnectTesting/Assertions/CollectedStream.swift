@@ -6,7 +6,7 @@ public struct CollectedStream<Output: Sendable>: Sendable {
   public var headers = Headers()
   /// The messages that arrived, in order.
   public var messages: [Output] = []
-  /// How the stream ended: ``Code/unknown`` if it has brought no end.
+  /// How the stream ended: `unknown` if it has brought no end.
   public var code = Code.unknown
   /// Nil for a stream that ended well.
   public var error: ConnectError?

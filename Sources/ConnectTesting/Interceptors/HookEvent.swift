@@ -4,11 +4,11 @@ public import Connect
 public struct HookEvent: Sendable {
   /// What a hook works on. The raw value is its name in descriptions.
   public enum Level: String, Sendable, Hashable, CaseIterable {
-    /// The call as a whole; see ``CallFunction``.
+    /// The call as a whole; see `CallFunction`.
     case call
-    /// The method's own types; see ``UnaryMessageFunction`` and ``StreamMessageFunction``.
+    /// The method's own types; see `UnaryMessageFunction` and `StreamMessageFunction`.
     case message
-    /// Encoded messages; see ``UnaryFunction`` and ``StreamFunction``.
+    /// Encoded messages; see `UnaryFunction` and `StreamFunction`.
     case byte
     /// The async form of an interceptor, around messages.
     case async

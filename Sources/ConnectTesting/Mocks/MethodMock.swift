@@ -16,8 +16,8 @@ public protocol MethodMock<Input, Output>: Sendable {
 }
 
 extension MethodMock {
-  /// Answers the next calls with these, each with the next one, and all further calls with the last. A retry by an
-  /// interceptor takes one too.
+  /// Answers each of the next calls with the next of these answers, and all further calls with the last answer. A
+  /// retry by an interceptor takes an answer, too.
   public func answer(_ answers: MockAnswer<Output>...) {
     self.script.setHandlers(answers.map { $0.handler() })
   }
