@@ -141,7 +141,6 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
       ],
-      exclude: ["README.md"],
       swiftSettings: swiftSettings
     ),
     .target(
