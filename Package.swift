@@ -654,7 +654,8 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
-      ]
+      ],
+      exclude: ["Extracted/Cassettes"]
     ),
     .testTarget(
       name: "ConnectRPCTests",
