@@ -31,7 +31,7 @@ public struct HTTPClientService: Service {
     self.limit = limit
   }
 
-  /// Waits for a graceful shutdown, and then shuts the client down; see ``NIOHTTPClient/shutdown(within:)``.
+  /// Waits for a graceful shutdown, and then shuts the client down; see `NIOHTTPClient.shutdown(within:)`.
   ///
   /// When the task is cancelled, before or during the shutdown, the calls under way fail with `unavailable` at once.
   /// A group cancels its services when another service fails, and after `maximumGracefulShutdownDuration`.

@@ -13,7 +13,7 @@ internal import SwiftProtobuf
 /// ```
 ///
 /// It works over each protocol of the client, also over HTTP/1.1: a stream of requests ends before its answers are read, and has
-/// one request, or up to 64 with gRPC. All functions throw ``ConnectError``: `unimplemented` if the server has neither
+/// one request, or up to 64 with gRPC. All functions throw `ConnectError`: `unimplemented` if the server has neither
 /// version, `not_found` for a name that it does not know, `resource_exhausted` past ``Limits``, `internal` for answers
 /// that make no sense, and those that the calls fail with.
 public struct ReflectionClient: Sendable {

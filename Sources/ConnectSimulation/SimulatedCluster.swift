@@ -94,7 +94,7 @@ public final class SimulatedCluster: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - name: With its port, such as `users.internal:443`. Clients call it by `https://` or `http://` and this name.
-  ///   - servers: How many there are, at least 1.
+  ///   - count: How many there are, at least 1.
   ///   - zones: Servers are spread over them in turn.
   ///   - setup: Called for each server, before anything runs.
   @discardableResult

@@ -155,7 +155,7 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
 public enum ResponseDecision: Sendable, Hashable {
   /// The response goes on to what is outside.
   case proceed
-  /// Start a new attempt at the first hook of this level, with the request of the caller; as ``Proceed/retry(_:after:)``.
+  /// Start a new attempt at the first hook of this level, with the request of the caller, after this delay.
   case retry(after: Duration)
 }
 

@@ -3,7 +3,7 @@
 ///
 ///     let config = try ServiceConfig(json: #"{ "loadBalancingConfig": [{ "round_robin": {} }] }"#)
 public struct ServiceConfig: Hashable, Sendable {
-  /// Rules for methods. Of those that match a method the most specific one counts; see ``MethodTable``.
+  /// Rules for methods. Of those that match a method the most specific one counts.
   public var methods: [MethodConfig]
   /// How calls are spread over endpoints; nil for the client's own choice, which is `pick_first` by default.
   public var loadBalancing: BalancingPolicy?

@@ -32,7 +32,7 @@ private enum RefreshedCredentials: CallContextKey {
 public final class Credentials: Sendable {
   /// Fetches a token.
   ///
-  /// What it throws is the error of the calls that wait: ``Connect/ConnectError`` as it is, any other with
+  /// What it throws is the error of the calls that wait: `ConnectError` as it is, any other with
   /// `unauthenticated` and itself as the cause.
   public typealias Provider = @Sendable (CredentialsRefresh) async throws -> AccessToken
 

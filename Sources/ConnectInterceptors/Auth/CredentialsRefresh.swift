@@ -29,7 +29,7 @@ public struct CredentialsRefresh: Sendable {
   public let options: CallOptions
 }
 
-/// Set in ``Connect/CallOptions/context``, lets a call go without credentials: a login, a health check.
+/// Set in `CallOptions.context`, lets a call go without credentials: a login, a health check.
 ///
 /// ```swift
 /// options.context[WithoutCredentials.self] = true

@@ -17,7 +17,7 @@ public struct CacheKey: Sendable {
   public let headers: [Headers.Field]
   /// Whose response it is, if the caller says so; see ``CachePartition``.
   public let partition: String?
-  /// Whose response it is, if the transport says so; see ``Connect/HTTPRequest/clientIdentity``.
+  /// Whose response it is, if the transport says so; see `HTTPRequest.clientIdentity`.
   public let clientIdentity: UInt64?
   private let hash: Int
 

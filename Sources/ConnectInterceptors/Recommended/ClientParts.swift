@@ -71,7 +71,7 @@ extension [InterceptorFactory] {
   ///
   /// Your own interceptors may stand in front or behind, or belong to a method or a call. Where there is a cache,
   /// their byte hooks stand outside of it, and of what follows it here, wherever they are listed, since they may tell users
-  /// apart; but for those that are ``Connect/HookPlacement/userIndependent``.
+  /// apart; but for those that are `HookPlacement.userIndependent`.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     if let options = parts.context {

@@ -12,7 +12,7 @@ private import Synchronization
 /// retriers are asked in order, and the first answer other than `doNotRetry` decides. The client's cap on retries and
 /// the call's deadline hold for them, too, and a stream is retried only until something of its response has gone out.
 ///
-/// It has byte hooks, as ``RetryInterceptor`` has. Without adapters they are ``Connect/HookPlacement/userIndependent``.
+/// It has byte hooks, as ``RetryInterceptor`` has. Without adapters they are `HookPlacement.userIndependent`.
 public final class RequestInterceptor: Interceptor {
   private let adapters: [any RequestAdapter]
   private let retriers: [any RequestRetrier]

@@ -96,7 +96,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   /// and `h2` alone in the TLS handshake. Such an endpoint has connections of its own, which it shares with
   /// others only if the configuration says ``Configuration/HTTPVersion/http2Only``.
   ///
-  /// - Throws: ``ConnectError`` with `invalid_argument` if `origin` is no possible address, or `executor` did
+  /// - Throws: `ConnectError` with `invalid_argument` if `origin` is no possible address, or `executor` did
   ///   not come from an endpoint of a `NIOHTTPClient`; with `failed_precondition` if HTTP/2 is required, but the
   ///   configuration says ``Configuration/HTTPVersion/http1Only``, or if the settings of proxies cannot be used.
   public func endpoint(

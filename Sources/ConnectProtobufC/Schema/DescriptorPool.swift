@@ -25,7 +25,7 @@ public final class DescriptorPool: Sendable {
   ///
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet` with all imports, as
   ///   `protoc --include_imports --descriptor_set_out` writes.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, lacks an import or a type, or if a
+  /// - Throws: A `ConnectError` with `invalid_argument` if it does not decode, lacks an import or a type, or if a
   ///   full name in it takes more than 4,096 bytes, or all names more than 16 MiB.
   public convenience init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
     do {
@@ -60,7 +60,7 @@ public final class DescriptorPool: Sendable {
   /// The message of a name.
   ///
   /// - Parameter name: With its package: `acme.v1.User`.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is none.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is none.
   public func message(_ name: String) throws -> MessageDescriptor {
     guard let schema = self.graph.messages[name] else {
       throw ConnectError.misuse(self.unusable[name] ?? "the descriptor pool has no message \(name)")
@@ -71,7 +71,7 @@ public final class DescriptorPool: Sendable {
   /// The method of a path.
   ///
   /// - Parameter path: `/acme.v1.Users/Get`.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is none.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is none.
   public func method(_ path: String) throws -> MethodDescriptor {
     for service in self.services {
       if let method = service.methods.first(where: { $0.path == path }) { return method }

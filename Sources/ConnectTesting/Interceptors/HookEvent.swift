@@ -36,8 +36,8 @@ public struct HookEvent: Sendable {
   public var level: Level
   /// Which hook it is.
   public var hook: Hook
-  /// What the hook was given, of the type that it has there: ``HTTPRequest``, ``ResponseMessage``, ``HTTPResponse``,
-  /// ``StreamResult``, ``CallOutcome``, ``HTTPMetrics``, a request message.
+  /// What the hook was given, of the type that it has there: `HTTPRequest`, `ResponseMessage`, `HTTPResponse`,
+  /// `StreamResult`, `CallOutcome`, `HTTPMetrics`, a request message.
   public var value: any Sendable
   /// When, on the clock of the probe's executor; nil if it has none.
   public var time: Duration?

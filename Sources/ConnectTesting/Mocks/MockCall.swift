@@ -36,7 +36,7 @@ public final class MockCall<Input: Sendable>: Sendable {
   /// more than 1 for one that was retried.
   public var attempts: Int { self.state.value.attempts }
 
-  /// How the call ended for the caller, interceptors included: ``Code/ok``, ``Code/canceled`` if the caller
+  /// How the call ended for the caller, interceptors included: `Code.ok`, `Code.canceled` if the caller
   /// cancelled it, or an error; nil as long as it is under way.
   public var code: Code? { self.state.value.code }
 

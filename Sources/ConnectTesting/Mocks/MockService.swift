@@ -4,7 +4,7 @@ public import Connect
 ///
 /// All but the server is real, so that a mock shows what the service's clients would see: streams, cancellation,
 /// deadlines, codecs and interceptors. Generated mocks have one; it can also be given to code that wants a
-/// ``ProtocolClient``:
+/// `ProtocolClient`:
 ///
 /// ```swift
 /// let service = MockService()

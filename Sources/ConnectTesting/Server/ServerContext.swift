@@ -4,7 +4,7 @@ public import ConnectChannels
 /// What a handler knows of the call that it answers, and the metadata that it answers with.
 ///
 /// Headers may be set until the first message of a stream is sent, trailers until the handler returns. Those of a
-/// failed call are sent too, beside the metadata of the ``ConnectError`` that the handler throws.
+/// failed call are sent too, beside the metadata of the `ConnectError` that the handler throws.
 public struct ServerContext: Sendable {
   /// The method that is called.
   public let method: MethodInfo
@@ -53,7 +53,7 @@ public struct ServerContext: Sendable {
 
   /// Waits on the clock of the call's executor.
   ///
-  /// - Throws: An error as soon as the client has gone away; ``ConnectError`` with `deadline_exceeded` when the time
+  /// - Throws: An error as soon as the client has gone away; `ConnectError` with `deadline_exceeded` when the time
   ///   limit passes.
   public func sleep(for duration: Duration) async throws {
     try await self.wire.exchange.sleep(for: duration)

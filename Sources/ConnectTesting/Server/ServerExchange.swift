@@ -84,7 +84,7 @@ extension ServerExchange {
 
   /// What is left of the request's body.
   ///
-  /// - Throws: ``ConnectError`` with `resource_exhausted` if that is more than `limit` bytes.
+  /// - Throws: `ConnectError` with `resource_exhausted` if that is more than `limit` bytes.
   public func body(limit: Int = .max) async throws -> ByteBuffer {
     var body = ByteBuffer()
     while var chunk = try await self.nextChunk() {

@@ -18,7 +18,7 @@ internal import Synchronization
 /// let client = ProtocolClient(httpClient: transport, config: ProtocolClientConfig(host: "http://memory"))
 /// ```
 ///
-/// A handler fails the call with what it throws: a ``ConnectError`` with its details and metadata, any other error
+/// A handler fails the call with what it throws: a `ConnectError` with its details and metadata, any other error
 /// as `internal`. When the client gives a call up, the handler's task is cancelled. A method without a handler fails
 /// with `unimplemented`, and its name in the message.
 ///
