@@ -322,6 +322,39 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
 
+    // MARK: Examples
+    .target(
+      name: "Eliza",
+      dependencies: ["Connect", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Sources/Examples/Eliza",
+      swiftSettings: swiftSettings
+    ),
+    // Without our settings, since who reads them has none.
+    .executableTarget(
+      name: "FirstCall",
+      dependencies: ["Connect", "ConnectNIO", "Eliza"],
+      path: "Sources/Examples/FirstCall"
+    ),
+    .executableTarget(
+      name: "Conversation",
+      dependencies: ["Connect", "ConnectNIO", "Eliza"],
+      path: "Sources/Examples/Conversation"
+    ),
+    .executableTarget(
+      name: "Production",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectInterceptors",
+        "ConnectLifecycle",
+        "ConnectNIO",
+        "Eliza",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      path: "Sources/Examples/Production"
+    ),
+
     // MARK: Conformance
     .target(
       name: "ConformanceMessages",
@@ -568,7 +601,10 @@ let package = Package(
         "ConnectProtobufC",
         "ConnectReflection",
         "ConnectTesting",
+        "Conversation",
+        "FirstCall",
         "LoopbackServer",
+        "Production",
         "ServiceProgram",
         "TestSupport",
         "connectrpc",
@@ -629,7 +665,7 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     // The code of the documents, which `make generate` extracts, so that it is compiled, and what is a test runs.
-    // Without our settings, since who reads them has none.
+    // Without our settings, as the examples.
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
@@ -643,6 +679,7 @@ let package = Package(
         "ConnectReflection",
         "ConnectSimulation",
         "ConnectTesting",
+        "Eliza",
         "ProtobufCExamples",
         "ProtobufCStubs",
         .product(name: "Logging", package: "swift-log"),
