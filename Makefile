@@ -157,6 +157,14 @@ check-generated: ## Check that the generated code is up to date
 check-plugins: ## Try the plugins in a package outside of this one (some minutes)
 	@Codegen/test-fresh-package.sh
 
+.PHONY: docs
+docs: ## Build the documentation of the libraries as a static site
+	@.ci/setup build
+	@echo "Building the libraries (the first build takes some minutes)"
+	@.ci/build
+	@.ci/symbol-graphs
+	@.ci/docs
+
 .PHONY: venv
 venv: ## Install the Python servers of the tests into .venv
 	@Tests/EndToEndTests/Servers/install.sh
@@ -167,4 +175,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-asan .build-tsan .build-generators .build-release .venv
+	@rm -rf .build .build-asan .build-docs .build-tsan .build-generators .build-release .venv

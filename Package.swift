@@ -141,7 +141,6 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
       ],
-      exclude: ["README.md"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -692,7 +691,8 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
-      ]
+      ],
+      exclude: ["Extracted/Cassettes"]
     ),
     .testTarget(
       name: "ConnectRPCTests",

@@ -1,4 +1,4 @@
-/// The interceptors of one method's calls, beside or instead of those of the client. An array literal adds.
+/// The interceptors of one method's calls, in addition to the client's, or instead of them. An array literal adds.
 ///
 /// ```swift
 /// config.methodInterceptors = { method in

@@ -12,6 +12,7 @@ public struct LoadReport: Sendable, Hashable {
   /// How many of them fail.
   public var errorsPerSecond: Double
 
+  /// A report with the given figures; 0 means that the server does not report it.
   public init(
     cpuUtilization: Double = 0,
     memoryUtilization: Double = 0,

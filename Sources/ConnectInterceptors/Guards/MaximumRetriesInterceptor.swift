@@ -16,6 +16,8 @@ public final class MaximumRetriesInterceptor: Interceptor {
   private var attemptCount = 0
   private var lastError: ConnectError?
 
+  /// An interceptor for one call. A maximum below 0 counts as 0.
+  ///
   /// - Parameter maximum: How many attempts there may be beyond the first.
   public init(_ maximum: Int) {
     self.maximum = max(0, maximum)

@@ -13,7 +13,7 @@ public struct CMessageArena {
 
   /// A C string.
   ///
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is a NUL in `text`, where C would end it.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is a NUL in `text`, where C would end it.
   public func string(_ text: String) throws -> UnsafeMutablePointer<CChar> {
     guard !text.utf8.contains(0) else {
       throw ConnectError.misuse("a string has a NUL, which a C string cannot hold")

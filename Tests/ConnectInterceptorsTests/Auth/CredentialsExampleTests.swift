@@ -5,8 +5,8 @@ import LoopbackServer
 import SwiftProtobuf
 import XCTest
 
-/// The examples of the README for credentials, as they stand there, in use.
-final class CredentialsReadmeTests: XCTestCase {
+/// The examples of the article "Credentials", in use.
+final class CredentialsExampleTests: XCTestCase {
   func testCredentials() async throws {
     let transport = InMemoryTransport()
     transport.onUnary(TestMethods.lookup) { _, _ in .with { $0.value = "t0k3n" } }

@@ -1,9 +1,9 @@
+// Extracted from Sources/ConnectTesting/ConnectTesting.docc/TestingInterceptors.md by `make generate`.
+
 import Connect
 import ConnectTesting
 import NIOCore
 import XCTest
-
-// The examples of README.md, "Testing an interceptor".
 
 /// An interceptor made of closures.
 final class TokenInterceptor: Interceptor {
@@ -67,7 +67,7 @@ final class TokenInterceptorTests: XCTestCase {
   }
 }
 
-/// An interceptor in the async form, which sleeps.
+/// An interceptor in the async form, which waits longer each time.
 struct BackoffInterceptor: AsyncUnaryInterceptor {
   let clock: any Clock<Duration>
 
@@ -90,10 +90,10 @@ final class BackoffInterceptorTests: XCTestCase {
   func testWaitsLongerEachTimeAndGivesUp() async throws {
     let executor = VirtualExecutor()
     let driver = InterceptorDriver(executor: executor) { _ in BackoffInterceptor(clock: executor.clock) }
-    let hooks = driver.unaryMessages(Note.post)
-    let unavailable = ResponseMessage<Note>(error: ConnectError(code: .unavailable))
+    let hooks = driver.unaryMessages(Connectrpc_Eliza_V1_ElizaServiceClient.Methods.say)
+    let unavailable = ResponseMessage<Connectrpc_Eliza_V1_SayResponse>(error: ConnectError(code: .unavailable))
 
-    _ = try await hooks.request(driver.makeRequest(message: Note("hello"))).outcome
+    _ = try await hooks.request(driver.makeRequest(message: .init())).outcome
     let first = try await hooks.response(unavailable).outcome
     XCTAssertEqual(first.retryDelay, .seconds(1))
     let second = try await hooks.response(unavailable).outcome
@@ -101,28 +101,28 @@ final class BackoffInterceptorTests: XCTestCase {
     let third = try await hooks.response(unavailable).outcome
     XCTAssertEqual(third.response?.code, .unavailable)
   }
+}
 
-  func testInACall() async throws {
+final class BackoffInACallTests: XCTestCase {
+  func testTheThirdAttemptSucceeds() async throws {
     let executor = VirtualExecutor()
     let probe = InterceptorProbe(executor: executor)
-    let transport = NoteTransport(executor, errors: [.unavailable, .unavailable])
-    let client = transport.client([
-      { _ in BackoffInterceptor(clock: executor.clock) }, probe.factory("inside"),
-    ])
-
-    let response = try await executor.lettingTimePass { await client.unary(Note.post, Note("hello")) }
-
-    XCTAssertEqual(response.message, Note("hello"))
-    XCTAssertEqual(
-      probe.events.filter { $0.level == .message }.timeline,
-      """
-      0.0 seconds inside message request: hello
-      0.0 seconds inside message response unavailable: sorry
-      1.0 seconds inside message request: hello
-      1.0 seconds inside message response unavailable: sorry
-      3.0 seconds inside message request: hello
-      3.0 seconds inside message response ok: hello
-      """
+    let mock = Connectrpc_Eliza_V1_ElizaServiceClientMock(
+      MockService(
+        config: ProtocolClientConfig(
+          host: "http://memory",
+          interceptors: [{ _ in BackoffInterceptor(clock: executor.clock) }, probe.factory("inside")]
+        ),
+        executor: executor
+      )
     )
+    let busy = ConnectError(code: .unavailable)
+    mock.mockSay.answer(.failure(busy), .failure(busy), .message(.with { $0.sentence = "Hello" }))
+
+    let answer = try await executor.lettingTimePass { try await mock.say(.init()) }
+
+    XCTAssertEqual(answer.sentence, "Hello")
+    XCTAssertEqual(executor.now, .seconds(3))
+    XCTAssertEqual(probe.events.filter { $0.level == .message }.count, 6)
   }
 }

@@ -7,8 +7,8 @@ import LoopbackServer
 import SwiftProtobuf
 import XCTest
 
-/// The examples of the module's README, as they stand there, in use; those of some sections have tests of their own.
-final class ReadmeTests: XCTestCase {
+/// The examples of the module's articles, in use; those of some articles have tests of their own.
+final class DocumentedExampleTests: XCTestCase {
   private let seen = Observed<Headers>([:])
 
   /// A server in memory that says what it was told.
@@ -121,37 +121,5 @@ final class ReadmeTests: XCTestCase {
     print(explainer.explanation)
 
     XCTAssertTrue(text.hasPrefix("connect.test.v1.TestService/Echo at https://api.example.com"), text)
-  }
-
-  // MARK: All of them
-
-  func testEachExampleStandsInATest() throws {
-    let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    let readme = tests.appending(path: "../../Sources/ConnectInterceptors/README.md")
-    var isCode = false
-    var examples: [[String]] = []
-    for line in Self.lines(try String(contentsOf: readme, encoding: .utf8)) {
-      if line == "```swift" { examples.append([]) }
-      if line.hasPrefix("```") {
-        isCode = line == "```swift"
-      } else if isCode {
-        examples[examples.count - 1].append(line)
-      }
-    }
-    // How the package is named in a manifest is no example of its use.
-    examples.removeAll { $0.first?.hasPrefix(".product(") == true }
-    XCTAssertGreaterThan(examples.count, 10)
-    let files = FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil)?.allObjects ?? []
-    let sources = try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
-      .map { "\n" + Self.lines(try String(contentsOf: $0, encoding: .utf8)).joined(separator: "\n") }
-    for example in examples {
-      let text = "\n" + example.joined(separator: "\n") + "\n"
-      XCTAssertTrue(sources.contains { $0.contains(text) }, "no test has the example\(text)")
-    }
-  }
-
-  /// Without indentation and empty lines.
-  private static func lines(_ text: String) -> [String] {
-    text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
   }
 }

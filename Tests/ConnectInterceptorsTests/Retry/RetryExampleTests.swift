@@ -4,8 +4,8 @@ import ConnectNIO
 import LoopbackServer
 import XCTest
 
-/// The examples of the README on retries and guards, against a real server.
-final class RetryReadmeTests: XCTestCase {
+/// The examples of the articles on retries and guards, against a real server.
+final class RetryExampleTests: XCTestCase {
   private static let get = MethodSpec<Connect_Test_V1_EchoRequest, Connect_Test_V1_EchoRequest>(
     path: "/flaky.Service/Get",
     streamType: .unary,

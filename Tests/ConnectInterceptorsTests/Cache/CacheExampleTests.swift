@@ -5,8 +5,8 @@ import LoopbackServer
 import SwiftProtobuf
 import XCTest
 
-/// The examples of the README for the cache, as they stand there, in use.
-final class CacheReadmeTests: XCTestCase {
+/// The examples of the article "Caching", in use.
+final class CacheExampleTests: XCTestCase {
   func testCache() async throws {
     let transport = InMemoryTransport()
     let count = Observed(0)

@@ -6,8 +6,8 @@ import LoopbackServer
 import SwiftProtobuf
 import XCTest
 
-/// The example of the README, for a shorter time.
-final class ReadmeTests: XCTestCase {
+/// The example of the guide "A cluster in virtual time", for a shorter time.
+final class LargeClusterTests: XCTestCase {
   func testACluster() async {
     let cluster = SimulatedCluster(seed: 7)
     let users = cluster.service("users.internal:443", servers: 50, zones: ["a", "b"]) { server in
