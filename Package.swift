@@ -668,6 +668,9 @@ let package = Package(
         "TestSupport",
         "connectrpc",
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "NIOHPACK", package: "swift-nio-http2"),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
       ],
       swiftSettings: swiftSettings
     ),

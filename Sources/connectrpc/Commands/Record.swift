@@ -76,7 +76,9 @@ struct Record: AsyncParsableCommand {
       return files
     } catch let error as ConnectError {
       let reason = Console.line("\(Failure(error).message)")
-      Console.error("messages are recorded in base64, since their types are not known; give --schema (\(reason))")
+      Console.error(
+        "messages are recorded in base64, since their types are not known; give --schema (\(reason))"
+      )
       return nil
     }
   }

@@ -24,7 +24,9 @@ struct ListenAddress: ExpressibleByArgument, CustomStringConvertible, Equatable 
     self.init(host: String(host), port: port)
   }
 
-  var description: String { self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)" }
+  var description: String {
+    self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
+  }
 
   var defaultValueDescription: String { self.description }
 }

@@ -47,12 +47,14 @@ final class ProxiedCall: HTTPStreamHandler {
   var isFull: Bool { self.unsentBytes >= Self.window }
 
   func start() {
-    guard let method = HTTPStreamRequest.Method(rawValue: self.head.method.rawValue), self.head.uri.hasPrefix("/")
+    guard let method = HTTPStreamRequest.Method(rawValue: self.head.method.rawValue),
+      self.head.uri.hasPrefix("/")
     else {
       self.isReported = true
       self.isOver = true
-      let status = self.head.uri.hasPrefix("/") ? 405 : 400
-      self.response.send(Connect.HTTPResponseHead(status: status, headers: [:]))
+      let isPath = self.head.uri.hasPrefix("/")
+      let headers: Headers = isPath ? ["allow": ["GET, POST"]] : [:]
+      self.response.send(Connect.HTTPResponseHead(status: isPath ? 405 : 400, headers: headers))
       return self.response.end([:], isRequestComplete: false) {}
     }
     var headers = Headers()

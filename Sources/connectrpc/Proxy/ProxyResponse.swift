@@ -34,7 +34,10 @@ final class ProxyResponse {
     }
     if !self.isKeepAlive { headers.add(name: "connection", value: "close") }
     let status = HTTPResponseStatus(statusCode: head.status)
-    self.context.write(Self.part(.head(.init(version: .http1_1, status: status, headers: headers))), promise: nil)
+    self.context.write(
+      Self.part(.head(.init(version: .http1_1, status: status, headers: headers))),
+      promise: nil
+    )
     self.context.flush()
   }
 
