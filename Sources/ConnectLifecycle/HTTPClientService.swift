@@ -22,6 +22,8 @@ public struct HTTPClientService: Service {
   private let client: NIOHTTPClient
   private let limit: Duration
 
+  /// A service that shuts `client` down when the service group does.
+  ///
   /// - Parameter limit: How long calls under way may take to finish after a graceful shutdown has begun. Calls that
   ///   take longer fail with `unavailable`.
   public init(_ client: NIOHTTPClient, within limit: Duration = .seconds(30)) {

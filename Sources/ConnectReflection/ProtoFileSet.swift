@@ -9,6 +9,8 @@ public struct ProtoFileSet: Sendable {
   let files: [Google_Protobuf_FileDescriptorProto]
   let index: SymbolIndex
 
+  /// The files of a descriptor set, such as one that protoc or buf has written.
+  ///
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet`, as `protoc --include_imports --include_source_info
   ///   --descriptor_set_out` and `buf build --as-file-descriptor-set` write. Without source info there are no comments.
   /// - Throws: A `ConnectError` with `invalid_argument` if it does not decode, has names that are none, two files of one

@@ -35,5 +35,6 @@ extension CachePolicy: CallContextKey {
 /// Stands in the cache's keys in place of the headers `authorization` and `cookie`, so that a user's responses are found
 /// again when the token is another one.
 public enum CachePartition: CallContextKey {
+  /// Nil: the headers `authorization` and `cookie` tell users apart.
   public static var defaultValue: String? { nil }
 }

@@ -13,6 +13,7 @@ public final class CacheReadInterceptor: Interceptor {
   private let reading: CacheReading
   private var hasNoSideEffects = false
 
+  /// An interceptor for one call, as each factory makes it.
   public init(_ cache: ResponseCache) {
     self.reading = CacheReading(cache)
   }

@@ -11,6 +11,7 @@ public final class CacheWriteInterceptor: Interceptor {
   private let cache: ResponseCache
   private var seen: (request: HTTPRequest<ByteBuffer>, mark: CacheMark)?
 
+  /// An interceptor for one call, as each factory makes it.
   public init(_ cache: ResponseCache) {
     self.cache = cache
   }

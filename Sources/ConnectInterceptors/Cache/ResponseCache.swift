@@ -43,12 +43,15 @@ public import NIOCore
 /// Requests are compared by their bytes, which are the same each time for equal messages, also those with maps, as far as
 /// the codec knows how; else a response may not be found again, which costs a call and nothing more.
 public final class ResponseCache: Sendable {
+  /// What the cache stores, for how long, and when it answers. It never changes.
   public let configuration: Configuration
   private let storage: any CacheStorage
   private let time: ElapsedTime
   let flights = Flights()
   let removals = CacheRemovals()
 
+  /// A cache with an empty storage in memory, unless another storage is given.
+  ///
   /// - Parameter clock: The time that responses age by.
   public init(
     configuration: Configuration = .defaults,

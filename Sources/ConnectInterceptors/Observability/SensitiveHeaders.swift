@@ -9,5 +9,6 @@ public import Connect
 /// request.context[SensitiveHeaders.self].insert("x-service-token")
 /// ```
 public enum SensitiveHeaders: CallContextKey {
+  /// No further headers.
   public static let defaultValue: Set<String> = []
 }

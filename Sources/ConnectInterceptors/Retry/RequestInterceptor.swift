@@ -26,6 +26,8 @@ public final class RequestInterceptor: Interceptor {
   /// What asks the adapters or the retriers.
   private var task: Task<Void, Never>?
 
+  /// An interceptor for one call. Adapters and retriers are asked in their order.
+  ///
   /// - Parameter holdsStreamHeaders: As ``RetryPolicy/holdsStreamHeaders``. Without retriers nothing is held.
   public init(
     adapters: [any RequestAdapter] = [],

@@ -50,6 +50,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   private let lanes: [EventLoopExecutor]
   let state: Mutex<State>
 
+  /// A client without connections; the first calls open them. Call ``shutdown(within:)`` when it is no longer needed.
+  ///
   /// - Parameters:
   ///   - eventLoopGroup: Where connections and calls live. By default the group that the process shares, which
   ///     is never shut down. A group of your own has to outlive the client's ``shutdown(within:)``.

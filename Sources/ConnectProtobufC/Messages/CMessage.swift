@@ -137,6 +137,8 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
     DynamicMessage(descriptor: try Struct.messageType.messageDescriptor(), handle: self.handle)
   }
 
+  /// The struct of a message whose type is known at run time. It shares the memory of `message` until one of the two is changed.
+  ///
   /// - Throws: A `ConnectError` with `invalid_argument` if `message` is of another type, or of another descriptor
   ///   pool.
   public init(_ message: DynamicMessage) throws {

@@ -6,6 +6,7 @@ public import NIOCore
 /// A value: a copy shares the memory until one of the two is changed. Memory of values that were replaced is given back
 /// with the message.
 public struct DynamicMessage: Sendable {
+  /// The type of the message. It never changes.
   public let descriptor: MessageDescriptor
   private(set) var handle: MessageHandle
 

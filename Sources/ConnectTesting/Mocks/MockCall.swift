@@ -10,6 +10,7 @@ public final class MockCall<Input: Sendable>: Sendable {
     var error: ConnectError?
   }
 
+  /// The method that was called.
   public let method: MethodInfo
   /// The options that the caller gave.
   public let options: CallOptions
@@ -53,7 +54,7 @@ public final class MockCall<Input: Sendable>: Sendable {
     throw ExpectationFailure("\(self.method.path) did not end within \(limit.clamped)")
   }
 
-  /// Waits until the request has so many messages.
+  /// Waits until the request has `count` messages.
   ///
   /// - Parameter limit: How long to wait at most, in real time.
   /// - Throws: ``ExpectationFailure`` if that takes too long, or the call has ended without them.

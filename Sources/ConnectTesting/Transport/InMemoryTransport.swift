@@ -44,6 +44,8 @@ public final class InMemoryTransport: HTTPClientInterface {
   private let channel: ChannelConfiguration
   private let state = Mutex(State())
 
+  /// A transport without handlers: calls fail with `unimplemented`.
+  ///
   /// - Parameters:
   ///   - executor: Where calls run, and their clock; nil for one of its own in real time.
   ///   - codecs: What is understood besides protobuf and JSON, or in their place.
