@@ -141,7 +141,6 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
       ],
-      exclude: ["README.md"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -325,6 +324,39 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: swiftSettings
+    ),
+
+    // MARK: Examples
+    .target(
+      name: "Eliza",
+      dependencies: ["Connect", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Sources/Examples/Eliza",
+      swiftSettings: swiftSettings
+    ),
+    // Without our settings, since who reads them has none.
+    .executableTarget(
+      name: "FirstCall",
+      dependencies: ["Connect", "ConnectNIO", "Eliza"],
+      path: "Sources/Examples/FirstCall"
+    ),
+    .executableTarget(
+      name: "Conversation",
+      dependencies: ["Connect", "ConnectNIO", "Eliza"],
+      path: "Sources/Examples/Conversation"
+    ),
+    .executableTarget(
+      name: "Production",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectInterceptors",
+        "ConnectLifecycle",
+        "ConnectNIO",
+        "Eliza",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      path: "Sources/Examples/Production"
     ),
 
     // MARK: Conformance
@@ -573,7 +605,10 @@ let package = Package(
         "ConnectProtobufC",
         "ConnectReflection",
         "ConnectTesting",
+        "Conversation",
+        "FirstCall",
         "LoopbackServer",
+        "Production",
         "ServiceProgram",
         "TestSupport",
         "connectrpc",
@@ -634,7 +669,7 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     // The code of the documents, which `make generate` extracts, so that it is compiled, and what is a test runs.
-    // Without our settings, since who reads them has none.
+    // Without our settings, as the examples.
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
@@ -648,6 +683,7 @@ let package = Package(
         "ConnectReflection",
         "ConnectSimulation",
         "ConnectTesting",
+        "Eliza",
         "ProtobufCExamples",
         "ProtobufCStubs",
         .product(name: "Logging", package: "swift-log"),
@@ -659,7 +695,8 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
-      ]
+      ],
+      exclude: ["Extracted/Cassettes"]
     ),
     .testTarget(
       name: "ConnectRPCTests",

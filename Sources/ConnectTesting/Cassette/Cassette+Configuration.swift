@@ -32,6 +32,8 @@ extension Cassette {
       "x-request-id", "x-user-agent",
     ]
 
+    /// A configuration as given: by default gRPC's and Connect's headers of time limits and traces are omitted, times
+    /// are recorded, and calls match by their method, protocol and messages.
     public init(
       messages: Messages = Messages(),
       redaction: Redaction = Redaction(),
@@ -95,6 +97,8 @@ extension Cassette {
       "authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key",
     ]
 
+    /// A redaction of the ``defaultHeaders`` and of all binary headers but gRPC's error details, unless told
+    /// otherwise.
     public init(
       headers: Set<String> = Redaction.defaultHeaders,
       keptBinaryHeaders: Set<String> = ["grpc-status-details-bin"],
