@@ -579,7 +579,7 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
-      exclude: ["Servers"],
+      exclude: ["Servers", "Sessions"],
       swiftSettings: swiftSettings
     ),
     // What protoc-c makes of Protos/. All in one folder, which is the root of the #include lines.
@@ -661,6 +661,7 @@ let package = Package(
       name: "ConnectRPCTests",
       dependencies: [
         "Connect",
+        "ConnectInterceptors",
         "TestSupport",
         "connectrpc",
         .product(name: "NIOCore", package: "swift-nio"),
