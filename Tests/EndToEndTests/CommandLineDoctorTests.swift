@@ -5,7 +5,7 @@ internal import TestSupport
 internal import XCTest
 
 /// What `connectrpc doctor` finds out about servers with and without faults.
-final class CommandLineDoctorTests: CommandLineTestCase {
+final class CommandLineDoctorTests: XCTestCase {
   private static let health = "/grpc.health.v1.Health/Check"
 
   /// A server with TLS, and the authority that its certificates come from.
@@ -26,7 +26,7 @@ final class CommandLineDoctorTests: CommandLineTestCase {
     await server.stop()
   }
 
-  private func line(_ start: String, _ output: Output) throws -> String {
+  private func line(_ start: String, _ output: ProgramOutput) throws -> String {
     try XCTUnwrap(output.lines.first { $0.hasPrefix(start) }, "\(start) in:\n\(output.text)\(output.error)")
   }
 
@@ -40,9 +40,9 @@ final class CommandLineDoctorTests: CommandLineTestCase {
       issuer: root
     )
     let own = try await TestCertificate.make("own", issuer: middle)
-    let authority = try self.file(root.pem)
+    let authority = try self.temporaryFile(root.pem)
     try await self.withServer(TestCertificates().serving(own, issuers: [middle])) { url in
-      let output = try await self.run("doctor", url, "--cacert", authority)
+      let output = try await self.connectrpc("doctor", url, "--cacert", authority)
       let certificate = try self.line("ok  certificate", output)
       for part in [
         "'CN=own'", "issued by 'CN=middle'", "2020-01-01 to 2099-01-01", "for localhost, 127.0.0.1",
@@ -67,19 +67,19 @@ final class CommandLineDoctorTests: CommandLineTestCase {
       issuer: root
     )
     let own = try await TestCertificate.make("own", issuer: middle)
-    let authority = try self.file(root.pem)
+    let authority = try self.temporaryFile(root.pem)
     try await self.withServer(TestCertificates().serving(own)) { url in
-      let output = try await self.run("doctor", url, "--cacert", authority)
+      let output = try await self.connectrpc("doctor", url, "--cacert", authority)
       XCTAssertEqual(output.status, 64 + 14, output.text)
       let trust = try self.line("NO  trust", output)
       XCTAssertTrue(trust.contains("'CN=middle', which has issued 'CN=own', is missing"), trust)
       XCTAssertTrue(output.text.contains("let the server send it"), output.text)
       // Pinned, the same certificate is all that is needed.
-      let pinned = try await self.run("doctor", url, "--cacert", try self.file(own.pem))
+      let pinned = try await self.connectrpc("doctor", url, "--cacert", try self.temporaryFile(own.pem))
       XCTAssertTrue(try self.line("ok  trust", pinned).contains("'CN=own' is trusted"), pinned.text)
     }
     try await self.withServer(TestCertificates().serving(own, issuers: [middle, root])) { url in
-      let output = try await self.run("doctor", url)
+      let output = try await self.connectrpc("doctor", url)
       XCTAssertEqual(output.status, 64 + 14, output.text)
       XCTAssertTrue(try self.line("NO  trust", output).contains("'CN=root' is self-signed"), output.text)
     }
@@ -87,23 +87,23 @@ final class CommandLineDoctorTests: CommandLineTestCase {
 
   func testExpiredCertificatesAndWrongNames() async throws {
     let expired = try await TestCertificate.make("own", validity: .past)
-    let authority = try self.file(expired.pem)
+    let authority = try self.temporaryFile(expired.pem)
     try await self.withServer(TestCertificates().serving(expired)) { url in
-      let output = try await self.run("doctor", url, "--cacert", authority)
+      let output = try await self.connectrpc("doctor", url, "--cacert", authority)
       XCTAssertEqual(output.status, 64 + 14, output.text)
       XCTAssertTrue(
         try self.line("NO  certificate", output).contains("2020-01-01 to 2020-02-01"),
         output.text
       )
       XCTAssertTrue(output.text.contains("it has expired: renew it"), output.text)
-      let insecure = try await self.run("doctor", url, "-k")
+      let insecure = try await self.connectrpc("doctor", url, "-k")
       XCTAssertTrue(insecure.text.contains("--  certificate"), insecure.text)
       XCTAssertTrue(insecure.text.contains("ok  HTTP/2"), insecure.text)
     }
     let own = try await TestCertificate.make("own")
-    let trusted = try self.file(own.pem)
+    let trusted = try self.temporaryFile(own.pem)
     try await self.withServer(TestCertificates().serving(own)) { url in
-      let output = try await self.run("doctor", url, "--cacert", trusted, "--servername", "other.test")
+      let output = try await self.connectrpc("doctor", url, "--cacert", trusted, "--servername", "other.test")
       XCTAssertEqual(output.status, 64 + 14, output.text)
       let name = try self.line("NO  server name", output)
       XCTAssertTrue(name.contains("not for 'other.test', but for localhost, 127.0.0.1"), name)
@@ -113,23 +113,23 @@ final class CommandLineDoctorTests: CommandLineTestCase {
   func testClientCertificates() async throws {
     let server = try await PythonServer.shared(.grpc)
     let url = "https://localhost:\(try server.port("mutual"))"
-    let authority = try self.file(server.text("authority"))
-    let output = try await self.run("doctor", url, "--cacert", authority)
+    let authority = try self.temporaryFile(server.text("authority"))
+    let output = try await self.connectrpc("doctor", url, "--cacert", authority)
     XCTAssertEqual(output.status, 64 + 14, output.text)
     XCTAssertTrue(output.text.contains("--  client cert"), output.text)
     XCTAssertTrue(output.text.contains("if calls fail without it, give --cert and --key"), output.text)
     XCTAssertTrue(output.text.contains(" a client certificate"), output.text)
     XCTAssertTrue(output.text.contains("give --cert and --key of a client"), output.text)
     XCTAssertFalse(output.text.contains("ok  grpc "), output.text)
-    let known = try await self.run(
+    let known = try await self.connectrpc(
       "doctor",
       url,
       "--cacert",
       authority,
       "--cert",
-      try self.file(server.text("client_chain")),
+      try self.temporaryFile(server.text("client_chain")),
       "--key",
-      try self.file(server.text("client_key"))
+      try self.temporaryFile(server.text("client_key"))
     )
     XCTAssertEqual(known.status, 0, known.text)
     XCTAssertTrue(known.text.contains("ok  client cert"), known.text)
@@ -157,7 +157,7 @@ final class CommandLineDoctorTests: CommandLineTestCase {
           body: ByteBuffer(bytes: [8, 1])
         )
       }
-      let output = try await self.run("doctor", server.url)
+      let output = try await self.connectrpc("doctor", server.url)
       await server.stop()
       XCTAssertTrue(output.text.contains("NO  grpc "), output.text)
       XCTAssertTrue(try self.line("NO  trailers", output).contains("drops them"), output.text)
@@ -167,13 +167,13 @@ final class CommandLineDoctorTests: CommandLineTestCase {
   }
 
   func testTrailersThatArriveAndCompression() async throws {
-    let output = try await self.run("doctor", try await self.reflecting())
+    let output = try await self.connectrpc("doctor", try await self.reflecting())
     XCTAssertEqual(output.status, 0, output.text)
     XCTAssertTrue(output.text.contains("ok  trailers"), output.text)
     XCTAssertTrue(try self.line("ok  gzip", output).contains("requests are accepted"), output.text)
     XCTAssertTrue(output.text.contains("--  health"), output.text)
     let hypercorn = try await PythonServer.shared(.connect)
-    let connect = try await self.run("doctor", "http://127.0.0.1:\(try hypercorn.port("http"))")
+    let connect = try await self.connectrpc("doctor", "http://127.0.0.1:\(try hypercorn.port("http"))")
     XCTAssertFalse(connect.text.contains("NO  "), connect.text)
     XCTAssertFalse(connect.text.contains("trailers are dropped"), connect.text)
   }
@@ -199,7 +199,7 @@ final class CommandLineDoctorTests: CommandLineTestCase {
         body: ByteBuffer(bytes: [8, 1])
       )
     }
-    let output = try await self.run("doctor", server.url)
+    let output = try await self.connectrpc("doctor", server.url)
     await server.stop()
     XCTAssertEqual(output.status, 0, output.text)
     let gzip = try self.line("--  gzip", output)

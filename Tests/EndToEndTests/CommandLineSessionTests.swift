@@ -6,7 +6,7 @@ internal import XCTest
 
 /// Sessions with `connectrpc`, as they are in the folder `Sessions`: each command line, and what it printed. They are recorded
 /// again by a run with `CONNECT_SESSIONS=record`.
-final class CommandLineSessionTests: CommandLineTestCase {
+final class CommandLineSessionTests: XCTestCase {
   private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Sessions")
   private static let isRecording = ProcessInfo.processInfo.environment["CONNECT_SESSIONS"] == "record"
 
@@ -85,7 +85,7 @@ final class CommandLineSessionTests: CommandLineTestCase {
     let schema = try await self.descriptorSet()
     for port in ports {
       let terminal = try Terminal()
-      let url = "http://127.0.0.1:\(port)/\(Self.service)/Converse"
+      let url = "http://127.0.0.1:\(port)/connect.test.v1.TestService/Converse"
       let process = try terminal.run("connectrpc", ["call", url, "--no-pretty", "--schema", schema])
       for text in ["first", "second"] {
         try terminal.type("{\"payload\": {\"text\": \"\(text)\"}}\n")
