@@ -618,7 +618,7 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
-      exclude: ["Servers"],
+      exclude: ["Servers", "Sessions"],
       swiftSettings: swiftSettings
     ),
     // What protoc-c makes of Protos/. All in one folder, which is the root of the #include lines.
@@ -702,6 +702,7 @@ let package = Package(
       name: "ConnectRPCTests",
       dependencies: [
         "Connect",
+        "ConnectInterceptors",
         "TestSupport",
         "connectrpc",
         .product(name: "NIOCore", package: "swift-nio"),
