@@ -174,6 +174,17 @@ check-doc-comments: libraries ## Check that all that is public has a doc comment
 	@.ci/symbol-graphs
 	@.ci/check-doc-comments
 
+.PHONY: api
+api: libraries ## Write what is public in the libraries to Tests/API
+	@.ci/symbol-graphs
+	@.ci/check-api --write
+
+.PHONY: check-api
+check-api: libraries ## Compare what is public in the libraries with Tests/API
+	@.ci/check-api --self-test
+	@.ci/symbol-graphs
+	@.ci/check-api
+
 .PHONY: venv
 venv: ## Install the Python servers of the tests into .venv
 	@Tests/EndToEndTests/Servers/install.sh

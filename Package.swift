@@ -27,7 +27,6 @@ let package = Package(
     .library(name: "ConnectLifecycle", targets: ["ConnectLifecycle"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
     .library(name: "ConnectSimulation", targets: ["ConnectSimulation"]),
-    .executable(name: "connectrpc", targets: ["connectrpc"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
     .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
@@ -214,6 +213,7 @@ let package = Package(
     ),
 
     // MARK: The command line
+    // Not in `products`: the packages that only the command line needs are then not resolved for users of the libraries.
     .executableTarget(
       name: "connectrpc",
       dependencies: [
