@@ -153,7 +153,7 @@ final class HTTP3Session {
     var destination = ngtcp2_cid()
     var source = ngtcp2_cid()
     guard connect_ngtcp2_random_id(&destination, 18) == 0, connect_ngtcp2_random_id(&source, 8) == 0 else {
-      throw HTTP3SetupError(reason: "no random numbers")
+      throw HTTP3SetupError(reason: "GnuTLS has no random numbers for the connection ids")
     }
     var connection: OpaquePointer?
     let result = connect_ngtcp2_client_new(
