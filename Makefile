@@ -157,6 +157,23 @@ check-generated: ## Check that the generated code is up to date
 check-plugins: ## Try the plugins in a package outside of this one (some minutes)
 	@Codegen/test-fresh-package.sh
 
+.PHONY: libraries
+libraries:
+	@.ci/setup build
+	@echo "Building the libraries (the first build takes some minutes)"
+	@.ci/build
+
+.PHONY: docs
+docs: libraries ## Build the documentation of the libraries as a static site
+	@.ci/symbol-graphs
+	@.ci/docs
+
+.PHONY: check-doc-comments
+check-doc-comments: libraries ## Check that all that is public has a doc comment
+	@.ci/check-doc-comments --self-test
+	@.ci/symbol-graphs
+	@.ci/check-doc-comments
+
 .PHONY: venv
 venv: ## Install the Python servers of the tests into .venv
 	@Tests/EndToEndTests/Servers/install.sh
@@ -167,4 +184,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-asan .build-tsan .build-generators .build-release .venv
+	@rm -rf .build .build-asan .build-docs .build-tsan .build-generators .build-release .venv

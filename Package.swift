@@ -56,7 +56,7 @@ let package = Package(
     // Of the command line.
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
-    // The loopback server of the tests and the demo speaks HTTP/2 with another engine than ours.
+    // The proxy of the command line, and the loopback server of the tests and the demo: another engine than ours.
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
   ],
   targets: [
@@ -142,7 +142,6 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
       ],
-      exclude: ["README.md"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -237,9 +236,13 @@ let package = Package(
         "ConnectNIO",
         "ConnectProtobufC",
         "ConnectReflection",
+        "ConnectTesting",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOHPACK", package: "swift-nio-http2"),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "NIOTLS", package: "swift-nio"),
@@ -345,6 +348,39 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       swiftSettings: swiftSettings
+    ),
+
+    // MARK: Examples
+    .target(
+      name: "Eliza",
+      dependencies: ["Connect", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      path: "Sources/Examples/Eliza",
+      swiftSettings: swiftSettings
+    ),
+    // Without our settings, since who reads them has none.
+    .executableTarget(
+      name: "FirstCall",
+      dependencies: ["Connect", "ConnectNIO", "Eliza"],
+      path: "Sources/Examples/FirstCall"
+    ),
+    .executableTarget(
+      name: "Conversation",
+      dependencies: ["Connect", "ConnectNIO", "Eliza"],
+      path: "Sources/Examples/Conversation"
+    ),
+    .executableTarget(
+      name: "Production",
+      dependencies: [
+        "Connect",
+        "ConnectChannels",
+        "ConnectInterceptors",
+        "ConnectLifecycle",
+        "ConnectNIO",
+        "Eliza",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      path: "Sources/Examples/Production"
     ),
 
     // MARK: Conformance
@@ -593,7 +629,10 @@ let package = Package(
         "ConnectProtobufC",
         "ConnectReflection",
         "ConnectTesting",
+        "Conversation",
+        "FirstCall",
         "LoopbackServer",
+        "Production",
         "ServiceProgram",
         "TestSupport",
         "connectrpc",
@@ -654,7 +693,7 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     // The code of the documents, which `make generate` extracts, so that it is compiled, and what is a test runs.
-    // Without our settings, since who reads them has none.
+    // Without our settings, as the examples.
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
@@ -668,6 +707,7 @@ let package = Package(
         "ConnectReflection",
         "ConnectSimulation",
         "ConnectTesting",
+        "Eliza",
         "ProtobufCExamples",
         "ProtobufCStubs",
         .product(name: "Logging", package: "swift-log"),
@@ -679,7 +719,8 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
-      ]
+      ],
+      exclude: ["Extracted/Cassettes"]
     ),
     .testTarget(
       name: "ConnectRPCTests",
@@ -688,6 +729,9 @@ let package = Package(
         "TestSupport",
         "connectrpc",
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "NIOHPACK", package: "swift-nio-http2"),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
       ],
       swiftSettings: swiftSettings
     ),

@@ -22,6 +22,8 @@ public struct HTTPClientService: Service {
   private let client: NIOHTTPClient
   private let limit: Duration
 
+  /// A service that shuts `client` down when the service group does.
+  ///
   /// - Parameter limit: How long calls under way may take to finish after a graceful shutdown has begun. Calls that
   ///   take longer fail with `unavailable`.
   public init(_ client: NIOHTTPClient, within limit: Duration = .seconds(30)) {
@@ -29,7 +31,7 @@ public struct HTTPClientService: Service {
     self.limit = limit
   }
 
-  /// Waits for a graceful shutdown, and then shuts the client down; see ``NIOHTTPClient/shutdown(within:)``.
+  /// Waits for a graceful shutdown, and then shuts the client down; see `NIOHTTPClient.shutdown(within:)`.
   ///
   /// When the task is cancelled, before or during the shutdown, the calls under way fail with `unavailable` at once.
   /// A group cancels its services when another service fails, and after `maximumGracefulShutdownDuration`.

@@ -9,9 +9,11 @@ public struct ProtoFileSet: Sendable {
   let files: [Google_Protobuf_FileDescriptorProto]
   let index: SymbolIndex
 
+  /// The files of a descriptor set, such as one that protoc or buf has written.
+  ///
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet`, as `protoc --include_imports --include_source_info
   ///   --descriptor_set_out` and `buf build --as-file-descriptor-set` write. Without source info there are no comments.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, has names that are none, two files of one
+  /// - Throws: A `ConnectError` with `invalid_argument` if it does not decode, has names that are none, two files of one
   ///   name that differ, or imports that go round in a circle.
   public init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
     let set: Google_Protobuf_FileDescriptorSet
@@ -41,7 +43,7 @@ public struct ProtoFileSet: Sendable {
   ///   - files: Their paths.
   ///   - importPaths: The folders in which imports are looked for. One of them has to contain each of the files. If there
   ///     are none: the working directory, and the folders of files outside of it.
-  /// - Throws: A ``ConnectError`` with `failed_precondition` that says what to install if there is no compiler, or with
+  /// - Throws: A `ConnectError` with `failed_precondition` that says what to install if there is no compiler, or with
   ///   `invalid_argument` and the compiler's messages.
   public static func compile(_ files: [String], importPaths: [String] = []) async throws -> ProtoFileSet {
     try ProtoFileSet(
@@ -57,7 +59,7 @@ public struct ProtoFileSet: Sendable {
 
   /// The types and services, to make calls with.
   ///
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if an import is missing, as `DescriptorPool` does.
+  /// - Throws: A `ConnectError` with `invalid_argument` if an import is missing, as `DescriptorPool` does.
   public func descriptorPool() throws -> DescriptorPool {
     let names = Set(self.fileNames)
     for file in self.files {
@@ -85,7 +87,7 @@ extension ProtoFileSet {
   ///
   /// - Parameter symbol: The full name of a service, method (also as `acme.v1.Users/Get`), message, enum, extension, field
   ///   or enum value, a package, or the name of a file.
-  /// - Throws: A ``ConnectError`` with `not_found` that names near names.
+  /// - Throws: A `ConnectError` with `not_found` that names near names.
   public func source(of symbol: String) throws -> String {
     if let file = self.index.file(named: symbol) { return self.source(of: file) }
     let name = SymbolIndex.name(of: symbol)
@@ -101,7 +103,7 @@ extension ProtoFileSet {
 
   /// The proto source of a whole file, with comments.
   ///
-  /// - Throws: A ``ConnectError`` with `not_found` that names near names.
+  /// - Throws: A `ConnectError` with `not_found` that names near names.
   public func source(ofFile name: String) throws -> String {
     guard let file = self.index.file(named: name) else { throw self.index.unknownFile(name) }
     return self.source(of: file)
@@ -116,7 +118,7 @@ extension ProtoFileSet {
   /// The descriptor of a symbol, as for ``source(of:)``, in protobuf's JSON: of a file without its source info, of a package as a
   /// set of files. Options that extensions define are left out.
   ///
-  /// - Throws: A ``ConnectError`` with `not_found` that names near names.
+  /// - Throws: A `ConnectError` with `not_found` that names near names.
   public func json(of symbol: String) throws -> String {
     PrettyJSON.indented(try self.descriptor(of: symbol).jsonString())
   }

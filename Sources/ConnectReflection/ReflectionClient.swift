@@ -13,19 +13,20 @@ internal import SwiftProtobuf
 /// ```
 ///
 /// It works over each protocol of the client, also over HTTP/1.1: a stream of requests ends before its answers are read, and has
-/// one request, or up to 64 with gRPC. All functions throw ``ConnectError``: `unimplemented` if the server has neither
+/// one request, or up to 64 with gRPC. All functions throw `ConnectError`: `unimplemented` if the server has neither
 /// version, `not_found` for a name that it does not know, `resource_exhausted` past ``Limits``, `internal` for answers
 /// that make no sense, and those that the calls fail with.
 public struct ReflectionClient: Sendable {
   /// Bounds on what is taken from a server.
   public struct Limits: Sendable, Hashable {
-    /// In bytes, of all file descriptors together.
+    /// The size of all file descriptors together, in bytes.
     public var maximumBytes: Int
-    /// How many files.
+    /// The number of files.
     public var maximumFiles: Int
-    /// How many services.
+    /// The number of services.
     public var maximumServices: Int
 
+    /// Limits as given; what is left out is as in ``defaults``. Past a limit, functions throw `resource_exhausted`.
     public init(
       maximumBytes: Int = 64 * 1024 * 1024,
       maximumFiles: Int = 10_000,
@@ -44,6 +45,8 @@ public struct ReflectionClient: Sendable {
   private let exchange: ReflectionExchange
   private let limits: Limits
 
+  /// A client that asks the server of `client`.
+  ///
   /// - Parameters:
   ///   - options: Of each call, such as headers for authentication. A timeout is that of each group of requests.
   ///   - limits: What the server may make the client hold.

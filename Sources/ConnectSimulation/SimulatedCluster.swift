@@ -34,6 +34,7 @@ internal import Foundation
 public final class SimulatedCluster: @unchecked Sendable {
   /// Determines all that is random.
   public let seed: UInt64
+  /// The network between clients and servers: its latencies, and what goes wrong with it.
   public let network: SimulatedNetwork
   let executor: SimulationExecutor
   let recorder: RunRecorder
@@ -43,6 +44,9 @@ public final class SimulatedCluster: @unchecked Sendable {
   private var allServers: [SimulatedServer] = []
   private var calls: [Int: Task<Void, Never>] = [:]
 
+  /// A cluster without servers.
+  ///
+  /// - Parameter seed: Determines all that is random. The same program with the same seed does the same in each run.
   public init(seed: UInt64) {
     let executor = SimulationExecutor()
     let recorder = RunRecorder(on: executor)
@@ -90,7 +94,7 @@ public final class SimulatedCluster: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - name: With its port, such as `users.internal:443`. Clients call it by `https://` or `http://` and this name.
-  ///   - servers: How many there are, at least 1.
+  ///   - count: How many there are, at least 1.
   ///   - zones: Servers are spread over them in turn.
   ///   - setup: Called for each server, before anything runs.
   @discardableResult
@@ -137,8 +141,8 @@ public final class SimulatedCluster: @unchecked Sendable {
     self.executor.run { _ = self.executor.schedule(after: time - self.executor.now, work) }
   }
 
-  /// Nothing runs for so long, neither clients nor servers, as when the machine is suspended: timers that are due meanwhile come
-  /// late.
+  /// Nothing runs for this time, neither clients nor servers, as when the machine is suspended: timers that are due
+  /// meanwhile fire late.
   public func pause(for duration: Duration) {
     self.executor.run {
       self.recorder.note("pause", at: nil)

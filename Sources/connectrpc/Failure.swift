@@ -1,5 +1,6 @@
 import ArgumentParser
 import Connect
+import ConnectTesting
 
 /// Why a command ended without success, in one line, and the exit code for scripts.
 struct Failure: Error {
@@ -37,6 +38,7 @@ struct Failure: Error {
     switch error {
     case let error as Failure: self = error
     case let error as ConnectError: self.init(error)
+    case let error as CassetteError: self = .usage("\(error)")
     default: self.init(message: "\(error)", exitCode: 1)
     }
   }

@@ -4,8 +4,9 @@
 /// The rules are those of [gRPC's proposal A6](https://github.com/grpc/proposal/blob/master/A6-client-retries.md): each
 /// further attempt starts a ``delay`` after the one before, or at once when an attempt fails with one of ``codes``. The
 /// first success, or the first error with another code, is the call's outcome, and all attempts that still run are
-/// cancelled on the wire. When all fail, the last error is the outcome. An error that carries `grpc-retry-pushback-ms`
-/// puts off the next attempt for exactly so long; with a value less than zero, or none that is a number, no other starts.
+/// cancelled on the wire. When all fail, the last error is the outcome. An error that carries
+/// `grpc-retry-pushback-ms` delays the next attempt by exactly this number of milliseconds; with a negative value, or
+/// a value that is not a number, no further attempt starts.
 ///
 /// Interceptors see one request, and the answer that wins; only metrics hooks hear of every attempt. Requests from the
 /// second attempt on say in `grpc-previous-rpc-attempts` how many there were before.
@@ -24,16 +25,18 @@ public struct HedgingPolicy: Sendable {
   public var delay: Duration
   /// The codes of errors after which another attempt may succeed. Any other ends the call.
   public var codes: Set<Code>
-  /// If the server wants the next attempt to be put off for longer than this, there is none.
+  /// If the server asks for a longer delay before the next attempt than this, no further attempt starts.
   public var longestServerDelay: Duration
-  /// Whether methods are hedged that are not marked as free of side effects in their proto. The server may then do what
-  /// is asked several times, even at the same time.
+  /// Whether methods are hedged that are not marked as free of side effects in their proto. The server may then
+  /// process the request several times, even at the same time.
   public var allowsSideEffects: Bool
   /// Is told of successes and of failures with one of ``codes``; no further attempts start while it does not allow them.
   /// Without one, a server that is slow from overload gets all the attempts on top. If an interceptor uses the same
   /// budget for the same calls, it counts their outcome once more.
   public var budget: (any AttemptBudget)?
 
+  /// A policy for the methods of a client or for one call. Only ``delay`` has no default: 2 attempts, after
+  /// `unavailable`, server delays of up to 60 seconds, only methods without side effects, no budget.
   public init(
     maximumAttempts: Int = 2,
     delay: Duration,

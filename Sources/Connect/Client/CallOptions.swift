@@ -1,14 +1,16 @@
-/// What is particular to one call.
+/// The options of one call: what differs from the client's configuration.
 public struct CallOptions: Sendable {
-  /// Metadata to send.
+  /// The request's headers, besides those that interceptors and the wire protocol add.
   public var headers: Headers
   /// The time that the call may take; nil for the client's. It is sent to the server and enforced here, too.
   public var timeout: Duration?
+  /// How the call's request messages are compressed: by default as the client's configuration says.
   public var requestCompression: RequestCompression
   /// Factories of interceptors for this call alone, inside those of the client and the method.
   public var interceptors: [InterceptorFactory]
-  /// How a unary call hedges; nil for what the client's configuration says, or else the service config. It is kept to methods
-  /// without side effects, unless the policy says otherwise. ``HedgingPolicy/disabled`` for a call that is not to be hedged.
+  /// How a unary call hedges; nil for what the client's configuration says, or else the service config. Only methods
+  /// without side effects are hedged, unless the policy says otherwise. ``HedgingPolicy/disabled`` switches hedging
+  /// off for the call.
   public var hedging: HedgingPolicy? {
     get { self.rare?.hedging }
     set { self.rare = Rare(hedging: newValue, arrangement: self.arrangement) }
@@ -18,8 +20,8 @@ public struct CallOptions: Sendable {
   public var waitForReady: Bool?
   /// Values for interceptors, not sent.
   public var context: CallContext
-  /// Has the last word on the interceptors of this call: is given all of them, outermost first, and gives those that
-  /// are used. For tools that look at a call from outside of its interceptors, such as one that measures them.
+  /// Decides which interceptors this call uses. It receives all of them, outermost first, and returns the ones to
+  /// use. For tools that look at a call from outside of its interceptors, such as one that measures them.
   public var arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])? {
     get { self.rare?.arrangement }
     set { self.rare = Rare(hedging: self.hedging, arrangement: newValue) }
@@ -38,6 +40,8 @@ public struct CallOptions: Sendable {
 
   private var rare: Rare?
 
+  /// Options for one call. What is left out is as the client's configuration says: its timeout, its compression, its
+  /// hedging, no further headers or interceptors.
   public init(
     headers: Headers = Headers(),
     timeout: Duration? = nil,

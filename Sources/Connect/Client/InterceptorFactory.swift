@@ -1,3 +1,3 @@
-/// Makes an interceptor for one call. Runs where the call is made, whose task-local values it sees; all else of the
-/// interceptor runs on the call's executor.
+/// Makes an interceptor for one call. It runs in the task that makes the call and sees its task-local values. The
+/// interceptor's hooks run on the call's executor.
 public typealias InterceptorFactory = @Sendable (ProtocolClientConfig) -> any Interceptor

@@ -1,4 +1,4 @@
-/// The interceptors of one method's calls, beside or instead of those of the client. An array literal adds.
+/// The interceptors of one method's calls, in addition to the client's, or instead of them. An array literal adds.
 ///
 /// ```swift
 /// config.methodInterceptors = { method in
@@ -10,9 +10,9 @@
 /// }
 /// ```
 public enum MethodInterceptors: Sendable {
-  /// Inside those of the client.
+  /// These interceptors, inside the client's interceptors.
   case adding([InterceptorFactory])
-  /// In the place of those of the client.
+  /// These interceptors instead of the client's interceptors.
   case replacing([InterceptorFactory])
 }
 

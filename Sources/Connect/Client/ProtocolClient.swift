@@ -13,6 +13,7 @@ internal import Synchronization
 ///
 /// Cheap to keep and meant to be shared; connections are the transport's and are opened by the first call.
 public final class ProtocolClient: Sendable {
+  /// The configuration that the client was created with.
   public let config: ProtocolClientConfig
 
   /// A number that no other client of the process has, if the transport tells servers who the client is
@@ -42,6 +43,9 @@ public final class ProtocolClient: Sendable {
   /// (``HTTPClientInterface/executors``). A call that is made on one of them lives there.
   public var taskExecutors: [any TaskExecutor] { self.lanes.all.map(\.environment.taskExecutor) }
 
+  /// A client that makes its calls over `httpClient`. It opens no connection. A configuration that cannot be used
+  /// fails each call; see ``ProtocolClientConfig/host``.
+  ///
   /// - Parameter httpClient: The transport, which may serve several clients.
   public init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
     self.config = config

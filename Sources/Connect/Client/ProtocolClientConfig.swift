@@ -5,7 +5,7 @@ public struct ProtocolClientConfig: Sendable {
   /// `http://host:port`, `https://host:port` or `unix:/path`, with an optional base path for the first two.
   /// One that cannot be used makes each call fail with `invalid_argument`.
   public var host: String
-  /// The protocol on the wire, or the protocols among which the client finds the one that gets through.
+  /// The protocol on the wire, or several protocols from which the client selects the first that works.
   public var networkProtocol: NetworkProtocol
   /// The encoding of messages.
   public var codec: any Codec
@@ -16,26 +16,41 @@ public struct ProtocolClientConfig: Sendable {
   /// The time that a call may take, from its start to its end, unless its options say otherwise; nil for no
   /// limit. More than 100 years count as 100 years, as in all durations that are given to the library.
   public var timeout: Duration?
+  /// How request messages are compressed, and which compressions are accepted in responses. A call's options may
+  /// choose another compression for its request.
   public var compression: Compression
   /// Whether calls without side effects go as HTTP GET, which caches understand.
   public var unaryGET: UnaryGET
+  /// Bounds on the size of messages and on what waits in a stream.
   public var limits: Limits
+  /// Bounds on the attempts that interceptors start.
   public var retries: Retries
-  /// What is taken along from a caller's task to the hooks of its calls, besides ``CallContext/current``.
+  /// Carry task-local values from a caller's task to the hooks of its calls, besides ``CallContext/current``.
   public var contextPropagators: [any ContextPropagator]
-  /// How much of the time that a call inherits from what it is made for (``CallContext/deadline``) it leaves to its
-  /// caller, for an answer of its own. At least zero.
+  /// Time subtracted from an inherited deadline (``CallContext/deadline``), so that the caller can still respond. At
+  /// least zero.
   public var deadlineMargin: Duration
-  /// How unary calls of a method hedge; nil for what the service config says, which is mostly nothing. Asked when a request goes
-  /// out, on the call's executor. It is kept to methods without side effects, unless the policy says otherwise.
+  /// How unary calls of a method hedge; nil for what the service config says, which is mostly nothing. Called when a
+  /// request goes out, on the call's executor. Only methods without side effects are hedged, unless the policy says
+  /// otherwise.
   public var hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)?
   /// Whether calls wait, until their deadline, for a server that can be reached, unless their options say otherwise. False by
   /// default: calls fail with `unavailable` as soon as no server can be reached, with the last connection error (gRPC's wait
   /// for ready).
   public var waitForReady: Bool
+  /// When the ``logger`` warns of interceptors that hold calls up.
   public var hookWarnings: HookWarnings
+  /// Where the client logs what the errors of calls do not say: problems of its configuration or of a service config,
+  /// hooks that are slow or never proceed, the protocol that it has found. By default it logs nothing.
   public var logger: Logger
 
+  /// A configuration for calls to `host`. All else has a default: the Connect protocol, protobuf's binary encoding,
+  /// no interceptors, no time limit, requests as they are and responses in gzip, no GET, no hedging.
+  ///
+  /// - Parameters:
+  ///   - host: `http://host:port`, `https://host:port` or `unix:/path`. It is not checked here: each call fails with
+  ///     `invalid_argument` if it cannot be used.
+  ///   - deadlineMargin: See ``deadlineMargin``; 10 milliseconds by default.
   public init(
     host: String,
     networkProtocol: NetworkProtocol = .connect,
@@ -82,13 +97,14 @@ extension ProtocolClientConfig {
     /// The largest message that is sent, in bytes, before compression; nil for no limit. A larger one fails the
     /// call with `resource_exhausted`, and nothing of it is sent.
     public var maximumSentMessageSize: Int?
-    /// How many values of a stream wait at one hook that has not yet proceeded with an earlier one. Then the
+    /// How many values of a stream wait at a hook that has not yet proceeded with an earlier value. Beyond this, the
     /// stream is held back. At least 2, so that a hook can hold headers back until the first message.
     public var maximumWaitingValues: Int
     /// How many messages the callback form of a stream may have sent that were not yet accepted. Beyond, a
     /// send fails with `resource_exhausted`. At least 1.
     public var maximumQueuedMessages: Int
 
+    /// Limits as given; those of ``defaults`` where none is given.
     public init(
       maximumReceivedMessageSize: Int = 4 * 1024 * 1024,
       maximumSentMessageSize: Int? = nil,
@@ -105,7 +121,7 @@ extension ProtocolClientConfig {
     public static var defaults: Limits { Limits() }
   }
 
-  /// Bounds on attempts that interceptors start anew.
+  /// Bounds on the attempts that interceptors start.
   public struct Retries: Sendable, Hashable {
     /// How many attempts a call may make beyond the first, by all interceptors together. Hedges are not counted: their
     /// own limit is ``HedgingPolicy/maximumAttempts``.
@@ -114,6 +130,7 @@ extension ProtocolClientConfig {
     /// that has sent more, or more than 1,024 messages, is not retried.
     public var maximumReplayBytes: Int
 
+    /// Bounds as given; those of ``defaults`` where none is given.
     public init(maximumRetries: Int = 3, maximumReplayBytes: Int = 256 * 1024) {
       self.maximumRetries = maximumRetries
       self.maximumReplayBytes = maximumReplayBytes

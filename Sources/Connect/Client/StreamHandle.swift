@@ -18,7 +18,7 @@ public struct StreamHandle<Input: Sendable, Output: Sendable>: Sendable {
     self.call.finish()
   }
 
-  /// Lets so many more results come, where the call was started with a limited demand.
+  /// Lets `count` more results come, if the call was started with a limited demand.
   public func request(_ count: Int) {
     self.call.run { $0.request(count, $1) }
   }

@@ -19,6 +19,7 @@ public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
     StreamMessages(session: self.session)
   }
 
+  /// Cancels the call, also on the wire: it ends with ``Code/canceled``. Does nothing once the call has ended.
   public func cancel() {
     self.session.call.cancel()
   }
@@ -43,6 +44,8 @@ public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
     ResponseMessage(await self.session.closeAndReceive())
   }
 
+  /// Cancels the call, also on the wire: ``closeAndReceive()`` then gives ``Code/canceled``. Does nothing once the
+  /// call has ended.
   public func cancel() {
     self.session.call.cancel()
   }
@@ -81,6 +84,7 @@ public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
     StreamMessages(session: self.session)
   }
 
+  /// Cancels the call, also on the wire: it ends with ``Code/canceled``. Does nothing once the call has ended.
   public func cancel() {
     self.session.call.cancel()
   }

@@ -8,6 +8,8 @@ public struct Compression: Sendable {
   /// The encodings that responses may be in, the preferred one first. They are announced with each request.
   public var responses: [any CompressionPool]
 
+  /// Compression as given; where nothing is given, requests are sent as they are, the minimum is 1,024 bytes, and
+  /// responses may be in gzip.
   public init(
     requests: (any CompressionPool)? = nil,
     minimumRequestBytes: Int = 1024,
@@ -26,7 +28,7 @@ public struct Compression: Sendable {
 public enum RequestCompression: Sendable {
   /// As the client's configuration says.
   case inherited
-  /// Not at all.
+  /// The request's messages are not compressed.
   case none
   /// With this pool; the client's minimum size holds.
   case pool(any CompressionPool)

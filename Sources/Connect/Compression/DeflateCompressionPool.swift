@@ -6,6 +6,9 @@ public struct DeflateCompressionPool: CompressionPool {
   public let name = "deflate"
   private let codec: ZlibCodec
 
+  /// A pool with a compression level, which says how much time to spend on size. Levels out of range count as the
+  /// nearest.
+  ///
   /// - Parameter level: 0 (fastest) to 9 (smallest).
   public init(level: Int = 6) {
     self.codec = ZlibCodec(name: "deflate", level: level, windowBits: 15)

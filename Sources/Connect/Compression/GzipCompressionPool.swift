@@ -5,6 +5,9 @@ public struct GzipCompressionPool: CompressionPool {
   public let name = "gzip"
   private let codec: ZlibCodec
 
+  /// A pool with a compression level, which says how much time to spend on size. Levels out of range count as the
+  /// nearest.
+  ///
   /// - Parameter level: 0 (fastest) to 9 (smallest).
   public init(level: Int = 6) {
     self.codec = ZlibCodec(name: "gzip", level: level, windowBits: 31)

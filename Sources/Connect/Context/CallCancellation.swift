@@ -17,8 +17,10 @@ public final class CallCancellation: Sendable {
 
   private let state = Mutex(State.active([], sizeAfterSweep: 0))
 
+  /// A cancellation without calls. Put it into ``CallContext/cancellation`` of the calls that it is to cancel.
   public init() {}
 
+  /// Whether ``cancel()`` was called. It stays true.
   public var isCancelled: Bool {
     self.state.withLock { if case .cancelled = $0 { true } else { false } }
   }

@@ -19,8 +19,10 @@ public struct CallContext: Sendable {
   /// ConnectInterceptors' `ContextInterceptor` sends it, and creates one if there is none.
   public var requestID: String?
 
+  /// A context without values.
   public init() {}
 
+  /// The value of a key; the key's ``CallContextKey/defaultValue`` if none was set.
   @inlinable
   public subscript<Key: CallContextKey>(key: Key.Type) -> Key.Value {
     get {
@@ -57,6 +59,8 @@ public struct CallContext: Sendable {
 
 /// A key of ``CallContext``.
 public protocol CallContextKey {
+  /// The type of the key's value. It may be optional.
   associatedtype Value: Sendable
+  /// What a context has for the key when no value was set.
   static var defaultValue: Value { get }
 }

@@ -2,6 +2,7 @@
 ///
 /// <https://connectrpc.com/docs/protocol#error-codes>. The raw values are gRPC's status numbers.
 public enum Code: Int, Sendable, Hashable, CaseIterable {
+  /// The call succeeded. No error has this code.
   case ok = 0
   /// The call was cancelled, usually by the caller.
   case canceled = 1
@@ -11,7 +12,9 @@ public enum Code: Int, Sendable, Hashable, CaseIterable {
   case invalidArgument = 3
   /// The deadline passed before the call finished.
   case deadlineExceeded = 4
+  /// What the request asks for does not exist.
   case notFound = 5
+  /// What the request is to create exists already.
   case alreadyExists = 6
   /// The caller is known and may not do this.
   case permissionDenied = 7
@@ -21,6 +24,8 @@ public enum Code: Int, Sendable, Hashable, CaseIterable {
   case failedPrecondition = 9
   /// The call was aborted, usually by a conflict; a higher level may retry.
   case aborted = 10
+  /// The request goes past a valid range, for example past the end of a file. In another state of the system it may
+  /// be valid.
   case outOfRange = 11
   /// The method does not exist or is not supported.
   case unimplemented = 12
@@ -28,6 +33,7 @@ public enum Code: Int, Sendable, Hashable, CaseIterable {
   case internalError = 13
   /// The service cannot be reached at the moment; usually worth a retry.
   case unavailable = 14
+  /// Data is lost or corrupted and cannot be recovered.
   case dataLoss = 15
   /// The caller has no valid credentials.
   case unauthenticated = 16

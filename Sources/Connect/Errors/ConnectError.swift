@@ -1,4 +1,4 @@
-/// The only error type of the library. A call that fails gives it to the caller once.
+/// The only error type of the library. A call that fails reports it to the caller exactly once.
 ///
 /// It describes errors that the server sent, and errors that the client found: a timeout, a refused connection, bytes that
 /// do not decode. `code` says what to do about the error; `message` is for people.
@@ -86,6 +86,8 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.unnamed = newValue }
   }
 
+  /// An error that an interceptor, a codec or a transport reports. Only the code is required.
+  ///
   /// - Parameter code: ``Code/ok`` becomes ``Code/unknown``.
   public init(
     code: Code,

@@ -10,6 +10,7 @@ extension ConnectError {
     /// The message in protobuf's binary encoding.
     public var value: ByteBuffer
 
+    /// A detail with bytes that are already encoded.
     public init(type: String, value: ByteBuffer) {
       self.type = type
       self.value = value

@@ -11,9 +11,12 @@
 public struct Headers: Sendable {
   /// One field line. `name` is in lower case.
   public struct Field: Sendable, Hashable {
+    /// The name of the field, in lower case.
     public let name: String
+    /// The value of the field, as it is on the wire.
     public var value: String
 
+    /// A field; `name` may be in any case.
     public init(name: String, value: String) {
       self.name = name.asciiLowercased
       self.value = value
@@ -28,10 +31,12 @@ public struct Headers: Sendable {
 
   package private(set) var fields: [Field]
 
+  /// No fields.
   public init() {
     self.fields = []
   }
 
+  /// The fields of a sequence, in its order.
   public init(_ fields: some Sequence<Field>) {
     self.fields = Array(fields)
   }
@@ -71,11 +76,12 @@ public struct Headers: Sendable {
     return nil
   }
 
+  /// Whether there is a field with this name, in any case.
   public func contains(_ name: String) -> Bool {
     self.first(name) != nil
   }
 
-  /// Adds a value behind those that `name` already has.
+  /// Adds a field at the end. Values that `name` already has stay.
   public mutating func add(name: String, value: String) {
     self.fields.append(Field(name: name, value: value))
   }
@@ -85,6 +91,7 @@ public struct Headers: Sendable {
     if self.fields.isEmpty { self.fields = [field] } else { self.fields.append(field) }
   }
 
+  /// Adds fields behind all others, in the order of `other`. Names that are already present keep their values.
   public mutating func append(contentsOf other: some Sequence<Field>) {
     self.fields.append(contentsOf: other)
   }
@@ -107,10 +114,12 @@ public struct Headers: Sendable {
     return result
   }
 
+  /// Makes room for `count` fields in all, so that adding them allocates no more memory.
   public mutating func reserveCapacity(_ count: Int) {
     self.fields.reserveCapacity(count)
   }
 
+  /// Removes all fields with this name, in any case.
   public mutating func remove(name: String) {
     let name = name.asciiLowercased
     guard self.fields.contains(where: { $0.name == name }) else { return }

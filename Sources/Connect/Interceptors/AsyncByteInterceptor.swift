@@ -18,6 +18,8 @@ public import NIOCore
 /// Task-local values that the caller, or an async interceptor outside around its `next`, has bound are visible here. An
 /// interceptor has one async form for unary calls: this one or ``AsyncUnaryInterceptor``.
 public protocol AsyncUnaryByteInterceptor: Interceptor, Sendable {
+  /// Handles one unary call: returns its response, from `next` or of its own.
+  ///
   /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the byte hook
   ///   after this one, and counts against the cap.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
@@ -36,6 +38,7 @@ extension AsyncUnaryByteInterceptor {
 public struct UnaryByteNext: Sendable {
   private let body: @Sendable (HTTPRequest<ByteBuffer>) async throws -> HTTPResponse
 
+  /// A `next` that runs `body`, for tests of interceptors and for interceptors around others.
   public init(_ body: @escaping @Sendable (HTTPRequest<ByteBuffer>) async throws -> HTTPResponse) {
     self.body = body
   }
@@ -52,6 +55,8 @@ public struct UnaryByteNext: Sendable {
 ///
 /// An interceptor has one async form for streams: this one or ``AsyncStreamInterceptor``.
 public protocol AsyncStreamByteInterceptor: Interceptor, Sendable {
+  /// Handles one stream: returns its response, from `next` or of its own, at once.
+  ///
   /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the byte hook
   ///   after this one, counts against the cap, and reads the request's messages from the first again.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.

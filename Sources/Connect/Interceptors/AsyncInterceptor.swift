@@ -1,12 +1,16 @@
 /// The async form of an interceptor of unary calls, by what it works on.
 public enum AsyncUnaryForm: Sendable {
+  /// It works on the method's own types, like message hooks.
   case messages(any AsyncUnaryInterceptor)
+  /// It works on the encoded message, like byte hooks.
   case bytes(any AsyncUnaryByteInterceptor)
 }
 
 /// The async form of an interceptor of streams, by what it works on.
 public enum AsyncStreamForm: Sendable {
+  /// It works on the method's own types, like message hooks.
   case messages(any AsyncStreamInterceptor)
+  /// It works on encoded messages, like byte hooks.
   case bytes(any AsyncStreamByteInterceptor)
 }
 
@@ -29,6 +33,8 @@ public enum AsyncStreamForm: Sendable {
 ///
 /// Task-local values that the caller, or an interceptor outside around its `next`, has bound are visible here.
 public protocol AsyncUnaryInterceptor: Interceptor, Sendable {
+  /// Handles one unary call: returns its response, from `next` or of its own.
+  ///
   /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the hook
   ///   after this one, and counts against the cap.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
@@ -47,6 +53,7 @@ extension AsyncUnaryInterceptor {
 public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
   private let body: @Sendable (HTTPRequest<Input>) async throws -> ResponseMessage<Output>
 
+  /// A `next` that runs `body`, for tests of interceptors and for interceptors around others.
   public init(_ body: @escaping @Sendable (HTTPRequest<Input>) async throws -> ResponseMessage<Output>) {
     self.body = body
   }
@@ -57,10 +64,9 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
   /// here, a child of the interceptor's own, gives the attempt up, also on the wire; the interceptor may go on
   /// with another `next` or return a response of its own.
   ///
-  /// - Throws: `CancellationError` if the task was cancelled or an interceptor inside started the attempt
-  ///   anew; in the latter case what the interceptor returns does not matter any more. ``ConnectError`` with
-  ///   `internal` if an earlier `next` is still pending, with `resource_exhausted` if the cap is reached and no
-  ///   attempt has had a response.
+  /// - Throws: `CancellationError` if the task was cancelled or an interceptor inside started a new attempt; in the
+  ///   latter case the result of this interceptor is ignored. ``ConnectError`` with `internal` if an earlier `next`
+  ///   is still pending, with `resource_exhausted` if the cap is reached and no attempt has had a response.
   public func callAsFunction(_ request: HTTPRequest<Input>) async throws -> ResponseMessage<Output> {
     try await self.body(request)
   }
@@ -81,6 +87,8 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
 /// }
 /// ```
 public protocol AsyncStreamInterceptor: Interceptor, Sendable {
+  /// Handles one stream: returns its response, from `next` or of its own, at once.
+  ///
   /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the hook
   ///   after this one, counts against the cap, and reads the request's messages from the first again.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
@@ -99,6 +107,7 @@ extension AsyncStreamInterceptor {
 public struct StreamNext<Input: Sendable, Output: Sendable>: Sendable {
   private let body: @Sendable (StreamRequest<Input>) async throws -> StreamResponse<Output>
 
+  /// A `next` that runs `body`, for tests of interceptors and for interceptors around others.
   public init(_ body: @escaping @Sendable (StreamRequest<Input>) async throws -> StreamResponse<Output>) {
     self.body = body
   }

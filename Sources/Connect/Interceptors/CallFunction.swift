@@ -36,6 +36,7 @@ public struct CallFunction {
   /// outcome.
   public var endFunction: ((CallOutcome) -> Void)?
 
+  /// The hooks of one interceptor for one call; those that are nil are absent.
   @inlinable @inline(__always)
   public init(
     requestFunction: ((inout HTTPRequest<Void>) throws -> Void)? = nil,

@@ -1,16 +1,17 @@
 /// How a call ends for its caller, as call hooks see it: all of a response but its messages.
 public struct CallOutcome: Sendable {
-  /// What the call's last attempt was on the wire. Of attempts that hedge: the one that has decided the outcome.
+  /// The call's last attempt as it was on the wire. For hedged calls: the attempt that decided the outcome.
   public struct Exchange: Sendable, Hashable {
-    /// Nil if no response has arrived.
+    /// The HTTP status of the response; nil if no response has arrived.
     public var httpStatus: Int?
-    /// Bytes of the request's body.
+    /// The size of the request's body, in bytes, as it was sent.
     public var requestBodyBytes: Int
-    /// Bytes of the response's body as they arrived.
+    /// The size of the response's body, in bytes, as it arrived.
     public var responseBodyBytes: Int
     /// The peer's address as text; nil if none was reached, or if it is not known.
     public var remoteAddress: String?
 
+    /// An exchange with the given facts, for tests of hooks.
     public init(
       httpStatus: Int? = nil,
       requestBodyBytes: Int = 0,
@@ -24,8 +25,8 @@ public struct CallOutcome: Sendable {
     }
   }
 
-  /// That of ``error``; ``Code/ok`` if there is none. To set another makes an error of an outcome that has none, and does nothing
-  /// to one that has.
+  /// The code of ``error``; ``Code/ok`` if there is no error. Setting another code gives an outcome without an error
+  /// an error with this code. It does nothing to an outcome that has an error.
   public var code: Code {
     get { self.error?.code ?? .ok }
     set { if self.error == nil { self.error = newValue.error(metadata: self.trailers) } }
@@ -34,8 +35,10 @@ public struct CallOutcome: Sendable {
   /// The response's headers. Those of a stream have gone out before: a hook cannot change them.
   public var headers: Headers
 
+  /// The response's trailers, whatever the wire protocol puts them into; empty if none arrived.
   public var trailers: Headers
 
+  /// Why the call failed; nil for a call that succeeded.
   public var error: ConnectError?
 
   /// How many messages the caller has sent that were accepted: for a unary call 1.
@@ -50,6 +53,8 @@ public struct CallOutcome: Sendable {
   /// The last attempt; nil if nothing went to the network.
   public internal(set) var exchange: Exchange?
 
+  /// An outcome that a hook, or a test of hooks, makes. Its counts are 0.
+  ///
   /// - Parameter code: For an outcome without `error`: one that is not ``Code/ok`` makes it an error.
   public init(
     code: Code = .ok,
@@ -66,6 +71,7 @@ public struct CallOutcome: Sendable {
     )
   }
 
+  /// The outcome of a call that failed. The trailers are the error's ``ConnectError/metadata``.
   public init(error: ConnectError, headers: Headers = Headers()) {
     self.init(headers: headers, trailers: error.metadata, error: error)
   }

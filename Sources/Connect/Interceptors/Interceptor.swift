@@ -1,8 +1,8 @@
 /// Wraps calls: sees, changes, answers, fails or repeats them.
 ///
-/// An interceptor is made by an ``InterceptorFactory``, anew for each call, so it may keep the call's state in
-/// itself, also across retries. Its hooks run one at a time on the call's executor. A hook that has to wait for something
-/// does so in ``Proceed/task(_:)``, which runs there too, and so may use the interceptor's state.
+/// An ``InterceptorFactory`` makes a new interceptor for each call. So an interceptor may store the call's state in
+/// its own properties, also across retries. Its hooks run one at a time on the call's executor. A hook that has to
+/// wait for something does so in ``Proceed/task(_:)``, which runs there too, and so may use the interceptor's state.
 ///
 /// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are three levels: *call hooks* see
 /// the call as a whole and nothing of its messages, *message hooks* the method's own types, *byte hooks* the encoded
@@ -67,5 +67,6 @@ extension Interceptor {
 
 /// An interceptor without hooks, for factories that have nothing to do for a call. It is left out, and costs nothing.
 public struct NoInterceptor: Interceptor {
+  /// An interceptor without hooks.
   public init() {}
 }

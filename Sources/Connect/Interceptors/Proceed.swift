@@ -2,11 +2,9 @@ public import NIOCore
 
 /// What a hook calls, once, to say how the call goes on. It may be called later and from any thread.
 ///
-/// It is called like a function with the value to pass on; the other verbs are methods. Which there are
-/// depends on the hook. A second call, or one after the call is over, does nothing. When the last copy is released uncalled,
-/// nobody can go on any more: the call fails with `internal`, and the message names the interceptor.
-///
-/// Tests make one from a closure:
+/// It is called like a function with the value to pass on; the other verbs are methods, depending on the hook. A
+/// second call, or a call after the end, does nothing. When the last copy is released uncalled, the call fails with
+/// `internal`, and the message names the interceptor. Tests make one from a closure:
 ///
 /// ```swift
 /// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
@@ -15,8 +13,7 @@ public struct Proceed<Verb: Sendable>: Sendable {
   /// Takes what the hook does; nil if this was made from a closure.
   @usableFromInline let ticket: (any HookTicket)?
   private let closure: ProceedClosure<Verb>?
-  /// Whether the hook is only told how the call has ended, by its deadline or its cancellation: whatever it says, nothing
-  /// comes of it. So it need not ask anybody what to do.
+  /// Whether the call has ended already, by its deadline or its cancellation: what the hook does is ignored.
   public let isOver: Bool
 
   private init(_ closure: ProceedClosure<Verb>, isOver: Bool) {
@@ -33,12 +30,12 @@ public struct Proceed<Verb: Sendable>: Sendable {
     self.isOver = ticket.isOver
   }
 
-  /// - Parameter isOver: What ``isOver`` says.
+  /// - Parameter isOver: See ``isOver``. To make a `proceed` from a closure, for tests of hooks.
   public init(isOver: Bool = false, _ body: @escaping @Sendable (Verb) -> Void) {
     self.init(ProceedClosure(body), isOver: isOver)
   }
 
-  /// For hooks around other hooks: what an inner hook is given in place of `proceed`.
+  /// For hooks around other hooks: the `proceed` for the inner hook.
   public init<Outer>(around proceed: Proceed<Outer>, _ body: @escaping @Sendable (Verb) -> Void) {
     self.init(
       ProceedClosure(wrapping: proceed.hookTicket, on: proceed.taskExecutor, body),
@@ -58,10 +55,10 @@ public struct Proceed<Verb: Sendable>: Sendable {
     self.hookTicket?.taskExecutor ?? self.closure?.executor
   }
 
-  /// The error of the attempt which a hook has given up last, to make another. To be read while the hook is called.
+  /// The error of the attempt that a hook gave up last, to start another. To be read while the hook is called.
   package var retryCause: ConnectError? { self.hookTicket?.retryCause }
 
-  /// Goes on as `verb` says, for hooks around other hooks, which pass on what those proceeded with.
+  /// Goes on as `verb` says, for hooks around other hooks, which pass on the verb of the inner hook.
   public func send(_ verb: consuming Verb) {
     if let ticket = self.ticket {
       if let verb = verb as? any HookVerb { ticket.take(verb.action) }
@@ -102,9 +99,9 @@ extension Proceed {
   /// }
   /// ```
   ///
-  /// To be called in the hook, or in such a task. What runs there must not block, nor what it awaits, which runs there too
-  /// unless it has an executor of its own. Other hooks of the call may run while it waits. A `body` that ends without having
-  /// proceeded has let go of `proceed`: the call fails with `internal`. When the call ends the task goes on.
+  /// To be called in the hook, or in such a task. Neither `body` nor what it awaits may block; both run there, unless
+  /// an awaited actor has its own executor. Other hooks of the call may run meanwhile. A `body` that ends without
+  /// having proceeded has let go of `proceed`: the call fails with `internal`. When the call ends the task goes on.
   ///
   /// - Returns: The task, to cancel it with.
   @discardableResult
@@ -161,6 +158,7 @@ extension Proceed {
 
 /// What a response hook of a unary call can do.
 public enum ResponseVerb<Request: Sendable, Response: Sendable>: Sendable {
+  /// Pass a response on: the one given, or another.
   case proceed(Response)
   /// Start a new attempt at the first hook of this level, with a request or with that of the caller.
   case retry(Request?, after: Duration)
@@ -219,6 +217,7 @@ extension Proceed {
 
 /// What a hook for a stream's request messages can do.
 public enum StreamDataVerb<Message: Sendable>: Sendable {
+  /// Pass a message on: the one given, or another.
   case proceed(Message)
   /// Pass nothing on.
   case drop
@@ -255,6 +254,7 @@ extension Proceed {
 
 /// What a hook for a stream's results can do.
 public enum StreamResultVerb<Message: Sendable>: Sendable {
+  /// Pass a result on: the one given, or another.
   case proceed(StreamResult<Message>)
   /// Start a new attempt at the first hook of this level, with a request or with that of the caller.
   case retry(HTTPRequest<Void>?, after: Duration)
@@ -292,9 +292,8 @@ extension Proceed {
 
   /// Starts a new attempt at the first hook of this level, with the request messages sent so far.
   ///
-  /// Refused, so that this result passes on, when the cap on retries is reached, the delay would pass the
-  /// deadline, a result of this attempt has already gone out from this hook, or more request messages were
-  /// sent than are kept.
+  /// Refused, so that this result passes on, when the cap on retries is reached, the delay would pass the deadline,
+  /// this hook has passed on a result of this attempt, or more request messages were sent than are kept.
   public func retry<Message>(
     _ request: HTTPRequest<Void>? = nil,
     after delay: Duration = .zero

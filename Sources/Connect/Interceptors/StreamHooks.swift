@@ -7,10 +7,13 @@ public import NIOCore
 /// it has proceeded with an earlier one; they go on in the order of the wire, whatever the order in which the
 /// hook proceeds. What a hook proceeds with before it returns goes on when it has returned.
 public struct StreamHooks<RequestMessage: Sendable, ResponseMessage: Sendable> {
+  /// What the request hook calls to go on: with a request, an error, or an answer.
   public typealias RequestProceed = Proceed<
     RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>
   >
+  /// What the hook for request messages calls to go on: with a message or without.
   public typealias DataProceed = Proceed<StreamDataVerb<RequestMessage>>
+  /// What the hook for results calls to go on: with a result, without, or with a new attempt.
   public typealias ResultProceed = Proceed<StreamResultVerb<ResponseMessage>>
 
   /// Called with the request's head, in the order of the interceptors, before any message.
@@ -23,6 +26,7 @@ public struct StreamHooks<RequestMessage: Sendable, ResponseMessage: Sendable> {
   /// only.
   public var responseMetricsFunction: ((HTTPMetrics, Proceed<HTTPMetrics>) -> Void)?
 
+  /// The hooks of one interceptor for one call; those that are nil are absent.
   @inlinable @inline(__always)
   public init(
     requestFunction: ((HTTPRequest<Void>, RequestProceed) -> Void)? = nil,
@@ -68,12 +72,16 @@ extension StreamHooks where RequestMessage == ByteBuffer, ResponseMessage == Byt
 
 /// A whole response stream, given by a hook in place of the network.
 public struct StreamAnswer<Message: Sendable>: Sendable {
+  /// The response's headers.
   public var headers: Headers
+  /// The response's messages, in order. They are delivered before ``error``, if there is one.
   public var messages: [Message]
-  /// nil for a stream that ends well.
+  /// Why the stream fails; nil for a stream that ends well.
   public var error: ConnectError?
+  /// The response's trailers, delivered with the end.
   public var trailers: Headers
 
+  /// A stream of known messages, which ends well unless there is an `error`.
   public init(
     headers: Headers = Headers(),
     messages: [Message],

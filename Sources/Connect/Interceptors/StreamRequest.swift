@@ -1,8 +1,11 @@
 /// A stream's request as an ``AsyncStreamInterceptor`` sees it: the head, and the messages as a sequence.
 public struct StreamRequest<Input: Sendable>: Sendable {
+  /// The request without its messages: URL, headers, context.
   public var head: HTTPRequest<Void>
+  /// The messages that the caller sends, in order. Ends when the caller ends the request.
   public var messages: PulledSequence<Input>
 
+  /// A request with a head and any messages, to pass to ``StreamNext``.
   public init(head: HTTPRequest<Void>, messages: PulledSequence<Input>) {
     self.head = head
     self.messages = messages

@@ -5,10 +5,14 @@ public import NIOCore
 /// Hooks run on the call's executor, one at a time, outside of any task. A hook may work asynchronously; the
 /// call waits until it proceeds, up to the deadline. What it proceeds with before it returns goes on when it has returned.
 public struct UnaryHooks<Message: Sendable, Response: Sendable> {
+  /// What the request hook calls to go on: with a request, an error, or an answer.
   public typealias RequestProceed = Proceed<RequestVerb<HTTPRequest<Message>, Response>>
+  /// What the response hook calls to go on: with a response, or with a new attempt.
   public typealias ResponseProceed = Proceed<ResponseVerb<HTTPRequest<Message>, Response>>
 
+  /// A request hook in the synchronous form: it changes the request in place, or throws to fail the call.
   public typealias RequestUpdate = (inout HTTPRequest<Message>) throws -> Void
+  /// A response hook in the synchronous form: it changes the response in place and returns how the call goes on.
   public typealias ResponseUpdate = (inout Response) -> ResponseDecision
 
   /// Called with the request, in the order of the interceptors.
@@ -46,6 +50,7 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   @usableFromInline var responseHook: ((Response, ResponseProceed) -> Void)?
   @usableFromInline var responseUpdate: ResponseUpdate?
 
+  /// The hooks of one interceptor for one call; those that are nil are absent.
   @inlinable
   @inline(__always)
   public init(
@@ -86,6 +91,9 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
     self.responseMetricsFunction = responseMetricsFunction
   }
 
+  /// A response hook in the synchronous form, and no request hook.
+  ///
+  /// - Parameter updateResponse: May change the response, and says how the call goes on.
   @inlinable
   @inline(__always)
   public init(updateResponse: @escaping ResponseUpdate) {
@@ -147,7 +155,7 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
 public enum ResponseDecision: Sendable, Hashable {
   /// The response goes on to what is outside.
   case proceed
-  /// Start a new attempt at the first hook of this level, with the request of the caller; as ``Proceed/retry(_:after:)``.
+  /// Start a new attempt at the first hook of this level, with the request of the caller, after this delay.
   case retry(after: Duration)
 }
 

@@ -1,6 +1,6 @@
 /// What one attempt of a call cost on the wire.
 public struct HTTPMetrics: Sendable, Hashable {
-  /// 1 for the first attempt.
+  /// The number of the attempt: 1 for the first.
   public var attempt: Int
   /// From the attempt's start (its request left the interceptors) to its end.
   public var duration: Duration
@@ -8,12 +8,13 @@ public struct HTTPMetrics: Sendable, Hashable {
   public var timeToConnection: Duration?
   /// From the attempt's start to the response's head; nil if none arrived.
   public var timeToHeaders: Duration?
-  /// Bytes of the request's body.
+  /// The size of the request's body, in bytes, as it was sent.
   public var requestBodyBytes: Int
-  /// Bytes of the response's body as they arrived.
+  /// The size of the response's body, in bytes, as it arrived.
   public var responseBodyBytes: Int
   /// The connection that served it; nil if none did.
   public var connection: HTTPConnectionInfo?
+  /// The HTTP status of the response; nil if no response arrived.
   public var httpStatus: Int?
   /// The name of the compression that the request announces for its messages, for example `gzip`; nil for none, for GET,
   /// and for calls without an ``CallOptions/arrangement``, which are not looked at so closely.
@@ -28,6 +29,7 @@ public struct HTTPMetrics: Sendable, Hashable {
     return max(time.clamped - (self.connection?.setup?.total ?? .zero), .zero)
   }
 
+  /// Metrics with the given facts, for tests of hooks and for hooks that change metrics. `attempt` counts from 1.
   public init(
     attempt: Int,
     duration: Duration = .zero,

@@ -11,22 +11,25 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   @usableFromInline var head: RequestHead
   @usableFromInline var box: MessageBox<Message>
 
+  /// The message to send: empty (`Void`) for a stream, whose messages follow one by one.
   public var message: Message {
     get { self.box.message }
     set { self.box = MessageBox(newValue) }
   }
 
+  /// Where the request goes: the client's host and the method's path.
   public var url: RequestURL {
     get { self.head.url }
     set { self.uniqueHead.url = newValue }
   }
 
-  /// For example `application/proto` or `application/connect+json`.
+  /// The type of the body, for example `application/proto` or `application/connect+json`.
   public var contentType: String {
     get { self.head.contentType }
     set { self.uniqueHead.contentType = newValue }
   }
 
+  /// The metadata that the caller and the interceptors send. The wire protocol's own headers are not among it.
   public var headers: Headers {
     get { self.head.headers }
     _modify {
@@ -101,6 +104,8 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   /// How the service wants failed calls to be made again; nil if it says nothing.
   package var retryRules: RetryRules? { self.head.retryRules }
 
+  /// A request that belongs to no call yet. When a hook passes it on, it inherits from the request that the hook
+  /// received: the method, ``isGET``, and the `context` if that is nil.
   public init(
     url: RequestURL,
     contentType: String,
@@ -168,6 +173,8 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
 }
 
 extension HTTPRequest where Message == Void {
+  /// The start of a stream, or a request as call hooks see it: without a message. It inherits as any newly created
+  /// request.
   public init(
     url: RequestURL,
     contentType: String,

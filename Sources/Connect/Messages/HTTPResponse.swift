@@ -31,6 +31,8 @@ public struct HTTPResponse: Sendable {
     }
   }
 
+  /// The response's trailers, whatever the wire protocol puts them into: in the Connect protocol they are headers
+  /// with the prefix `trailer-`, which is removed here.
   public var trailers: Headers {
     get { self.head.trailers }
     _modify {
@@ -73,6 +75,8 @@ public struct HTTPResponse: Sendable {
     set { self.uniqueHead.request = newValue?.head }
   }
 
+  /// A response that a hook answers with, or that a test makes.
+  ///
   /// - Parameter code: Ignored if there is an `error`. Another code than ``Code/ok`` creates an error with this code.
   public init(
     code: Code = .ok,

@@ -8,6 +8,7 @@ public struct RequestURL: Sendable, Hashable {
   /// Without the `?`; used on the wire as it is.
   public var query: String?
 
+  /// A URL of its parts, which are not checked here.
   public init(origin: Origin, path: String, query: String? = nil) {
     self.origin = origin
     self.path = path
@@ -18,6 +19,7 @@ public struct RequestURL: Sendable, Hashable {
   public var scheme: String { self.origin.scheme.rawValue }
   /// The host's name or address; the socket's path for `unix`.
   public var host: String { self.origin.host }
+  /// The port, 1 to 65,535; 0 for `unix`.
   public var port: Int { self.origin.port }
 }
 

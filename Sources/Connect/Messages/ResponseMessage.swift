@@ -1,6 +1,6 @@
 /// The outcome of a unary or client-stream call: a message or an error, with the metadata around it.
 ///
-/// A copy costs no more than some references; what a copy changes is its own.
+/// Copying a response copies a few references. Changing a copy does not change the original.
 public struct ResponseMessage<Output: Sendable>: Sendable {
   @usableFromInline package var erased: AnyResponse
 
@@ -10,8 +10,8 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     self.erased = erased
   }
 
-  /// That of the error; ``Code/ok`` if there is none. To set another makes an error of a response that has none, and does nothing
-  /// to one that has.
+  /// The code of the error; ``Code/ok`` if there is no error. Setting another code gives a response without an error
+  /// an error with this code. It does nothing to a response that has an error.
   public var code: Code {
     get { self.error?.code ?? .ok }
     set {
@@ -21,16 +21,19 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     }
   }
 
+  /// The response's metadata, without the trailers.
   public var headers: Headers {
     get { self.erased.headers }
     _modify { yield &self.erased.headers }
   }
 
+  /// The response's trailers, whatever the wire protocol puts them into; empty if none arrived.
   public var trailers: Headers {
     get { self.erased.trailers }
     _modify { yield &self.erased.trailers }
   }
 
+  /// The message, or the error that the call failed with.
   public var result: Result<Output, ConnectError> {
     get {
       switch self.erased.outcome {
@@ -48,6 +51,8 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     }
   }
 
+  /// A response that a hook answers with, or that a test makes.
+  ///
   /// - Parameter code: For a `result` without error: one that is not ``Code/ok`` makes it an error.
   public init(
     code: Code = .ok,
@@ -59,10 +64,12 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
     self.code = code
   }
 
+  /// A response that succeeded.
   public init(message: Output, headers: Headers = Headers(), trailers: Headers = Headers()) {
     self.init(AnyResponse(.message(MessageBox(message)), headers: headers, trailers: trailers))
   }
 
+  /// A response that failed. The trailers are the error's ``ConnectError/metadata``.
   public init(error: ConnectError, headers: Headers = Headers()) {
     self.init(AnyResponse(.error(error), headers: headers, trailers: error.metadata))
   }

@@ -1,6 +1,8 @@
 /// One thing that a response stream brings: headers once, then messages, then its end.
 public enum StreamResult<Message: Sendable>: Sendable {
+  /// The response's headers, at most once and before any message.
   case headers(Headers)
+  /// A message of the response.
   case message(Message)
   /// The end; nothing follows. `error` is set if and only if `code` is not ``Code/ok``.
   case complete(code: Code, error: ConnectError?, trailers: Headers)

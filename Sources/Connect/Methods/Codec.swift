@@ -2,8 +2,8 @@ public import NIOCore
 
 /// Turns messages into bodies and back. The configuration's codec serves all calls of a client.
 ///
-/// A codec of one's own may encode on its own (casting the message to a protocol of its own), or wrap another
-/// codec, say to encrypt what ``ProtoCodec`` makes.
+/// Your own codec may cast messages to a protocol of yours and encode them, or wrap another codec, for example to
+/// encrypt the bytes of ``ProtoCodec``.
 ///
 /// Bodies are `ByteBuffer`. Where another library wants Foundation's `Data`, `Data(bytes.readableBytesView)` and
 /// `ByteBuffer(bytes: data)` convert, at the price of a copy.

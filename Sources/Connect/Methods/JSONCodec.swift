@@ -4,8 +4,10 @@ public import NIOCore
 /// plain Swift types.
 public struct JSONCodec: Codec {
   public let name = "json"
+  /// How messages are written and read.
   public let options: JSONCodingOptions
 
+  /// A codec with these options.
   public init(options: JSONCodingOptions) {
     self.options = options
   }

@@ -5,11 +5,15 @@ public import NIOCore
 /// There is one for each family of messages: ``protobuf`` for SwiftProtobuf's, ``codable`` for plain `Codable`
 /// types; other modules add theirs with ``init(binary:json:)``.
 public final class MessageCoding<Message: Sendable>: Sendable {
-  /// Functions from and to one encoding. `Options` are the codec's.
+  /// The functions that encode and decode messages in one encoding. `Options` are the codec's.
   public struct Functions<Options: Sendable>: Sendable {
+    /// The bytes of a message. May throw any error; the call then fails with `internal` and this error as its cause,
+    /// or with a ``ConnectError`` as it is.
     public let encode: @Sendable (Message, Options) throws -> ByteBuffer
+    /// The message in some bytes. May throw as ``encode`` may.
     public let decode: @Sendable (ByteBuffer, Options) throws -> Message
 
+    /// Functions that are called from any thread, for several messages at the same time.
     public init(
       encode: @escaping @Sendable (Message, Options) throws -> ByteBuffer,
       decode: @escaping @Sendable (ByteBuffer, Options) throws -> Message
@@ -24,6 +28,7 @@ public final class MessageCoding<Message: Sendable>: Sendable {
   /// JSON (for protobuf messages, its canonical mapping); nil if the family has none.
   public let json: Functions<JSONCodingOptions>?
 
+  /// The coding of a family of messages. A call with a codec whose encoding the family lacks fails with `internal`.
   public init(binary: Functions<BinaryCodingOptions>?, json: Functions<JSONCodingOptions>?) {
     self.binary = binary
     self.json = json
@@ -35,6 +40,7 @@ public struct BinaryCodingOptions: Sendable, Hashable {
   /// Equal messages give equal bytes.
   public var deterministic: Bool
 
+  /// Options for a family's binary encoding.
   public init(deterministic: Bool = false) {
     self.deterministic = deterministic
   }
@@ -52,6 +58,8 @@ public struct JSONCodingOptions: Sendable, Hashable {
   /// Skip fields that the type does not have, instead of failing. Plain `Codable` types always do.
   public var ignoreUnknownFields: Bool
 
+  /// Options for a family's JSON encoding. By default unknown fields are skipped, and all else is as protobuf's JSON
+  /// mapping has it.
   public init(
     deterministic: Bool = false,
     alwaysPrintEnumsAsInts: Bool = false,

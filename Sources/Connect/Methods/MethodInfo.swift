@@ -1,5 +1,6 @@
 /// Whether a method's call may be repeated, as its proto's `idempotency_level` says.
 public enum IdempotencyLevel: Sendable, Hashable {
+  /// The proto says nothing: a repeated call may have another effect.
   case unknown
   /// Reads only; may also go as HTTP GET.
   case noSideEffects
@@ -9,19 +10,26 @@ public enum IdempotencyLevel: Sendable, Hashable {
 
 /// How many messages flow in each direction.
 public enum StreamType: Sendable, Hashable {
+  /// One request message, one response message.
   case unary
+  /// Any number of request messages, one response message.
   case clientStream
+  /// One request message, any number of response messages.
   case serverStream
+  /// Any number of messages in both directions.
   case bidirectionalStream
 }
 
 /// What is known of a method without its message types.
 public struct MethodInfo: Sendable, Hashable {
-  /// `/package.Service/Method`.
+  /// Where the method is on a server: `/package.Service/Method`.
   public var path: String
+  /// How many messages flow in each direction.
   public var streamType: StreamType
+  /// Whether a call may be repeated or go as HTTP GET.
   public var idempotencyLevel: IdempotencyLevel
 
+  /// A method at `path`, which is used as it is.
   public init(path: String, streamType: StreamType, idempotencyLevel: IdempotencyLevel = .unknown) {
     self.path = path
     self.streamType = streamType

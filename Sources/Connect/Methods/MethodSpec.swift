@@ -9,13 +9,17 @@ public import SwiftProtobuf
 /// let say = MethodSpec<SayRequest, SayResponse>(path: "/eliza.v1.ElizaService/Say", streamType: .unary)
 /// ```
 public struct MethodSpec<Input: Sendable, Output: Sendable>: Sendable {
+  /// What is known of the method without its message types.
   public let info: MethodInfo
+  /// How request messages are coded.
   public let input: MessageCoding<Input>
+  /// How response messages are coded.
   public let output: MessageCoding<Output>
   @usableFromInline package let erased: AnyMethod
   /// Puts a request's message into a box, whose type is known where the method is made.
   @usableFromInline let box: @Sendable (Input) -> any AnyMessage
 
+  /// A method between messages of any families.
   @inlinable
   public init(info: MethodInfo, input: MessageCoding<Input>, output: MessageCoding<Output>) {
     self.info = info
@@ -49,8 +53,11 @@ public struct MethodSpec<Input: Sendable, Output: Sendable>: Sendable {
     self.erased = erased
   }
 
+  /// Where the method is on a server: `/package.Service/Method`.
   public var path: String { self.info.path }
+  /// How many messages flow in each direction.
   public var streamType: StreamType { self.info.streamType }
+  /// Whether a call may be repeated or go as HTTP GET.
   public var idempotencyLevel: IdempotencyLevel { self.info.idempotencyLevel }
 }
 

@@ -9,6 +9,7 @@ public struct ProtoCodec: Codec {
   /// Whether equal messages give equal bytes in every request, not only where a call asks for it.
   public let deterministic: Bool
 
+  /// A codec for protobuf's binary encoding.
   public init(deterministic: Bool = false) {
     self.deterministic = deterministic
   }

@@ -1,4 +1,4 @@
-/// The protocol that a client speaks on the wire, or several of which it finds the one that gets through.
+/// The protocol that a client speaks on the wire, or several protocols from which it selects the first that works.
 public struct NetworkProtocol: Sendable {
   /// The protocols in the order in which they are tried. Calls of a client with none fail.
   let wires: [any WireProtocol]

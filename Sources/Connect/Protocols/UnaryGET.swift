@@ -5,8 +5,8 @@
 public enum UnaryGET: Sendable, Hashable {
   /// All calls are POST.
   case disabled
-  /// However long the URL becomes. Servers and proxies have limits, often 8 kB.
+  /// GET, however long the URL becomes. Servers and proxies have limits, often 8 kB.
   case alwaysEnabled
-  /// If the whole URL has at most so many bytes; else the call is POST.
+  /// GET if the whole URL has at most `maxBytes` bytes; otherwise POST.
   case enabledForLimitedPayloadSizes(maxBytes: Int)
 }

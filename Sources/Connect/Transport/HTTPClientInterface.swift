@@ -65,11 +65,15 @@ extension HTTPEndpoint {
 
 /// The head of a request, and its body where that is known as a whole.
 public struct HTTPStreamRequest: Sendable {
+  /// The HTTP method of a request.
   public enum Method: String, Sendable, Hashable {
+    /// A request without a body; the message is in the ``target``. Connect protocol only.
     case get = "GET"
+    /// A request with the message or messages in its body.
     case post = "POST"
   }
 
+  /// The body of a request, as far as it is known when the stream starts.
   public enum Body: Sendable {
     /// The whole body; the request ends with it. An empty buffer means no body at all.
     case complete(ByteBuffer)
@@ -77,20 +81,24 @@ public struct HTTPStreamRequest: Sendable {
     case streamed
   }
 
+  /// The HTTP method.
   public var method: Method
   /// Path and query, exactly as they go on the wire.
   public var target: String
   /// All fields but pseudo-headers, `host`, `content-length`, `transfer-encoding` and `connection`, which
   /// are the transport's. They have been checked: no invalid name, no CR, LF or NUL.
   public var headers: Headers
+  /// The whole body, or that it follows in pieces.
   public var body: Body
-  /// Whether the call goes on waiting where no server can be reached, until its deadline; else it fails then. False by default.
+  /// Whether the call waits, until its deadline, where no server can be reached; otherwise it fails as soon as none
+  /// can. False by default.
   public var waitsForReady = false
   /// Whether the call can be made in another protocol, so that it does not wait for a server to speak HTTP/2.
   package var hasOtherProtocols = false
   /// The values that the call carries, which are not sent. For transports in the same process as their server.
   package var context = CallContext()
 
+  /// The start of a request. The parts are not checked here.
   public init(method: Method, target: String, headers: Headers, body: Body) {
     self.method = method
     self.target = target
@@ -113,7 +121,7 @@ public protocol HTTPStream: AnyObject {
   /// is told by ``HTTPStreamHandler/streamDidBecomeWritable()`` when they no longer wait in the transport.
   func write(_ bytes: ByteBuffer)
 
-  /// Ends the request.
+  /// Ends the request. Empty `trailers` send none.
   func finish(trailers: Headers)
 
   /// Says that the call has taken `count` bytes of the response's body that it was given before. The
@@ -163,9 +171,12 @@ public protocol HTTPStreamHandler: AnyObject {
 
 /// The status and headers of a response. Pseudo-headers are left out.
 public struct HTTPResponseHead: Sendable {
+  /// The HTTP status, for example 200.
   public var status: Int
+  /// The response's header fields in the order of the wire.
   public var headers: Headers
 
+  /// The head of a response.
   public init(status: Int, headers: Headers) {
     self.status = status
     self.headers = headers
@@ -186,6 +197,9 @@ public struct HTTPStreamFailure: Sendable {
     set { self.error.unnamed = newValue ? .version : nil }
   }
 
+  /// A failure with the error that the caller sees.
+  ///
+  /// - Parameter isUnprocessed: See ``isUnprocessed``. To say true wrongly lets calls be made twice.
   public init(error: ConnectError, isUnprocessed: Bool = false) {
     self.error = error
     self.isUnprocessed = isUnprocessed
@@ -194,15 +208,20 @@ public struct HTTPStreamFailure: Sendable {
 
 /// Facts about the connection that serves a stream, for metrics.
 public struct HTTPConnectionInfo: Sendable, Hashable {
+  /// A version of HTTP. The raw value is its usual name.
   public enum Version: String, Sendable, Hashable {
+    /// HTTP/1.1 (RFC 9112): a connection carries one request at a time.
     case http1 = "HTTP/1.1"
+    /// HTTP/2 (RFC 9113), with or without TLS.
     case http2 = "HTTP/2"
+    /// HTTP/3 over QUIC (RFC 9114).
     case http3 = "HTTP/3"
 
     /// Whether a connection carries many streams at the same time.
     package var isMultiplexed: Bool { self != .http1 }
   }
 
+  /// The version of HTTP that the connection speaks.
   public var version: Version
   /// Whether an earlier stream used the connection.
   public var isReused: Bool
@@ -220,17 +239,20 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
     /// The TLS handshake; nil without TLS.
     public var tls: Duration?
 
+    /// The durations of the phases of opening a connection.
     public init(nameResolution: Duration, connecting: Duration, tls: Duration? = nil) {
       self.nameResolution = nameResolution
       self.connecting = connecting
       self.tls = tls
     }
 
+    /// The sum of the phases.
     public var total: Duration {
       self.nameResolution.clamped + self.connecting.clamped + (self.tls?.clamped ?? .zero)
     }
   }
 
+  /// What is known of a connection.
   public init(version: Version, isReused: Bool, remoteAddress: String? = nil, setup: Setup? = nil) {
     self.version = version
     self.isReused = isReused

@@ -2,6 +2,7 @@
 ///
 /// The text forms are `http://host:port`, `https://host:port` and `unix:/path/to/socket`.
 public struct Origin: Sendable, Hashable {
+  /// How a server is reached. The raw value is the scheme in URLs.
   public enum Scheme: String, Sendable, Hashable {
     /// Cleartext TCP.
     case http
@@ -20,12 +21,14 @@ public struct Origin: Sendable, Hashable {
     }
   }
 
+  /// How the server is reached.
   public var scheme: Scheme
   /// A host name or IP address (IPv6 without brackets); the path of the socket for ``Scheme/unix``.
   public var host: String
   /// 1 to 65,535; 0 for ``Scheme/unix``.
   public var port: Int
 
+  /// An origin of its parts, which are not checked here.
   public init(scheme: Scheme, host: String, port: Int) {
     self.scheme = scheme
     self.host = host

@@ -1,11 +1,11 @@
-/// One server, as a resolver names it: its addresses, and what balancers should know of it.
+/// One server as a resolver describes it: its addresses, and attributes for balancers.
 ///
-/// A server that has several addresses (IPv4 and IPv6, say) is one endpoint and gets one share of the calls. DNS
-/// cannot tell which addresses are of the same server, so each address of DNS is an endpoint (gRFC A61).
+/// A server that has several addresses (for example IPv4 and IPv6) is one endpoint and gets one share of the calls.
+/// DNS cannot tell which addresses are of the same server, so each address of DNS is an endpoint (gRFC A61).
 public struct Endpoint: Sendable, Hashable {
   /// Where the endpoint listens, the preferred address first.
   public var addresses: [EndpointAddress]
-  /// Its share of the calls in relation to the other endpoints', for policies that weigh. 0 means unknown.
+  /// Its share of the calls relative to the other endpoints, for policies that use weights. 0 means unknown.
   public var weight: UInt32
   /// Where it runs, such as an availability zone.
   public var zone: String?
@@ -15,6 +15,7 @@ public struct Endpoint: Sendable, Hashable {
   /// the endpoint by it (gRFC A76: `hash_key`).
   public var key: String?
 
+  /// An endpoint with the given addresses, the preferred one first.
   public init(
     addresses: [EndpointAddress],
     weight: UInt32 = 1,
@@ -29,6 +30,7 @@ public struct Endpoint: Sendable, Hashable {
     self.key = key
   }
 
+  /// An endpoint with one address, weight 1, and no other attributes.
   public init(_ address: EndpointAddress) {
     self.init(addresses: [address])
   }
@@ -54,9 +56,11 @@ extension Endpoint: CustomStringConvertible {
 // MARK: - Identity
 
 extension Endpoint {
-  /// What stays the same while an endpoint is the same server.
+  /// What identifies a server across the answers of a resolver.
   public enum Identity: Sendable, Hashable {
+    /// ``Endpoint/key``, for endpoints that have one.
     case key(String)
+    /// The addresses in any order, for endpoints without a key.
     case addresses(Set<EndpointAddress>)
   }
 
@@ -75,7 +79,8 @@ extension Endpoint {
 }
 
 extension Sequence<Endpoint> {
-  /// The endpoints without those whose identity occurs earlier, so that none gets a double share.
+  /// The endpoints without duplicates: of endpoints with equal identities the first stays. So no server gets a double
+  /// share.
   public func withoutDuplicates() -> [Endpoint] {
     var seen: Set<Endpoint.Identity> = []
     return self.filter { seen.insert($0.identity).inserted }

@@ -6,13 +6,20 @@
 /// EndpointAddress("unix:/run/rpc")
 /// ```
 public enum EndpointAddress: Sendable, Hashable, LosslessStringConvertible {
+  /// An IPv4 or IPv6 address with a port.
+  ///
   /// - Parameter port: 0 to 65,535.
   case ip(IPAddress, port: Int)
+  /// A Unix domain socket.
   case unix(path: String)
 
+  /// The kinds of addresses, for ``EndpointAddress/family``.
   public enum Family: Sendable, Hashable {
+    /// IPv4, also where it is mapped into IPv6.
     case ipv4
+    /// IPv6.
     case ipv6
+    /// The path of a Unix domain socket.
     case unix
   }
 

@@ -2,9 +2,10 @@
 public struct HostAndPort: Hashable, Sendable {
   /// A name or an IP address; IPv6 without brackets.
   public var host: String
-  /// 1 to 65,535.
+  /// The port, 1 to 65,535. It is not checked here.
   public var port: Int
 
+  /// A host with a port. Neither is checked.
   public init(host: String, port: Int) {
     self.host = host
     self.port = port

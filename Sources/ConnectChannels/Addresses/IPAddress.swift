@@ -5,13 +5,16 @@ internal import Connect
 /// An IPv4 address and the IPv6 address that maps it (`::ffff:192.0.2.1`) are different values;
 /// ``unmapped`` makes them equal.
 public struct IPAddress: Hashable, Sendable {
+  /// The versions of IP: IPv4 and IPv6.
   public enum Family: Hashable, Sendable {
+    /// An address of 4 bytes (`v4`) or of 16 bytes (`v6`).
     case v4, v6
 
     /// The size of an address, in bits.
     var bitCount: Int { self == .v4 ? 32 : 128 }
   }
 
+  /// The version of IP that the address belongs to.
   public let family: Family
   /// The address as a number. IPv4 uses the lowest 32 bits.
   let value: UInt128

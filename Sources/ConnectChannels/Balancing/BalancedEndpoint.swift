@@ -1,31 +1,37 @@
-/// Names an endpoint within a channel; never used again for another one.
+/// Names an endpoint within a channel. It is never reused for another endpoint.
 public struct EndpointID: Hashable, Sendable {
   private let index: UInt32
-  /// Tells the endpoints apart that have had the same slot: a later one has a larger number.
+  /// Distinguishes endpoints that have used the same slot: a later endpoint has a larger number.
   public let generation: UInt32
 
+  /// A name for the endpoint that has the slot now.
+  ///
   /// - Parameters:
   ///   - slot: From 0 to 2^32 - 1.
-  ///   - generation: Larger than that of the endpoint which had the slot before.
+  ///   - generation: Larger than the generation of the slot's previous endpoint.
   public init(slot: Int, generation: UInt32) {
     self.index = UInt32(slot)
     self.generation = generation
   }
 
-  /// The place of the endpoint in the channel's tables: small, and used again after the endpoint has left.
+  /// The index of the endpoint in the channel's tables: small, and reused after the endpoint has left.
   public var slot: Int { Int(self.index) }
 }
 
 /// An endpoint as balancers see it.
 public struct BalancedEndpoint: Sendable, Identifiable {
+  /// Names the endpoint for as long as the channel has it.
   public let id: EndpointID
+  /// The server as the resolver has named it last.
   public var endpoint: Endpoint
+  /// The state of its connections. ``effectiveState`` takes ejection into account.
   public var state: ConnectivityState
   /// Why the last attempt to connect has failed, if it has.
   public var lastError: String?
   /// Whether outlier detection or a health check keeps calls away from the endpoint. It stays connected.
   public var isEjected: Bool
 
+  /// An endpoint as a channel describes it to a balancer, for tests of balancers.
   public init(
     id: EndpointID,
     endpoint: Endpoint,

@@ -1,13 +1,15 @@
-/// What a balancer can use in an update beside the endpoints.
+/// What a balancer can use in an update besides the endpoints.
 public struct BalancerContext {
   /// The time since some fixed point.
   public let now: Duration
+  /// A source of random numbers. In a simulation it is seeded, so that runs can be repeated.
   public var random: SplitMix64
   /// Calls and load reports of the endpoints. Pickers may keep it.
   public let loads: EndpointLoads
   /// Whether the user has asked for a connection: a policy that connects lazily should begin then (gRFC A117).
   public let wantsConnection: Bool
 
+  /// A context as a channel makes it for each update, for tests of balancers.
   public init(
     now: Duration,
     random: SplitMix64,

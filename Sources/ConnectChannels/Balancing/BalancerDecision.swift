@@ -1,4 +1,4 @@
-/// What a balancer makes of the state of the endpoints.
+/// What a balancer decides after a change of the endpoints or their states.
 public struct BalancerDecision {
   /// The state of the channel.
   public var state: ConnectivityState
@@ -9,6 +9,7 @@ public struct BalancerDecision {
   /// When the channel should ask again, even if nothing changes; nil for not at all.
   public var updateAfter: Duration?
 
+  /// A decision that lets no further endpoint connect, and that holds until something changes, unless told otherwise.
   public init(
     state: ConnectivityState,
     picker: any Picker,

@@ -12,6 +12,7 @@ extension BalancingPolicy {
     /// No ring is larger: 8 M entries.
     public static let largestRing = 8 * 1024 * 1024
 
+    /// What calls are hashed by. ``Key/call`` by default.
     public var key: Key
     /// How many entries the ring has at least: more fit weights better.
     public let minimumRingSize: Int
@@ -22,6 +23,8 @@ extension BalancingPolicy {
     /// is the same as theirs.
     public let maximumRingSize: Int
 
+    /// A ring as given; what is left out is as in ``defaults``.
+    ///
     /// - Parameters:
     ///   - minimumRingSize: Brought into the range from 1 to `maximumRingSize`.
     ///   - maximumRingSize: Brought into the range from 1 to ``largestRing``.

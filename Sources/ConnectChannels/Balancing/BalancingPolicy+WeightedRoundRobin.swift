@@ -3,6 +3,7 @@ internal import Connect
 extension BalancingPolicy {
   /// Where the weights of endpoints come from, and for how long they count (gRFC A58).
   public struct WeightedRoundRobin: Sendable, Hashable {
+    /// Where the weights of endpoints come from.
     public enum Source: Sendable, Hashable {
       /// The resolver: ``Endpoint/weight``. A weight counts for at most 32 times the mean.
       case resolver
@@ -11,6 +12,7 @@ extension BalancingPolicy {
       case reports
     }
 
+    /// Where the weights come from. ``Source/reports`` by default.
     public var source: Source
     /// How often servers report on a stream of its own (`xds.service.orca.v3.OpenRcaService/StreamCoreMetrics`, gRFC A51); nil
     /// for reports with each call. It needs HTTP/2. Servers may report less often than they are asked to.
@@ -24,6 +26,8 @@ extension BalancingPolicy {
     /// How much utilization it counts for if all calls of an endpoint fail; not negative.
     public var errorPenalty: Double
 
+    /// Weights as given: by default from reports with each call, as ``defaults`` has it. Values out of range count as
+    /// the nearest that is allowed.
     public init(
       source: Source = .reports,
       outOfBandPeriod: Duration? = nil,

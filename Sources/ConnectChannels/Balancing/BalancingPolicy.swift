@@ -28,6 +28,8 @@ public struct BalancingPolicy: Sendable, Hashable {
     self.kind = .custom(CustomPolicy(name: name, makeBalancer: makeBalancer))
   }
 
+  /// A balancer of this policy for one channel.
+  ///
   /// - Parameter random: Begins with the same seed for each event loop of a channel, so that all of them use the same
   ///   random subset.
   public func makeBalancer(random: inout SplitMix64) -> any LoadBalancer {
@@ -116,6 +118,8 @@ extension BalancingPolicy {
   /// All calls go to one endpoint: the first that a connection was made to (gRFC A61, A62).
   public static var pickFirst: BalancingPolicy { .pickFirst(shuffles: false) }
 
+  /// gRPC's `pick_first`: all calls go to the first endpoint that a connection was made to.
+  ///
   /// - Parameter shuffles: Whether each client tries the endpoints in an order of its own.
   public static func pickFirst(shuffles: Bool) -> BalancingPolicy {
     BalancingPolicy(.pickFirst(shuffles: shuffles))

@@ -4,8 +4,11 @@
 public final class EndpointLoads {
   /// The reports of an endpoint since it has begun to send usable ones.
   public struct Reports: Sendable, Hashable {
+    /// The last usable report.
     public internal(set) var latest: LoadReport
+    /// When the last usable report arrived, in the time of ``BalancerContext/now``.
     public internal(set) var latestTime: Duration
+    /// When the first usable report arrived, in the time of ``BalancerContext/now``.
     public internal(set) var firstTime: Duration
   }
 
@@ -20,6 +23,7 @@ public final class EndpointLoads {
   /// As many as `calls`.
   private var reports: [Reports?] = []
 
+  /// Loads without endpoints.
   public init() {}
 
   /// A call was sent to the endpoint.
@@ -46,6 +50,7 @@ public final class EndpointLoads {
     self.reports[id.slot] = Reports(latest: report, latestTime: now, firstTime: first)
   }
 
+  /// The reports of an endpoint; nil if it has sent none that is usable, or has left the channel.
   public func reports(of id: EndpointID) -> Reports? {
     self.isCurrent(id) ? self.reports[id.slot] : nil
   }

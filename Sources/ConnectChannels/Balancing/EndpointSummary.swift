@@ -1,13 +1,16 @@
 /// The endpoints of an update sorted by state, in one pass. Ejected ones do not count as ready.
 public struct EndpointSummary {
+  /// How many endpoints are in which state; an ejected one that is ready counts as `transientFailure`.
   public private(set) var counts = StateCounts()
-  /// Those that are ready, in the order of the list.
+  /// The endpoints that are ready and not ejected, in the order of the list.
   public private(set) var ready: [EndpointID] = []
-  /// Those that could connect.
+  /// The endpoints that are idle and could connect, in the order of the list.
   public private(set) var idle: [EndpointID] = []
+  /// How many endpoints are ready and ejected.
   public private(set) var ejectedCount = 0
   private var lastFailure: (endpoint: Endpoint, error: String)?
 
+  /// The summary of a list of endpoints.
   public init(_ endpoints: [BalancedEndpoint]) {
     for endpoint in endpoints {
       let state = endpoint.effectiveState

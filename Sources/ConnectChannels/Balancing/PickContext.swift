@@ -12,6 +12,7 @@ public protocol PickHeaders {
 public struct PickContext: ~Copyable {
   /// The path of the method, such as `/package.Service/Method`.
   public let path: String
+  /// The headers of the request. Several values of a name are joined with commas.
   public let headers: any PickHeaders
   /// A random number that belongs to the call: the same when the call is picked again after it has waited, so that it
   /// meets the same endpoint. Another one for each attempt of a call that is retried.
@@ -19,6 +20,7 @@ public struct PickContext: ~Copyable {
   /// What the call should be hashed by in place of a header.
   public let hash: UInt64?
 
+  /// A call, for tests of pickers.
   public init(path: String, headers: any PickHeaders, seed: UInt64, hash: UInt64? = nil) {
     self.path = path
     self.headers = headers

@@ -3,13 +3,16 @@
 /// A picker is confined to the event loop of its channel, so it may count without locks. It is asked once for each
 /// attempt of a call: it must not block and should not allocate.
 public protocol Picker {
+  /// Chooses an endpoint for a call, or says that the call waits or fails.
   func pick(_ call: borrowing PickContext) -> PickResult
 }
 
-/// Says the same of all calls.
+/// Gives the same answer for all calls.
 public struct ConstantPicker: Picker {
+  /// The answer for all calls.
   public let result: PickResult
 
+  /// A picker with one answer.
   public init(_ result: PickResult) {
     self.result = result
   }

@@ -1,19 +1,26 @@
 /// How many endpoints are in which state, and gRPC's rule for the state of all of them together.
 public struct StateCounts: Sendable, Hashable {
+  /// Endpoints without a connection, which nobody is opening.
   public private(set) var idle = 0
+  /// Endpoints to which a first connection is being opened.
   public private(set) var connecting = 0
+  /// Endpoints that take calls.
   public private(set) var ready = 0
+  /// Endpoints that cannot be reached, or are ejected.
   public private(set) var transientFailure = 0
 
+  /// No endpoints.
   public init() {}
 
+  /// The counts of some states.
   public init(_ states: some Sequence<ConnectivityState>) {
     for state in states { self.add(state) }
   }
 
-  /// How many endpoints were counted. Those that are shut down are not.
+  /// How many endpoints were counted, without those that are shut down.
   public var total: Int { self.idle + self.connecting + self.ready + self.transientFailure }
 
+  /// Counts one more endpoint. One that is shut down is not counted.
   public mutating func add(_ state: ConnectivityState) {
     switch state {
     case .idle: self.idle += 1

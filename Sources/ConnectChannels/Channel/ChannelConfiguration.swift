@@ -26,6 +26,7 @@ public struct ChannelConfiguration: Sendable {
   /// How long after a failed attempt to connect the next one begins.
   public var backoff: Backoff
 
+  /// A configuration as given; what is left out is as in ``defaults``.
   public init(
     resolver: (any NameResolver)? = nil,
     balancing: BalancingPolicy? = nil,
@@ -46,6 +47,8 @@ public struct ChannelConfiguration: Sendable {
     self.backoff = backoff
   }
 
+  /// The transport's resolver, the service config's or no balancing, no health checks, 30 minutes idle, gRPC's
+  /// backoff.
   public static var defaults: ChannelConfiguration { ChannelConfiguration() }
 
   /// The time from the start of an attempt to connect to the start of the next one, if it fails: gRPC's rule
@@ -62,6 +65,7 @@ public struct ChannelConfiguration: Sendable {
     /// default, which is from 20 % less to 20 % more.
     public var jitter: Double
 
+    /// A backoff as given; what is left out is as in ``defaults``.
     public init(
       initial: Duration = .seconds(1),
       multiplier: Double = 1.6,
@@ -74,6 +78,7 @@ public struct ChannelConfiguration: Sendable {
       self.jitter = jitter
     }
 
+    /// 1 s, times 1.6 with each failure, up to 120 s, with a jitter of 20 %: gRPC's defaults.
     public static var defaults: Backoff { Backoff() }
   }
 }

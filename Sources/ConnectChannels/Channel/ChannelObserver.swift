@@ -5,11 +5,14 @@ public import Connect
 /// It is called on the channel's event loop, so it must not block, and with each call: it should be quick. A client on several
 /// event loops has a channel on each, which all tell the same of resolvers and ejections.
 public protocol ChannelObserver: Sendable {
+  /// An event has happened to the channel for `origin`. Called on the channel's event loop, in the order of the
+  /// events.
   func channel(to origin: Origin, did event: ChannelEvent)
 }
 
 /// What happens to a channel.
 public enum ChannelEvent: Sendable {
+  /// The channel as a whole is in another state.
   case stateChanged(ConnectivityState)
   /// The resolver has given an answer.
   case resolved(endpoints: Int)
@@ -19,7 +22,9 @@ public enum ChannelEvent: Sendable {
   ///
   /// - Parameter waited: For how long it has waited for an endpoint or a connection; nil if it has not.
   case picked(endpoint: String, waited: Duration?)
+  /// A connection to an endpoint is ready for calls.
   case connectionOpened(endpoint: String)
+  /// An attempt to connect to an endpoint has failed, with the reason.
   case connectionFailed(endpoint: String, ConnectError)
   /// A connection takes no more calls: it is lost, idle, old, or its server goes away.
   case connectionClosed(endpoint: String)

@@ -3,9 +3,11 @@ internal import Connect
 /// What a channel, its endpoints and their connections do at one moment: for support tickets, dashboards and tests. Its
 /// description is a table for people.
 public struct ChannelSnapshot: Sendable, Hashable {
+  /// What a channel knows of one endpoint.
   public struct Endpoint: Sendable, Hashable {
     /// The addresses, with commas between them.
     public var address: String
+    /// The state of its connections.
     public var state: ConnectivityState
     /// Whether outlier detection keeps calls away.
     public var isEjected: Bool
@@ -15,7 +17,8 @@ public struct ChannelSnapshot: Sendable, Hashable {
     public var calls: Int
     /// Calls since the endpoint was found.
     public var startedCalls: Int
-    /// Of them, those that failed, where the policy counts that; see ``BalancingPolicy/outlierDetection(_:of:)``.
+    /// How many of the started calls have failed, where the policy counts failures; see
+    /// ``BalancingPolicy/outlierDetection(_:of:)``.
     public var failedCalls: Int
     /// Connections that were opened since the endpoint was found.
     public var openedConnections: Int
@@ -32,11 +35,13 @@ public struct ChannelSnapshot: Sendable, Hashable {
 
   /// Such as `https://payments.example:443`.
   public var origin: String
+  /// The state of the channel as a whole.
   public var state: ConnectivityState
   /// gRPC's name of the balancing policy.
   public var policy: String
   /// Calls that wait for the resolver, an endpoint or a connection.
   public var waitingCalls: Int
+  /// The endpoints that the resolver has named last.
   public var endpoints: [Endpoint]
   /// How often the resolver has given an answer.
   public var resolverUpdates: Int

@@ -1,5 +1,6 @@
 /// Why a name has no addresses, services or texts.
 public struct ResolutionError: Swift.Error, Hashable, Sendable {
+  /// Why a lookup has failed, for programs.
   public enum Reason: Hashable, Sendable {
     /// The text is no domain name.
     case invalidName
@@ -17,14 +18,16 @@ public struct ResolutionError: Swift.Error, Hashable, Sendable {
     case unreachable
   }
 
+  /// Why the lookup has failed, for programs.
   public var reason: Reason
   /// What happened, and what to do about it.
   public var message: String
-  /// For how long the servers say that the absence is valid (RFC 2308); nil where they do not say it.
+  /// For how long the absence is valid, as the servers say (RFC 2308); nil if they do not say it.
   public var timeToLive: Duration?
   /// The number of `getaddrinfo`, such as `EAI_NONAME`; nil where DNS was asked without the system's resolver.
   public var errorNumber: Int32?
 
+  /// An error of a resolver.
   public init(
     _ reason: Reason,
     message: String,

@@ -2,11 +2,11 @@
 ///
 /// Limits and defaults are those of the C library.
 public struct ResolverConfiguration: Hashable, Sendable {
-  /// At most three from a file.
+  /// The name servers in the order of preference. Only the first three of a file count.
   public var servers: [EndpointAddress]
   /// Domains that are tried behind a short name.
   public var searchDomains: [String]
-  /// A name with at least so many dots is tried as it is before the search list: 0 to 15.
+  /// A name with at least this many dots is tried as it is before the search list: 0 to 15.
   public var dots: Int
   /// How long one query to one server may take: 1 s to 30 s.
   public var timeout: Duration
@@ -17,6 +17,7 @@ public struct ResolverConfiguration: Hashable, Sendable {
   /// Whether all queries go over TCP (`options use-vc`).
   public var usesTCP: Bool
 
+  /// A configuration that is given by a program. Values are used as they are.
   public init(
     servers: [EndpointAddress],
     searchDomains: [String] = [],
@@ -37,6 +38,8 @@ public struct ResolverConfiguration: Hashable, Sendable {
 
   private static let maximumServers = 3
 
+  /// The configuration of a file in the format of resolv.conf(5).
+  ///
   /// - Parameters:
   ///   - text: The content of `/etc/resolv.conf`. What cannot be read is skipped, as the C library does.
   ///   - hostname: The name of this machine. Its domain is the search list if the file has none.

@@ -2,9 +2,9 @@ internal import Connect
 
 /// When an endpoint is an outlier, and for how long it gets no calls: the fields and defaults of gRFC A50.
 public struct OutlierDetection: Sendable, Hashable {
-  /// Ejects endpoints whose rate of success is far below that of the others.
+  /// Ejects endpoints whose success rate is far below the mean of all endpoints.
   public struct SuccessRate: Sendable, Hashable {
-    /// How many standard deviations below the mean an endpoint is an outlier; not negative.
+    /// How many standard deviations below the mean makes an endpoint an outlier; not negative.
     public var deviations: Double
     /// How often an outlier is ejected, in percent.
     public var enforcement: Int
@@ -13,6 +13,7 @@ public struct OutlierDetection: Sendable, Hashable {
     /// How many calls within an interval are enough.
     public var minimumCalls: Int
 
+    /// The algorithm with gRPC's defaults for what is left out.
     public init(
       deviations: Double = 1.9,
       enforcement: Int = 100,
@@ -28,7 +29,7 @@ public struct OutlierDetection: Sendable, Hashable {
 
   /// Ejects endpoints of which many calls fail, whatever the others do.
   public struct FailurePercentage: Sendable, Hashable {
-    /// From which percentage of failures on an endpoint is an outlier.
+    /// The percentage of failures from which on an endpoint is an outlier.
     public var threshold: Int
     /// How often an outlier is ejected, in percent.
     public var enforcement: Int
@@ -37,6 +38,7 @@ public struct OutlierDetection: Sendable, Hashable {
     /// How many calls within an interval are enough.
     public var minimumCalls: Int
 
+    /// The algorithm with gRPC's defaults for what is left out.
     public init(threshold: Int = 85, enforcement: Int = 100, minimumHosts: Int = 5, minimumCalls: Int = 50) {
       self.threshold = threshold
       self.enforcement = enforcement
@@ -45,19 +47,21 @@ public struct OutlierDetection: Sendable, Hashable {
     }
   }
 
-  /// How often the counts are looked at.
+  /// How often endpoints are checked; at least 1 ms.
   public var interval: Duration
-  /// For how long an endpoint is ejected, times the number of its ejections of late.
+  /// For how long an endpoint is ejected, multiplied by how often it was ejected recently.
   public var baseEjectionTime: Duration
   /// For how long an endpoint is ejected at most; not below ``baseEjectionTime``.
   public var maximumEjectionTime: Duration
   /// How many endpoints may be ejected at the same time, in percent and rounded down, but always one.
   public var maximumEjectionPercent: Int
-  /// Nil if it is not used.
+  /// The algorithm that compares endpoints with each other; nil switches it off.
   public var successRate: SuccessRate?
-  /// Nil if it is not used.
+  /// The algorithm that looks at each endpoint by itself; nil switches it off.
   public var failurePercentage: FailurePercentage?
 
+  /// Outlier detection with gRPC's defaults for what is left out. Values out of range count as the nearest that is
+  /// allowed.
   public init(
     interval: Duration = .seconds(10),
     baseEjectionTime: Duration = .seconds(30),

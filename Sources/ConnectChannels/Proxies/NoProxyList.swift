@@ -26,6 +26,8 @@ public struct NoProxyList: Hashable, Sendable {
 
   private let entries: [Entry]
 
+  /// Parses the value of `no_proxy`; an empty one has no entries.
+  ///
   /// - Parameter text: Entries that cannot be read match nothing.
   public init(_ text: String = "") {
     let words = Array(text.utf8).split { $0 == UInt8(ascii: ",") || ASCII.isSpace($0) }

@@ -7,9 +7,12 @@ public enum Proxy: Hashable, Sendable {
 
   /// A user's name and password. Descriptions never show the password.
   public struct Credentials: Hashable, Sendable {
+    /// The name that the proxy knows the user by. For HTTP it has no colon (RFC 7617).
     public var user: String
+    /// The password in clear text; empty for none. For SOCKS 5 user and password have 1 to 255 bytes each (RFC 1929).
     public var password: String
 
+    /// A name and a password, not escaped.
     public init(user: String, password: String) {
       self.user = user
       self.password = password
@@ -24,6 +27,7 @@ public enum Proxy: Hashable, Sendable {
     }
   }
 
+  /// What the client tells the proxy about its user; nil if the proxy asks for nothing.
   public var credentials: Credentials? {
     switch self {
     case .httpConnect(_, _, let credentials), .socks5(_, _, let credentials): credentials

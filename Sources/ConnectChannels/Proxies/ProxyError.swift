@@ -1,5 +1,6 @@
 /// Why a proxy cannot be used. Messages have no passwords.
 public struct ProxyError: Swift.Error, Hashable, Sendable {
+  /// Why a proxy cannot be used, for programs.
   public enum Reason: Hashable, Sendable {
     /// The URL of the proxy, or the server's name, cannot be used.
     case invalidURL
@@ -15,12 +16,14 @@ public struct ProxyError: Swift.Error, Hashable, Sendable {
     case closed
   }
 
+  /// Why the proxy cannot be used, for programs.
   public var reason: Reason
   /// What happened, and what to do about it.
   public var message: String
-  /// The status of the HTTP response, or the reply code of SOCKS5 (RFC 1928, section 6).
+  /// The status of the HTTP response, or the reply code of SOCKS 5 (RFC 1928, section 6); nil if the proxy sent none.
   public var status: Int?
 
+  /// An error of a proxy.
   public init(_ reason: Reason, message: String, status: Int? = nil) {
     self.reason = reason
     self.message = message

@@ -3,10 +3,12 @@
 ///     let settings = try ProxySettings.fromEnvironment(ProcessInfo.processInfo.environment)
 ///     let proxy = settings.proxy(host: "api.example.com", port: 443)
 public struct ProxySettings: Hashable, Sendable {
-  /// Nil: no server is reached through a proxy.
+  /// The proxy for all servers but the ``exceptions``; nil if no server is reached through a proxy.
   public var proxy: Proxy?
+  /// The servers that are reached without the proxy.
   public var exceptions: NoProxyList
 
+  /// Settings that a program gives.
   public init(proxy: Proxy?, exceptions: NoProxyList = NoProxyList()) {
     self.proxy = proxy
     self.exceptions = exceptions

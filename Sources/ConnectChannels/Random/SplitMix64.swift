@@ -4,6 +4,7 @@
 public struct SplitMix64: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
+  /// A generator whose numbers depend on nothing but `seed`.
   public init(seed: UInt64) {
     self.state = seed
   }

@@ -36,6 +36,8 @@ public struct PollingResolver: NameResolver {
   private let seed: UInt64?
   private let look: CancellableLook
 
+  /// A resolver that calls `look` for each answer.
+  ///
   /// - Parameters:
   ///   - minimumInterval: The least time between two looks that failing connections ask for.
   ///   - seed: Determines the jitter of each watch, for tests that have to run the same way each time; nil, the default,

@@ -19,6 +19,8 @@ public final class PushResolver: NameResolver {
   private let state = Mutex(State())
   private let onRequest: (@Sendable () -> Void)?
 
+  /// A resolver without an answer: calls wait until there is one.
+  ///
   /// - Parameter onRequest: Called when a channel finds that the addresses may be out of date.
   public init(onRequest: (@Sendable () -> Void)? = nil) {
     self.onRequest = onRequest

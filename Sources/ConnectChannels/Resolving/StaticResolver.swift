@@ -1,14 +1,17 @@
 public import Connect
 
-/// Always the same endpoints.
+/// A resolver with one answer that never changes.
 public struct StaticResolver: NameResolver {
   private let answer: ResolverUpdate
 
+  /// A resolver for these endpoints.
+  ///
+  /// - Parameter serviceConfig: gRPC's service config as JSON; nil for none.
   public init(_ endpoints: [Endpoint], serviceConfig: String? = nil) {
     self.answer = ResolverUpdate(endpoints: endpoints, serviceConfig: serviceConfig)
   }
 
-  /// Whether there is one.
+  /// Whether the answer has a service config.
   public var mayBringServiceConfig: Bool { self.answer.serviceConfig != nil }
 
   public func watch(

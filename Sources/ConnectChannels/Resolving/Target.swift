@@ -11,14 +11,21 @@
 /// | `ipv6:[2001:db8::1]:80` | these addresses |
 /// | `unix:/path`, `unix:///path` | a Unix domain socket |
 public enum Target: Hashable, Sendable {
+  /// A host that the system's resolver looks up.
+  ///
   /// - Parameter isSecure: Whether the scheme is `https`.
   case url(HostAndPort, isSecure: Bool)
+  /// A host that the stub resolver looks up.
+  ///
   /// - Parameter server: The name server to ask; nil for those of the system.
   case dns(HostAndPort, server: EndpointAddress?)
+  /// A service whose servers, ports and weights are in SRV records.
+  ///
   /// - Parameter name: With its labels for service and protocol, such as `_grpc._tcp.example.com`.
   case service(name: String)
-  /// At least one.
+  /// Known addresses, at least one.
   case addresses([EndpointAddress])
+  /// A Unix domain socket.
   case unix(path: String)
 
   /// The port of names and addresses that come without one, as in gRPC.
@@ -27,7 +34,9 @@ public enum Target: Hashable, Sendable {
 
 /// Why a text is no target, and what to write in its place.
 public struct TargetError: Swift.Error, Hashable, Sendable, CustomStringConvertible {
+  /// The text that is no target.
   public var target: String
+  /// What is wrong with the text, and what to write in its place.
   public var problem: String
 
   public var description: String { "the target \"\(self.target)\" cannot be used: \(self.problem)" }
@@ -62,6 +71,8 @@ extension Target {
     "https://HOST:PORT, dns:HOST:PORT, srv:_SERVICE._tcp.NAME, ipv4:ADDRESS:PORT, "
     + "ipv6:[ADDRESS]:PORT, or unix:/PATH"
 
+  /// Parses a text of one of the forms in the table above.
+  ///
   /// - Throws: ``TargetError``, which says what to write.
   public init(_ text: String) throws(TargetError) {
     do throws(HostProblem) {

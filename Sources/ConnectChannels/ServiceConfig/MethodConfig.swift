@@ -4,36 +4,42 @@ public import Connect
 public struct MethodConfig: Hashable, Sendable {
   /// Which methods: one, all of a service, or all.
   public struct Name: Hashable, Sendable {
-    /// For example `pkg.Service`; empty for all services, then `method` is empty as well.
+    /// The service's full name, for example `pkg.Service`; empty for all services, then `method` is empty as well.
     public var service: String
-    /// Empty for all methods of the service.
+    /// The method's own name; empty for all methods of the service.
     public var method: String
 
+    /// A name of one method, of all methods of a service, or, without arguments, of all methods.
     public init(service: String = "", method: String = "") {
       self.service = service
       self.method = method
     }
   }
 
-  /// Without names the rules apply to nothing.
+  /// The methods that the rules apply to. Without names the rules apply to nothing.
   public var names: [Name]
-  /// The longest time for a call. The shorter one of it and the caller's own counts.
+  /// The longest time for a call; nil for no rule. The shorter of this timeout and the caller's own counts.
   public var timeout: Duration?
-  /// Whether calls wait while no server can be reached. `CallOptions.waitForReady` wins; `ProtocolClientConfig.waitForReady`
-  /// wins if it is true.
+  /// Whether calls wait while no server can be reached; nil for no rule. `CallOptions.waitForReady` takes precedence,
+  /// and so does `ProtocolClientConfig.waitForReady` if it is true.
   public var waitsForReady: Bool?
-  /// The largest request message, in bytes; zero allows only empty ones. The client's own limit counts if it is lower.
+  /// The largest request message, in bytes; zero allows only empty ones; nil for no rule. The client's own limit
+  /// counts if it is lower.
   public var maximumRequestMessageSize: Int?
-  /// The largest response message, in bytes. The client's own limit counts if it is lower.
+  /// The largest response message, in bytes; nil for no rule. The client's own limit counts if it is lower.
   public var maximumResponseMessageSize: Int?
+  /// Whether failed or slow calls get further attempts; nil for no rule.
   public var attempts: AttemptPolicy?
 
   /// Whether a call has more attempts than one.
   public enum AttemptPolicy: Hashable, Sendable {
+    /// A failed call is made again after a backoff.
     case retry(RetryPolicy)
+    /// A slow call gets further attempts while earlier ones still run.
     case hedging(HedgingPolicy)
   }
 
+  /// Rules for the methods of `names`. What is nil is left to the client.
   public init(
     names: [Name],
     timeout: Duration? = nil,
@@ -53,16 +59,19 @@ public struct MethodConfig: Hashable, Sendable {
   /// How failed calls are repeated (gRFC A6), by a `RetryInterceptor` in the client's list: it follows this policy in place of
   /// its own, whether or not the method is marked as idempotent. Its budget, and the client's cap on retries, hold as well.
   public struct RetryPolicy: Hashable, Sendable {
-    /// With the first one: 2 to 5.
+    /// How many attempts a call makes at most, including the first: 2 to 5.
     public var maximumAttempts: Int
     /// The wait before retry *n* is random, from zero to
     /// `min(initialBackoff × backoffMultiplier^(n-1), maximumBackoff)`.
     public var initialBackoff: Duration
+    /// The longest wait, before it is made random.
     public var maximumBackoff: Duration
+    /// By how much the wait grows with each retry.
     public var backoffMultiplier: Double
-    /// At least one; never `ok`.
+    /// The codes after which a call is repeated. At least one code; never `ok`.
     public var retryableCodes: Set<Code>
 
+    /// A policy. Its values are not checked here.
     public init(
       maximumAttempts: Int,
       initialBackoff: Duration,
@@ -82,13 +91,14 @@ public struct MethodConfig: Hashable, Sendable {
   /// repeat. Where the program has a policy for the method (`CallOptions.hedging`, `ProtocolClientConfig.hedging`), that
   /// counts. Streams do not hedge.
   public struct HedgingPolicy: Hashable, Sendable {
-    /// With the first one: 2 to 5.
+    /// How many attempts a call makes at most, including the first: 2 to 5.
     public var maximumAttempts: Int
     /// The time between attempts. Zero sends all of them at once.
     public var hedgingDelay: Duration
-    /// After these codes the other attempts go on. Never `ok`.
+    /// The codes after which the other attempts go on; every other code ends the call. Never `ok`.
     public var nonFatalCodes: Set<Code>
 
+    /// A policy. Its values are not checked here.
     public init(maximumAttempts: Int, hedgingDelay: Duration = .zero, nonFatalCodes: Set<Code> = []) {
       self.maximumAttempts = maximumAttempts
       self.hedgingDelay = hedgingDelay
@@ -96,7 +106,7 @@ public struct MethodConfig: Hashable, Sendable {
     }
   }
 
-  /// More attempts than these count as these: a service config may come from DNS (gRFC A6).
+  /// The highest number of attempts that counts: a service config may come from DNS (gRFC A6).
   public static let maximumAttempts = 5
 }
 

@@ -3,19 +3,21 @@
 ///
 ///     let config = try ServiceConfig(json: #"{ "loadBalancingConfig": [{ "round_robin": {} }] }"#)
 public struct ServiceConfig: Hashable, Sendable {
-  /// Rules for methods. Of those that match a method the most specific one counts; see ``MethodTable``.
+  /// Rules for methods. Of those that match a method the most specific one counts.
   public var methods: [MethodConfig]
-  /// Nil: the client's own choice, `pick_first` by default.
+  /// How calls are spread over endpoints; nil for the client's own choice, which is `pick_first` by default.
   public var loadBalancing: BalancingPolicy?
-  /// The name for `grpc.health.v1.Health/Watch`; empty for the whole server. Nil: no health checks.
+  /// The service to watch with `grpc.health.v1.Health/Watch`; empty for the whole server; nil for no health checks.
   public var healthCheckServiceName: String?
-  /// When attempts stop that the retry and hedging policies of ``methods`` want. Shared by all calls of a channel.
+  /// When the attempts stop that the retry and hedging policies of ``methods`` ask for; nil for never. Shared by all
+  /// calls of a channel.
   public var retryThrottling: RetryThrottling?
   /// How many HTTP/2 connections to one address are opened where servers limit streams (gRFC A105); at most 10 count. It
   /// raises the transport's own limit (`NIOHTTPClient.Configuration.Limits.http2ConnectionsPerAddress`) and never lowers it:
   /// the higher of the two counts.
   public var maximumConnectionsPerSubchannel: Int?
 
+  /// A service config that is made in the program. What is left out has no rule.
   public init(
     methods: [MethodConfig] = [],
     loadBalancing: BalancingPolicy? = nil,
@@ -33,11 +35,12 @@ public struct ServiceConfig: Hashable, Sendable {
   /// When retries stop, because too many calls fail (gRFC A6). A bucket begins with `maximumTokens`, loses one
   /// with each failure, and gets `tokenRatio` with each success. Retries need more than half of the maximum.
   public struct RetryThrottling: Hashable, Sendable {
-    /// 1 to 1,000.
+    /// The size of the bucket: 1 to 1,000.
     public var maximumTokens: Int
-    /// Above zero, with up to three decimals.
+    /// How much a success adds to the bucket: above zero, with up to three decimals.
     public var tokenRatio: Double
 
+    /// Throttling rules. Their values are not checked here.
     public init(maximumTokens: Int, tokenRatio: Double) {
       self.maximumTokens = maximumTokens
       self.tokenRatio = tokenRatio

@@ -14,13 +14,16 @@ public struct HTTP3Configuration: Sendable, Hashable {
   /// The largest header or trailer list of a response, counted as in RFC 9114, section 4.2.2: the bytes of names and values and 32
   /// for each field. A call that gets more fails with `resource_exhausted`. `HeaderListSize.defaultLimit` (64 KiB) by default.
   public var maxHeaderListSize: Int
-  /// After how much silence a ping is sent while there are calls. Nil, the default, for as seldom as keeps server and client from
-  /// forgetting the connection: half of the shorter one of their idle timeouts.
+  /// Sends a ping after this time without anything received, while there are calls. Nil, the default, sends pings as
+  /// rarely as keeps server and client from forgetting the connection: after half of the shorter of their idle
+  /// timeouts.
   public var pingInterval: Duration?
   /// Whether to ping while no call is open, too, so that the connection stays for as long as the client's configuration says even
   /// if the server would forget it sooner. False by default.
   public var pingsWithoutStreams: Bool
 
+  /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that
+  /// is allowed.
   public init(
     initialStreamWindow: Int = 1 << 20,
     connectionWindow: Int = 16 << 20,
@@ -35,5 +38,7 @@ public struct HTTP3Configuration: Sendable, Hashable {
     self.pingsWithoutStreams = pingsWithoutStreams
   }
 
+  /// Windows of 1 MiB for a stream and 16 MiB for a connection, headers up to 64 KiB, pings only as far as they are
+  /// needed.
   public static let defaults = HTTP3Configuration()
 }

@@ -53,16 +53,48 @@ enum UDPSocket {
     }
   }
 
+  // MARK: The size of datagrams
+
+  /// Values of IP_MTU_DISCOVER and IPV6_MTU_DISCOVER (Linux, ip(7)).
+  private enum PathMTUDiscovery {
+    /// IP_PMTUDISC_DONT: datagrams may be cut on their way, and what routers report is no error of the socket.
+    static let off: ChannelOptions.Types.SocketOption.Value = 0
+    /// IP_PMTUDISC_PROBE: datagrams are sent whole or not at all.
+    static let probe: ChannelOptions.Types.SocketOption.Value = 3
+    /// IPV6_PMTUDISC_INTERFACE: as `probe`, but what routers report is no error of the socket. In IPv4 it would be one.
+    static let interface: ChannelOptions.Types.SocketOption.Value = 4
+  }
+
   /// Has the system send datagrams whole or not at all (RFC 9000, section 14).
   static func forbidFragments(of channel: any Channel) {
+    let isIPv6 = channel.remoteAddress?.protocol == .inet6
+    self.set(isIPv6 ? PathMTUDiscovery.interface : PathMTUDiscovery.probe, of: channel)
+  }
+
+  /// To be called before a datagram that may be too large for the path; ``didSendProbe(on:)`` after it.
+  static func willSendProbe(on channel: any Channel) { self.forbidFragments(of: channel) }
+
+  /// Has the system ignore what routers report of datagrams that were too large (ICMP), in IPv4.
+  ///
+  /// The report would become an error of the connected socket, EMSGSIZE, for which NIO closes the channel. Until the first probe it
+  /// is welcome: a path that does not carry QUIC's smallest datagrams is no use. After that, a datagram may be cut on a path that
+  /// has become narrower.
+  static func didSendProbe(on channel: any Channel) {
+    guard channel.remoteAddress?.protocol != .inet6 else { return }
+    self.set(PathMTUDiscovery.off, of: channel)
+    // A router on this machine, as of a container, has reported before the probe was written. Reading the error removes it.
+    _ = try? channel.syncOptions?.getOption(.socketOption(.so_error))
+  }
+
+  /// Where the system refuses, it may send fragments.
+  private static func set(_ value: ChannelOptions.Types.SocketOption.Value, of channel: any Channel) {
     #if os(Linux)
-    // IP_MTU_DISCOVER and IPV6_MTU_DISCOVER with IP_PMTUDISC_PROBE. Where the system refuses, it may send fragments.
     let option: ChannelOptions.Types.SocketOption =
       switch channel.remoteAddress {
       case .v6: .init(level: .ipv6, name: .init(rawValue: 23))
       default: .init(level: .ip, name: .init(rawValue: 10))
       }
-    channel.setOption(option, value: 3).assumeIsolated().whenComplete { _ in }
+    try? channel.syncOptions?.setOption(option, value: value)
     #endif
   }
 }

@@ -42,22 +42,14 @@ struct HTTP3Timer {
   }
 }
 
-/// Watches whether a peer acknowledges what it is sent. Knows no clock.
+/// Whether the peer may be gone, and what is done to find out.
 struct HTTP3PeerWatch {
-  /// When the first of what is unacknowledged was sent after something was received.
-  private(set) var unansweredSince: UInt64?
   /// Whether a call has timed out while nothing was received.
   var isSuspect = false
   /// Whether a ping is due soon, since the peer is suspect.
   var isQuick = false
   /// Whether pings are on; nil if that is to be set again.
   var isPinging: Bool?
-
-  mutating func didSend(at time: UInt64, isUnacknowledged: Bool) {
-    if isUnacknowledged, self.unansweredSince == nil { self.unansweredSince = time }
-  }
-
-  mutating func didReceive() { self.unansweredSince = nil }
 }
 
 extension HTTP3Connection {
@@ -67,7 +59,7 @@ extension HTTP3Connection {
 
   /// When the peer is given up if nothing comes from it.
   private var giveUpTime: UInt64? {
-    guard self.state == .active, let start = self.watch.unansweredSince else { return nil }
+    guard self.state == .active, let start = self.session.unansweredSince else { return nil }
     let limit = self.care.unacknowledged ?? (self.watch.isSuspect ? Self.defaultLimit : nil)
     return limit.map { start &+ UInt64(clamping: $0.clamped.nanoseconds) }
   }

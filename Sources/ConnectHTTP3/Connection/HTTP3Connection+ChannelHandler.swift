@@ -39,7 +39,6 @@ extension HTTP3Connection: ChannelInboundHandler {
         rest = rest.dropFirst(size)
       }
     }
-    self.watch.didReceive()
     self.handleEvents()
     if self.watch.isSuspect { self.peerHasAnswered() }
     if self.session.ending != nil { self.endOfSession() }

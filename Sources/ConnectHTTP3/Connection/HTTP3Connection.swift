@@ -50,6 +50,8 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   var isFlushing = false
   /// Whether the system was given many datagrams at once.
   private var hasCutDatagrams = false
+  /// How many datagrams that try the path wait for the system.
+  private var unsentProbes = 0
   var isHandlingEvents = false
   var handledEvents: ContiguousArray<HTTP3Event> = []
   /// Streams whose handlers may write more as soon as the channel is writable.
@@ -185,17 +187,13 @@ extension HTTP3Connection {
       guard !datagrams.isEmpty else { break }
       for item in datagrams { self.write(item) }
       self.context?.flush()
-      self.watch.didSend(at: now, isUnacknowledged: self.session.bytesInFlight > 0)
-      if self.watch.isQuick, self.session.bytesInFlight > 0 { self.didProbe() }
+      if self.watch.isQuick, self.session.unansweredSince != nil { self.didProbe() }
     }
   }
 
   private func write(_ item: HTTP3Output.Datagrams) {
-    let metadata = AddressedEnvelope<ByteBuffer>.Metadata(
-      ecnState: NIOExplicitCongestionNotificationState(bits: item.ecn),
-      packetInfo: nil,
-      segmentSize: item.segmentSize
-    )
+    guard !item.isProbe else { return self.writeProbe(item) }
+    let metadata = item.metadata
     guard item.segmentSize != nil, !self.hasCutDatagrams else { return self.write(item.bytes, metadata) }
     // Where the system cuts the first ones it cuts all.
     self.hasCutDatagrams = true
@@ -205,6 +203,22 @@ extension HTTP3Connection {
       self.channelError = self.channelError ?? error
     }
     self.write(item.bytes, metadata, promise: promise)
+  }
+
+  /// Writes a datagram that tries whether the path takes larger ones. It does not matter whether the system refuses it: then nobody
+  /// acknowledges it, as on a path that drops it.
+  private func writeProbe(_ item: HTTP3Output.Datagrams) {
+    // What goes with it is sent in the same way.
+    self.context?.flush()
+    UDPSocket.willSendProbe(on: self.channel)
+    self.unsentProbes += 1
+    let promise = self.eventLoop.makePromise(of: Void.self)
+    promise.futureResult.assumeIsolated().whenComplete { _ in
+      self.unsentProbes -= 1
+      if self.unsentProbes == 0 { UDPSocket.didSendProbe(on: self.channel) }
+    }
+    self.write(item.bytes, item.metadata, promise: promise)
+    self.context?.flush()
   }
 
   func write(
@@ -218,6 +232,16 @@ extension HTTP3Connection {
     }
     let envelope = AddressedEnvelope(remoteAddress: self.remoteAddress, data: bytes, metadata: metadata)
     context.write(self.wrapOutboundOut(envelope), promise: promise)
+  }
+}
+
+extension HTTP3Output.Datagrams {
+  fileprivate var metadata: AddressedEnvelope<ByteBuffer>.Metadata {
+    AddressedEnvelope<ByteBuffer>.Metadata(
+      ecnState: NIOExplicitCongestionNotificationState(bits: self.ecn),
+      packetInfo: nil,
+      segmentSize: self.segmentSize
+    )
   }
 }
 

@@ -10,9 +10,19 @@ struct HTTP3Output {
     /// The size of its datagrams; the last one may be smaller.
     var datagramSize: Int
     var ecn: UInt32
+    /// Whether it is larger than what is known to pass.
+    var isProbe: Bool
     var datagrams = 1
     /// Whether another datagram may follow.
-    var isOpen = true
+    var isOpen: Bool
+  }
+
+  /// What was written of one datagram.
+  struct Written {
+    var count = 0
+    var ecn: UInt32 = 0
+    /// Whether it tries the path: it is larger than what is known to pass (RFC 9000, section 14.4).
+    var isProbe = false
   }
 
   /// Some datagrams that are sent together.
@@ -21,6 +31,8 @@ struct HTTP3Output {
     /// The size of each but the last, which may be smaller. Nil if there is one datagram only.
     var segmentSize: Int?
     var ecn: UInt32
+    /// Whether it is one datagram that tries the path.
+    var isProbe: Bool
   }
 
   /// What the system takes at once (UDP_MAX_SEGMENTS, and the largest datagram).
@@ -34,28 +46,30 @@ struct HTTP3Output {
 
   var byteCount: Int { self.buffer.readableBytes }
   var isEmpty: Bool { self.groups.isEmpty }
+  /// How many of the bytes are there only to try the path.
+  var probeBytes: UInt64 { self.groups.reduce(0) { $0 + ($1.isProbe ? UInt64($1.count) : 0) } }
 
   /// Has `write` write one datagram.
   ///
-  /// - Parameter write: Returns how many bytes it has written, and the datagram's ECN bits.
+  /// - Parameter write: Returns what it has written.
   /// - Returns: How many bytes were written.
   mutating func appendDatagram(
     capacity: Int,
-    _ write: (UnsafeMutableRawBufferPointer) -> (count: Int, ecn: UInt32)
+    _ write: (UnsafeMutableRawBufferPointer) -> Written
   ) -> Int {
     let start = self.buffer.writerIndex
-    var ecn: UInt32 = 0
+    var written = Written()
     let count = self.buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { bytes in
-      let result = write(UnsafeMutableRawBufferPointer(rebasing: bytes[..<capacity]))
-      ecn = result.ecn
-      return result.count
+      written = write(UnsafeMutableRawBufferPointer(rebasing: bytes[..<capacity]))
+      return written.count
     }
-    if count > 0 { self.add(start: start, count: count, ecn: ecn) }
+    if count > 0 { self.add(written, start: start) }
     return count
   }
 
-  private mutating func add(start: Int, count: Int, ecn: UInt32) {
-    if let last = self.groups.last, last.isOpen, last.ecn == ecn, count <= last.datagramSize,
+  private mutating func add(_ written: Written, start: Int) {
+    let count = written.count
+    if let last = self.groups.last, last.isOpen, last.ecn == written.ecn, count <= last.datagramSize,
       last.datagrams < Self.maximumDatagrams, last.count + count <= Self.maximumBytes,
       SegmentationOffload.isUsed
     {
@@ -63,7 +77,17 @@ struct HTTP3Output {
       self.groups[self.groups.count - 1].datagrams += 1
       self.groups[self.groups.count - 1].isOpen = count == last.datagramSize
     } else {
-      self.groups.append(Group(start: start, count: count, datagramSize: count, ecn: ecn))
+      // A probe is larger than those before it. The system may refuse it, which must not cost what follows.
+      self.groups.append(
+        Group(
+          start: start,
+          count: count,
+          datagramSize: count,
+          ecn: written.ecn,
+          isProbe: written.isProbe,
+          isOpen: !written.isProbe
+        )
+      )
     }
   }
 
@@ -73,7 +97,12 @@ struct HTTP3Output {
   mutating func takeAll(isLast: Bool = false) -> [Datagrams] {
     let result = self.groups.compactMap { group in
       self.buffer.getSlice(at: group.start, length: group.count).map { bytes in
-        Datagrams(bytes: bytes, segmentSize: group.datagrams > 1 ? group.datagramSize : nil, ecn: group.ecn)
+        Datagrams(
+          bytes: bytes,
+          segmentSize: group.datagrams > 1 ? group.datagramSize : nil,
+          ecn: group.ecn,
+          isProbe: group.isProbe
+        )
       }
     }
     self.groups.removeAll(keepingCapacity: !isLast)

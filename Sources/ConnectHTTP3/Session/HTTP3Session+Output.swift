@@ -17,16 +17,21 @@ extension HTTP3Session {
     let quantum = min(limit, max(ngtcp2_conn_get_send_quantum(connection), Self.maximumDatagram))
     // Before the round trip is known, pacing would take a third of a second for it and hold up the first request.
     let isPaced = self.isEstablished
+    let inFlight = self.unansweredSince == nil ? self.bytesInFlight : 0
     defer {
-      if isPaced, self.connection != nil, !self.output.isEmpty {
-        ngtcp2_conn_update_pkt_tx_time(connection, now)
+      if self.connection != nil, !self.output.isEmpty {
+        if isPaced { ngtcp2_conn_update_pkt_tx_time(connection, now) }
+        // That nobody answers a probe means nothing.
+        if self.unansweredSince == nil, self.bytesInFlight > inFlight + self.output.probeBytes {
+          self.unansweredSince = now
+        }
       }
     }
     var isMore = true
     while isMore, self.ending == nil {
       guard self.output.byteCount < quantum else { return quantum == limit }
       isMore =
-        self.output.appendDatagram(capacity: Self.maximumDatagram) { bytes in
+        self.output.appendDatagram(capacity: self.datagramLimit) { bytes in
           self.writeDatagram(into: bytes, connection, now: now)
         } > 0
     }
@@ -37,7 +42,7 @@ extension HTTP3Session {
     into bytes: UnsafeMutableRawBufferPointer,
     _ connection: OpaquePointer,
     now: UInt64
-  ) -> (count: Int, ecn: UInt32) {
+  ) -> HTTP3Output.Written {
     withUnsafeTemporaryAllocation(of: nghttp3_vec.self, capacity: Self.maximumPieces) { pieces in
       pieces.initialize(repeating: nghttp3_vec())
       while true {
@@ -48,7 +53,7 @@ extension HTTP3Session {
           let result = nghttp3_conn_writev_stream(http, &id, &isEnd, pieces.baseAddress, pieces.count)
           guard result >= 0 else {
             self.end(httpError: Int32(truncatingIfNeeded: result))
-            return (0, 0)
+            return HTTP3Output.Written()
           }
           pieceCount = Int(result)
         }
@@ -80,12 +85,13 @@ extension HTTP3Session {
           self.didWrite(taken, of: pieces[..<pieceCount], isEnd: isEnd != 0, ofStream: id)
         case let error where error < 0:
           self.end(transportError: error)
-          return (0, 0)
+          return HTTP3Output.Written()
         case let count:
           if taken >= 0 { self.didWrite(taken, of: pieces[..<pieceCount], isEnd: isEnd != 0, ofStream: id) }
-          return (Int(count), ecn)
+          let known = ngtcp2_conn_get_path_max_tx_udp_payload_size(connection)
+          return HTTP3Output.Written(count: Int(count), ecn: ecn, isProbe: count > known)
         }
-        guard self.ending == nil else { return (0, 0) }
+        guard self.ending == nil else { return HTTP3Output.Written() }
       }
     }
   }

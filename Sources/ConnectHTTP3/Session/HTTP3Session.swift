@@ -16,8 +16,11 @@ internal import NIOCore
 /// Confined to one thread, that of the connection's event loop. The session holds each stream until libngtcp2 has forgotten it,
 /// or until the session is invalidated.
 final class HTTP3Session {
-  /// The room for a datagram, in bytes: what fits an Ethernet frame with IPv6.
+  /// The room for a datagram, in bytes: what fits an Ethernet frame with IPv6. Connections begin with 1,200 bytes; libngtcp2 tries
+  /// whether the path takes larger ones (RFC 9000, section 14.3).
   static let maximumDatagram = 1452
+  /// What every path of QUIC takes.
+  private static let smallestDatagram = 1200
 
   let limits: HTTP3SessionLimits
   let authority: String
@@ -42,6 +45,10 @@ final class HTTP3Session {
   @exclusivity(unchecked) var trailerFields = HTTPFieldBlock()
   var requestFields = HTTP3FieldArray()
   var output = HTTP3Output()
+  /// The room for a datagram now. Smaller than ``maximumDatagram`` once larger ones have stopped getting through.
+  private(set) var datagramLimit = HTTP3Session.maximumDatagram
+  /// When the first of what the peer has to acknowledge was sent after something was received.
+  var unansweredSince: UInt64?
   /// How the session ended; nil while it goes on.
   var ending: HTTP3Ending?
   /// libnghttp3's error that made a callback of libngtcp2 fail.
@@ -128,12 +135,6 @@ final class HTTP3Session {
     settings.initial_ts = now
     settings.max_tx_udp_payload_size = self.maximumDatagram
     settings.handshake_timeout = UInt64.max
-    // Datagrams have 1,200 bytes; larger ones would have to be tried (RFC 9000, section 14.3). NIO bears with one that the system
-    // refuses to send. But a router that cannot pass one on says so (ICMP), the system then reports EMSGSIZE as the connected
-    // socket's own error, and NIO closes the channel for any such error but ECONNREFUSED and ENOMEM, before a handler hears of it.
-    // Without connect() there would be no such error, and none either when nobody has the port. So a path with a tunnel on it
-    // would cost each connection its calls, to save every sixth datagram of an upload elsewhere.
-    settings.no_pmtud = 1
     settings.cc_algo = NGTCP2_CC_ALGO_CUBIC
 
     var params = ngtcp2_transport_params()
@@ -150,7 +151,7 @@ final class HTTP3Session {
     var destination = ngtcp2_cid()
     var source = ngtcp2_cid()
     guard connect_ngtcp2_random_id(&destination, 18) == 0, connect_ngtcp2_random_id(&source, 8) == 0 else {
-      throw HTTP3SetupError(reason: "no random numbers")
+      throw HTTP3SetupError(reason: "GnuTLS has no random numbers for the connection ids")
     }
     var connection: OpaquePointer?
     let result = connect_ngtcp2_client_new(
@@ -179,6 +180,13 @@ final class HTTP3Session {
   /// The time of ``expiry`` has come: what is to be sent again is in the output that follows.
   func handleExpiry(now: UInt64) {
     guard let connection = self.connection, self.ending == nil else { return }
+    // The path may have become narrower (RFC 8899, section 4.3): libngtcp2 does not look for that. The time is that of its second
+    // attempt to get an answer.
+    if let start = self.unansweredSince, now >= start &+ 3 &* ngtcp2_conn_get_pto(connection),
+      ngtcp2_conn_get_path_max_tx_udp_payload_size(connection) > Self.smallestDatagram
+    {
+      self.datagramLimit = Self.smallestDatagram
+    }
     let result = ngtcp2_conn_handle_expiry(connection, now)
     if result != 0 { self.end(transportError: result) }
   }
@@ -199,6 +207,7 @@ final class HTTP3Session {
       now
     )
     if result != 0 { self.end(transportError: result) }
+    self.unansweredSince = nil
     if !self.blockedStreams.isEmpty { self.retriesBlockedStreams = true }
   }
 

@@ -28,7 +28,7 @@ final class GnuTLSSession {
     self.check = check
     var handle: gnutls_session_t?
     try GnuTLSCredentials.check(connect_gnutls_client_init(&handle))
-    guard let handle else { throw HTTP3SetupError(reason: "GnuTLS: no session") }
+    guard let handle else { throw HTTP3SetupError(reason: "GnuTLS cannot create a TLS session") }
     self.handle = handle
     try GnuTLSCredentials.check(ngtcp2_crypto_gnutls_configure_client_session(handle))
     try GnuTLSCredentials.check(gnutls_priority_set(handle, credentials.priorities))

@@ -12,6 +12,8 @@ public struct AccessToken: Sendable {
   /// refusal ends that.
   public let lifetime: Duration?
 
+  /// A token; without a lifetime it is used until a server refuses it.
+  ///
   /// - Parameter headers: Sent as they are, besides the value in the header of ``Credentials/Configuration/header``.
   public init(_ value: String, headers: Headers = Headers(), expiresIn lifetime: Duration? = nil) {
     self.value = value

@@ -1,6 +1,7 @@
 public import Connect
 
 extension Credentials {
+  /// How the token is shown to servers, and when it is replaced.
   public struct Configuration: Sendable {
     /// The header that carries the token.
     public var header: String
@@ -9,9 +10,10 @@ extension Credentials {
     /// How long before its expiry a token is replaced, by a refresh that calls don't wait for; at most half of the
     /// token's lifetime. The first call in that time starts it: without calls nothing is fetched.
     public var refreshAhead: Duration
-    /// How long a refresh may take. Then the calls that wait for it fail with `deadline_exceeded`, if their own deadline
-    /// has not come first.
+    /// How long a refresh may take. After that, the calls that wait for it fail with `deadline_exceeded`, unless
+    /// their own deadline passes first.
     public var refreshTimeout: Duration
+    /// How often a token may be fetched.
     public var window: RefreshWindow
     /// Whether the token may be sent without TLS. Unix domain sockets count as secure.
     public var allowsCleartext: Bool
@@ -21,7 +23,7 @@ extension Credentials {
     /// Whether an error means that the token was refused: then it is not used any more, and the call makes one more
     /// attempt with another. By default an error with the code `unauthenticated`.
     public var isRefusal: @Sendable (ConnectError) -> Bool
-    /// Which methods' calls show credentials: by default all of a client. To leave out those that log in.
+    /// Which methods' calls show credentials: by default all methods. For leaving out the methods that log in.
     public var methods: @Sendable (MethodInfo) -> Bool
     /// How long a refresh may take before it is suspected to wait for itself: for a call of the provider that inherits
     /// nothing of its task, and so waits for the token like any other call.
@@ -31,6 +33,7 @@ extension Credentials {
     /// one of their calls has started this refresh, or has waited for an earlier one.
     public var stallTimeout: Duration
 
+    /// A configuration as given; what is left out is as in ``defaults``.
     public init(
       header: String = "authorization",
       scheme: String? = "Bearer",
@@ -65,11 +68,12 @@ extension Credentials {
   /// When the limit is reached, a call for which there is no token fails with `unauthenticated`, and a token that the
   /// server refuses is kept.
   public struct RefreshWindow: Sendable, Hashable {
-    /// The length of the time that counts, up to now.
+    /// The length of the time window, which ends now.
     public var interval: Duration
-    /// How many refreshes may start in that time; at least 1.
+    /// How many refreshes may start in the window; at least 1.
     public var maximumRefreshes: Int
 
+    /// A window as given: 5 refreshes within 30 s where nothing else is said. Less than 1 refresh counts as 1.
     public init(interval: Duration = .seconds(30), maximumRefreshes: Int = 5) {
       self.interval = interval
       self.maximumRefreshes = max(1, maximumRefreshes)

@@ -32,7 +32,7 @@ private enum RefreshedCredentials: CallContextKey {
 public final class Credentials: Sendable {
   /// Fetches a token.
   ///
-  /// What it throws is the error of the calls that wait: ``Connect/ConnectError`` as it is, any other with
+  /// What it throws is the error of the calls that wait: `ConnectError` as it is, any other with
   /// `unauthenticated` and itself as the cause.
   public typealias Provider = @Sendable (CredentialsRefresh) async throws -> AccessToken
 
@@ -43,6 +43,7 @@ public final class Credentials: Sendable {
   /// call's executor. Its task is cancelled when the attempt ends. Calls that it makes go without these credentials.
   public typealias Signer = @Sendable (HTTPRequest<ByteBuffer?>, AccessToken) async throws -> Headers
 
+  /// How the token is shown to servers, and when it is replaced. It never changes.
   public let configuration: Configuration
   let signer: Signer?
   private let hosts: HostList
@@ -56,7 +57,7 @@ public final class Credentials: Sendable {
   /// - Parameters:
   ///   - hosts: Where the token may go: names or addresses as in the client's `host`, without the port; `*.example.com`
   ///     for all names below; the path of a Unix domain socket. Calls to other hosts go without.
-  ///   - token: One to begin with.
+  ///   - token: A token to begin with; nil to fetch one for the first call.
   ///   - clock: The time for expiry and limits.
   ///   - signer: Makes the headers of each request from the token. Nil for the token itself, in
   ///     ``Configuration/header`` and ``AccessToken/headers``.

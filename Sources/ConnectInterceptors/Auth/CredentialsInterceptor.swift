@@ -14,6 +14,7 @@ public final class CredentialsInterceptor: Interceptor {
   /// A stream's headers that wait for what comes behind.
   private var heldHeaders: (headers: DelayedHeaders, timer: Task<Void, Never>)?
 
+  /// An interceptor for one call, as each factory makes it.
   public init(_ credentials: Credentials) {
     self.credentials = credentials
   }

@@ -4,17 +4,19 @@ public import Connect
 public struct CredentialsRefresh: Sendable {
   /// Why a new token is due.
   public enum Reason: Sendable, Hashable {
-    /// There is none yet.
+    /// There is no token yet.
     case missing
-    /// The one there is will soon expire, and calls go on using it.
+    /// The token will expire soon, and calls go on using it.
     case expiresSoon
+    /// The token has expired, and calls wait for the new one.
     case expired
-    /// The server refused it.
+    /// The server refused the token.
     case refused
     /// ``Credentials/invalidate()`` was called.
     case invalidated
   }
 
+  /// Why a new token is due.
   public let reason: Reason
   /// The token that the new one is to replace, for providers that need it. Nil after ``Credentials/invalidate()``.
   public let previous: AccessToken?
@@ -27,11 +29,12 @@ public struct CredentialsRefresh: Sendable {
   public let options: CallOptions
 }
 
-/// Set in ``Connect/CallOptions/context``, lets a call go without credentials: a login, a health check.
+/// Set in `CallOptions.context`, lets a call go without credentials: a login, a health check.
 ///
 /// ```swift
 /// options.context[WithoutCredentials.self] = true
 /// ```
 public enum WithoutCredentials: CallContextKey {
+  /// False: the call shows credentials.
   public static let defaultValue = false
 }

@@ -8,7 +8,7 @@ public struct CacheEntry: Sendable {
   /// The request's headers that the response varies by, with the values that they had. A request that has others must
   /// not be given this response.
   public let varyingFields: [Headers.Field]
-  /// Their names, those that the request lacked included.
+  /// The names of these headers, including headers that the request did not have.
   public let varyingNames: [String]
   /// When it was asked for, as far as is known: on the clock of the cache, counted from when the cache was made.
   let requestTime: Duration

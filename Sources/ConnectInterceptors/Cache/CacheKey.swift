@@ -3,9 +3,11 @@ public import NIOCore
 
 /// What a response is found by: the method, the request's bytes, and what else it may depend on.
 public struct CacheKey: Sendable {
+  /// The server that the call goes to.
   public let origin: Origin
   /// The method's path.
   public let path: String
+  /// The query of the request's URL; nil for none.
   public let query: String?
   /// Names the codec, so the encoding of the request and of the response.
   public let contentType: String
@@ -15,7 +17,7 @@ public struct CacheKey: Sendable {
   public let headers: [Headers.Field]
   /// Whose response it is, if the caller says so; see ``CachePartition``.
   public let partition: String?
-  /// Whose response it is, if the transport says so; see ``Connect/HTTPRequest/clientIdentity``.
+  /// Whose response it is, if the transport says so; see `HTTPRequest.clientIdentity`.
   public let clientIdentity: UInt64?
   private let hash: Int
 

@@ -30,10 +30,11 @@ extension CachePolicy: CallContextKey {
   public static var defaultValue: CachePolicy? { nil }
 }
 
-/// Whose responses a call may share: set in ``Connect/CallOptions/context``, for example to the number of the user.
+/// Whose responses a call may share: set in `CallOptions.context`, for example to the number of the user.
 ///
 /// Stands in the cache's keys in place of the headers `authorization` and `cookie`, so that a user's responses are found
 /// again when the token is another one.
 public enum CachePartition: CallContextKey {
+  /// Nil: the headers `authorization` and `cookie` tell users apart.
   public static var defaultValue: String? { nil }
 }

@@ -5,14 +5,15 @@ public import Connect
 /// Identical calls under way become one: the first goes to the network, and the others take its response. If the first
 /// is cancelled or its deadline passes, another goes in its place.
 ///
-/// Its byte hooks are ``Connect/HookPlacement/innermost``: they stand inside of all interceptors that may say who the user
+/// Its byte hooks are `HookPlacement.innermost`: they stand inside of all interceptors that may say who the user
 /// is, wherever those are listed, so that its keys tell users apart. What is listed behind it and has to stand inside of
-/// it, as retries, says that it is ``Connect/HookPlacement/userIndependent``. Listed in front of
+/// it, as retries, says that it is `HookPlacement.userIndependent`. Listed in front of
 /// ``CacheWriteInterceptor``.
 public final class CacheReadInterceptor: Interceptor {
   private let reading: CacheReading
   private var hasNoSideEffects = false
 
+  /// An interceptor for one call, as each factory makes it.
   public init(_ cache: ResponseCache) {
     self.reading = CacheReading(cache)
   }

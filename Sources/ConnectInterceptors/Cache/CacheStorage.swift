@@ -10,10 +10,12 @@ public protocol CacheStorage: Sendable {
   /// - Parameter completion: To be called once, at once or later, from any thread.
   func entry(for key: CacheKey, _ completion: @escaping @Sendable (CacheEntry?) -> Void)
 
-  /// Keeps an entry in place of the one that the key had.
+  /// Stores an entry. It replaces the key's previous entry.
   func store(_ entry: CacheEntry, for key: CacheKey)
 
+  /// Forgets the entry of a key, if there is one.
   func remove(_ key: CacheKey)
 
+  /// Forgets all entries.
   func removeAll()
 }

@@ -3,14 +3,15 @@ internal import NIOCore
 
 /// Stores the responses of unary calls without side effects in a ``ResponseCache``.
 ///
-/// Its byte hooks are ``Connect/HookPlacement/innermost``, as those of ``CacheReadInterceptor`` are, behind which it has to
+/// Its byte hooks are `HookPlacement.innermost`, as those of ``CacheReadInterceptor`` are, behind which it has to
 /// be listed. So it sees all that tells users apart, wherever interceptors that add such headers are listed. What
-/// interceptors inside of it have changed nevertheless it finds in ``Connect/HTTPResponse/request``, and does not store
+/// interceptors inside of it have changed nevertheless it finds in `HTTPResponse.request`, and does not store
 /// the response to a request that would have another key.
 public final class CacheWriteInterceptor: Interceptor {
   private let cache: ResponseCache
   private var seen: (request: HTTPRequest<ByteBuffer>, mark: CacheMark)?
 
+  /// An interceptor for one call, as each factory makes it.
   public init(_ cache: ResponseCache) {
     self.cache = cache
   }

@@ -1,11 +1,13 @@
 internal import Synchronization
 
-/// Keeps responses in memory, up to a number of bytes; beyond that, those that were not used for the longest time go.
+/// Keeps responses in memory, up to a number of bytes; beyond that, the least recently used responses are removed.
 public final class MemoryCacheStorage: CacheStorage {
   /// The bytes of keys and entries together, overhead included.
   public let maximumByteCount: Int
   private let entries: Mutex<LeastRecentlyUsed<CacheKey, CacheEntry>>
 
+  /// An empty storage: 16 MiB unless told otherwise.
+  ///
   /// - Parameter maximumByteCount: An entry that is larger than this alone is not kept.
   public init(maximumByteCount: Int = 16 * 1024 * 1024) {
     self.maximumByteCount = maximumByteCount
@@ -15,6 +17,7 @@ public final class MemoryCacheStorage: CacheStorage {
   /// How many bytes are in use, about.
   public var byteCount: Int { self.entries.withLock { $0.cost } }
 
+  /// How many entries are kept now.
   public var count: Int { self.entries.withLock { $0.count } }
 
   public func entry(for key: CacheKey, _ completion: @escaping @Sendable (CacheEntry?) -> Void) {

@@ -35,6 +35,9 @@ public final class PersistedRequestInterceptor: Interceptor {
   /// The hash that was sent, and the request that it stands for.
   private var sent: (hash: String, whole: HTTPRequest<ByteBuffer>)?
 
+  /// An interceptor for one call, as each factory makes it.
+  ///
+  /// - Parameter requests: What is known of servers; one for all calls of a client.
   public init(_ requests: PersistedRequests) {
     self.requests = requests
   }

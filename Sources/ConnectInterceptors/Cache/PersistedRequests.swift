@@ -15,6 +15,8 @@ public final class PersistedRequests: Sendable {
   /// Servers without the extension, and until when they are not tried.
   private let lacking = Mutex<[Origin: Duration]>([:])
 
+  /// What is known of servers, which is nothing yet.
+  ///
   /// - Parameter clock: The time for `pause`.
   public init(
     minimumByteCount: Int = 1024,

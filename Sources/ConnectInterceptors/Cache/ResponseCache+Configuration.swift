@@ -1,8 +1,9 @@
 public import Connect
 
 extension ResponseCache {
+  /// What a cache stores, for how long, and when it answers.
   public struct Configuration: Sendable {
-    /// Of calls that don't have a ``CachePolicy`` of their own.
+    /// The policy of calls that have no ``CachePolicy`` of their own.
     public var policy: CachePolicy
     /// How long a response is fresh, if the server does not say so with `cache-control: max-age`. Zero to store only
     /// where it does.
@@ -23,6 +24,7 @@ extension ResponseCache {
     /// or what sets a cookie, is not shared even then, unless calls have a ``CachePartition``.
     public var sharesResponsesBetweenUsers: Bool
 
+    /// A configuration as given; what is left out is as in ``defaults``.
     public init(
       policy: CachePolicy = .cacheFirst,
       timeToLive: Duration = .seconds(60),

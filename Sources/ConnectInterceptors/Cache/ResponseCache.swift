@@ -5,7 +5,7 @@ public import NIOCore
 ///
 /// Made once and shared by the calls of one client, or of several. Two interceptors use it: ``CacheReadInterceptor``
 /// answers calls, ``CacheWriteInterceptor`` stores what the server answers. Either may be replaced by one of the user's
-/// own, around ``entry(for:_:)`` and ``store(_:for:)``, whose hooks have to be ``Connect/HookPlacement/innermost``, too.
+/// own, around ``entry(for:_:)`` and ``store(_:for:seenAs:)``, whose hooks have to be `HookPlacement.innermost`, too.
 ///
 /// ```swift
 /// let cache = ResponseCache()
@@ -23,11 +23,11 @@ public import NIOCore
 ///
 /// No user gets what was made for another, whatever the order of the interceptors:
 ///
-/// - The cache's interceptors stand inside of all byte hooks but those that are ``Connect/HookPlacement/userIndependent``.
+/// - The cache's interceptors stand inside of all byte hooks but those that are `HookPlacement.userIndependent`.
 ///   So the key has whatever header any interceptor of the client, the method, or the call has added, and whoever is not
 ///   let pass by an interceptor gets nothing from the cache.
 /// - A response is stored, and shared with calls under way, only if the request went to the network with the same key
-///   (``Connect/HTTPResponse/request``). A response that an interceptor inside has made is not.
+///   (`HTTPResponse.request`). A response that an interceptor inside has made is not.
 /// - A request passes the cache by if a header says who the user is (`authorization`, `cookie`, `proxy-authorization`, those
 ///   in ``SensitiveHeaders``) and `keyHeaders` leaves it out of the key, or if it has trailers.
 /// - Clients whose transport authenticates them, such as with a TLS client certificate, have keys of their own.
@@ -43,12 +43,15 @@ public import NIOCore
 /// Requests are compared by their bytes, which are the same each time for equal messages, also those with maps, as far as
 /// the codec knows how; else a response may not be found again, which costs a call and nothing more.
 public final class ResponseCache: Sendable {
+  /// What the cache stores, for how long, and when it answers. It never changes.
   public let configuration: Configuration
   private let storage: any CacheStorage
   private let time: ElapsedTime
   let flights = Flights()
   let removals = CacheRemovals()
 
+  /// A cache with an empty storage in memory, unless another storage is given.
+  ///
   /// - Parameter clock: The time that responses age by.
   public init(
     configuration: Configuration = .defaults,
@@ -164,7 +167,7 @@ public final class ResponseCache: Sendable {
   /// errors are not stored.
   ///
   /// Nor is the response to a request that says who the user is in a header that is no part of its key, or what
-  /// ``Connect/HTTPResponse/request`` says was sent with another key than that of `request`, since interceptors inside have
+  /// `HTTPResponse.request` says was sent with another key than that of `request`, since interceptors inside have
   /// made it another user's. Nor is what a request has brought that was sent before the cache was told to forget the
   /// response.
   ///

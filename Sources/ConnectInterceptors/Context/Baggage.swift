@@ -7,21 +7,27 @@ public import Connect
 /// options.context.baggage["tenant"] = "acme"
 /// ```
 public struct Baggage: Sendable, Hashable {
-  /// How many entries, and how many bytes of header, are sent and read; the specification asks for no more. What is
-  /// behind them is left out.
+  /// How many entries are sent and read at most; the specification requires no more. Further entries are left out.
   public static let maximumEntries = 64
+  /// How many bytes of the `baggage` header are sent and read at most; the specification requires no more. Further
+  /// entries are left out.
   public static let maximumHeaderBytes = 8192
 
+  /// A name and its value. Properties of the specification are not kept.
   public struct Entry: Sendable, Hashable {
+    /// The name, which is case-sensitive. Only tokens of HTTP (RFC 9110, section 5.6.2) are sent.
     public var name: String
+    /// The value as text, not percent-encoded.
     public var value: String
   }
 
   /// In the order in which they were added.
   public private(set) var entries: [Entry] = []
 
+  /// No entries.
   public init() {}
 
+  /// Whether there are no entries.
   public var isEmpty: Bool { self.entries.isEmpty }
 
   /// The value of a name, which is case-sensitive; setting nil removes it. A name that is no token of HTTP is kept here,

@@ -2,7 +2,7 @@ public import Connect
 
 extension CallContext {
   /// Takes over what the headers of a request that a service handles say of it: the time limit of Connect and gRPC as
-  /// ``CallContext/deadline``, the request's id, and its baggage. What they do not say is left as it is; a deadline can
+  /// `CallContext.deadline`, the request's id, and its baggage. What they do not say is left as it is; a deadline can
   /// only become earlier.
   ///
   /// ```swift

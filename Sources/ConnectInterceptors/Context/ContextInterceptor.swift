@@ -13,14 +13,16 @@ internal import Synchronization
 /// A call without a request id gets one, the same for all its attempts, and interceptors inside see it in
 /// `context.requestID`. Headers that the caller has set are left alone; an id in them is the call's.
 public final class ContextInterceptor: Interceptor, Sendable {
+  /// What is sent of a call's context, and in which header.
   public struct Options: Sendable {
     /// The header with the request's id; nil for none.
     public var requestIDHeader: String?
-    /// Makes the id of a call that has none; nil for leaving it without.
+    /// Creates the id of a call that has none; nil to send no id then.
     public var makeRequestID: (@Sendable () -> String)?
     /// Whether the `baggage` header is sent.
     public var sendsBaggage: Bool
 
+    /// Options as given; what is left out is as in ``defaults``.
     public init(
       requestIDHeader: String? = "x-request-id",
       makeRequestID: (@Sendable () -> String)? = { Options.randomID() },
@@ -77,6 +79,7 @@ public final class ContextInterceptor: Interceptor, Sendable {
   private let requestIDHeader: String?
   private let isHeaderWellKnown: Bool
 
+  /// An interceptor without state, which any number of calls may share.
   public init(options: Options = .defaults) {
     self.options = options
     self.requestIDHeader = options.requestIDHeader.map { Headers.Field(name: $0, value: "").name }

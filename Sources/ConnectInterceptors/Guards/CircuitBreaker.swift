@@ -1,37 +1,46 @@
 public import Connect
 internal import Synchronization
 
-/// Stops calling a server that fails, and sees now and then whether it has recovered: one for all calls of a client,
-/// or of several, with a circuit for each host or method.
+/// Stops calls to a server that fails, and checks from time to time whether it has recovered. One circuit breaker
+/// serves all calls of a client, or of several, with a circuit for each host or method.
 ///
 /// ```swift
 /// let breaker = CircuitBreaker()
 /// config.interceptors = [{ _ in CircuitBreakerInterceptor(breaker) }]
 /// ```
 ///
-/// A circuit is closed while calls go through. When enough of them have failed of late, it opens: calls fail at once
+/// A circuit is closed while calls go through. When enough recent calls have failed, it opens: calls fail at once
 /// with `unavailable`. After a while it is half-open: a few trial calls go through; if all of them succeed it closes,
 /// and as soon as one fails it opens again.
 public final class CircuitBreaker: Sendable {
+  /// Whether a circuit lets calls through.
   public enum State: Sendable, Hashable {
+    /// All calls go through, and their outcomes are counted.
     case closed
+    /// All calls fail at once with `unavailable`.
     case open
+    /// A few trial calls go through; all others fail as if the circuit were open.
     case halfOpen
   }
 
   /// What has a circuit of its own.
   public enum Scope: Sendable, Hashable {
+    /// Each server: all methods at one origin share a circuit.
     case host
+    /// Each method at each server.
     case method
   }
 
+  /// When circuits open and close.
   public struct Configuration: Sendable, Hashable {
+    /// What has a circuit of its own: ``Scope/host`` by default.
     public var scope: Scope
     /// The codes of errors that count as failures. Other outcomes that a server gave show that it is there; errors
     /// found on this side show nothing and do not count: of a call that was cancelled, that had no place in a queue or
     /// spent its time there, or that an interceptor further inside has failed before it was sent.
     public var failureCodes: Set<Code>
-    /// From which part of failures on a circuit opens, from 0 to 1. More, or not-a-number, opens none.
+    /// The rate of failures from which on a circuit opens, from 0 to 1. With more than 1, or not-a-number, no circuit
+    /// opens.
     public var failureRate: Double
     /// How many calls a circuit must have seen in the window before it opens.
     public var minimumCalls: Int
@@ -39,11 +48,12 @@ public final class CircuitBreaker: Sendable {
     public var window: Duration
     /// How long a circuit is open before it tries again. A trial call that takes longer is not waited for.
     public var openDuration: Duration
-    /// How many trial calls must succeed, of which as many may be under way.
+    /// How many trial calls must succeed, and how many may be under way at the same time; at least 1.
     public var trialCalls: Int
-    /// How many circuits are kept; beyond, the one that was not used for longest is forgotten.
+    /// How many circuits are kept at most; beyond, the least recently used circuit is forgotten. At least 1.
     public var maximumCircuits: Int
 
+    /// A configuration as given; what is left out is as in ``defaults``.
     public init(
       scope: Scope = .host,
       failureCodes: Set<Code> = [.unavailable, .deadlineExceeded, .internalError, .unknown, .dataLoss],
@@ -71,6 +81,7 @@ public final class CircuitBreaker: Sendable {
 
   /// What a circuit is for.
   public struct Key: Sendable, Hashable, CustomStringConvertible {
+    /// The server.
     public var origin: Origin
     /// The method's path; nil for all of the host's.
     public var path: String?
@@ -84,11 +95,14 @@ public final class CircuitBreaker: Sendable {
     var latest: SharedCircuit?
   }
 
+  /// When circuits open and close. It never changes.
   public let configuration: Configuration
   private let time: ElapsedTime
   private let onChange: (@Sendable (Key, State) -> Void)?
   private let circuits = Mutex(Circuits())
 
+  /// A circuit breaker whose circuits are closed.
+  ///
   /// - Parameters:
   ///   - clock: Must not be set back.
   ///   - onChange: Called when a circuit has changed its state, by the call that caused it: it must not block.

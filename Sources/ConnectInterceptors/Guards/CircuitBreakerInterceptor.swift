@@ -10,6 +10,7 @@ public final class CircuitBreakerInterceptor: Interceptor {
   private let breaker: CircuitBreaker
   private var admission: (Circuit.Admission, to: SharedCircuit)?
 
+  /// An interceptor for one call, as each factory makes it.
   public init(_ breaker: CircuitBreaker) {
     self.breaker = breaker
   }

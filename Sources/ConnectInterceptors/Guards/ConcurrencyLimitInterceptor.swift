@@ -11,6 +11,7 @@ public final class ConcurrencyLimitInterceptor: Interceptor {
   private let start: Duration
   private var place: ConcurrencyLimiter.Place?
 
+  /// An interceptor for one call, as each factory makes it.
   public init(_ limiter: ConcurrencyLimiter) {
     self.limiter = limiter
     self.start = limiter.now

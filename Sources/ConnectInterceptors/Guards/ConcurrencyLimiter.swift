@@ -80,17 +80,19 @@ public final class ConcurrencyLimiter: Sendable {
 
   /// How many calls may be under way.
   public let maximumCalls: Int
-  /// How many may wait.
+  /// How many calls may wait for their turn; further calls fail with `resource_exhausted`.
   public let maximumWaiting: Int
-  /// How long a call may wait; nil for as long as its deadline lets it.
+  /// How long a call may wait before it fails with `resource_exhausted`; nil for as long as its deadline lets it.
   public let maximumWait: Duration?
   private let clock: any Clock<Duration>
   private let time: ElapsedTime
   private let state = Mutex(State())
 
+  /// A limiter without calls.
+  ///
   /// - Parameters:
-  ///   - maximumCalls: At least 1.
-  ///   - maximumWaiting: At least 0, with which calls beyond the bound fail at once.
+  ///   - maximumCalls: How many calls may be under way; at least 1.
+  ///   - maximumWaiting: How many calls may wait; at least 0, with which calls beyond the bound fail at once.
   public init(
     maximumCalls: Int,
     maximumWaiting: Int = 1000,
@@ -110,8 +112,8 @@ public final class ConcurrencyLimiter: Sendable {
   /// How many calls wait for their turn.
   public var waitingCount: Int { self.state.withLock { $0.waiting.count } }
 
-  /// How long a call that comes now may expect to wait: by the number of calls ahead of it, and by how long calls have
-  /// taken of late. Nil as long as no call has ended.
+  /// How long a new call can expect to wait, estimated from the number of waiting calls and the recent duration of
+  /// calls. Nil as long as no call has ended.
   public var expectedWait: Duration? {
     self.state.withLock { state in
       state.running.count < self.maximumCalls ? .zero : state.expectedWait(self.maximumCalls)

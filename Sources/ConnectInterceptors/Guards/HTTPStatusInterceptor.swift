@@ -9,6 +9,9 @@ internal import NIOCore
 public final class HTTPStatusInterceptor: Interceptor, Sendable {
   private let accepted: Set<Int>
 
+  /// An interceptor without state, which any number of calls may share.
+  ///
+  /// - Parameter accepted: The statuses of responses that succeed: by default 200 alone.
   public init(accepting accepted: some Sequence<Int> = [200]) {
     self.accepted = Set(accepted)
   }

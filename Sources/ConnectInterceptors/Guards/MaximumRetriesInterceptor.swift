@@ -16,6 +16,8 @@ public final class MaximumRetriesInterceptor: Interceptor {
   private var attemptCount = 0
   private var lastError: ConnectError?
 
+  /// An interceptor for one call. A maximum below 0 counts as 0.
+  ///
   /// - Parameter maximum: How many attempts there may be beyond the first.
   public init(_ maximum: Int) {
     self.maximum = max(0, maximum)
@@ -55,7 +57,7 @@ public final class MaximumRetriesInterceptor: Interceptor {
       self.lastError
       ?? ConnectError(
         code: .resourceExhausted,
-        message: "the call was to be made again more often than \(self.maximum) times, which is the limit",
+        message: "the call has made \(self.maximum) retries, the limit of MaximumRetriesInterceptor",
         exception: cause
       )
     return error.forbiddingRetry()

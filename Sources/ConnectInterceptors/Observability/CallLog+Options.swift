@@ -5,15 +5,15 @@ extension CallLog {
   /// Makes the text of a message, of the method's own types.
   public typealias MessageFormatter = @Sendable (any Sendable) -> String
 
-  /// What is logged, and at which level. A level of nil is: not at all.
+  /// What is logged, and at which level. A level of nil means that nothing is logged.
   public struct Options: Sendable {
-    /// A call begins.
+    /// The level for the start of a call.
     public var startLevel: Logger.Level?
-    /// A message is sent or received. Only with a ``messageFormatter``.
+    /// The level for a message that is sent or received. Only with a ``messageFormatter``.
     public var messageLevel: Logger.Level?
-    /// A call has ended well.
+    /// The level for a call that has succeeded.
     public var successLevel: Logger.Level?
-    /// A call has failed.
+    /// The level for a call that has failed, by its error.
     public var failureLevel: @Sendable (ConnectError) -> Logger.Level?
     /// Which lines are logged when there are many; nil for all.
     public var sampling: LogSampling?
@@ -27,9 +27,11 @@ extension CallLog {
     /// Makes the text of a message; nil for no messages in the log. It gets the method's own types. Runs on the call's
     /// executor, and only for what is logged.
     public var messageFormatter: MessageFormatter?
-    /// How much of a message, a header or an error's message is logged, in characters. The rest is cut off.
+    /// The maximum length of a message, a header or an error's message in the log, in characters. The rest is cut
+    /// off.
     public var maximumLength: Int
 
+    /// Options as given; what is left out is as in ``defaults``.
     public init(
       startLevel: Logger.Level? = .trace,
       messageLevel: Logger.Level? = .debug,

@@ -37,6 +37,8 @@ public final class CallLog: Sendable {
   private let time: ElapsedTime
   private let samplers = Mutex([LogSampler](repeating: LogSampler(), count: Event.allCases.count))
 
+  /// A log for the calls of a client, or of several.
+  ///
   /// - Parameters:
   ///   - logger: Where lines go. Its level decides which.
   ///   - clock: What durations, and the intervals of sampling, are measured with.

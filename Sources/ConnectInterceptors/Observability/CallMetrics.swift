@@ -19,6 +19,7 @@ internal import Synchronization
 /// The number of calls is the timer's count. Calls that fail before their interceptors
 /// begin (a host that is no URL, a deadline that has passed) are not seen.
 public final class CallMetrics: Sendable {
+  /// Which dimensions the metric has, and how many values.
   public struct Options: Sendable {
     /// Whether `server.address` and `server.port` are dimensions. Clients that choose their hosts at run time may
     /// want to do without.
@@ -29,6 +30,7 @@ public final class CallMetrics: Sendable {
     /// `_OTHER` as `rpc.method` and without a server. Bounds memory, here and in the backend.
     public var maximumMethods: Int
 
+    /// Options as given; what is left out is as in ``defaults``.
     public init(
       includesServer: Bool = true,
       dimensions: [(name: String, value: String)] = [],
@@ -60,6 +62,8 @@ public final class CallMetrics: Sendable {
   /// Whether there is a backend. If not, calls are not touched.
   let isEnabled: Bool
 
+  /// Metrics for the calls of a client, or of several.
+  ///
   /// - Parameters:
   ///   - factory: The backend. The default is that of the process; bootstrap it before.
   ///   - clock: What durations are measured with.

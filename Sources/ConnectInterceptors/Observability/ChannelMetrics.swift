@@ -43,6 +43,8 @@ public final class ChannelMetrics: ChannelObserver {
   public let includesEndpoints: Bool
   private let instruments = Mutex(Instruments())
 
+  /// Metrics for the channels of a client, or of several.
+  ///
   /// - Parameters:
   ///   - factory: The backend. The default is that of the process; bootstrap it before.
   ///   - includesEndpoints: Whether there is a metric for each endpoint: off by default, since fleets may be large and change.

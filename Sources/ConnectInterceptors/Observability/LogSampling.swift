@@ -1,16 +1,18 @@
 internal import Synchronization
 
-/// Which of many equal lines are logged: in each interval the first so many, then each so manyth. The first line that
-/// is logged after others were not says how many in `suppressed`.
+/// Which of many equal lines are logged: in each interval the first ``first`` lines, then every ``thereafter``-th
+/// line. The first line that is logged after a gap says in `suppressed` how many lines were left out.
 ///
 /// Counted apart for starts, messages, successes and failures of calls.
 public struct LogSampling: Sendable, Hashable {
   /// How many lines are logged in each interval before any is left out. Less than zero counts as zero.
   public var first: Int
-  /// Each so manyth is logged after that; 0 or less for none.
+  /// After the first lines every line with a multiple of this number is logged; 0 or less for none.
   public var thereafter: Int
+  /// How long an interval is: 1 second by default.
   public var interval: Duration
 
+  /// Sampling that leaves out all lines of an interval but the first, unless `thereafter` says more.
   public init(first: Int, thereafter: Int = 0, interval: Duration = .seconds(1)) {
     self.first = first
     self.thereafter = thereafter

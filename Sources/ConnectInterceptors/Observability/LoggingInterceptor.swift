@@ -26,6 +26,8 @@ public final class LoggingInterceptor: Interceptor {
   private var requestHeaders = Headers()
   private var sensitiveHeaders: Set<String> = []
 
+  /// An interceptor for one call, in the form that other interceptors have.
+  ///
   /// - Parameter config: What the factory was given.
   public convenience init(_ log: CallLog, config: ProtocolClientConfig) {
     self.init(log)

@@ -19,6 +19,9 @@ public final class MetricsInterceptor: Interceptor {
   private var start: Duration?
   private var server: Origin?
 
+  /// An interceptor for one call, as each factory makes it.
+  ///
+  /// - Parameter config: The client's configuration, as factories receive it. Not used at present.
   public init(_ metrics: CallMetrics, config: ProtocolClientConfig) {
     self.metrics = metrics
   }

@@ -1,12 +1,14 @@
 public import Connect
 
-/// The names of the headers of a request that hold a secret, in lower case, set in its ``Connect/HTTPRequest/context`` by
-/// the interceptor that adds them. They are logged as `<redacted>`, whatever ``CallLog/Options/redactedHeaders`` says.
+/// The names of the headers of a request that hold a secret, in lower case, set in its `HTTPRequest.context` by
+/// the interceptor that adds them. They are logged as `<redacted>`, whatever
+/// ``CallLog/Options/redactedHeaders-swift.property`` says.
 ///
 /// ```swift
 /// request.headers["x-service-token"] = [token]
 /// request.context[SensitiveHeaders.self].insert("x-service-token")
 /// ```
 public enum SensitiveHeaders: CallContextKey {
+  /// No further headers.
   public static let defaultValue: Set<String> = []
 }

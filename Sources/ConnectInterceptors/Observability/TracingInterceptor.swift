@@ -58,10 +58,12 @@ public final class TracingInterceptor: Interceptor {
   /// What all attempts are children of, also one that an interceptor inside began with the request that it saw.
   private var attemptParent: ServiceContext?
 
+  /// An interceptor for one call, as each factory makes it.
+  ///
   /// - Parameters:
   ///   - config: What the factory was given.
-  ///   - tracer: Makes the spans, and writes their context into headers; nil for those of the process, which are asked
-  ///     for anew for each call.
+  ///   - tracer: Makes the spans, and writes their context into headers; nil for the tracer of the process, which is
+  ///     looked up for each call.
   ///   - spans: What spans are made for.
   public init(
     config: ProtocolClientConfig,

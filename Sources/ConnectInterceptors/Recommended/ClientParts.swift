@@ -13,23 +13,30 @@ public import Logging
 /// )
 /// ```
 ///
-/// What is nil is left out.
+/// A part that is nil is left out.
 public struct ClientParts: Sendable {
   /// Sends the request's id and baggage.
   public var context: ContextInterceptor.Options? = .defaults
   /// Whether calls and attempts have spans.
   public var isTraced = true
+  /// Records the duration and the outcome of calls.
   public var metrics: CallMetrics? = CallMetrics()
+  /// Logs calls.
   public var log: CallLog?
   /// The HTTP statuses that a unary response may have; nil for what the protocols let pass, which is 200, and 304 where
   /// the cache answers it.
   public var acceptedStatuses: Set<Int>?
+  /// Authenticates calls; nil, the default, for none.
   public var credentials: Credentials?
+  /// Answers repeated unary calls without side effects; nil, the default, for none.
   public var cache: ResponseCache?
+  /// Which failed calls are made again, how often, and when.
   public var retryPolicy: RetryPolicy? = .defaults
-  /// Of the retries. If the client's configuration has a ``Connect/HedgingPolicy``, that is to have this budget, too.
+  /// The budget of the retries. A `HedgingPolicy` in the client's configuration should have this budget, too.
   public var retryBudget = RetryBudget()
+  /// Stops calls to servers that fail.
   public var circuitBreaker: CircuitBreaker? = CircuitBreaker()
+  /// Bounds how many calls run at the same time; nil, the default, for no bound.
   public var concurrencyLimiter: ConcurrencyLimiter?
 
   /// Context, traces, metrics, a log, retries and a circuit breaker with their defaults; no credentials, cache or
@@ -60,11 +67,11 @@ extension [InterceptorFactory] {
   /// 7. Circuit breaker, then concurrency limit: an open circuit fails a call before it waits for a place.
   /// 8. The attempt's span, which so covers what goes to the network, and nothing else; its context goes to the server.
   ///
-  /// What has no backend when this is called is left out: metrics, log and traces are to be set up before clients are.
+  /// Metrics, log and traces without a backend are left out: set the backends up before this is called.
   ///
   /// Your own interceptors may stand in front or behind, or belong to a method or a call. Where there is a cache,
   /// their byte hooks stand outside of it, and of what follows it here, wherever they are listed, since they may tell users
-  /// apart; but for those that are ``Connect/HookPlacement/userIndependent``.
+  /// apart; but for those that are `HookPlacement.userIndependent`.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     if let options = parts.context {

@@ -13,6 +13,7 @@ public struct Backoff: Sendable, Hashable {
   /// What the longest wait never exceeds.
   public var maximum: Duration
 
+  /// A backoff as given: by default 100 ms, doubling up to 10 s. A multiplier of less than 1 counts as 1.
   public init(base: Duration = .milliseconds(100), multiplier: Double = 2, maximum: Duration = .seconds(10)) {
     self.base = base
     self.multiplier = max(1, multiplier)
@@ -31,7 +32,7 @@ public struct Backoff: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - retry: 1 for the first retry.
-  ///   - random: A number from 0 to 1, to be drawn anew for each wait.
+  ///   - random: A number from 0 to 1, drawn for each wait.
   public func delay(beforeRetry retry: Int, random: Double = .random(in: 0...1)) -> Duration {
     self.longestDelay(beforeRetry: retry).scaled(by: min(1, max(0, random)))
   }

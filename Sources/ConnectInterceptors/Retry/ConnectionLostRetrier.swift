@@ -11,12 +11,15 @@ public import Connect
 public struct ConnectionLostRetrier: RequestRetrier {
   /// How many attempts there may be beyond the first.
   public var maximumRetries: Int
+  /// How long to wait before each further attempt.
   public var backoff: Backoff
   /// Whether the calls of a method may be made twice.
   public var methods: @Sendable (MethodInfo) -> Bool
   /// Where the jitter of waits comes from, as in ``RetryPolicy/random``.
   public var random: @Sendable () -> Double
 
+  /// A retrier: by default 2 retries, with the default backoff.
+  ///
   /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
   public init(
     maximumRetries: Int = 2,

@@ -28,11 +28,13 @@ public protocol RequestAdapter: Sendable {
 /// }
 /// ```
 public struct Adapter: RequestAdapter {
+  /// The adapter as a closure; see ``RequestAdapter/adapt(_:for:)``.
   public typealias Body =
     @Sendable (HTTPRequest<ByteBuffer?>, MethodInfo) async throws -> HTTPRequest<ByteBuffer?>
 
   private let body: Body
 
+  /// An adapter that calls `body`.
   public init(_ body: @escaping Body) {
     self.body = body
   }

@@ -12,7 +12,7 @@ private import Synchronization
 /// retriers are asked in order, and the first answer other than `doNotRetry` decides. The client's cap on retries and
 /// the call's deadline hold for them, too, and a stream is retried only until something of its response has gone out.
 ///
-/// It has byte hooks, as ``RetryInterceptor`` has. Without adapters they are ``Connect/HookPlacement/userIndependent``.
+/// It has byte hooks, as ``RetryInterceptor`` has. Without adapters they are `HookPlacement.userIndependent`.
 public final class RequestInterceptor: Interceptor {
   private let adapters: [any RequestAdapter]
   private let retriers: [any RequestRetrier]
@@ -26,6 +26,8 @@ public final class RequestInterceptor: Interceptor {
   /// What asks the adapters or the retriers.
   private var task: Task<Void, Never>?
 
+  /// An interceptor for one call. Adapters and retriers are asked in their order.
+  ///
   /// - Parameter holdsStreamHeaders: As ``RetryPolicy/holdsStreamHeaders``. Without retriers nothing is held.
   public init(
     adapters: [any RequestAdapter] = [],

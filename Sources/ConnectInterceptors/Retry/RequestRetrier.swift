@@ -5,21 +5,24 @@ public import NIOCore
 ///
 /// For ``RequestInterceptor``. A retrier is shared by all calls that it is given to.
 public protocol RequestRetrier: Sendable {
-  /// Called when an attempt has failed, as long as nothing of its response has gone out to the caller; not when the call
-  /// ends by its own deadline or cancellation. The task is
-  /// cancelled when the call ends; it begins on the call's executor, where it must not block.
+  /// Called when an attempt has failed, as long as nothing of its response has gone out to the caller; not when the
+  /// call ends by its own deadline or cancellation. The task is cancelled when the call ends; it begins on the call's
+  /// executor, where it must not block.
   func retry(_ attempt: FailedAttempt) async -> RetryResult
 }
 
 /// An attempt that failed, as a ``RequestRetrier`` sees it.
 public struct FailedAttempt: Sendable {
+  /// Why the attempt failed.
   public var error: ConnectError
   /// The request as the adapters left it; `message` is nil for streams.
   public var request: HTTPRequest<ByteBuffer?>
-  /// 1 for the first attempt.
+  /// The number of the attempt: 1 for the first.
   public var number: Int
+  /// The method that is called.
   public var method: MethodInfo
 
+  /// A failed attempt, for tests of retriers.
   public init(error: ConnectError, request: HTTPRequest<ByteBuffer?>, number: Int, method: MethodInfo) {
     self.error = error
     self.request = request
@@ -48,10 +51,12 @@ public enum RetryResult: Sendable {
 /// }
 /// ```
 public struct Retrier: RequestRetrier {
+  /// The retrier as a closure; see ``RequestRetrier/retry(_:)``.
   public typealias Body = @Sendable (FailedAttempt) async -> RetryResult
 
   private let body: Body
 
+  /// A retrier that calls `body`.
   public init(_ body: @escaping Body) {
     self.body = body
   }

@@ -13,6 +13,8 @@ public import Connect
 public final class RetryBudget: AttemptBudget {
   private let all: RetryTokens
 
+  /// A full budget.
+  ///
   /// - Parameters:
   ///   - maximumTokens: From 1 to 1,000,000. Not-a-number counts as 1.
   ///   - tokenRatio: What a success adds, in tokens; at least 0.001, which not-a-number counts as.

@@ -30,6 +30,8 @@ public final class RetryInterceptor: Interceptor {
   private var isCounted = false
   private var heldHeaders: HeldHeaders?
 
+  /// An interceptor for one call, as each factory makes it.
+  ///
   /// - Parameter budget: One for all calls of a client.
   public convenience init(policy: RetryPolicy = .defaults, budget: RetryBudget) {
     self.init(RetryPlan(policy: policy, budget: budget))

@@ -11,16 +11,17 @@ public import Connect
 /// | `Retry-After`, in seconds or as a date | the same |
 /// | nothing of these | the backoff's delay |
 ///
-/// The delay on top spreads clients that all were told the same. After `grpc-retry-pushback-ms` the backoff begins anew,
+/// The delay on top spreads clients that all were told the same. After `grpc-retry-pushback-ms` the backoff restarts,
 /// as [gRPC does it](https://github.com/grpc/proposal/blob/master/A6-client-retries.md). What the server says decides
 /// when, not whether: an error with another code than those of ``codes`` is not retried.
 ///
 /// The call's deadline is kept: where the wait would pass it, the error is the call's outcome at once.
 public struct RetryPolicy: Sendable {
-  /// How many attempts a call makes at most, the first one and those that other interceptors started included. The cap
-  /// of the client's configuration (`ProtocolClientConfig.Retries`) holds as well; the client's log says so with its
-  /// first call where that is lower.
+  /// How many attempts a call makes at most, including the first attempt and attempts that other interceptors start.
+  /// The cap of the client's configuration (`ProtocolClientConfig.Retries`) holds as well; the client's log says so
+  /// with its first call where that is lower.
   public var maximumAttempts: Int
+  /// How long to wait before each further attempt where the server does not say it.
   public var backoff: Backoff
   /// The codes of errors after which another attempt may succeed.
   public var codes: Set<Code>
@@ -37,6 +38,8 @@ public struct RetryPolicy: Sendable {
   /// has its own (`SimulatedCluster.chance`), so that it does the same in each run.
   public var random: @Sendable () -> Double
 
+  /// A policy as given; what is left out is as in ``defaults``.
+  ///
   /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
   ///   `{ _ in true }` for all.
   public init(

@@ -6,17 +6,21 @@ extension NIOHTTPClient {
   public struct Configuration: Sendable {
     /// Which version of HTTP connections over TCP speak. ``HTTPVersion/automatic`` by default.
     public var version: HTTPVersion
+    /// Bounds on connections and on calls that wait for one.
     public var limits: Limits
+    /// How long connecting, idling, and unacknowledged data may take.
     public var timeouts: Timeouts
-    /// For `https` origins.
+    /// TLS for `https` origins; without effect on others.
     public var tls: TLS
+    /// Windows and limits of HTTP/1.1 connections.
     public var http1: HTTP1
+    /// Windows, limits and keepalive of HTTP/2 connections.
     public var http2: HTTP2Configuration
     /// HTTP/3 for `https` origins; nil, the default, for none. The module `ConnectHTTP3` has the values.
     public var http3: HTTP3Support?
     /// Names, balancing, health, and the care of connections.
     public var channel: ChannelConfiguration
-    /// ``ProxySelection/off`` by default.
+    /// Which servers are reached through a proxy: ``ProxySelection/off`` by default.
     public var proxy: ProxySelection
     /// On how many event loops the calls to an origin live: 1 by default. A call lives on the loop where it is made, else on the
     /// one with the fewest calls. Each loop has connections of its own to each server; names are resolved and outliers are judged
@@ -40,6 +44,7 @@ extension NIOHTTPClient {
     /// `MALLOC_MMAP_THRESHOLD_` or another of mallopt(3)'s thresholds, and with another allocator in glibc's place.
     public var keepsFreedMemory: Bool
 
+    /// A configuration as given; what is left out is as in ``defaults``.
     public init(
       version: HTTPVersion = .automatic,
       limits: Limits = .defaults,
@@ -66,6 +71,7 @@ extension NIOHTTPClient {
       self.keepsFreedMemory = keepsFreedMemory
     }
 
+    /// HTTP/1.1 or HTTP/2 as the server chooses, the system's resolver and trust roots, no proxy, one event loop.
     public static let defaults = Configuration()
   }
 }
@@ -76,7 +82,7 @@ extension NIOHTTPClient.Configuration {
     /// Over TLS the server chooses HTTP/2 or HTTP/1.1 (ALPN); cleartext is HTTP/1.1. For gRPC, which needs
     /// HTTP/2, the same as ``http2Only``.
     case automatic
-    /// gRPC calls fail with `failed_precondition`.
+    /// HTTP/1.1 alone. gRPC calls fail with `failed_precondition`, since they need HTTP/2.
     case http1Only
     /// HTTP/2 alone: over TLS by ALPN, in cleartext by prior knowledge.
     case http2Only
@@ -95,6 +101,8 @@ extension NIOHTTPClient.Configuration {
     /// A connection that is being opened is expected to take 100 calls, or one if the origin is known to speak HTTP/1.1.
     public var waitingCalls: Int
 
+    /// Limits as given; what is left out is as in ``defaults``. Numbers that make no sense count as the nearest that
+    /// does.
     public init(
       http1ConnectionsPerAddress: Int = 100,
       http2ConnectionsPerAddress: Int = 4,
@@ -105,9 +113,11 @@ extension NIOHTTPClient.Configuration {
       self.waitingCalls = waitingCalls
     }
 
+    /// 100 connections over HTTP/1.1, 4 over HTTP/2, 100,000 waiting calls.
     public static let defaults = Limits()
   }
 
+  /// How long connections may take for what they do, apart from calls, which have deadlines of their own.
   public struct Timeouts: Sendable, Hashable {
     /// How long it may take to find the addresses of a name, and then to have a connection to one of them: TCP, the proxy's tunnel, and
     /// TLS. If none is to be had in that time, calls fail with `unavailable`. 20 seconds by default, which is gRPC's.
@@ -123,6 +133,7 @@ extension NIOHTTPClient.Configuration {
     /// where the system does not have it, which the log says at level `debug`.
     public var unacknowledged: Duration?
 
+    /// Timeouts as given; what is left out is as in ``defaults``. More than 100 years count as 100 years.
     public init(
       connect: Duration = .seconds(20),
       idle: Duration = .seconds(60),
@@ -133,6 +144,7 @@ extension NIOHTTPClient.Configuration {
       self.unacknowledged = unacknowledged
     }
 
+    /// 20 seconds to connect, 60 seconds idle, 20 seconds unacknowledged.
     public static let defaults = Timeouts()
   }
 
@@ -146,11 +158,13 @@ extension NIOHTTPClient.Configuration {
     /// `HeaderListSize.defaultLimit` (64 KiB) by default.
     public var maxHeaderListSize: Int
 
+    /// A configuration as given; what is left out is as in ``defaults``.
     public init(responseWindow: Int = 1 << 20, maxHeaderListSize: Int = HeaderListSize.defaultLimit) {
       self.responseWindow = responseWindow
       self.maxHeaderListSize = maxHeaderListSize
     }
 
+    /// A window of 1 MiB, headers up to 64 KiB.
     public static let defaults = HTTP1()
   }
 
@@ -184,6 +198,7 @@ extension NIOHTTPClient.Configuration {
       case pemBytes([UInt8])
     }
 
+    /// Whether the client verifies who the server is.
     public enum CertificateVerification: Sendable, Hashable {
       /// The server's certificate has to be valid, trusted, and for this host.
       case full
@@ -193,31 +208,39 @@ extension NIOHTTPClient.Configuration {
 
     /// A certificate chain and its private key, in PEM: what the client shows to servers that ask for it.
     public enum ClientCertificate: Sendable, Hashable {
-      /// Paths of files. The chain begins with the client's own certificate.
+      /// The paths of PEM files. The chain begins with the client's own certificate.
       case pemFiles(chain: String, privateKey: String)
+      /// The contents of such files. The chain begins with the client's own certificate.
       case pemBytes(chain: [UInt8], privateKey: [UInt8])
     }
 
+    /// A version of TLS that connections may have at least: 1.2 (RFC 5246) or 1.3 (RFC 8446).
     public enum Version: Sendable, Hashable {
+      /// TLS 1.2 or TLS 1.3.
       case tls12, tls13
     }
 
+    /// The certificates that connections trust: those of the system by default.
     public var trustRoots: TrustRoots
+    /// Whether the server's certificate is verified: ``CertificateVerification/full`` by default.
     public var certificateVerification: CertificateVerification
     /// The name that the server's certificate must have and that is sent to the server (SNI), instead of the
     /// origin's host.
     public var serverName: String?
+    /// What the client shows to servers that ask for a certificate; nil, the default, for nothing.
     public var clientCertificate: ClientCertificate?
-    /// TLS 1.2 by default.
+    /// The lowest version of TLS that is accepted: TLS 1.2 by default.
     public var minimumVersion: Version
-    /// The files are looked at when a connection is opened, but not again for this long. 10 seconds by default;
-    /// with zero, each connection looks. The system's own trust roots are read once.
+    /// How long it takes, after the files were checked for changes, until another connection checks them again. 10
+    /// seconds by default; with zero, each connection checks. The system's own trust roots are read once.
     public var fileCheckInterval: Duration
     /// A file to which the secrets of all sessions are appended, in the format of `SSLKEYLOGFILE`, so that Wireshark and its like
     /// can decrypt what they have recorded. Nil, the default, for none. Who can read the file can read the calls: it is for
     /// debugging alone. A file that cannot be opened fails calls with `failed_precondition`.
     public var keyLogFile: String?
 
+    /// A configuration as given; what is left out is as in ``defaults``. Files are read when the first connection is
+    /// opened, and those that cannot be used fail calls then, with `failed_precondition`.
     public init(
       trustRoots: TrustRoots = .systemDefault,
       certificateVerification: CertificateVerification = .full,
@@ -236,6 +259,7 @@ extension NIOHTTPClient.Configuration {
       self.keyLogFile = keyLogFile
     }
 
+    /// The system's trust roots, full verification, TLS 1.2 or later, no client certificate.
     public static let defaults = TLS()
   }
 }

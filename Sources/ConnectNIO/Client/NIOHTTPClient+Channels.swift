@@ -8,7 +8,7 @@ extension NIOHTTPClient {
   /// meanwhile wait for the same connections.
   ///
   /// - Parameter requiresHTTP2: Whether the connections are for gRPC.
-  /// - Throws: ``ConnectError`` as ``endpoint(for:on:requiresHTTP2:)`` does.
+  /// - Throws: `ConnectError` as ``endpoint(for:on:requiresHTTP2:)`` does.
   public func connect(to origin: Origin, requiresHTTP2: Bool = false) throws(ConnectError) {
     let executors = self.executors
     try self.channel(for: origin, on: executors.first, requiresHTTP2: requiresHTTP2).connect()
@@ -20,7 +20,7 @@ extension NIOHTTPClient {
   /// Whether calls to `origin` can be sent now. Without a channel, because there was no call for a long time, it is `idle`. With
   /// several event loops, it is the state of the first one.
   ///
-  /// - Throws: ``ConnectError`` as ``endpoint(for:on:requiresHTTP2:)`` does.
+  /// - Throws: `ConnectError` as ``endpoint(for:on:requiresHTTP2:)`` does.
   public func connectivity(
     of origin: Origin,
     requiresHTTP2: Bool = false
@@ -33,7 +33,7 @@ extension NIOHTTPClient {
   /// by later ones. The sequence ends when the client was shut down. With several event loops, they are the states of the first
   /// one.
   ///
-  /// - Throws: ``ConnectError`` as ``endpoint(for:on:requiresHTTP2:)`` does.
+  /// - Throws: `ConnectError` as ``endpoint(for:on:requiresHTTP2:)`` does.
   public func connectivityChanges(
     of origin: Origin,
     requiresHTTP2: Bool = false

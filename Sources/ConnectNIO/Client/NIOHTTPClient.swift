@@ -50,6 +50,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   private let lanes: [EventLoopExecutor]
   let state: Mutex<State>
 
+  /// A client without connections; the first calls open them. Call ``shutdown(within:)`` when it is no longer needed.
+  ///
   /// - Parameters:
   ///   - eventLoopGroup: Where connections and calls live. By default the group that the process shares, which
   ///     is never shut down. A group of your own has to outlive the client's ``shutdown(within:)``.
@@ -94,7 +96,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   /// and `h2` alone in the TLS handshake. Such an endpoint has connections of its own, which it shares with
   /// others only if the configuration says ``Configuration/HTTPVersion/http2Only``.
   ///
-  /// - Throws: ``ConnectError`` with `invalid_argument` if `origin` is no possible address, or `executor` did
+  /// - Throws: `ConnectError` with `invalid_argument` if `origin` is no possible address, or `executor` did
   ///   not come from an endpoint of a `NIOHTTPClient`; with `failed_precondition` if HTTP/2 is required, but the
   ///   configuration says ``Configuration/HTTPVersion/http1Only``, or if the settings of proxies cannot be used.
   public func endpoint(

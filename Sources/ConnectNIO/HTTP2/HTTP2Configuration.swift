@@ -8,7 +8,7 @@ public struct HTTP2Configuration: Sendable, Hashable {
     /// A shorter ``interval`` counts as this one: 10 s, as in other gRPC clients.
     public static var shortestInterval: Duration { .seconds(10) }
 
-    /// A ping is sent when nothing was received for so long; at least ``shortestInterval``. A server that answers
+    /// A ping is sent when nothing was received for this time; at least ``shortestInterval``. A server that answers
     /// `too_many_pings` doubles it for the connections that follow, which the log says at level `warning`.
     public var interval: Duration
     /// The connection is given up when nothing at all was received for this long after a ping. 20 seconds by default.
@@ -17,6 +17,7 @@ public struct HTTP2Configuration: Sendable, Hashable {
     /// (`too_many_pings`), hence off by default: then a call that starts after a longer silence pings at once.
     public var pingsWithoutStreams: Bool
 
+    /// A keepalive as given: by default with a timeout of 20 seconds, and without pings while no call is open.
     public init(
       interval: Duration,
       timeout: Duration = .seconds(20),
@@ -48,6 +49,8 @@ public struct HTTP2Configuration: Sendable, Hashable {
   /// ``Keepalive/timeout``.
   public var keepalive: Keepalive?
 
+  /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that
+  /// is allowed.
   public init(
     initialStreamWindow: Int = 1 << 20,
     connectionWindow: Int = 16 << 20,
@@ -62,6 +65,7 @@ public struct HTTP2Configuration: Sendable, Hashable {
     self.keepalive = keepalive
   }
 
+  /// Windows of 1 MiB for a stream and 16 MiB for a connection, frames of 16 KiB, headers up to 64 KiB, no keepalive.
   public static let defaults = HTTP2Configuration()
 }
 

@@ -23,6 +23,7 @@ internal import NIOPosix
 /// A look that fails is reported with the code `unavailable`. The error's `exception` is a `ResolutionError`, whose reason
 /// tells a name that does not exist from servers that do not answer.
 public struct DNSResolver: NameResolver {
+  /// How DNS is asked, and how often.
   public struct Configuration: Hashable, Sendable {
     /// Which servers are asked, and how; nil, the default, for what `/etc/resolv.conf` says at the time of each look.
     public var nameServers: ResolverConfiguration?
@@ -37,6 +38,7 @@ public struct DNSResolver: NameResolver {
     /// The least time between two looks that failing connections ask for: 30 s by default.
     public var minimumInterval: Duration
 
+    /// A configuration as given; what is left out is as in ``defaults``.
     public init(
       nameServers: ResolverConfiguration? = nil,
       hostsFile: String? = "/etc/hosts",
@@ -51,6 +53,8 @@ public struct DNSResolver: NameResolver {
       self.minimumInterval = minimumInterval
     }
 
+    /// The servers of `/etc/resolv.conf`, names of `/etc/hosts`, no service configs, 2 minutes for a lookup, 30
+    /// seconds between two.
     public static var defaults: Configuration { Configuration() }
   }
 

@@ -20,6 +20,8 @@ public struct SystemResolver: NameResolver {
   private let seed: UInt64?
   private let lookUp: LookUp
 
+  /// A resolver that asks the C library.
+  ///
   /// - Parameter minimumInterval: The least time between two looks that failing connections ask for.
   public init(minimumInterval: Duration = .seconds(30)) {
     self.init(minimumInterval: minimumInterval, seed: nil) { host in

@@ -6,7 +6,7 @@ extension DynamicMessage {
   ///
   /// - Parameter limits: On depth, and on the memory of what is in a `google.protobuf.Any`, which is decoded to be
   ///   written.
-  /// - Throws: A ``ConnectError`` with `internal` if something has no JSON: a time out of range, a
+  /// - Throws: A `ConnectError` with `internal` if something has no JSON: a time out of range, a
   ///   `google.protobuf.Any` of an unknown type. With `invalid_argument` if the type's descriptor set is not known. With
   ///   `resource_exhausted` past a limit in a `google.protobuf.Any`.
   public func jsonBytes(
@@ -22,9 +22,9 @@ extension DynamicMessage {
     return encoding.out.bytes
   }
 
-  /// A message from proto3's JSON. Of the options, ``JSONCodingOptions/ignoreUnknownFields`` counts.
+  /// A message from proto3's JSON. Of the options, `JSONCodingOptions.ignoreUnknownFields` counts.
   ///
-  /// - Throws: A ``ConnectError`` with `internal` that says where in the text, with `resource_exhausted` past a limit.
+  /// - Throws: A `ConnectError` with `internal` that says where in the text, with `resource_exhausted` past a limit.
   public init(
     _ descriptor: MessageDescriptor,
     jsonBytes bytes: ByteBuffer,

@@ -39,7 +39,7 @@ extension CMessage {
 extension DynamicMessage {
   /// Calls `body` with what a string, as UTF-8, or bytes hold, in the memory of the message.
   ///
-  /// - Throws: What `body` throws, and a ``ConnectError`` with `invalid_argument` if there is no such field, or if it is no
+  /// - Throws: What `body` throws, and a `ConnectError` with `invalid_argument` if there is no such field, or if it is no
   ///   single string and no single bytes.
   public func withBytes<Result>(
     of key: some FieldKey,

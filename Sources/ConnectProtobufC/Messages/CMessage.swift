@@ -33,7 +33,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
 
   /// The message in protobuf's binary encoding.
   ///
-  /// - Throws: A ``ConnectError`` with `internal` that names the type and, where it can, the field; with
+  /// - Throws: A `ConnectError` with `internal` that names the type and, where it can, the field; with
   ///   `resource_exhausted` past a limit.
   public init(serializedBytes bytes: ByteBuffer, limits: DecodingLimits = .defaults) throws {
     self.handle = try bytes.withUnsafeReadableBytes {
@@ -45,7 +45,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   ///
   /// - Parameter deterministic: Whether equal messages give equal bytes: sorts the entries of maps, if the type's
   ///   ``CMessageType`` knows the maps.
-  /// - Throws: A ``ConnectError`` with `internal` if the struct has something that cannot be encoded, such as a null
+  /// - Throws: A `ConnectError` with `internal` if the struct has something that cannot be encoded, such as a null
   ///   pointer in an array, or lacks a required string or message. (C cannot tell whether required numbers and bytes are
   ///   set.)
   public func serializedBytes(deterministic: Bool = false) throws -> ByteBuffer {
@@ -57,7 +57,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
 
   /// A copy of the message at `message`, with all that it holds.
   ///
-  /// - Throws: A ``ConnectError`` if it is not a message of this type, or not a whole one.
+  /// - Throws: A `ConnectError` if it is not a message of this type, or not a whole one.
   public init(copying message: UnsafePointer<Struct>) throws {
     try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
       MessagePointer(reading: message),
@@ -70,7 +70,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   /// it exists: until the call that it is used for has ended, and as long as an interceptor keeps it. Changing this
   /// value makes a copy.
   ///
-  /// - Throws: A ``ConnectError`` if it is not a message of this type, or not a whole one.
+  /// - Throws: A `ConnectError` if it is not a message of this type, or not a whole one.
   public init(unsafeBorrowing message: UnsafePointer<Struct>) throws {
     try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
       MessagePointer(reading: message),
@@ -132,12 +132,14 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
 
   /// The same message, its fields found by name or number; shares the memory.
   ///
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if the type's descriptor set cannot be used.
+  /// - Throws: A `ConnectError` with `invalid_argument` if the type's descriptor set cannot be used.
   public func dynamic() throws -> DynamicMessage {
     DynamicMessage(descriptor: try Struct.messageType.messageDescriptor(), handle: self.handle)
   }
 
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if `message` is of another type, or of another descriptor
+  /// The struct of a message whose type is known at run time. It shares the memory of `message` until one of the two is changed.
+  ///
+  /// - Throws: A `ConnectError` with `invalid_argument` if `message` is of another type, or of another descriptor
   ///   pool.
   public init(_ message: DynamicMessage) throws {
     guard message.handle.descriptor == Struct.messageType.descriptor else {

@@ -13,7 +13,7 @@ public struct CMessageArena {
 
   /// A C string.
   ///
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is a NUL in `text`, where C would end it.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is a NUL in `text`, where C would end it.
   public func string(_ text: String) throws -> UnsafeMutablePointer<CChar> {
     guard !text.utf8.contains(0) else {
       throw ConnectError.misuse("a string has a NUL, which a C string cannot hold")
@@ -24,12 +24,12 @@ public struct CMessageArena {
     }
   }
 
-  /// Bytes.
+  /// Bytes for a field, copied into the message's memory.
   public func bytes(_ bytes: ByteBuffer) -> ProtobufCBinaryData {
     bytes.withUnsafeReadableBytes { self.storage.arena.newBytes($0) }
   }
 
-  /// Bytes.
+  /// Bytes for a field, copied into the message's memory.
   public func bytes(_ bytes: some Sequence<UInt8>) -> ProtobufCBinaryData {
     Array(bytes).withUnsafeBytes { self.storage.arena.newBytes($0) }
   }

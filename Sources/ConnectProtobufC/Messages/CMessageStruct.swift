@@ -11,6 +11,7 @@ internal import Synchronization
 /// }
 /// ```
 public protocol CMessageStruct: SendableMetatype {
+  /// The C type that the struct belongs to: a constant that generated code makes.
   static var messageType: CMessageType<Self> { get }
 }
 
@@ -24,6 +25,8 @@ public final class CMessageType<Struct>: Sendable {
   private let descriptors: DescriptorSource?
   private let graph = Mutex<Result<SchemaGraph, ConnectError>?>(nil)
 
+  /// The type of a struct, from protoc-c's code. For generated code.
+  ///
   /// - Parameters:
   ///   - initialize: protoc-c's function that makes a struct the empty message; its name ends with `__init`.
   ///   - descriptors: The proto file's, for what protoc-c leaves out: names in JSON and which fields are maps. Without
@@ -68,11 +71,15 @@ public final class DescriptorSource: Sendable {
   private let bytes: @Sendable () -> ByteBuffer?
   private let made = Mutex<Result<DescriptorPool, ConnectError>?>(nil)
 
+  /// A source whose bytes are text in the program.
+  ///
   /// - Parameter base64: A serialized `google.protobuf.FileDescriptorSet` with all imports, in base64.
   public init(base64: StaticString) {
     self.bytes = { base64.withUTF8Buffer { Base64.decode(UnsafeRawBufferPointer($0)) } }
   }
 
+  /// A source whose bytes the program has.
+  ///
   /// - Parameter bytes: A serialized `google.protobuf.FileDescriptorSet` with all imports.
   public init(_ bytes: ByteBuffer) {
     self.bytes = { bytes }

@@ -6,6 +6,7 @@ public import NIOCore
 /// A value: a copy shares the memory until one of the two is changed. Memory of values that were replaced is given back
 /// with the message.
 public struct DynamicMessage: Sendable {
+  /// The type of the message. It never changes.
   public let descriptor: MessageDescriptor
   private(set) var handle: MessageHandle
 
@@ -24,7 +25,7 @@ public struct DynamicMessage: Sendable {
 
   /// The message in protobuf's binary encoding.
   ///
-  /// - Throws: A ``ConnectError`` with `internal`, or with `resource_exhausted` past a limit.
+  /// - Throws: A `ConnectError` with `internal`, or with `resource_exhausted` past a limit.
   public init(
     _ descriptor: MessageDescriptor,
     serializedBytes bytes: ByteBuffer,
@@ -39,7 +40,7 @@ public struct DynamicMessage: Sendable {
   /// Protobuf's binary encoding.
   ///
   /// - Parameter deterministic: Whether equal messages give equal bytes: sorts the entries of maps.
-  /// - Throws: A ``ConnectError`` with `internal` that names a required field that is not set.
+  /// - Throws: A `ConnectError` with `internal` that names a required field that is not set.
   public func serializedBytes(deterministic: Bool = false) throws -> ByteBuffer {
     try self.encoded(deterministic: deterministic, isPartial: false)
   }
@@ -65,7 +66,7 @@ public struct DynamicMessage: Sendable {
 
   /// The field's value; its default if it is not there.
   ///
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is no such field.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is no such field.
   public func value(of key: some FieldKey) throws -> FieldValue {
     self.value(of: try self.field(key))
   }
@@ -90,7 +91,7 @@ public struct DynamicMessage: Sendable {
 
   /// The name of an enum field's value; nil if the number has none.
   ///
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is no such field, or if it is no single enum.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is no such field, or if it is no single enum.
   public func enumName(of key: some FieldKey) throws -> String? {
     let field = try self.field(key)
     guard case .enumeration(let number) = self.value(of: field), let type = field.enumeration else {
@@ -101,7 +102,7 @@ public struct DynamicMessage: Sendable {
 
   /// The name of the field that is set of a oneof; nil if none is.
   ///
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is no such oneof.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is no such oneof.
   public func member(ofOneof name: String) throws -> String? {
     guard let oneof = self.descriptor.schema.oneofs.first(where: { $0.name == name }) else {
       throw ConnectError.misuse("\(self.descriptor.name) has no oneof \(name)")
@@ -111,7 +112,7 @@ public struct DynamicMessage: Sendable {
 
   /// Sets the field to `value`. An enum takes a number or a name; a `float` takes the nearest number that it has.
   ///
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is no such field, or if the value is not of its type
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is no such field, or if the value is not of its type
   ///   or range; the message is then as it was.
   public mutating func set(_ key: some FieldKey, to value: FieldValue) throws {
     let field = try self.field(key)
@@ -123,7 +124,7 @@ public struct DynamicMessage: Sendable {
 
   /// Changes the message in the field; an empty one if there is none yet.
   ///
-  /// - Throws: What `body` throws, and a ``ConnectError`` with `invalid_argument` if the field has no message.
+  /// - Throws: What `body` throws, and a `ConnectError` with `invalid_argument` if the field has no message.
   public mutating func update(_ key: some FieldKey, _ body: (inout DynamicMessage) throws -> Void) throws {
     let field = try self.field(key)
     guard case .message(var inner) = self.value(of: field) else {

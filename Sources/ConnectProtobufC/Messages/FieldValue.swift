@@ -2,6 +2,7 @@ public import NIOCore
 
 /// A value of a field that is known at run time.
 public enum FieldValue: Sendable, Hashable {
+  /// A `bool`.
   case bool(Bool)
   /// All signed integers.
   case int(Int64)
@@ -9,12 +10,17 @@ public enum FieldValue: Sendable, Hashable {
   case uint(UInt64)
   /// `float` and `double`.
   case double(Double)
+  /// A `string`.
   case string(String)
+  /// A `bytes`.
   case bytes(ByteBuffer)
-  /// The value's number, which need not have a name.
+  /// An enum value by its number, which need not have a name.
   case enumeration(Int32)
+  /// A message.
   case message(DynamicMessage)
+  /// The elements of a repeated field, in order.
   case list([FieldValue])
+  /// The entries of a map field, in no order.
   case map([FieldValue: FieldValue])
 }
 

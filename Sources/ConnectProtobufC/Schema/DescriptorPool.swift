@@ -15,16 +15,18 @@ internal import SwiftProtobuf
 public final class DescriptorPool: Sendable {
   let graph: SchemaGraph
   let metadata: SchemaGraph.Metadata
-  /// In the order of the set.
+  /// The services of the set, in its order.
   public let services: [ServiceDescriptor]
   /// Why messages, by their names, are not in the pool.
   private let unusable: [String: String]
 
+  /// The types and services of a descriptor set. Messages with groups, which libprotobuf-c does not have, are not in
+  /// the pool, nor are the methods that take or give them.
+  ///
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet` with all imports, as
   ///   `protoc --include_imports --descriptor_set_out` writes.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if it does not decode, lacks an import or a type, or if a full
-  ///   name in it takes more than 4096 bytes, or all of them more than 16 MiB. Messages with groups, which libprotobuf-c does not have, are not in the pool, nor
-  ///   are the methods that take or give them.
+  /// - Throws: A `ConnectError` with `invalid_argument` if it does not decode, lacks an import or a type, or if a
+  ///   full name in it takes more than 4,096 bytes, or all names more than 16 MiB.
   public convenience init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
     do {
       try self.init(Google_Protobuf_FileDescriptorSet(serializedBytes: Array(bytes.readableBytesView)))
@@ -55,8 +57,10 @@ public final class DescriptorPool: Sendable {
   /// The full names of all messages, sorted.
   public var messageNames: [String] { self.graph.messages.keys.sorted() }
 
+  /// The message of a name.
+  ///
   /// - Parameter name: With its package: `acme.v1.User`.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is none.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is none.
   public func message(_ name: String) throws -> MessageDescriptor {
     guard let schema = self.graph.messages[name] else {
       throw ConnectError.misuse(self.unusable[name] ?? "the descriptor pool has no message \(name)")
@@ -64,8 +68,10 @@ public final class DescriptorPool: Sendable {
     return MessageDescriptor(graph: self.graph, schema: schema)
   }
 
+  /// The method of a path.
+  ///
   /// - Parameter path: `/acme.v1.Users/Get`.
-  /// - Throws: A ``ConnectError`` with `invalid_argument` if there is none.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is none.
   public func method(_ path: String) throws -> MethodDescriptor {
     for service in self.services {
       if let method = service.methods.first(where: { $0.path == path }) { return method }
@@ -80,20 +86,21 @@ public struct MessageDescriptor: Sendable {
   let graph: SchemaGraph
   let schema: MessageSchema
 
-  /// With its package.
+  /// The full name, with the package.
   public var name: String { self.schema.name }
 
-  /// The proto file's names, by field number.
+  /// The fields as the proto file names them, in the order of their numbers.
   public var fieldNames: [String] { self.schema.fields.map(\.name) }
 
-  /// The proto file's names of the oneofs, in its order.
+  /// The oneofs as the proto file names them, in its order.
   public var oneofNames: [String] { self.schema.oneofs.map(\.name) }
 }
 
 /// A service that is known at run time.
 public struct ServiceDescriptor: Sendable {
-  /// With its package.
+  /// The full name, with the package.
   public let name: String
+  /// The methods that can be called, in the order of the proto file.
   public let methods: [MethodDescriptor]
   /// By path, why the other methods cannot be called.
   let unusableMethods: [String: String]
@@ -124,10 +131,14 @@ public struct ServiceDescriptor: Sendable {
 
 /// A method that is known at run time.
 public struct MethodDescriptor: Sendable {
+  /// The path, and how the method streams.
   public let info: MethodInfo
+  /// The type of request messages.
   public let input: MessageDescriptor
+  /// The type of response messages.
   public let output: MessageDescriptor
 
+  /// Where the method is on a server: `/package.Service/Method`.
   public var path: String { self.info.path }
 
   init(

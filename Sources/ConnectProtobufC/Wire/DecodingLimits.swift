@@ -3,7 +3,7 @@ public struct DecodingLimits: Sendable, Hashable {
   private static let leastMemory = 64 * 1024 * 1024
   private static let memoryPerByte = 16
 
-  /// How many messages may be in one another, the outermost counted.
+  /// How many messages may be nested, including the outermost.
   public var maximumDepth: Int
   /// How many bytes of memory the decoded message may take. A few bytes of input can stand for a struct of some hundred
   /// bytes, so that this is to be larger than the largest message on the wire.
@@ -13,6 +13,7 @@ public struct DecodingLimits: Sendable, Hashable {
   /// decoded.
   public var maximumMemory: Int?
 
+  /// Limits as given; what is left out is as in ``defaults``.
   public init(maximumDepth: Int = 100, maximumMemory: Int? = nil) {
     self.maximumDepth = maximumDepth
     self.maximumMemory = maximumMemory

@@ -51,6 +51,7 @@ final class HealthService: @unchecked Sendable {
 extension SimulatedServer {
   /// What a server says of its health.
   public enum Health: Sendable, Hashable {
+    /// The server takes calls (`SERVING`), or wants none (`NOT_SERVING`).
     case serving, notServing
 
     /// `grpc.health.v1.HealthCheckResponse.ServingStatus`.

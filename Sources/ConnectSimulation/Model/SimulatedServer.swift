@@ -14,8 +14,9 @@ public final class SimulatedServer: @unchecked Sendable {
     var code: Code
   }
 
-  /// Such as `10.0.0.7:443`.
+  /// The address and port that resolvers give, such as `10.0.0.7:443`.
   public let address: String
+  /// Where the server runs: resolvers tell clients, and ``SimulatedNetwork/partition(zone:for:)`` cuts it off.
   public let zone: String
   let index: Int
   /// How long the server works on a request before its handler answers. Nothing by default.
@@ -165,7 +166,7 @@ public final class SimulatedServer: @unchecked Sendable {
     }
   }
 
-  /// The server takes so many times as long.
+  /// The server takes longer by a factor.
   ///
   /// - Parameters:
   ///   - factor: 1 for as long as usual.

@@ -5,8 +5,9 @@ internal import ConnectChannels
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor, and before a run by the one who prepares it.
 public final class SimulatedService: @unchecked Sendable {
-  /// Such as `users.internal:443`.
+  /// The name that clients connect to, such as `users.internal:443`.
   public let name: String
+  /// All servers of the service, in the order in which they were made, whether or not the name stands for them.
   public private(set) var servers: [SimulatedServer]
   /// How long it takes until resolvers know of a change. Nothing by default.
   public var nameDelay = Duration.zero
@@ -34,6 +35,7 @@ public final class SimulatedService: @unchecked Sendable {
     self.resolver.update(servers.map(\.endpoint))
   }
 
+  /// The server with this number among ``servers``, from 0. The number must be in range.
   public subscript(index: Int) -> SimulatedServer { self.servers[index] }
 
   // MARK: Names

@@ -4,9 +4,12 @@
 /// print(SimulationComparison(first, second, named: ("no budget", "a budget")))
 /// ```
 public struct SimulationComparison: Sendable, CustomStringConvertible {
+  /// What the two runs are called in the description.
   public let names: (String, String)
+  /// The reports of the two runs.
   public let reports: (SimulationReport, SimulationReport)
 
+  /// A comparison of two reports, `A` and `B` unless they are named.
   public init(
     _ first: SimulationReport,
     _ second: SimulationReport,

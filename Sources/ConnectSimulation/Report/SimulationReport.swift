@@ -7,10 +7,15 @@ public import Foundation
 public struct SimulationReport: Sendable, Hashable, Codable {
   /// Latencies of calls that succeeded, in milliseconds; nil where there were none.
   public struct Latencies: Sendable, Hashable, Codable {
+    /// The median, in milliseconds.
     public var p50: Double?
+    /// The 90th percentile, in milliseconds.
     public var p90: Double?
+    /// The 99th percentile, in milliseconds.
     public var p99: Double?
+    /// The 99.9th percentile, in milliseconds.
     public var p999: Double?
+    /// The longest latency, in milliseconds.
     public var maximum: Double?
   }
 
@@ -18,11 +23,15 @@ public struct SimulationReport: Sendable, Hashable, Codable {
   public struct Interval: Sendable, Hashable, Codable {
     /// Since the run began, in seconds.
     public var start: Double
+    /// Calls that succeeded.
     public var succeeded: Int
+    /// Calls that failed.
     public var failed: Int
     /// Requests that servers received.
     public var requests: Int
+    /// The median latency of calls that succeeded, in milliseconds; nil if none did.
     public var p50: Double?
+    /// The 99th percentile of their latencies, in milliseconds; nil if none succeeded.
     public var p99: Double?
 
     /// The part of calls that succeeded; nil if no call ended.
@@ -32,34 +41,41 @@ public struct SimulationReport: Sendable, Hashable, Codable {
     }
   }
 
+  /// What one server did in the run.
   public struct Server: Sendable, Hashable, Codable {
+    /// The server's address and port.
     public var address: String
+    /// Where the server runs.
     public var zone: String
-    /// Requests that it received.
+    /// Requests that the server received.
     public var requests: Int
-    /// Of them, those that its handlers have answered: neither refused, nor failed on purpose.
+    /// Requests that the server's handlers have answered: neither refused, nor failed on purpose.
     public var succeeded: Int
-    /// How many requests it worked on at the same time at most.
+    /// The largest number of requests that the server worked on at the same time.
     public var busiest: Int
-    /// How many requests waited at the same time at most.
+    /// The largest number of requests that waited at the same time.
     public var longestQueue: Int
   }
 
-  /// That of the cluster: the same program with the same seed gives the same report.
+  /// The cluster's seed: the same program with the same seed gives the same report.
   public var seed: UInt64
-  /// In seconds of virtual time.
+  /// How long the run took, in seconds of virtual time.
   public var duration: Double
-  /// A number for all that has happened, in its order.
+  /// A hash of all events in their order. Two runs with the same trace did the same.
   public var trace: String
   /// Calls that have ended.
   public var calls: Int
+  /// Calls that succeeded.
   public var succeeded: Int
   /// Calls that failed, by the name of their code.
   public var failures: [String: Int]
+  /// The latencies of the calls that succeeded.
   public var latencies: Latencies
   /// Requests that servers received. Calls may take several, by retries and hedging, or none.
   public var requests: Int
+  /// The run in intervals, in order.
   public var intervals: [Interval]
+  /// The servers of the cluster.
   public var servers: [Server]
   /// What must never happen and did; see ``SimulatedCluster``. Empty if all is well.
   public var violations: [String]

@@ -2,12 +2,15 @@ public import Connect
 
 /// All that a stream brought.
 public struct CollectedStream<Output: Sendable>: Sendable {
-  /// Empty if none came.
+  /// The response's headers; empty if none came.
   public var headers = Headers()
+  /// The messages that arrived, in order.
   public var messages: [Output] = []
+  /// How the stream ended: `unknown` if it has brought no end.
   public var code = Code.unknown
   /// Nil for a stream that ended well.
   public var error: ConnectError?
+  /// The trailers that came with the end; empty if none came.
   public var trailers = Headers()
 
   /// The messages of a stream that has to have ended well.

@@ -5,6 +5,7 @@
 public struct ExpectationFailure: Error, Sendable, CustomStringConvertible {
   public let description: String
 
+  /// A failure with this description.
   public init(_ description: String) {
     self.description = description
   }

@@ -22,6 +22,8 @@ extension Cassette {
     public var maximumBodySize: Int
     /// The largest cassette, in bytes. The calls beyond it are not recorded, which is an error. So is a larger file.
     public var maximumSize: Int
+    /// How to come by a call that is not there, for its error.
+    package var advice = CassetteTransport.Mode.recordMissing.advice
 
     /// Time limits (`connect-timeout-ms`, `grpc-timeout`), `user-agent` and `x-user-agent`, `x-request-id`, the context of
     /// traces (`traceparent`, `tracestate`, `baggage`), and the response's `date`.
@@ -30,6 +32,8 @@ extension Cassette {
       "x-request-id", "x-user-agent",
     ]
 
+    /// A configuration as given: by default gRPC's and Connect's headers of time limits and traces are omitted, times
+    /// are recorded, and calls match by their method, protocol and messages.
     public init(
       messages: Messages = Messages(),
       redaction: Redaction = Redaction(),
@@ -93,6 +97,8 @@ extension Cassette {
       "authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key",
     ]
 
+    /// A redaction of the ``defaultHeaders`` and of all binary headers but gRPC's error details, unless told
+    /// otherwise.
     public init(
       headers: Set<String> = Redaction.defaultHeaders,
       keptBinaryHeaders: Set<String> = ["grpc-status-details-bin"],

@@ -62,12 +62,15 @@ public final class CassetteTransport: HTTPClientInterface {
 
   /// When the parts of a response come.
   public enum Timing: Sendable, Hashable {
+    /// Without waiting, one after the other.
     case atOnce
     /// After the same time as in the recording, on the executor's clock.
     case recorded
   }
 
+  /// What was recorded; it grows while calls are recorded.
   public let cassette: Cassette
+  /// Whether calls are recorded or answered from the cassette.
   public let mode: Mode
   private let base: (any HTTPClientInterface)?
   /// Where calls live that no other transport makes.

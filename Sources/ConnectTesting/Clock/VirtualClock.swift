@@ -9,17 +9,20 @@ internal import Synchronization
 public struct VirtualClock: Clock, ExecutorClock {
   /// A point in virtual time.
   public struct Instant: InstantProtocol {
-    /// Time since the executor was made.
+    /// Time since the executor was made; at most 100 years count.
     public var offset: Duration
 
+    /// A point in time by its offset.
     public init(offset: Duration) {
       self.offset = offset
     }
 
+    /// The point in time after `duration`.
     public func advanced(by duration: Duration) -> Instant {
       Instant(offset: (self.offset.clamped + duration.clamped).clamped)
     }
 
+    /// The time from this point to another; less than zero if the other is earlier.
     public func duration(to other: Instant) -> Duration {
       other.offset.clamped - self.offset.clamped
     }
@@ -36,8 +39,10 @@ public struct VirtualClock: Clock, ExecutorClock {
     self.executor = executor
   }
 
+  /// The executor's time now. It moves only when the test, or a simulation, moves it.
   public var now: Instant { Instant(offset: self.executor.now) }
 
+  /// Zero: virtual time has no smallest step.
   public var minimumResolution: Duration { .zero }
 
   package var taskExecutor: (any TaskExecutor)? { self.executor.taskExecutor }

@@ -82,6 +82,7 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
 
   // MARK: TaskExecutor
 
+  /// Runs a piece of a task in its turn, as ``execute(_:)`` does. Called by the Swift runtime.
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     self.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }

@@ -2,15 +2,21 @@ public import Connect
 
 /// One invocation of a hook that an ``InterceptorProbe`` saw.
 public struct HookEvent: Sendable {
+  /// What a hook works on. The raw value is its name in descriptions.
   public enum Level: String, Sendable, Hashable, CaseIterable {
+    /// The call as a whole; see `CallFunction`.
     case call
+    /// The method's own types; see `UnaryMessageFunction` and `StreamMessageFunction`.
     case message
+    /// Encoded messages; see `UnaryFunction` and `StreamFunction`.
     case byte
     /// The async form of an interceptor, around messages.
     case async
   }
 
+  /// Which hook it is. The raw value is its name in descriptions.
   public enum Hook: String, Sendable, Hashable {
+    /// The request of a unary call, or the head of a stream's request.
     case request
     /// A message of a stream's request.
     case requestMessage = "request message"
@@ -20,19 +26,23 @@ public struct HookEvent: Sendable {
     case result
     /// How a call ends, at the level of call hooks.
     case outcome
+    /// The metrics of an attempt.
     case metrics
   }
 
   /// The name that the probe has at that place.
   public var interceptor: String
+  /// What the hook works on.
   public var level: Level
+  /// Which hook it is.
   public var hook: Hook
-  /// What the hook was given, of the type that it has there: ``HTTPRequest``, ``ResponseMessage``, ``HTTPResponse``,
-  /// ``StreamResult``, ``CallOutcome``, ``HTTPMetrics``, a request message.
+  /// What the hook was given, of the type that it has there: `HTTPRequest`, `ResponseMessage`, `HTTPResponse`,
+  /// `StreamResult`, `CallOutcome`, `HTTPMetrics`, a request message.
   public var value: any Sendable
   /// When, on the clock of the probe's executor; nil if it has none.
   public var time: Duration?
 
+  /// An event, for tests of code that reads events.
   public init(
     interceptor: String,
     level: Level,

@@ -56,22 +56,25 @@ final class Lifetime: Sendable {
 
 /// A hook that has not called `proceed` exactly once.
 public struct HookMisuse: Error, Sendable {
+  /// What a hook did wrong, for programs.
   public enum Kind: Sendable, Hashable {
     /// It holds on to its `proceed` and did not call it in the time that it had, or called it when the call had gone on
     /// without it.
     case neverProceeded
     /// It let go of its `proceed` without calling it: it never will.
     case letGoOfProceed
+    /// It called `proceed` more than once. Calls after the first do nothing.
     case proceededTwice
     /// The value did not get to the interceptor, as in a call: a response to a request that was answered, failed or not passed
     /// on, anything behind the end, or what the async form did not read.
     case notWaiting
   }
 
+  /// What the hook did wrong.
   public var kind: Kind
   /// Which hook of which interceptor, for example `AuthInterceptor, unary byte request`.
   public var hook: String
-  /// What it proceeded with, as text.
+  /// What the hook proceeded with, as text.
   public var verbs: [String]
 }
 

@@ -28,6 +28,7 @@ public import NIOCore
 /// for an outcome: delays take no real time, and `executor.now` tells of them. An interceptor that sleeps has to be
 /// given `executor.clock`.
 public final class InterceptorDriver: Sendable {
+  /// The configuration that the factory was given. Its limits and its cap on retries are those of the driver.
   public let config: ProtocolClientConfig
   /// Where the hooks run.
   public let executor: VirtualExecutor
@@ -39,6 +40,8 @@ public final class InterceptorDriver: Sendable {
   private let driven: Confined<DrivenInterceptor>
   private let time: DriverTime
 
+  /// A driver with a new interceptor and no call.
+  ///
   /// - Parameters:
   ///   - config: What the factory is given, with the limits of the pipeline.
   ///   - executor: Where the hooks run; by default one of its own.

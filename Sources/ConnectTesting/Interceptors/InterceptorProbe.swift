@@ -27,6 +27,8 @@ public final class InterceptorProbe: Sendable {
   private let executor: (any CallExecutor)?
   private let log = Mutex<[HookEvent]>([])
 
+  /// A probe that has seen nothing.
+  ///
   /// - Parameter executor: Whose clock gives the events their times.
   public init(executor: (any CallExecutor)? = nil) {
     self.executor = executor

@@ -18,6 +18,7 @@ public final class ScriptedInterceptor: Interceptor {
     case response
   }
 
+  /// The one thing that the interceptor does.
   public enum Action: Sendable {
     /// Fails the first attempts of a call, all by default, before they get further inwards.
     case fail(ConnectError, attempts: Int = .max)
@@ -37,8 +38,11 @@ public final class ScriptedInterceptor: Interceptor {
     case proceedTwice(at: Direction = .request)
   }
 
+  /// Which hooks of the interceptor act.
   public enum Level: Sendable, Hashable {
+    /// Its message hooks.
     case message
+    /// Its byte hooks.
     case byte
   }
 

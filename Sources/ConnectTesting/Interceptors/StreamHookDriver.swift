@@ -19,8 +19,11 @@ internal import NIOCore
 /// read does so in the place of the first value. A head that is followed by results before `next` is an answer, once
 /// its end is there.
 public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: Sendable>: Sendable {
+  /// What the hook for the request's head was given, and what it did.
   public typealias RequestVisit = HookVisit<RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>>
+  /// What the hook for request messages was given, and what it did.
   public typealias MessageVisit = HookVisit<StreamDataVerb<RequestMessage>>
+  /// What the hook for results was given, and what it did.
   public typealias ResultVisit = HookVisit<StreamResultVerb<ResponseMessage>>
 
   private typealias Session = HookSession<

@@ -9,8 +9,11 @@ internal import NIOCore
 /// up waiting for `next` and returns something of its own proceeds with that when it is given a response, which is too
 /// late.
 public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Sendable {
+  /// The request as hooks of this level see it.
   public typealias Request = HTTPRequest<Message>
+  /// What the request hook was given, and what it did.
   public typealias RequestVisit = HookVisit<RequestVerb<Request, Response>>
+  /// What the response hook was given, and what it did.
   public typealias ResponseVisit = HookVisit<ResponseVerb<Request, Response>>
 
   private typealias Session = HookSession<

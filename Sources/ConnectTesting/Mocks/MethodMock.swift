@@ -6,15 +6,18 @@ public import Connect
 /// ``MockService``. A call of a method that has no answer fails with `unimplemented`, and the method's name in the
 /// message.
 public protocol MethodMock<Input, Output>: Sendable {
+  /// The type of request messages.
   associatedtype Input: Sendable
+  /// The type of response messages.
   associatedtype Output: Sendable
 
+  /// The answers and the calls of the method, which extensions of this protocol use.
   var script: MockScript<Input, Output> { get }
 }
 
 extension MethodMock {
-  /// Answers the next calls with these, each with the next one, and all further calls with the last. A retry by an
-  /// interceptor takes one too.
+  /// Answers each of the next calls with the next of these answers, and all further calls with the last answer. A
+  /// retry by an interceptor takes an answer, too.
   public func answer(_ answers: MockAnswer<Output>...) {
     self.script.setHandlers(answers.map { $0.handler() })
   }
@@ -45,6 +48,7 @@ extension MethodMock {
 
 /// Stands for a unary method.
 public final class UnaryMock<Input: Sendable, Output: Sendable>: MethodMock {
+  /// The answers and the calls of the method.
   public let script: MockScript<Input, Output>
 
   init(_ script: MockScript<Input, Output>) {
@@ -59,6 +63,7 @@ public final class UnaryMock<Input: Sendable, Output: Sendable>: MethodMock {
 
 /// Stands for a method that answers a message with a stream.
 public final class ServerStreamMock<Input: Sendable, Output: Sendable>: MethodMock {
+  /// The answers and the calls of the method.
   public let script: MockScript<Input, Output>
 
   init(_ script: MockScript<Input, Output>) {
@@ -73,6 +78,7 @@ public final class ServerStreamMock<Input: Sendable, Output: Sendable>: MethodMo
 
 /// Stands for a method that answers a stream with a message.
 public final class ClientStreamMock<Input: Sendable, Output: Sendable>: MethodMock {
+  /// The answers and the calls of the method.
   public let script: MockScript<Input, Output>
 
   init(_ script: MockScript<Input, Output>) {
@@ -87,6 +93,7 @@ public final class ClientStreamMock<Input: Sendable, Output: Sendable>: MethodMo
 
 /// Stands for a method with streams in both directions.
 public final class BidirectionalStreamMock<Input: Sendable, Output: Sendable>: MethodMock {
+  /// The answers and the calls of the method.
   public let script: MockScript<Input, Output>
 
   init(_ script: MockScript<Input, Output>) {

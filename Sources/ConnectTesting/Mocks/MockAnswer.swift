@@ -6,10 +6,13 @@ public import Connect
 /// stream has any number of messages, and an error behind them or none. Of a bidirectional stream, the messages go
 /// at once, and so does an error; a good end comes when the client has finished.
 public struct MockAnswer<Output: Sendable>: Sendable {
+  /// The response's messages, in order. They are sent before ``error``.
   public var messages: [Output]
-  /// Nil for a call that succeeds.
+  /// The error that the call ends with; nil for a call that succeeds.
   public var error: ConnectError?
+  /// The response's headers.
   public var headers: Headers
+  /// The response's trailers.
   public var trailers: Headers
   /// How long to wait before anything is sent, on the clock of the mock's executor.
   public var delay: Duration
@@ -28,6 +31,9 @@ public struct MockAnswer<Output: Sendable>: Sendable {
     self.delay = delay
   }
 
+  /// An answer with one message, and a good end.
+  ///
+  /// - Parameter delay: How long to wait before it is sent, on the clock of the mock's executor.
   public static func message(
     _ message: Output,
     headers: Headers = [:],
@@ -37,6 +43,8 @@ public struct MockAnswer<Output: Sendable>: Sendable {
     MockAnswer([message], error: nil, headers: headers, trailers: trailers, delay: delay)
   }
 
+  /// An answer with any number of messages, for a method whose response is a stream.
+  ///
   /// - Parameter error: What the stream ends with; nil for a good end.
   public static func messages(
     _ messages: [Output],
@@ -48,6 +56,8 @@ public struct MockAnswer<Output: Sendable>: Sendable {
     MockAnswer(messages, error: error, headers: headers, trailers: trailers, delay: delay)
   }
 
+  /// An answer without messages: the call fails.
+  ///
   /// - Parameter error: Its details and metadata are sent, too.
   public static func failure(
     _ error: ConnectError,

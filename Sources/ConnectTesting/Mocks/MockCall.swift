@@ -10,6 +10,7 @@ public final class MockCall<Input: Sendable>: Sendable {
     var error: ConnectError?
   }
 
+  /// The method that was called.
   public let method: MethodInfo
   /// The options that the caller gave.
   public let options: CallOptions
@@ -35,7 +36,7 @@ public final class MockCall<Input: Sendable>: Sendable {
   /// more than 1 for one that was retried.
   public var attempts: Int { self.state.value.attempts }
 
-  /// How the call ended for the caller, interceptors included: ``Code/ok``, ``Code/canceled`` if the caller
+  /// How the call ended for the caller, interceptors included: `Code.ok`, `Code.canceled` if the caller
   /// cancelled it, or an error; nil as long as it is under way.
   public var code: Code? { self.state.value.code }
 
@@ -53,7 +54,7 @@ public final class MockCall<Input: Sendable>: Sendable {
     throw ExpectationFailure("\(self.method.path) did not end within \(limit.clamped)")
   }
 
-  /// Waits until the request has so many messages.
+  /// Waits until the request has `count` messages.
   ///
   /// - Parameter limit: How long to wait at most, in real time.
   /// - Throws: ``ExpectationFailure`` if that takes too long, or the call has ended without them.

@@ -4,7 +4,7 @@ public import Connect
 ///
 /// All but the server is real, so that a mock shows what the service's clients would see: streams, cancellation,
 /// deadlines, codecs and interceptors. Generated mocks have one; it can also be given to code that wants a
-/// ``ProtocolClient``:
+/// `ProtocolClient`:
 ///
 /// ```swift
 /// let service = MockService()
@@ -19,6 +19,8 @@ public final class MockService: Sendable {
   public let transport: InMemoryTransport
   private let recorder: MockRecorder
 
+  /// A service whose methods have no answers yet: their calls fail with `unimplemented`.
+  ///
   /// - Parameters:
   ///   - config: How the client makes its calls: its protocol, codec, interceptors, time limit. The host can be any.
   ///   - executor: Where calls run, and their clock; nil for one in real time.

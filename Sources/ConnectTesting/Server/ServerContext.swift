@@ -4,8 +4,9 @@ public import ConnectChannels
 /// What a handler knows of the call that it answers, and the metadata that it answers with.
 ///
 /// Headers may be set until the first message of a stream is sent, trailers until the handler returns. Those of a
-/// failed call are sent too, beside the metadata of the ``ConnectError`` that the handler throws.
+/// failed call are sent too, beside the metadata of the `ConnectError` that the handler throws.
 public struct ServerContext: Sendable {
+  /// The method that is called.
   public let method: MethodInfo
   package let wire: any WireCall
 
@@ -30,11 +31,13 @@ public struct ServerContext: Sendable {
   /// The name of the codec that the call's messages are in, for example `proto`.
   public var codecName: String { self.wire.codec.name }
 
+  /// The response's headers, besides those of the protocol. Without effect once they are sent.
   public var responseHeaders: Headers {
     get { self.wire.metadata.headers }
     nonmutating set { self.wire.metadata.headers = newValue }
   }
 
+  /// The response's trailers, besides those of the protocol.
   public var responseTrailers: Headers {
     get { self.wire.metadata.trailers }
     nonmutating set { self.wire.metadata.trailers = newValue }
@@ -50,7 +53,7 @@ public struct ServerContext: Sendable {
 
   /// Waits on the clock of the call's executor.
   ///
-  /// - Throws: An error as soon as the client has gone away; ``ConnectError`` with `deadline_exceeded` when the time
+  /// - Throws: An error as soon as the client has gone away; `ConnectError` with `deadline_exceeded` when the time
   ///   limit passes.
   public func sleep(for duration: Duration) async throws {
     try await self.wire.exchange.sleep(for: duration)

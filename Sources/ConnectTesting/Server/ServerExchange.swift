@@ -4,6 +4,7 @@ public import NIOCore
 
 /// A request's head as a server sees it.
 public struct ServerRequestHead: Sendable {
+  /// The version of HTTP that the request came over.
   public var version: HTTPConnectionInfo.Version
   /// `GET` or `POST`.
   public var method: String
@@ -11,6 +12,7 @@ public struct ServerRequestHead: Sendable {
   public var path: String
   /// What follows the question mark; empty if there is none.
   public var query: String
+  /// The request's header fields, without pseudo-headers.
   public var headers: Headers
   /// The address that the request was sent to, where an ``InMemoryTransport`` has a resolver; else nil.
   public var serverAddress: EndpointAddress?
@@ -19,6 +21,7 @@ public struct ServerRequestHead: Sendable {
   /// The connection that the request came over, in memory.
   package var connection: Confined<InMemoryConnection>?
 
+  /// The head of a request: over HTTP/2 and without a query unless told otherwise.
   public init(
     version: HTTPConnectionInfo.Version = .http2,
     method: String,
@@ -38,6 +41,7 @@ public struct ServerRequestHead: Sendable {
 ///
 /// The functions throw once the client has gone away. What is not ended stays open until then.
 public protocol ServerExchange: Sendable {
+  /// The head of the request.
   var head: ServerRequestHead { get }
 
   /// The next piece of the request's body as it arrives; nil after the last one. To be called by one task at a
@@ -80,7 +84,7 @@ extension ServerExchange {
 
   /// What is left of the request's body.
   ///
-  /// - Throws: ``ConnectError`` with `resource_exhausted` if that is more than `limit` bytes.
+  /// - Throws: `ConnectError` with `resource_exhausted` if that is more than `limit` bytes.
   public func body(limit: Int = .max) async throws -> ByteBuffer {
     var body = ByteBuffer()
     while var chunk = try await self.nextChunk() {

@@ -2,7 +2,7 @@ internal import Connect
 
 /// The messages of a call's request, as they arrive. To be iterated once, by one task.
 ///
-/// Throws an error once the client has gone away, and ``ConnectError`` for messages that do not decode.
+/// Throws an error once the client has gone away, and `ConnectError` for messages that do not decode.
 public struct ServerRequests<Input: Sendable>: AsyncSequence, Sendable {
   public typealias Element = Input
 

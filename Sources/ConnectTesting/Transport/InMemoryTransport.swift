@@ -18,7 +18,7 @@ internal import Synchronization
 /// let client = ProtocolClient(httpClient: transport, config: ProtocolClientConfig(host: "http://memory"))
 /// ```
 ///
-/// A handler fails the call with what it throws: a ``ConnectError`` with its details and metadata, any other error
+/// A handler fails the call with what it throws: a `ConnectError` with its details and metadata, any other error
 /// as `internal`. When the client gives a call up, the handler's task is cancelled. A method without a handler fails
 /// with `unimplemented`, and its name in the message.
 ///
@@ -44,6 +44,8 @@ public final class InMemoryTransport: HTTPClientInterface {
   private let channel: ChannelConfiguration
   private let state = Mutex(State())
 
+  /// A transport without handlers: calls fail with `unimplemented`.
+  ///
   /// - Parameters:
   ///   - executor: Where calls run, and their clock; nil for one of its own in real time.
   ///   - codecs: What is understood besides protobuf and JSON, or in their place.

@@ -150,10 +150,30 @@ final class HTTP3PathTests: XCTestCase {
     }
   }
 
+  /// The client finds out by itself that the path takes more than 1,200 bytes (RFC 9000, section 14.3).
+  func testPathThatTakesLargeDatagrams() async throws {
+    try await self.withPath { path in
+      let end = ContinuousClock.now + .seconds(30)
+      var counts = try await path.proxy.counts()
+      while counts.largestFromClient < 1400, ContinuousClock.now < end {
+        try await Self.makeCalls(path.client, "large")
+        counts = try await path.proxy.counts()
+      }
+      XCTAssertGreaterThan(counts.largestFromClient, 1400)
+      XCTAssertEqual(counts.lost, 0)
+    }
+  }
+
   /// The smallest path of IPv6: what is larger than its 1,280 bytes, less the headers of IP and UDP, is lost.
   func testSmallestPath() async throws {
     try await self.withPath(.init(largest: 1280 - 48)) { path in
       try await Self.makeCalls(path.client, "1280 bytes")
+      let end = ContinuousClock.now + .seconds(30)
+      while try await path.proxy.counts().lost == 0, ContinuousClock.now < end {
+        try await Self.makeCalls(path.client, "1280 bytes")
+      }
+      let counts = try await path.proxy.counts()
+      XCTAssertGreaterThan(counts.lost, 0)
       let large = await path.get("/script/size/500000")
       XCTAssertEqual(large.byteCount, 500_000, "\(String(describing: large.failure))")
     }

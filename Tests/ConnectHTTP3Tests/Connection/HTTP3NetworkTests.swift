@@ -98,7 +98,7 @@ final class HTTP3NetworkTests: XCTestCase {
     try await self.exchange("1200 bytes") { _, datagram in datagram.count > 1200 ? [] : [datagram] }
   }
 
-  /// A server that measures the path may find out too late; the client's own datagrams always fit.
+  /// Nothing tells that the path has changed but that nobody answers.
   func testPathThatGetsSmaller() async throws {
     let peer = try HTTP3TestPeer(try await SharedCertificates.shared.get())
     try peer.connect()

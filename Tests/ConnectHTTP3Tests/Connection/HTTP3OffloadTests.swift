@@ -78,7 +78,7 @@ final class HTTP3OffloadTests: XCTestCase {
     for count in [1200, 1200, 1200, 500, 1200, 1300] {
       _ = output.appendDatagram(capacity: 1452) { bytes in
         for index in 0..<count { bytes[index] = 1 }
-        return (count, 0)
+        return .init(count: count)
       }
     }
     let all = output.takeAll()
@@ -86,5 +86,19 @@ final class HTTP3OffloadTests: XCTestCase {
     XCTAssertEqual(all.map(\.bytes.readableBytes), [4100, 1200, 1300])
     output.recycle()
     XCTAssertTrue(output.isEmpty)
+  }
+
+  /// A datagram that tries the path is given to the system alone.
+  func testDatagramsAroundProbe() {
+    var output = HTTP3Output()
+    for (count, isProbe) in [(1200, false), (1406, true), (1200, false), (1200, false)] {
+      _ = output.appendDatagram(capacity: 1452) { bytes in
+        for index in 0..<count { bytes[index] = 1 }
+        return .init(count: count, isProbe: isProbe)
+      }
+    }
+    let all = output.takeAll()
+    XCTAssertEqual(all.map(\.isProbe), [false, true, false])
+    XCTAssertEqual(all.map(\.segmentSize), [nil, nil, 1200])
   }
 }

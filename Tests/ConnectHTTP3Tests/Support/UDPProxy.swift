@@ -84,6 +84,8 @@ final class UDPProxy: Sendable {
     var lost = 0
     /// How many of those that clients sent ask for marks of congestion.
     var markable = 0
+    /// The largest of those that clients sent and that got through.
+    var largestFromClient = 0
   }
 
   /// How many datagrams there were.
@@ -135,6 +137,9 @@ private final class Network {
 
   func toServer(_ datagram: Datagram, from client: SocketAddress) {
     if datagram.mark != .transportNotCapable { self.counts.markable += 1 }
+    if datagram.bytes.readableBytes <= self.conditions.largest {
+      self.counts.largestFromClient = max(self.counts.largestFromClient, datagram.bytes.readableBytes)
+    }
     if let channel = self.clients[client] { return self.carry(datagram, over: channel, to: self.server) }
     self.waiting[client, default: []].append(datagram)
     guard self.waiting[client]?.count == 1 else { return }

@@ -7,6 +7,7 @@
 
 import Connect
 import ConnectTesting
+import Eliza
 
 /// Answers the calls of `connectrpc.eliza.v1.ElizaService` as scripted, and records them.
 final class Connectrpc_Eliza_V1_ElizaServiceClientMock: Connectrpc_Eliza_V1_ElizaServiceClientInterface {

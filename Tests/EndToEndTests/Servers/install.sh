@@ -7,6 +7,7 @@ requirements=Tests/EndToEndTests/Servers/requirements.txt
 protos=(
   connect/test/v1/test.proto
   connectrpc/conformance/v1/{config,service}.proto
+  connectrpc/eliza/v1/eliza.proto
 )
 
 key="$({ cat "$requirements" "${protos[@]/#/Protos/}" "$0"; python3 --version; pwd; } | sha256sum | cut -d' ' -f1)"

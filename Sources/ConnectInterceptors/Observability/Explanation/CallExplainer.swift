@@ -13,12 +13,14 @@ internal import Synchronization
 /// It puts a stopwatch around each interceptor of the call; other calls are not slowed down. One explainer serves any
 /// number of calls, also at the same time.
 public final class CallExplainer: Sendable {
-  /// How many calls are remembered; beyond, those that began first are forgotten. At least 1.
+  /// How many calls are remembered; beyond this number, the oldest are forgotten. At least 1.
   public let maximumCalls: Int
   private let time: ElapsedTime
   /// Oldest first.
   private let calls = Mutex<Deque<ExplainedCall>>([])
 
+  /// An explainer that has seen no calls.
+  ///
   /// - Parameters:
   ///   - maximumCalls: See ``maximumCalls``.
   ///   - clock: What times are measured with.

@@ -36,9 +36,9 @@ public struct CallExplanation: Sendable {
   public var duration = Duration.zero
   /// Outermost first.
   public var interceptors: [InterceptorTime] = []
-  /// Making bytes of messages.
+  /// The time it took to encode messages.
   public var encoding = Duration.zero
-  /// Making messages of bytes.
+  /// The time it took to decode messages.
   public var decoding = Duration.zero
   /// In the order of their start. None if an interceptor answered the call.
   public var attempts: [Attempt] = []

@@ -1,0 +1,70 @@
+import Connect
+import ConnectChannels
+import ConnectInterceptors
+import ConnectLifecycle
+import ConnectNIO
+import Eliza
+import Logging
+import ServiceLifecycle
+
+/// What a service sets: a deadline, keepalive, a balancer, the recommended interceptors and one of its own, and a shutdown
+/// that lets calls under way finish. Makes a few calls, says where the time of the last one went, and ends.
+///
+///     swift run Production https://demo.connectrpc.com
+@main
+struct Production {
+  static func main() async throws {
+    let host = CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : "https://demo.connectrpc.com"
+    let logger = Logger(label: "production")
+
+    var configuration = NIOHTTPClient.Configuration.defaults
+    configuration.http2.keepalive = .init(interval: .seconds(300), timeout: .seconds(20))
+    configuration.channel.balancing = .outlierDetection(.defaults, of: .leastRequest())
+    let httpClient = NIOHTTPClient(configuration: configuration)
+
+    let client = ProtocolClient(
+      httpClient: httpClient,
+      config: ProtocolClientConfig(
+        host: host,
+        interceptors: .recommended(for: ClientParts(logger: logger)) + [{ _ in TenantInterceptor() }],
+        timeout: .seconds(10)
+      )
+    )
+
+    let group = ServiceGroup(
+      configuration: ServiceGroupConfiguration(
+        services: [
+          // In front of who calls with it, since the last is shut down first.
+          .init(service: HTTPClientService(httpClient, within: .seconds(20))),
+          .init(
+            service: Patient(eliza: Connectrpc_Eliza_V1_ElizaServiceClient(client: client)),
+            successTerminationBehavior: .gracefullyShutdownGroup
+          ),
+        ],
+        gracefulShutdownSignals: [.sigterm, .sigint],
+        logger: logger
+      )
+    )
+    try await group.run()
+  }
+}
+
+/// Who talks to Eliza.
+struct Patient: Service {
+  let eliza: any Connectrpc_Eliza_V1_ElizaServiceClientInterface
+
+  func run() async {
+    let explainer = CallExplainer()
+    var options = CallOptions().explained(by: explainer)
+    options.context[Tenant.self] = "acme"
+
+    for sentence in ["Hello", "I feel tired.", "Goodbye"] {
+      let response = await self.eliza.say(request: .with { $0.sentence = sentence }, options: options)
+      switch response.result {
+      case .success(let answer): print("Eliza: \(answer.sentence)")
+      case .failure(let error): print("failed: \(error.code): \(error.message ?? "")")
+      }
+    }
+    print(explainer.explanation)
+  }
+}

@@ -1,0 +1,19 @@
+// Extracted from Sources/ConnectInterceptors/ConnectInterceptors.docc/ReadyMadeInterceptors.md by `make generate`.
+
+import Connect
+import ConnectInterceptors
+import Logging
+
+private func ConnectInterceptors_ReadyMadeInterceptors_2() async throws {
+  let credentials: Credentials = given()
+  var parts = ClientParts(logger: Logger(label: "calls"))
+  parts.credentials = credentials
+  let config = ProtocolClientConfig(
+    host: "https://api.example.com",
+    interceptors: .recommended(for: parts),
+    contextPropagators: [ServiceContextPropagator()]
+  )
+  _ = credentials
+  _ = parts
+  _ = config
+}
