@@ -4,8 +4,8 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-# All Swift files but those that a generator wrote; also new ones that git does not know yet.
-swift_files = $(filter-out %.pb.swift %.connect.swift %.mock.swift,$(wildcard \
+# All Swift files but those that a generator or the extraction of documents wrote; also new ones that git does not know yet.
+swift_files = $(filter-out %.pb.swift %.connect.swift %.mock.swift Tests/DocumentationTests/Extracted/%,$(wildcard \
 	$(shell git ls-files --cached --others --exclude-standard -- '*.swift')))
 
 .PHONY: help
