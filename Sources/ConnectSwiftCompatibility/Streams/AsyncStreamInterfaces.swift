@@ -35,7 +35,7 @@ public protocol ClientOnlyAsyncStreamInterface<Input, Output>: Sendable {
   /// The results, always the same sequence: headers, a message, and `complete`.
   func results() -> AsyncStream<StreamResult<Output>>
 
-  /// Ends the request behind what was sent; the response is among the ``results()``.
+  /// Ends the request behind what was sent; the response is among the results.
   func closeAndReceive()
 
   /// Cancels the call, also on the wire: it completes with `canceled`, unless it has completed before.
