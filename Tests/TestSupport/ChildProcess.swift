@@ -9,7 +9,7 @@ public final class ChildProcess: Sendable {
   private let input = Pipe()
   private let output = Pipe()
   private let error = Pipe()
-  private let errorText = Mutex(Data())
+  private let errorText = Mutex((data: Data(), isAtEnd: false))
 
   public init(_ executable: URL, arguments: [String] = [], environment: [String: String] = [:]) throws {
     let process = Process()
@@ -28,7 +28,11 @@ public final class ChildProcess: Sendable {
     self.process = process
     self.error.fileHandleForReading.readabilityHandler = { [weak self] handle in
       let data = handle.availableData
-      if data.isEmpty { handle.readabilityHandler = nil } else { self?.errorText.withLock { $0 += data } }
+      if data.isEmpty { handle.readabilityHandler = nil }
+      self?.errorText.withLock { text in
+        text.data += data
+        text.isAtEnd = data.isEmpty
+      }
     }
     try process.run()
   }
@@ -54,7 +58,7 @@ public final class ChildProcess: Sendable {
   public var isRunning: Bool { self.process.isRunning }
 
   /// What it has written to standard error so far.
-  public var errorOutput: String { self.errorText.withLock { String(decoding: $0, as: UTF8.self) } }
+  public var errorOutput: String { self.errorText.withLock { String(decoding: $0.data, as: UTF8.self) } }
 
   /// Writes to standard input, on a thread that may block.
   public func write(_ data: Data) async throws {
@@ -98,6 +102,11 @@ public final class ChildProcess: Sendable {
       guard ContinuousClock.now < deadline else {
         throw LoopbackServerError("the process has not ended within \(limit): \(self.errorOutput)")
       }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    // What it wrote last may still be on its way. A child of its own may keep the pipe open.
+    let end = ContinuousClock.now + .seconds(2)
+    while !self.errorText.withLock({ $0.isAtEnd }), ContinuousClock.now < end {
       try await Task.sleep(for: .milliseconds(5))
     }
     let status = self.process.terminationStatus
