@@ -6,7 +6,7 @@ import ConnectInterceptors
 private func ConnectInterceptors_RequestContext_1() async throws {
   let headers: Headers = given()
   let request: String = given()
-  @Sendable func answer(_ request: String) async throws {}
+  let answer: @Sendable (String) async throws -> Void = given()
   try await CallContext.withValues {
     $0.read(requestHeaders: headers)
   } operation: {
@@ -14,6 +14,7 @@ private func ConnectInterceptors_RequestContext_1() async throws {
   }
   _ = headers
   _ = request
+  _ = answer
 }
 
 private func ConnectInterceptors_RequestContext_2() async throws {
