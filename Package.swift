@@ -27,13 +27,13 @@ let package = Package(
     .library(name: "ConnectLifecycle", targets: ["ConnectLifecycle"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
     .library(name: "ConnectSimulation", targets: ["ConnectSimulation"]),
-    .executable(name: "connectrpc", targets: ["connectrpc"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
     .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
     .plugin(name: "ConnectCommandPlugin", targets: ["ConnectCommandPlugin"]),
     .library(name: "ConnectProtobufC", targets: ["ConnectProtobufC"]),
     .library(name: "ConnectReflection", targets: ["ConnectReflection"]),
+    .library(name: "ConnectSwiftCompatibility", targets: ["ConnectSwiftCompatibility"]),
   ],
   // Each needs a Debian package more: libbrotli-dev, libzstd-dev, libsnappy-dev.
   traits: [
@@ -55,7 +55,7 @@ let package = Package(
     // Of the command line.
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
-    // The loopback server of the tests and the demo speaks HTTP/2 with another engine than ours.
+    // The proxy of the command line, and the loopback server of the tests and the demo: another engine than ours.
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
   ],
   targets: [
@@ -213,7 +213,19 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
 
+    // The API of connect-swift 1.x, for those who come from there.
+    .target(
+      name: "ConnectSwiftCompatibility",
+      dependencies: [
+        "Connect",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+
     // MARK: The command line
+    // Not in `products`: the packages that only the command line needs are then not resolved for users of the libraries.
     .executableTarget(
       name: "connectrpc",
       dependencies: [
@@ -224,9 +236,13 @@ let package = Package(
         "ConnectNIO",
         "ConnectProtobufC",
         "ConnectReflection",
+        "ConnectTesting",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOHPACK", package: "swift-nio-http2"),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "NIOTLS", package: "swift-nio"),
@@ -300,6 +316,18 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
       path: "Tests/NastyProtos/Internal",
+      swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
+    ),
+
+    // The same stubs and mocks in connect-swift's form.
+    .target(
+      name: "NastyConnectSwift",
+      dependencies: [
+        "ConnectSwiftCompatibility",
+        "NastyTypes",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      path: "Tests/NastyProtos/ConnectSwift",
       swiftSettings: swiftSettings + [.treatAllWarnings(as: .error)]
     ),
 
@@ -614,7 +642,7 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
-      exclude: ["Servers"],
+      exclude: ["Servers", "Sessions"],
       swiftSettings: swiftSettings
     ),
     // What protoc-c makes of Protos/. All in one folder, which is the root of the #include lines.
@@ -698,11 +726,38 @@ let package = Package(
       name: "ConnectRPCTests",
       dependencies: [
         "Connect",
+        "ConnectInterceptors",
         "TestSupport",
         "connectrpc",
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "NIOHPACK", package: "swift-nio-http2"),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
       ],
       swiftSettings: swiftSettings
+    ),
+    // An app as it was written for connect-swift. Without our settings, since such apps have none.
+    .target(
+      name: "ConnectSwiftExample",
+      dependencies: [
+        "ConnectSwiftCompatibility",
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ],
+      path: "Tests/ConnectSwiftExample"
+    ),
+    .testTarget(
+      name: "ConnectSwiftCompatibilityTests",
+      dependencies: [
+        "Connect",
+        "ConnectNIO",
+        "ConnectSwiftCompatibility",
+        "ConnectSwiftExample",
+        "ConnectTesting",
+        "LoopbackServer",
+        "NastyConnectSwift",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+      ]
     ),
     .testTarget(
       name: "ConnectReflectionTests",

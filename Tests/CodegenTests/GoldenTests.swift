@@ -94,6 +94,27 @@ final class GoldenTests: XCTestCase {
     try self.expectMock("structs.proto", options, "structs.mock.swift")
   }
 
+  func testConnectSwiftsForm() throws {
+    let options = "ConnectSwiftCompatibility=true"
+    try self.expectStub(
+      "streams.proto",
+      "\(options),GenerateCallbackMethods=true",
+      "connect_swift.both.swift"
+    )
+    let callbacks = "\(options),GenerateAsyncMethods=false,GenerateCallbackMethods=true"
+    try self.expectStub("small.proto", callbacks, "connect_swift.callbacks.swift")
+    try self.expectMock(
+      "streams.proto",
+      "\(options),Visibility=Public,GenerateCallbackMethods=true,ExtraModuleImports=Stubs",
+      "connect_swift.mock.swift"
+    )
+    try self.expectMock(
+      "small.proto",
+      "\(options),Visibility=Package,UseAccessLevelOnImports=true",
+      "connect_swift.package.mock.swift"
+    )
+  }
+
   func testFileWithoutServices() throws {
     let text = "syntax = \"proto3\"; message Lonely {}"
     let request = try ProtoFiles.request(texts: ["empty.proto": text], "GenerateEmptyFiles=true")

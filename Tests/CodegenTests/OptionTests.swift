@@ -49,6 +49,10 @@ final class OptionTests: XCTestCase {
         "the option SwiftProtobufModuleName is '1', expected is the name of a module",
       "StructModuleName=": "the option StructModuleName is '', expected is the name of a module",
       "StructModuleName=CStructs": "the option StructModuleName needs MessageFamily=ProtobufC",
+      "ConnectSwiftCompatibility=yes":
+        "the option ConnectSwiftCompatibility is 'yes', expected is true or false",
+      "ConnectSwiftCompatibility=true,MessageFamily=ProtobufC":
+        "the option ConnectSwiftCompatibility needs MessageFamily=SwiftProtobuf",
       "ProtoPathModuleMappings=": "the option ProtoPathModuleMappings is '', expected is a path",
       "Colour=blue": "there is no option 'Colour'",
       "GenerateAsyncMethods=false": "GenerateAsyncMethods and GenerateCallbackMethods are both false",

@@ -1,80 +1,35 @@
 internal import Foundation
-internal import Glibc
 internal import LoopbackServer
 internal import TestSupport
 internal import XCTest
 
 /// The program `connectrpc` against servers of others.
 final class CommandLineTests: XCTestCase {
-  private struct Output {
-    var text: String
-    var error: String
-    var status: Int32
-
-    var lines: [String] { self.text.split(separator: "\n").map(String.init) }
-  }
-
   private static let service = "connect.test.v1.TestService"
-
-  /// Runs the program to its end.
-  private func run(_ arguments: String..., input: String = "") async throws -> Output {
-    let process = try ChildProcess(
-      product: "connectrpc",
-      arguments: arguments,
-      environment: ["NO_COLOR": "1"]
-    )
-    try? await process.write(Data(input.utf8))
-    try process.closeInput()
-    let text = String(decoding: try await process.readAll(), as: UTF8.self)
-    let status = try await process.exitStatus(within: .seconds(60))
-    return Output(text: text, error: process.errorOutput, status: status)
-  }
-
-  private func reflecting(_ port: String = "both") async throws -> String {
-    "http://127.0.0.1:\(try await PythonServer.shared(.reflection).port(port))"
-  }
-
-  /// A descriptor set of the test service, made by protoc.
-  private func descriptorSet() async throws -> String {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
-    let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).binpb").path()
-    self.addTeardownBlock { try? FileManager.default.removeItem(atPath: file) }
-    let protoc = try ChildProcess(
-      URL(filePath: "/usr/bin/env"),
-      arguments: [
-        "protoc", "--include_imports", "--descriptor_set_out=\(file)", "-I",
-        root.appending(path: "Protos").path(),
-        "connect/test/v1/test.proto",
-      ]
-    )
-    let status = try await protoc.exitStatus()
-    XCTAssertEqual(status, 0, protoc.errorOutput)
-    return file
-  }
 
   // MARK: Reflection
 
   func testList() async throws {
     for port in ["v1", "v1alpha", "both"] {
-      let services = try await self.run("list", try await self.reflecting(port))
+      let services = try await self.connectrpc("list", try await self.reflecting(port))
       XCTAssertEqual(services.status, 0, services.error)
       XCTAssertTrue(services.lines.contains(Self.service), services.text)
     }
-    let methods = try await self.run("list", try await self.reflecting(), Self.service)
+    let methods = try await self.connectrpc("list", try await self.reflecting(), Self.service)
     XCTAssertEqual(
       methods.lines,
       ["Echo", "Count", "Sum", "Converse", "Lookup", "Flood", "Unimplemented"].map { "\(Self.service)/\($0)" }
     )
-    let json = try await self.run("list", try await self.reflecting(), "--json")
+    let json = try await self.connectrpc("list", try await self.reflecting(), "--json")
     let names = try JSONDecoder().decode([String].self, from: Data(json.text.utf8))
     XCTAssertTrue(names.contains(Self.service))
   }
 
   func testDescribe() async throws {
-    let service = try await self.run("describe", try await self.reflecting(), Self.service)
+    let service = try await self.connectrpc("describe", try await self.reflecting(), Self.service)
     XCTAssertEqual(service.status, 0, service.error)
     XCTAssertTrue(service.text.contains("rpc Converse(stream"), service.text)
-    let local = try await self.run(
+    let local = try await self.connectrpc(
       "describe",
       "connect.test.v1.Instruction",
       "--schema",
@@ -84,7 +39,7 @@ final class CommandLineTests: XCTestCase {
   }
 
   func testReflectionThatIsOff() async throws {
-    let output = try await self.run("list", try await self.reflecting("off"))
+    let output = try await self.connectrpc("list", try await self.reflecting("off"))
     XCTAssertEqual(output.status, 64 + 12)
     XCTAssertEqual(output.text, "")
     XCTAssertTrue(output.error.contains("--schema") || output.error.contains("descriptor set"), output.error)
@@ -95,11 +50,11 @@ final class CommandLineTests: XCTestCase {
 
   func testCallsOfAllKinds() async throws {
     let url = "\(try await self.reflecting())/\(Self.service)"
-    let unary = try await self.run("call", "\(url)/Echo", "-d", #"{"payload": {"text": "ä → b"}}"#)
+    let unary = try await self.connectrpc("call", "\(url)/Echo", "-d", #"{"payload": {"text": "ä → b"}}"#)
     XCTAssertEqual(unary.status, 0, unary.error)
     XCTAssertTrue(unary.text.contains(#""text":"ä → b""#), unary.text)
 
-    let stream = try await self.run(
+    let stream = try await self.connectrpc(
       "call",
       "\(url)/Count",
       "-d",
@@ -108,11 +63,11 @@ final class CommandLineTests: XCTestCase {
     XCTAssertEqual(stream.status, 0, stream.error)
     XCTAssertEqual(stream.lines.count, 3, stream.text)
 
-    let sum = try await self.run("call", "\(url)/Sum", input: "{\"number\": 3}\n{\"number\": 4}\n")
+    let sum = try await self.connectrpc("call", "\(url)/Sum", input: "{\"number\": 3}\n{\"number\": 4}\n")
     XCTAssertEqual(sum.status, 0, sum.error)
     XCTAssertTrue(sum.text.contains("7"), sum.text)
 
-    let converse = try await self.run("call", "\(url)/Converse", "-d", "{} {}")
+    let converse = try await self.connectrpc("call", "\(url)/Converse", "-d", "{} {}")
     XCTAssertEqual(converse.status, 0, converse.error)
     XCTAssertEqual(converse.lines.count, 2, converse.text)
   }
@@ -143,10 +98,10 @@ final class CommandLineTests: XCTestCase {
         XCTAssertTrue(text.contains(#""text":"x""#), "\(url) \(options): \(text)")
       }
     }
-    let distrusted = try await self.run("call", secure, "--schema", schema, "-d", data)
+    let distrusted = try await self.connectrpc("call", secure, "--schema", schema, "-d", data)
     XCTAssertEqual(distrusted.status, 64 + 14)
     XCTAssertTrue(distrusted.error.contains("certificate"), distrusted.error)
-    let insecure = try await self.run("call", secure, "--schema", schema, "-d", data, "-k")
+    let insecure = try await self.connectrpc("call", secure, "--schema", schema, "-d", data, "-k")
     XCTAssertEqual(insecure.status, 0, insecure.error)
   }
 
@@ -181,7 +136,7 @@ final class CommandLineTests: XCTestCase {
         var statuses: [Int32] = []
         for process in [ours, theirs] {
           try process.closeInput()
-          messages.append(try Self.messages(try await process.readAll()))
+          messages.append(try jsonObjects(in: try await process.readAll()))
           statuses.append(try await process.exitStatus(within: .seconds(60)))
         }
         XCTAssertEqual(messages[0], messages[1], what)
@@ -195,25 +150,12 @@ final class CommandLineTests: XCTestCase {
     }
   }
 
-  /// The objects of a text, without what a server has seen of each client.
-  private static func messages(_ data: Data) throws -> [NSDictionary] {
-    // They stand one behind the other, on one line or on several.
-    let text = String(decoding: data, as: UTF8.self).split(separator: "\n").joined()
-    let array = "[" + text.replacing(/\}\s*\{/, with: "},{") + "]"
-    let objects = try JSONSerialization.jsonObject(with: Data(array.utf8)) as? [[String: Any]]
-    return try XCTUnwrap(objects).map { object in
-      var object = object
-      object["seen"] = nil
-      return object as NSDictionary
-    }
-  }
-
   func testVerboseAndExplained() async throws {
     let url = "\(try await self.reflecting())/\(Self.service)/Echo"
-    let output = try await self.run("call", url, "-d", "{}", "-v", "--explain", "-H", "x-a: 1")
+    let output = try await self.connectrpc("call", url, "-d", "{}", "-v", "--explain", "-H", "x-a: 1")
     XCTAssertEqual(output.status, 0, output.error)
     XCTAssertEqual(output.lines.count, 1, output.text)
-    for part in ["> x-a: 1", "< content-type", "* ", "attempt 1", "until the response's head"] {
+    for part in ["> x-a: 1", "< content-type", "* ", "attempt 1", "  TCP  ", "  first byte ", "  message "] {
       XCTAssertTrue(output.error.contains(part), "\(part) in \(output.error)")
     }
   }
@@ -222,7 +164,7 @@ final class CommandLineTests: XCTestCase {
 
   func testErrorsOfServers() async throws {
     let url = "\(try await self.reflecting())/\(Self.service)"
-    let failure = try await self.run(
+    let failure = try await self.connectrpc(
       "call",
       "\(url)/Echo",
       "-d",
@@ -231,7 +173,7 @@ final class CommandLineTests: XCTestCase {
     XCTAssertEqual(failure.status, 64 + 5)
     XCTAssertEqual(failure.text, "")
     XCTAssertTrue(failure.error.contains("not_found (5): no such thing"), failure.error)
-    let late = try await self.run(
+    let late = try await self.connectrpc(
       "call",
       "\(url)/Echo",
       "--timeout",
@@ -240,7 +182,18 @@ final class CommandLineTests: XCTestCase {
       #"{"instruction": {"delayMs": 5000}}"#
     )
     XCTAssertEqual(late.status, 64 + 4, late.error)
-    let unimplemented = try await self.run("call", "\(url)/Unimplemented")
+    let explained = try await self.connectrpc(
+      "call",
+      "\(url)/Echo",
+      "--timeout",
+      "100ms",
+      "--explain",
+      "-d",
+      #"{"instruction": {"delayMs": 5000}}"#
+    )
+    XCTAssertTrue(explained.error.contains("  no response "), explained.error)
+    XCTAssertTrue(explained.error.contains("  deadline_exceeded "), explained.error)
+    let unimplemented = try await self.connectrpc("call", "\(url)/Unimplemented")
     XCTAssertEqual(unimplemented.status, 64 + 12)
   }
 
@@ -312,40 +265,78 @@ final class CommandLineTests: XCTestCase {
 
   // MARK: Terminals
 
-  /// Requests are typed one by one, and each is answered before the next.
-  func testATypedConversation() async throws {
+  /// What a load comes to is shown each second, on terminals only.
+  func testLiveLineOfALoad() async throws {
     let terminal = try Terminal()
     let process = try terminal.run(
       "connectrpc",
-      ["call", "\(try await self.reflecting())/\(Self.service)/Converse", "--no-pretty"]
+      ["load", "\(try await self.reflecting())/\(Self.service)/Echo", "--callers", "2", "--duration", "2s"]
     )
-    for text in ["first", "second"] {
-      try terminal.type("{\"payload\": {\"text\": \"\(text)\"}}\n")
-      try await terminal.waitFor("\"text\":\"\(text)\"")
-    }
-    // The end of the input, Ctrl-D.
-    try terminal.type("\u{4}")
+    try await terminal.waitFor(" calls/s  p50 ")
     process.waitUntilExit()
     XCTAssertEqual(process.terminationStatus, 0, terminal.text)
+    try await terminal.waitFor("over time")
+  }
+
+  /// The chart of a call is as wide as the terminal.
+  func testExplainedOnATerminal() async throws {
+    let terminal = try Terminal(columns: 120)
+    let process = try terminal.run(
+      "connectrpc",
+      ["call", "\(try await self.reflecting())/\(Self.service)/Echo", "-d", "{}", "--explain"]
+    )
+    try await terminal.waitFor("of messages")
+    process.waitUntilExit()
+    XCTAssertEqual(process.terminationStatus, 0, terminal.text)
+    let lines = terminal.text.split(whereSeparator: \.isNewline)
+    let line = try XCTUnwrap(lines.first { $0.hasPrefix("  first byte") }, terminal.text)
+    XCTAssertEqual(line.count, 120)
+  }
+
+  /// Headers reach the server's reflection, too, which may want credentials.
+  func testHeadersReachReflection() async throws {
+    let server = try await LoopbackServer.start()
+    let path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+    let headers = [
+      "-H", "authorization: Bearer t0k3n", "-H", "x-list: a", "-H", "x-list: b", "-H", "x-bytes-bin: AAE=",
+    ]
+    let url = "\(server.url)/\(Self.service)/Echo"
+    let commands = [
+      ["list", server.url], ["describe", server.url, Self.service], ["call", url],
+      ["load", url, "--count", "1"],
+    ]
+    for command in commands {
+      let count = server.requests.count { $0.path == path }
+      let output = try await self.connectrpc(command + headers + ["--protocol", "grpc"])
+      XCTAssertEqual(output.status, 64 + 12, "\(command): \(output.error)")
+      let requests = server.requests.filter { $0.path == path }.dropFirst(count)
+      XCTAssertEqual(requests.count, 1, "\(command)")
+      for request in requests {
+        XCTAssertEqual(request.headers.first("authorization"), "Bearer t0k3n", "\(command)")
+        XCTAssertEqual(request.headers["x-list"], ["a", "b"], "\(command)")
+        XCTAssertEqual(request.headers.first("x-bytes-bin"), "AAE=", "\(command)")
+      }
+    }
+    await server.stop()
   }
 
   // MARK: Load and doctor
 
   func testLoad() async throws {
     let url = "\(try await self.reflecting())/\(Self.service)/Echo"
-    let output = try await self.run("load", url, "--count", "200", "--callers", "8", "--json")
+    let output = try await self.connectrpc("load", url, "--count", "200", "--callers", "8", "--json")
     XCTAssertEqual(output.status, 0, output.error)
     let report = try XCTUnwrap(
       try JSONSerialization.jsonObject(with: Data(output.text.utf8)) as? [String: Any]
     )
     XCTAssertEqual(report["calls"] as? Int, 200)
     XCTAssertEqual(report["codes"] as? [String: Int], ["ok": 200])
-    let open = try await self.run("load", url, "--count", "50", "--rate", "200", "--protocol", "grpc")
+    let open = try await self.connectrpc("load", url, "--count", "50", "--rate", "200", "--protocol", "grpc")
     XCTAssertEqual(open.status, 0, open.error)
     XCTAssertTrue(open.text.hasPrefix("50 calls in "), open.text)
-    let timed = try await self.run("load", url, "--rate", "100", "--duration", "1s")
+    let timed = try await self.connectrpc("load", url, "--rate", "100", "--duration", "1s")
     XCTAssertTrue(timed.text.hasPrefix("100 calls in "), timed.text + timed.error)
-    let ramped = try await self.run(
+    let ramped = try await self.connectrpc(
       "load",
       url,
       "--callers",
@@ -357,25 +348,46 @@ final class CommandLineTests: XCTestCase {
       "--json"
     )
     XCTAssertEqual(ramped.status, 0, ramped.error)
-    let failing = try await self.run("load", "\(url.dropLast(4))Unimplemented", "--count", "5")
+    for loops in [1, 2] {
+      let spread = try await self.connectrpc(
+        "load",
+        url,
+        "--count",
+        "100",
+        "--loops",
+        "\(loops)",
+        "--http",
+        "2",
+        "--json"
+      )
+      XCTAssertEqual(spread.status, 0, spread.error)
+      let report = try XCTUnwrap(
+        try JSONSerialization.jsonObject(with: Data(spread.text.utf8)) as? [String: Any]
+      )
+      let addresses = try XCTUnwrap(report["addresses"] as? [[String: Any]])
+      XCTAssertEqual(addresses.map { $0["calls"] as? Int }, [100])
+      XCTAssertEqual(addresses.map { $0["connections"] as? Int }, [loops])
+      XCTAssertGreaterThan(try XCTUnwrap(report["responseBytes"] as? Int), 0)
+    }
+    let failing = try await self.connectrpc("load", "\(url.dropLast(4))Unimplemented", "--count", "5")
     XCTAssertEqual(failing.status, 1)
     XCTAssertTrue(failing.text.contains("unimplemented"), failing.text)
   }
 
   func testDoctor() async throws {
-    let healthy = try await self.run("doctor", try await self.reflecting())
+    let healthy = try await self.connectrpc("doctor", try await self.reflecting())
     XCTAssertEqual(healthy.status, 0, healthy.text)
     XCTAssertTrue(healthy.text.contains("ok  grpc "), healthy.text)
     XCTAssertTrue(healthy.text.contains(Self.service), healthy.text)
-    let down = try await self.run("doctor", "http://127.0.0.1:1")
+    let down = try await self.connectrpc("doctor", "http://127.0.0.1:1")
     XCTAssertEqual(down.status, 64 + 14)
     XCTAssertTrue(down.text.contains("NO  tcp"), down.text)
     let web = try await PythonServer.shared(.web)
-    let wrong = try await self.run("doctor", "http://127.0.0.1:\(try web.port("http"))")
+    let wrong = try await self.connectrpc("doctor", "http://127.0.0.1:\(try web.port("http"))")
     XCTAssertTrue([1, 64 + 14].contains(wrong.status), wrong.text)
     XCTAssertFalse(wrong.text.contains("ok  connect"), wrong.text)
     let port = try await PythonServer.shared(.reflection).port("both")
-    let resolved = try await self.run(
+    let resolved = try await self.connectrpc(
       "doctor",
       "http://a.invalid:\(port)",
       "--resolve",
@@ -394,14 +406,14 @@ final class CommandLineTests: XCTestCase {
 
   /// What `make install` puts in place.
   func testManualAndCompletions() async throws {
-    let manual = try await self.run("manual")
+    let manual = try await self.connectrpc("manual")
     XCTAssertTrue(manual.text.hasPrefix(".Dd "), manual.text)
     for part in [".Sh LIST", ".Sh DESCRIBE", ".Sh CALL", ".Sh LOAD", ".Sh DOCTOR", "\\-\\-import\\-path"] {
       XCTAssertTrue(manual.text.contains(part), part)
     }
     XCTAssertFalse(manual.text.contains(".Sh MANUAL"))
     for shell in ["bash", "zsh", "fish"] {
-      let script = try await self.run("--generate-completion-script", shell)
+      let script = try await self.connectrpc("--generate-completion-script", shell)
       XCTAssertEqual(script.status, 0, script.error)
       XCTAssertTrue(script.text.contains("doctor"), shell)
     }
@@ -416,78 +428,4 @@ final class CommandLineTests: XCTestCase {
       XCTAssertEqual(status, 0)
     }
   }
-}
-
-/// A pseudo-terminal with a program on it.
-private final class Terminal {
-  private let master: Int32
-  private let name: String
-  private let output: OutputBox
-
-  init() throws {
-    // What posix_openpt(3), unlockpt(3) and ptsname(3) do, which the module Glibc does not have.
-    let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
-    self.master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-    var unlocked: Int32 = 0
-    var number: Int32 = 0
-    guard self.master >= 0, ioctl(self.master, setLock, &unlocked) == 0,
-      ioctl(self.master, getNumber, &number) == 0
-    else { throw LoopbackServerError("no pseudo-terminal") }
-    self.name = "/dev/pts/\(number)"
-    self.output = OutputBox()
-  }
-
-  deinit { close(self.master) }
-
-  var text: String { self.output.text }
-
-  func run(_ product: String, _ arguments: [String]) throws -> Process {
-    let slave = open(self.name, O_RDWR | O_NOCTTY)
-    guard slave >= 0 else { throw LoopbackServerError("cannot open \(self.name)") }
-    let handle = FileHandle(fileDescriptor: slave, closeOnDealloc: true)
-    let process = Process()
-    let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-    process.executableURL = folder.appending(path: product)
-    process.arguments = arguments
-    process.standardInput = handle
-    process.standardOutput = handle
-    process.standardError = handle
-    try process.run()
-    let (master, output) = (self.master, self.output)
-    Thread.detachNewThread {
-      var buffer = [UInt8](repeating: 0, count: 4_096)
-      while true {
-        let count = read(master, &buffer, buffer.count)
-        guard count > 0 else { return }
-        output.append(buffer[..<count])
-      }
-    }
-    return process
-  }
-
-  func type(_ text: String) throws {
-    let bytes = Array(text.utf8)
-    guard write(self.master, bytes, bytes.count) == bytes.count else {
-      throw LoopbackServerError("the terminal takes no input")
-    }
-  }
-
-  func waitFor(_ part: String, within limit: Duration = .seconds(30)) async throws {
-    let deadline = ContinuousClock.now + limit
-    while !self.output.text.contains(part) {
-      guard ContinuousClock.now < deadline else {
-        throw LoopbackServerError("'\(part)' did not come: \(self.output.text)")
-      }
-      try await Task.sleep(for: .milliseconds(10))
-    }
-  }
-}
-
-private final class OutputBox: @unchecked Sendable {
-  private let lock = NSLock()
-  private var bytes: [UInt8] = []
-
-  var text: String { self.lock.withLock { String(decoding: self.bytes, as: UTF8.self) } }
-
-  func append(_ bytes: ArraySlice<UInt8>) { self.lock.withLock { self.bytes += bytes } }
 }

@@ -6,6 +6,8 @@ import SwiftProtobufPluginLibrary
 package struct FileModel {
   let name: String
   let services: [ServiceModel]
+  /// Whether the stubs are in connect-swift's form.
+  let followsConnectSwift: Bool
   /// The modules of the messages that its methods take and give; sorted.
   let messageModules: [String]
   /// The C structs of its messages; nil if they are not asked for or there are none.
@@ -22,6 +24,7 @@ package struct FileModel {
       throw GeneratorError(file: file.name, line: file.sourceCodeInfoLocation(path: [8, 39])?.line, problem)
     }
     self.name = file.name
+    self.followsConnectSwift = options.followsConnectSwift
     let messages = options.messages(for: file, visibleTypes: visibleTypes)
     // The services get other names than the file's own types and those that it imports.
     let typeNames = Self.typeNames(visibleIn: [file], options)

@@ -14,7 +14,7 @@ package struct MethodModel {
   let protoName: String
   /// Of the functions and of the specification; in backticks if it is a keyword.
   let name: String
-  /// Of what scripts the method in a mock.
+  /// Of what scripts the method in a mock; in connect-swift's mocks behind `mock` and `mockAsync`.
   let mockName: String
   /// Where it is called: `/package.Service/Method`.
   let path: String

@@ -12,9 +12,13 @@ package struct ServiceModel {
   let specsName: String
   /// Of the type in the client that holds the options which mocks need, too.
   let optionsName: String
-  /// What stands before the names of the module `Connect`, and before those of `ConnectTesting`.
+  /// Of the type in connect-swift's client that describes the methods.
+  let metadataName: String
+  /// What stands before the names of the module `Connect`, before those of `ConnectTesting`, and before those of
+  /// `ConnectSwiftCompatibility`.
   let runtime: String
   let testing: String
+  let compatibility: String
   let isDeprecated: Bool
   let comments: Comments
   let methods: [MethodModel]
@@ -38,19 +42,26 @@ package struct ServiceModel {
     var types = NameScope(taken: typeNames)
     self.specsName = types.claim("Methods")
     self.optionsName = types.claim("StubOptions")
+    self.metadataName = types.claim("Metadata")
     self.runtime = "Connect".modulePrefix(visibleTypes)
     self.testing = "ConnectTesting".modulePrefix(visibleTypes)
+    self.compatibility = "ConnectSwiftCompatibility".modulePrefix(visibleTypes)
     self.isDeprecated = service.options.deprecated || service.file.options.deprecated
     self.comments = Comments(service.sourceCodeInfoLocation)
 
     let names = Self.methodNames(
       service.methods.map(\.name),
       options,
-      taken: [self.specsName, self.optionsName, self.clientName]
+      taken: options.followsConnectSwift
+        ? [self.metadataName, self.clientName] : [self.specsName, self.optionsName, self.clientName]
     )
     var mockNames = NameScope(taken: ["client"])
     self.methods = zip(service.methods, names).map { method, name in
-      MethodModel(method, name: name, mockName: mockNames.claim("mock\(name.capitalizedFirst)"), messages)
+      let mockName =
+        options.followsConnectSwift
+        ? mockNames.claim(NamingUtils.toUpperCamelCase(method.name)) { ["mock\($0)", "mockAsync\($0)"] }
+        : mockNames.claim("mock\(name.capitalizedFirst)")
+      return MethodModel(method, name: name, mockName: mockName, messages)
     }
   }
 
@@ -64,7 +75,9 @@ package struct ServiceModel {
     let uses = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
     // These mean something else wherever they stand, and the modules' and types' names are used beside the functions.
     let words = ["_", "init", "self", "Self", "Type", "Protocol", "dynamicType"]
-    let modules = ["Connect", "ConnectTesting", "ConnectProtobufC", "SwiftProtobuf"]
+    let modules = [
+      "Connect", "ConnectTesting", "ConnectSwiftCompatibility", "ConnectProtobufC", "SwiftProtobuf",
+    ]
     var scope = NameScope(taken: Set(words + modules + taken))
     return zip(names, protoNames).map { name, protoName in
       // Methods that differ in nothing but their casing keep it.

@@ -11,6 +11,7 @@ extension GeneratorOptions {
       case "Visibility": self.visibility = try Self.choice(key, value)
       case "FileNaming": self.fileNaming = try Self.choice(key, value)
       case "MessageFamily": self.messageFamily = try Self.choice(key, value)
+      case "ConnectSwiftCompatibility": self.followsConnectSwift = try Self.flag(key, value)
       case "GenerateAsyncMethods": self.generatesAsyncMethods = try Self.flag(key, value)
       case "GenerateCallbackMethods": self.generatesCallbackMethods = try Self.flag(key, value)
       case "GenerateEmptyFiles": self.generatesEmptyFiles = try Self.flag(key, value)
@@ -28,6 +29,9 @@ extension GeneratorOptions {
     guard self.generatesAsyncMethods || self.generatesCallbackMethods else { throw OptionError.noMethods }
     guard self.structModuleName == nil || self.messageFamily == .protobufC else {
       throw OptionError.structsOfAnotherFamily
+    }
+    guard !self.followsConnectSwift || self.messageFamily == .swiftProtobuf else {
+      throw OptionError.connectSwiftWithAnotherFamily
     }
     self.moduleMappings = try Self.mappings(path: mappingsPath, swiftProtobufModuleName)
   }
@@ -87,5 +91,8 @@ package struct OptionError: Error, CustomStringConvertible {
   }
 
   static let structsOfAnotherFamily = OptionError("the option StructModuleName needs MessageFamily=ProtobufC")
+  static let connectSwiftWithAnotherFamily = OptionError(
+    "the option ConnectSwiftCompatibility needs MessageFamily=SwiftProtobuf"
+  )
   static let noMethods = OptionError("GenerateAsyncMethods and GenerateCallbackMethods are both false")
 }

@@ -36,6 +36,8 @@ package struct GeneratorOptions {
   /// Whether a proto file without services gives a file, too.
   package var generatesEmptyFiles = false
   package var messageFamily = MessageFamily.swiftProtobuf
+  /// Whether stubs and mocks are as connect-swift's own generators write them, with the types of `ConnectSwiftCompatibility`.
+  package var followsConnectSwift = false
   /// The module of protoc-c's structs, which the stubs' files then make messages.
   package var structModuleName: String?
   /// In the order in which they were given.

@@ -10,7 +10,9 @@ package struct MockGenerator: ConnectGenerator {
   package func hasText(for file: FileModel) -> Bool { !file.services.isEmpty }
 
   package func modules(for file: FileModel) -> [String] {
-    file.services.allSatisfy(\.methods.isEmpty) ? ["ConnectTesting"] : ["Connect", "ConnectTesting"]
+    let hasMethods = file.services.contains { !$0.methods.isEmpty }
+    if file.followsConnectSwift { return hasMethods ? ["ConnectSwiftCompatibility"] : [] }
+    return hasMethods ? ["Connect", "ConnectTesting"] : ["ConnectTesting"]
   }
 
   package func publicModules(for file: FileModel) -> [String] { [] }
@@ -18,7 +20,11 @@ package struct MockGenerator: ConnectGenerator {
   package func write(_ file: FileModel, _ options: GeneratorOptions, to printer: inout CodePrinter) {
     for service in file.services {
       printer.print()
-      MockText(service: service, options: options).write(to: &printer)
+      if options.followsConnectSwift {
+        ConnectSwiftMockText(service: service, options: options).write(to: &printer)
+      } else {
+        MockText(service: service, options: options).write(to: &printer)
+      }
     }
   }
 }

@@ -10,7 +10,8 @@ package struct StubGenerator: ConnectGenerator {
   package func hasText(for file: FileModel) -> Bool { !file.services.isEmpty || file.structs != nil }
 
   package func modules(for file: FileModel) -> [String] {
-    (file.services.isEmpty ? [] : ["Connect"]) + (file.structs?.modules ?? [])
+    let runtime = file.followsConnectSwift ? "ConnectSwiftCompatibility" : "Connect"
+    return (file.services.isEmpty ? [] : [runtime]) + (file.structs?.modules ?? [])
   }
 
   /// Swift takes conformances for public as the structs are, even where those are imported with less access.
@@ -18,6 +19,11 @@ package struct StubGenerator: ConnectGenerator {
 
   package func write(_ file: FileModel, _ options: GeneratorOptions, to printer: inout CodePrinter) {
     for service in file.services {
+      guard !options.followsConnectSwift else {
+        printer.print()
+        ConnectSwiftStubText(service: service, options: options).write(to: &printer)
+        continue
+      }
       let text = StubText(service: service, options: options)
       printer.print()
       text.writeInterface(to: &printer)

@@ -1,6 +1,6 @@
-/// What is particular to one call.
+/// The options of one call: what differs from the client's configuration.
 public struct CallOptions: Sendable {
-  /// Metadata to send.
+  /// The request's headers, besides those that interceptors and the wire protocol add.
   public var headers: Headers
   /// The time that the call may take; nil for the client's. It is sent to the server and enforced here, too.
   public var timeout: Duration?

@@ -10,9 +10,9 @@
 /// }
 /// ```
 public enum MethodInterceptors: Sendable {
-  /// Inside those of the client.
+  /// These interceptors, inside the client's interceptors.
   case adding([InterceptorFactory])
-  /// In the place of those of the client.
+  /// These interceptors instead of the client's interceptors.
   case replacing([InterceptorFactory])
 }
 

@@ -17,6 +17,21 @@ extension ProtocolClient {
     return ServerStream(session: session)
   }
 
+  /// Starts a call that answers one message with a stream. The caller sends that message, and ends the request.
+  package func openServerStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    options: CallOptions
+  ) -> BidirectionalStream<Input, Output> {
+    let session = StreamSession(
+      client: self,
+      method: method.erased,
+      streamType: .serverStream,
+      options: options
+    )
+    session.start()
+    return BidirectionalStream(session: session)
+  }
+
   /// Starts a call that answers a stream of messages with one.
   public func clientStream<Input, Output>(
     _ method: MethodSpec<Input, Output>,
@@ -59,10 +74,20 @@ extension ProtocolClient {
     demand: Int = .max,
     onResult: @escaping @Sendable (StreamResult<Output>) -> Void
   ) -> StreamHandle<Input, Output> {
-    let handle = self.stream(method, .serverStream, options, demand: demand, onResult)
+    let handle = self.openServerStream(method, options: options, demand: demand, onResult: onResult)
     handle.send(request)
     handle.finish()
     return handle
+  }
+
+  /// Starts a call that answers one message with a stream. The caller sends that message, and ends the request.
+  package func openServerStream<Input, Output>(
+    _ method: MethodSpec<Input, Output>,
+    options: CallOptions,
+    demand: Int = .max,
+    onResult: @escaping @Sendable (StreamResult<Output>) -> Void
+  ) -> StreamHandle<Input, Output> {
+    self.stream(method, .serverStream, options, demand: demand, onResult)
   }
 
   /// Starts a call that answers a stream of messages with one, and calls back once with that.

@@ -11,7 +11,7 @@ public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
 
   let session: StreamSession
 
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
     let iteration: StreamIteration
 
     public mutating func next() async -> StreamResult<Output>? {

@@ -58,6 +58,9 @@ public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
 public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
   let session: StreamSession
 
+  /// Sends without waiting. It does not keep the call alive.
+  package var handle: StreamHandle<Input, Output> { StreamHandle(call: self.session.call) }
+
   /// Sends a message. Waits while the server does not take what was sent before.
   ///
   /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is at the end of

@@ -28,7 +28,7 @@ public struct Compression: Sendable {
 public enum RequestCompression: Sendable {
   /// As the client's configuration says.
   case inherited
-  /// Not at all.
+  /// The request's messages are not compressed.
   case none
   /// With this pool; the client's minimum size holds.
   case pool(any CompressionPool)

@@ -4,9 +4,9 @@ public struct CallOutcome: Sendable {
   public struct Exchange: Sendable, Hashable {
     /// The HTTP status of the response; nil if no response has arrived.
     public var httpStatus: Int?
-    /// Bytes of the request's body.
+    /// The size of the request's body, in bytes, as it was sent.
     public var requestBodyBytes: Int
-    /// Bytes of the response's body as they arrived.
+    /// The size of the response's body, in bytes, as it arrived.
     public var responseBodyBytes: Int
     /// The peer's address as text; nil if none was reached, or if it is not known.
     public var remoteAddress: String?

@@ -8,9 +8,9 @@ public struct HTTPMetrics: Sendable, Hashable {
   public var timeToConnection: Duration?
   /// From the attempt's start to the response's head; nil if none arrived.
   public var timeToHeaders: Duration?
-  /// Bytes of the request's body.
+  /// The size of the request's body, in bytes, as it was sent.
   public var requestBodyBytes: Int
-  /// Bytes of the response's body as they arrived.
+  /// The size of the response's body, in bytes, as it arrived.
   public var responseBodyBytes: Int
   /// The connection that served it; nil if none did.
   public var connection: HTTPConnectionInfo?

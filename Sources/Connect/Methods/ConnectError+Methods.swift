@@ -3,14 +3,16 @@ extension ConnectError {
   static func tooMuchToReplay(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .resourceExhausted,
-      message: "\(method.path) has sent more request messages than are kept for another attempt"
+      message:
+        "\(method.path) has sent more request messages than are kept for another attempt; "
+        + "see ProtocolClientConfig.Retries.maximumReplayBytes"
     )
   }
 
   static func retriesUsedUp(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .resourceExhausted,
-      message: "\(method.path) has made as many attempts as it may"
+      message: "\(method.path) has made all its retries; see ProtocolClientConfig.Retries.maximumRetries"
     )
   }
 
@@ -32,7 +34,8 @@ extension ConnectError {
   static func tooManyQueuedMessages(_ maximum: Int, method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .resourceExhausted,
-      message: "\(method.path) has \(maximum) messages waiting to be sent, which is the limit"
+      message: "\(method.path) has \(maximum) messages waiting to be sent, which is the limit; "
+        + "wait until send completes, or raise ProtocolClientConfig.Limits.maximumQueuedMessages"
     )
   }
 
@@ -40,7 +43,9 @@ extension ConnectError {
   static func abandoned(_ method: MethodInfo) -> ConnectError {
     ConnectError(
       code: .internalError,
-      message: "nobody is left who could go on with \(method.path), or end it"
+      message:
+        "nothing can continue or end \(method.path): an interceptor or the transport let go of it, and it has "
+        + "neither a deadline nor a handle"
     )
   }
 }

@@ -5,7 +5,7 @@ public import NIOCore
 /// There is one for each family of messages: ``protobuf`` for SwiftProtobuf's, ``codable`` for plain `Codable`
 /// types; other modules add theirs with ``init(binary:json:)``.
 public final class MessageCoding<Message: Sendable>: Sendable {
-  /// Functions from and to one encoding. `Options` are the codec's.
+  /// The functions that encode and decode messages in one encoding. `Options` are the codec's.
   public struct Functions<Options: Sendable>: Sendable {
     /// The bytes of a message. May throw any error; the call then fails with `internal` and this error as its cause,
     /// or with a ``ConnectError`` as it is.

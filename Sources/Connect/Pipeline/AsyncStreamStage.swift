@@ -177,7 +177,8 @@ final class AsyncStreamStage: AsyncStage {
         .failure(
           ConnectError(
             code: .internalError,
-            message: "an interceptor called next while the results of an earlier next had not ended"
+            message: "an interceptor called next while the results of an earlier next had not ended; "
+              + "it has to read those to their end first"
           )
         )
       )

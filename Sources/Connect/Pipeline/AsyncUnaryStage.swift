@@ -118,7 +118,8 @@ final class AsyncUnaryStage: AsyncStage {
         .failure(
           ConnectError(
             code: .internalError,
-            message: "an interceptor called next while an earlier next was pending"
+            message:
+              "an interceptor called next while an earlier next was pending; it has to await that one first"
           )
         )
       )

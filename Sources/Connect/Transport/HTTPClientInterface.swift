@@ -88,7 +88,7 @@ public struct HTTPStreamRequest: Sendable {
   /// All fields but pseudo-headers, `host`, `content-length`, `transfer-encoding` and `connection`, which
   /// are the transport's. They have been checked: no invalid name, no CR, LF or NUL.
   public var headers: Headers
-  /// The body, or that it follows.
+  /// The whole body, or that it follows in pieces.
   public var body: Body
   /// Whether the call waits, until its deadline, where no server can be reached; otherwise it fails as soon as none
   /// can. False by default.
@@ -121,7 +121,7 @@ public protocol HTTPStream: AnyObject {
   /// is told by ``HTTPStreamHandler/streamDidBecomeWritable()`` when they no longer wait in the transport.
   func write(_ bytes: ByteBuffer)
 
-  /// Ends the request.
+  /// Ends the request. Empty `trailers` send none.
   func finish(trailers: Headers)
 
   /// Says that the call has taken `count` bytes of the response's body that it was given before. The

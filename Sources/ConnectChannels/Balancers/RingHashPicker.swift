@@ -75,6 +75,8 @@ final class RingHashPicker: Picker {
 
   /// Only a ring with fewer entries than endpoints leaves out those that could be used.
   private var noneOnRing: PickResult {
-    .fail("no endpoint on the ring is available, which is smaller than the number of endpoints")
+    .fail(
+      "no endpoint on the ring is available; the ring has fewer entries than endpoints: raise maximumRingSize"
+    )
   }
 }

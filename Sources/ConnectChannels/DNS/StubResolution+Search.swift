@@ -43,7 +43,7 @@ extension StubResolution {
         return ResolutionError(
           .tooManyAliases,
           message:
-            "the aliases (CNAME) of \"\(name)\" form a loop or too long a chain; the zone has to be mended"
+            "the aliases (CNAME) of \"\(name)\" form a loop or too long a chain; correct the DNS zone"
         )
       case .serverFailure:
         return ResolutionError(

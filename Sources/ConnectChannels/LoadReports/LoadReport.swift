@@ -9,7 +9,7 @@ public struct LoadReport: Sendable, Hashable {
   public var applicationUtilization: Double
   /// Calls per second that the server handles, from all clients.
   public var queriesPerSecond: Double
-  /// How many of them fail.
+  /// Calls per second that fail on the server, of those in ``queriesPerSecond``.
   public var errorsPerSecond: Double
 
   /// A report with the given figures; 0 means that the server does not report it.

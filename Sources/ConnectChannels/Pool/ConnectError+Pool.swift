@@ -22,7 +22,8 @@ extension ConnectError {
   static func tooManyWait(_ count: Int, for peer: String) -> ConnectError {
     ConnectError(
       code: .resourceExhausted,
-      message: "\(count) calls wait for a connection to \(peer) already: the limit"
+      message: "\(count) calls already wait for a connection to \(peer), which is the limit; "
+        + "see NIOHTTPClient.Configuration.Limits.waitingCalls"
     )
   }
 }

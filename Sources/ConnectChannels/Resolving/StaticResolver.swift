@@ -11,7 +11,7 @@ public struct StaticResolver: NameResolver {
     self.answer = ResolverUpdate(endpoints: endpoints, serviceConfig: serviceConfig)
   }
 
-  /// Whether there is one.
+  /// Whether the answer has a service config.
   public var mayBringServiceConfig: Bool { self.answer.serviceConfig != nil }
 
   public func watch(

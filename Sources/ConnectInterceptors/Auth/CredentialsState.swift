@@ -260,8 +260,8 @@ struct CredentialsState {
     ConnectError(
       code: .unauthenticated,
       message:
-        "the credentials were changed to another user's since the call's first attempt, so there is no other: "
-        + "if it is to be the new user's, make a new call"
+        "the credentials belong to another user since the call's first attempt, so there is no second attempt; "
+        + "for the new user, make a new call"
     )
   }
 
@@ -283,7 +283,7 @@ extension Credentials.RefreshWindow {
       code: .unauthenticated,
       message:
         "no credentials: they were refreshed \(self.maximumRefreshes) times within \(self.interval.clamped), "
-        + "which is the limit"
+        + "which is the limit; see Credentials.Configuration.window"
     )
   }
 }

@@ -80,9 +80,9 @@ public final class ConcurrencyLimiter: Sendable {
 
   /// How many calls may be under way.
   public let maximumCalls: Int
-  /// How many may wait.
+  /// How many calls may wait for their turn; further calls fail with `resource_exhausted`.
   public let maximumWaiting: Int
-  /// How long a call may wait; nil for as long as its deadline lets it.
+  /// How long a call may wait before it fails with `resource_exhausted`; nil for as long as its deadline lets it.
   public let maximumWait: Duration?
   private let clock: any Clock<Duration>
   private let time: ElapsedTime

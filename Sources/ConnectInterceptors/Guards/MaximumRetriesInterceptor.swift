@@ -57,7 +57,7 @@ public final class MaximumRetriesInterceptor: Interceptor {
       self.lastError
       ?? ConnectError(
         code: .resourceExhausted,
-        message: "the call was to be made again more often than \(self.maximum) times, which is the limit",
+        message: "the call has made \(self.maximum) retries, the limit of MaximumRetriesInterceptor",
         exception: cause
       )
     return error.forbiddingRetry()

@@ -1,6 +1,6 @@
-internal import Connect
+package import Connect
 internal import ConnectChannels
-internal import NIOCore
+package import NIOCore
 
 /// The executor of the calls on one event loop.
 ///
@@ -8,29 +8,29 @@ internal import NIOCore
 ///
 /// `@unchecked Sendable`: `timers` and `wakeUp` are touched on `eventLoop` alone: by `schedule`, which by contract
 /// is called there, by a timer's `cancel`, likewise, and by `wakeUp` itself. `eventLoop` is constant.
-final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
-  let eventLoop: any EventLoop
+package final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
+  package let eventLoop: any EventLoop
   private let timers = TimerQueue()
   private var wakeUp: (scheduled: Scheduled<Void>, time: NIODeadline)?
 
-  init(_ eventLoop: any EventLoop) {
+  package init(_ eventLoop: any EventLoop) {
     self.eventLoop = eventLoop
   }
 
   /// The event loop has ended before them.
   deinit { self.timers.removeAll() }
 
-  var now: Duration {
+  package var now: Duration {
     .nanoseconds(Int64(clamping: self.eventLoop.now.uptimeNanoseconds))
   }
 
-  var isCurrent: Bool { self.eventLoop.inEventLoop }
+  package var isCurrent: Bool { self.eventLoop.inEventLoop }
 
-  func execute(_ work: @escaping @Sendable () -> Void) {
+  package func execute(_ work: @escaping @Sendable () -> Void) {
     self.eventLoop.execute(work)
   }
 
-  func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
+  package func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
     self.eventLoop.assertInEventLoop()
     let time = self.eventLoop.now + TimeAmount(max(delay.clamped, .zero))
     let timer = self.timers.schedule(at: Int64(clamping: time.uptimeNanoseconds), work)

@@ -31,7 +31,7 @@ extension CMessage {
     self.withUnsafePointer { $0.pointee[keyPath: path] }
   }
 
-  /// A string.
+  /// A string; empty if C has a null pointer.
   @inlinable
   public subscript(dynamicMember path: KeyPath<Struct, UnsafeMutablePointer<CChar>?>) -> String {
     self.withUnsafePointer { message in
@@ -41,7 +41,7 @@ extension CMessage {
     }
   }
 
-  /// Bytes.
+  /// The bytes of a field, copied.
   @inlinable
   public subscript(dynamicMember path: KeyPath<Struct, ProtobufCBinaryData>) -> ByteBuffer {
     self.withUnsafePointer { message in
@@ -77,7 +77,7 @@ extension CMessage {
     self.elements(path, count: count) { $0 }
   }
 
-  /// Enum values.
+  /// Enum values, like numbers.
   @inlinable
   public func list<Value: RawRepresentable>(
     _ path: KeyPath<Struct, UnsafeMutablePointer<Value>?>,
@@ -86,7 +86,7 @@ extension CMessage {
     self.elements(path, count: count) { $0 }
   }
 
-  /// Strings.
+  /// Strings, like numbers.
   @inlinable
   public func list(
     _ path: KeyPath<Struct, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>,
@@ -95,7 +95,7 @@ extension CMessage {
     self.elements(path, count: count) { CString.string($0) }
   }
 
-  /// Bytes.
+  /// Fields of bytes, each copied.
   @inlinable
   public func list(
     _ path: KeyPath<Struct, UnsafeMutablePointer<ProtobufCBinaryData>?>,

@@ -24,12 +24,12 @@ public struct CMessageArena {
     }
   }
 
-  /// Bytes.
+  /// Bytes for a field, copied into the message's memory.
   public func bytes(_ bytes: ByteBuffer) -> ProtobufCBinaryData {
     bytes.withUnsafeReadableBytes { self.storage.arena.newBytes($0) }
   }
 
-  /// Bytes.
+  /// Bytes for a field, copied into the message's memory.
   public func bytes(_ bytes: some Sequence<UInt8>) -> ProtobufCBinaryData {
     Array(bytes).withUnsafeBytes { self.storage.arena.newBytes($0) }
   }

@@ -22,6 +22,8 @@ extension Cassette {
     public var maximumBodySize: Int
     /// The largest cassette, in bytes. The calls beyond it are not recorded, which is an error. So is a larger file.
     public var maximumSize: Int
+    /// How to come by a call that is not there, for its error.
+    package var advice = CassetteTransport.Mode.recordMissing.advice
 
     /// Time limits (`connect-timeout-ms`, `grpc-timeout`), `user-agent` and `x-user-agent`, `x-request-id`, the context of
     /// traces (`traceparent`, `tracestate`, `baggage`), and the response's `date`.

@@ -1,4 +1,4 @@
-internal import Connect
+package import Connect
 internal import NIOCore
 
 extension InMemoryTransport {
@@ -81,7 +81,7 @@ extension ServerExchange {
 
 extension Code {
   /// The HTTP/2 error code that comes nearest, as the inverse of ``init(http2ErrorCode:)``.
-  fileprivate var http2ErrorCode: UInt32 {
+  package var http2ErrorCode: UInt32 {
     switch self {
     case .unavailable: 0x7
     case .canceled: 0x8

@@ -1,6 +1,6 @@
 internal import Connect
 internal import ConnectChannels
-internal import NIOCore
+package import NIOCore
 internal import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -34,6 +34,8 @@ public final class Cassette: Sendable {
     var problems: [CassetteError] = []
     /// What was asked and is not there.
     var misses: [String] = []
+    /// ``Cassette/schema`` in base64.
+    var schema: String?
   }
 
   private static let formatVersion = 1
@@ -85,7 +87,10 @@ public final class Cassette: Sendable {
     }
     self.state.withLock { $0.size = text.utf8.count }
     do throws(ServiceConfigError) {
-      for exchange in try Self.exchanges(JSONNode(value), limit: configuration.maximumBodySize) {
+      let root = JSONNode(value)
+      let schema = try root.member("schema")?.string()
+      self.state.withLock { $0.schema = schema }
+      for exchange in try Self.exchanges(root, limit: configuration.maximumBodySize) {
         let index = self.state.withLock { $0.tracks.count }
         do throws(CassetteError) {
           try self.append(exchange, place: "exchanges[\(index)]")
@@ -105,7 +110,7 @@ public final class Cassette: Sendable {
     _ root: JSONNode,
     limit: Int
   ) throws(ServiceConfigError) -> [RecordedExchange] {
-    try root.expectMembers(["cassette", "exchanges"])
+    try root.expectMembers(["cassette", "exchanges", "schema"])
     let version = try root.required("cassette")
     guard try version.integer(in: 1...Int.max) == Self.formatVersion else {
       throw version.error("is a version that is not known; this one knows \(Self.formatVersion)")
@@ -117,7 +122,8 @@ public final class Cassette: Sendable {
     return exchanges
   }
 
-  private static func read(_ path: String, limit: Int) throws(CassetteError) -> String {
+  /// - Throws: ``CassetteError`` if there is no such file, if it is too large, or if it is no text.
+  package static func read(_ path: String, limit: Int) throws(CassetteError) -> String {
     guard FileManager.default.fileExists(atPath: path) else {
       throw CassetteError(
         place: path,
@@ -147,7 +153,9 @@ public final class Cassette: Sendable {
 
   /// The file's text: all calls that have ended, sorted by method and request. Equal calls keep their order.
   public var text: String {
-    let exchanges = self.state.withLock { $0.tracks.compactMap { $0?.exchange } }
+    let (exchanges, schema) = self.state.withLock { state in
+      (state.tracks.compactMap { $0?.exchange }, state.schema)
+    }
     let hasTimes = self.rules.configuration.recordsTiming
     let keyed = exchanges.enumerated().map { index, exchange in
       (key: [exchange.path, exchange.wire] + exchange.messages.map(\.line), index: index, exchange: exchange)
@@ -155,11 +163,12 @@ public final class Cassette: Sendable {
     let sorted = keyed.sorted { one, two in
       one.key == two.key ? one.index < two.index : one.key.lexicographicallyPrecedes(two.key)
     }
-    let root = JSONValue.members([
+    var root: [String: JSONValue] = [
       "cassette": .number("\(Self.formatVersion)"),
       "exchanges": .array(sorted.map { $0.exchange.json(hasTimes: hasTimes) }),
-    ])
-    return root.text + "\n"
+    ]
+    if let schema { root["schema"] = .string(schema) }
+    return JSONValue.members(root).text + "\n"
   }
 
   /// Writes the file, and makes its folder where that is missing. Calls under way are not in it.
@@ -168,6 +177,11 @@ public final class Cassette: Sendable {
   ///   file cannot be written. The file is as before then; ``text`` has what could be recorded.
   public func write(to path: String) throws(CassetteError) {
     try self.checkRecordings()
+    try self.writeRecorded(to: path)
+  }
+
+  /// As ``write(to:)``, though there are ``problems``.
+  package func writeRecorded(to path: String) throws(CassetteError) {
     try self.rules.checkPaths(found: self.state.withLock { $0.foundPaths })
     let url = URL(filePath: path)
     do {
@@ -183,7 +197,7 @@ public final class Cassette: Sendable {
 
   /// - Throws: ``CassetteError`` for calls that could not be recorded.
   func checkRecordings() throws(CassetteError) {
-    let problems = self.state.withLock { $0.problems }
+    let problems = self.problems
     guard let first = problems.first else { return }
     guard problems.count > 1 else { throw first }
     let all = problems.map { "- \($0)" }.joined(separator: "\n")
@@ -194,6 +208,39 @@ public final class Cassette: Sendable {
 
   /// Whether calls were recorded that the file does not have.
   var hasNewCalls: Bool { self.state.withLock { $0.recordedCount > 0 || !$0.problems.isEmpty } }
+
+  /// Whether a call had no room.
+  package var isFull: Bool {
+    self.state.withLock { $0.size > self.rules.configuration.maximumSize }
+  }
+
+  /// Why calls could not be recorded: the first ones.
+  package var problems: [CassetteError] { self.state.withLock { $0.problems } }
+
+  /// How many calls are being recorded.
+  package var openCallCount: Int { self.openCount.value }
+
+  /// How many calls of each method there are, for each path.
+  package var methodCounts: [String: Int] {
+    self.tracks.reduce(into: [:]) { $0[$1.track.exchange.path, default: 0] += 1 }
+  }
+
+  /// A `google.protobuf.FileDescriptorSet` with the types of the messages, for programs that know them from nowhere else.
+  package var schema: ByteBuffer? {
+    get { self.state.withLock { $0.schema }.flatMap { Base64.decode($0) } }
+    set {
+      let text = newValue.map { String(buffer: Base64.encode($0, alphabet: .standard, isPadded: true)) }
+      self.state.withLock { $0.schema = text }
+    }
+  }
+
+  /// The ``schema`` in a cassette's text, of which nothing else is looked at.
+  package static func schema(in text: String) -> ByteBuffer? {
+    guard case .object(let members) = try? JSONParser.parse(text, maximumDepth: Self.maximumDepth),
+      case .string(let schema) = members.first(where: { $0.name == "schema" })?.value
+    else { return nil }
+    return Base64.decode(schema)
+  }
 
   /// How many calls there are.
   public var count: Int { self.state.withLock { $0.tracks.count { $0 != nil } } }
@@ -254,8 +301,19 @@ public final class Cassette: Sendable {
   func beginRecording() -> Int {
     self.openCount.update { $0 += 1 }
     return self.state.withLock { state in
+      state.size += Self.trackSize
       state.tracks.append(nil)
       return state.tracks.count - 1
+    }
+  }
+
+  /// Counts bytes of a call that is under way.
+  ///
+  /// - Returns: Whether the cassette has room for them.
+  func reserve(_ count: Int) -> Bool {
+    self.state.withLock { state in
+      state.size += count
+      return state.size <= self.rules.configuration.maximumSize
     }
   }
 
@@ -265,23 +323,17 @@ public final class Cassette: Sendable {
       let (exchange, found) = try RecordedExchange.make(raw, self.rules)
       // What cannot be served need not be recorded.
       let script = try ExchangeScript(exchange, self.rules, place: exchange.path)
-      let limit = self.rules.configuration.maximumSize
-      let isKept = self.state.withLock { state in
+      self.state.withLock { state in
         state.recordedCount += 1
-        state.size += Self.trackSize + raw.size
         state.foundPaths.formUnion(found)
-        guard state.size <= limit else { return false }
         state.tracks[index] = Track(exchange: exchange, script: script, isUsed: isUsed)
-        return true
-      }
-      if !isKept {
-        throw CassetteError(
-          place: exchange.path,
-          problem: "the cassette would have more than \(limit) bytes, its maximumSize"
-        )
       }
     } catch {
-      self.state.withLock { if $0.problems.count < 100 { $0.problems.append(error) } }
+      self.state.withLock { state in
+        // A full cassette stays full, so that it does not take the small calls alone.
+        if !raw.isDropped { state.size -= raw.size }
+        if state.problems.count < 100 { state.problems.append(error) }
+      }
     }
     self.openCount.update { $0 -= 1 }
   }

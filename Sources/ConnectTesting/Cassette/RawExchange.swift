@@ -23,6 +23,8 @@ struct RawExchange: Sendable {
   var size: Int { self.sentSize + self.receivedSize }
   /// The direction that has more bytes than a cassette takes. Nothing more is kept then.
   private(set) var tooLarge: String?
+  /// Whether the cassette had no room for the call.
+  private(set) var isDropped = false
 
   init(_ request: HTTPStreamRequest, limit: Int) {
     self.request = request
@@ -32,7 +34,7 @@ struct RawExchange: Sendable {
   }
 
   mutating func add(_ event: Event, at time: Duration, limit: Int) {
-    guard self.tooLarge == nil else { return }
+    guard self.tooLarge == nil, !self.isDropped else { return }
     switch event {
     case .sent(let bytes):
       self.sentSize += bytes.readableBytes
@@ -43,6 +45,12 @@ struct RawExchange: Sendable {
     default: break
     }
     if self.tooLarge == nil { self.events.append((time, event)) } else { self.events = [] }
+  }
+
+  /// Nothing is kept of the call any more.
+  mutating func drop() {
+    self.isDropped = true
+    self.events = []
   }
 }
 
@@ -57,6 +65,12 @@ extension RecordedExchange {
     var response: RecordedBodyReader?
     var parts: [Part] = []
     var lastChunk = 0
+    if raw.isDropped {
+      throw CassetteError(
+        place: request.path,
+        problem: "the cassette would have more than \(rules.configuration.maximumSize) bytes, its maximumSize"
+      )
+    }
     if let what = raw.tooLarge { throw .tooLarge(what, of: request.path, rules) }
     for (time, event) in raw.events {
       let milliseconds = max(time.clamped, .zero).attoseconds / 1_000_000_000_000_000

@@ -34,16 +34,19 @@ final class RecordingCall: HTTPStream, HTTPStreamHandler {
     self.start = executor.now
     self.raw = RawExchange(request, limit: cassette.rules.configuration.maximumBodySize)
     self.handler = handler
+    if !cassette.reserve(self.raw.size) { self.raw.drop() }
     self.stream = start(self)
   }
 
   private func add(_ event: RawExchange.Event) {
     guard self.handler != nil else { return }
+    let size = self.raw.size
     self.raw.add(
       event,
       at: self.executor.now - self.start,
       limit: self.cassette.rules.configuration.maximumBodySize
     )
+    if self.raw.size > size, !self.cassette.reserve(self.raw.size - size) { self.raw.drop() }
   }
 
   /// Writes the call down, before its caller hears of the end.

@@ -214,7 +214,11 @@ struct ReplaySession: Sendable {
     if equal.isEmpty, let nearest = self.nearest(to: asked, in: sameWire) {
       text += "\nthe nearest that was recorded (- recorded, + asked):\n\(nearest)"
     }
-    text += "\n\(CassetteTransport.Mode.recordMissing.advice)"
+    let next = self.cassette.unusedCalls
+    text += next.isEmpty ? "\nall recorded calls were asked before" : "\nrecorded and not asked yet:"
+    for call in next.prefix(3) { text += "\n- \(call.prefix(200))" }
+    if next.count > 3 { text += "\n- and \(next.count - 3) more" }
+    text += "\n\(self.cassette.rules.configuration.advice)"
     return ConnectError(code: .failedPrecondition, message: text)
   }
 

@@ -54,15 +54,19 @@ final class ConnectStreamCall: WireCall {
 
   func finish(_ error: ConnectError?) async throws {
     try await self.sendHeaders()
+    try await self.exchange.sendEnd(try Self.end(error, self.metadata.trailers), trailers: [:])
+  }
+
+  /// The envelope that ends a response.
+  static func end(_ error: ConnectError?, _ trailers: Headers) throws -> ByteBuffer {
     var metadata: [String: [String]] = [:]
-    for field in self.metadata.trailers { metadata[field.name, default: []].append(field.value) }
+    for field in trailers { metadata[field.name, default: []].append(field.value) }
     for field in error?.metadata ?? [:] { metadata[field.name, default: []].append(field.value) }
     let end = EndOfStream(
       error: error.map(ConnectErrorBody.init),
       metadata: metadata.isEmpty ? nil : metadata
     )
-    let json = try ByteBuffer(json: end)
-    try await self.exchange.sendEnd(Envelope.encode(json, flags: Self.endFlag), trailers: [:])
+    return Envelope.encode(try ByteBuffer(json: end), flags: Self.endFlag)
   }
 }
 

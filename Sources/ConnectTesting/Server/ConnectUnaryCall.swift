@@ -85,7 +85,7 @@ final class ConnectUnaryCall: WireCall {
 
 extension Code {
   /// The HTTP status of a failed unary call. <https://connectrpc.com/docs/protocol#error-codes>
-  fileprivate var serverHTTPStatus: Int {
+  var serverHTTPStatus: Int {
     switch self {
     case .ok: 200
     case .canceled: 499

@@ -61,6 +61,16 @@ final class GRPCCall: WireCall {
 
   func finish(_ error: ConnectError?) async throws {
     try await self.sendHeaders()
+    let fields = Self.status(error, self.metadata.trailers)
+    guard self.form != .http2 else {
+      try await self.exchange.sendEnd(ByteBuffer(), trailers: fields)
+      return
+    }
+    try await self.exchange.sendEnd(self.text(Self.envelope(of: fields)), trailers: [:])
+  }
+
+  /// The trailers that end a response.
+  static func status(_ error: ConnectError?, _ trailers: Headers) -> Headers {
     var fields: Headers = ["grpc-status": ["\(error?.code.rawValue ?? 0)"]]
     if let error {
       fields.add(name: "grpc-message", value: PercentEncoding.encode((error.message ?? "").utf8))
@@ -68,15 +78,15 @@ final class GRPCCall: WireCall {
         fields.addBinary(name: "grpc-status-details-bin", value: GRPCStatusBytes.encode(error))
       }
     }
-    fields.append(contentsOf: self.metadata.trailers)
+    fields.append(contentsOf: trailers)
     fields.append(contentsOf: error?.metadata ?? [:])
-    guard self.form != .http2 else {
-      try await self.exchange.sendEnd(ByteBuffer(), trailers: fields)
-      return
-    }
-    let block = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
-    let end = Envelope.encode(ByteBuffer(string: block), flags: Self.trailersFlag)
-    try await self.exchange.sendEnd(self.text(end), trailers: [:])
+    return fields
+  }
+
+  /// The trailers as the body of gRPC-Web has them.
+  static func envelope(of trailers: Headers) -> ByteBuffer {
+    let block = trailers.map { "\($0.name): \($0.value)\r\n" }.joined()
+    return Envelope.encode(ByteBuffer(string: block), flags: Self.trailersFlag)
   }
 
   private func text(_ bytes: ByteBuffer) -> ByteBuffer {

@@ -4,6 +4,7 @@ import ConnectInterceptors
 import ConnectNIO
 import ConnectProtobufC
 import ConnectReflection
+import ConnectTesting
 import NIOCore
 
 struct Call: AsyncParsableCommand {
@@ -15,6 +16,7 @@ struct Call: AsyncParsableCommand {
 
         connectrpc call https://demo.example/acme.v1.Users/Get -d '{"id": 7}'
         connectrpc call http://localhost:8080/acme.v1.Users/Import -d @users.ndjson
+        connectrpc call http://localhost:8080/acme.v1.Users/Get --record users.json
       """
   )
 
@@ -64,34 +66,72 @@ struct Call: AsyncParsableCommand {
   @Flag(name: .shortAndLong, help: "Show headers, trailers and the connection on standard error.")
   var verbose = false
 
-  @Flag(name: .customLong("explain"), help: "Show on standard error where the call's time went.")
+  @Flag(name: .customLong("explain"), help: "Show on standard error where the call's time went, as a chart.")
   var explains = false
 
+  @OptionGroup(title: "Cassette") var cassette: CassetteOptions
   @OptionGroup(title: "Schema") var schema: SchemaOptions
   @OptionGroup(title: "Server") var server: ServerOptions
 
   func run() async throws {
     try await Failure.reported {
       let address = try ServiceAddress(method: self.url)
-      let method = try await CalledMethod(at: address, self.schema, self.server)
+      let recorded = try await self.cassette.open(self.schema)
+      let method = try await CalledMethod(at: address, self.schema, self.server, known: recorded?.files)
       let needsDuplex = method.info.streamType == .bidirectionalStream && self.server.httpVersion == nil
       let session = try Session(host: address.host, self.server, needsDuplex: needsDuplex)
-      try await Session.run(session) { try await self.call(method, $0) }
+      try await Session.run(session) { session in
+        let transport = try self.cassette.transport(
+          over: session.httpClient,
+          replaying: recorded?.cassette,
+          method.files
+        )
+        do {
+          try await self.call(method, session, over: transport)
+        } catch {
+          try self.cassette.finish(transport)
+          throw error
+        }
+        try self.cassette.finish(transport)
+      }
     }
   }
 
   // MARK: The call
 
-  private func call(_ method: CalledMethod, _ session: Session) async throws {
-    let client = ProtocolClient(httpClient: session.httpClient, config: self.config(session))
+  /// - Parameter transport: What makes the call in place of the session's client.
+  private func call(
+    _ method: CalledMethod,
+    _ session: Session,
+    over transport: CassetteTransport?
+  ) async throws {
+    let httpClient: any HTTPClientInterface = transport ?? session.httpClient
+    let client = ProtocolClient(httpClient: httpClient, config: self.config(session))
     let explainer = self.explains ? CallExplainer() : nil
     var options = CallOptions(headers: try self.server.requestHeaders())
-    if let explainer { options = options.explained(by: explainer) }
+    let end = CallEnd()
+    if let explainer { options = end.watching(options.explained(by: explainer)) }
     let error = try await self.exchange(method.descriptor, client, options)
-    if let explainer { Console.error(Console.dim("\(explainer.explanation)")) }
+    if let explainer {
+      // What an attempt cost that was given up is known after the call's response.
+      try await end.wait()
+      self.show(explainer.explanation)
+    }
     guard let error else { return }
     for line in error.detailLines(method.pool) { Console.error("\(Console.dim("detail:")) \(line)") }
     throw error
+  }
+
+  private func show(_ explanation: CallExplanation) {
+    for row in CallTimeline(explanation: explanation, width: Console.errorWidth).rows {
+      let text = Console.line(row.text)
+      switch row.kind {
+      case .heading: Console.error(Console.name(text))
+      case .phase: Console.error(text)
+      case .failure: Console.error(Console.bad(text))
+      case .note: Console.error(Console.dim(text))
+      }
+    }
   }
 
   private func config(_ session: Session) -> ProtocolClientConfig {

@@ -6,16 +6,22 @@ import ConnectReflection
 struct CalledMethod {
   var descriptor: MethodDescriptor
   var pool: DescriptorPool
+  var files: ProtoFileSet
 
   var info: MethodInfo { self.descriptor.info }
 
-  /// Finds a method in the files that are given, else by the server's reflection.
-  init(at address: ServiceAddress, _ schema: SchemaOptions, _ server: ServerOptions) async throws {
+  /// Finds a method in the files that are given, else in those that are known, else by the server's reflection.
+  init(
+    at address: ServiceAddress,
+    _ schema: SchemaOptions,
+    _ server: ServerOptions,
+    known: ProtoFileSet? = nil
+  ) async throws {
     guard let path = address.path, let service = path.split(separator: "/").first.map(String.init) else {
       throw Failure.usage("the URL names no method")
     }
     let files: ProtoFileSet
-    if let local = try await schema.localFiles() {
+    if let local = try await schema.localFiles() ?? known {
       files = local
       self.pool = try Failure.local { try local.descriptorPool() }
     } else {
@@ -24,6 +30,7 @@ struct CalledMethod {
       }
       self.pool = try files.descriptorPool()
     }
+    self.files = files
     do {
       self.descriptor = try self.pool.method(path)
     } catch let error as ConnectError {

@@ -166,24 +166,3 @@ struct Load: AsyncParsableCommand {
     return series
   }
 }
-
-/// Ends a load early at the first interrupt from the keyboard: what is measured by then is still reported.
-private struct Interrupt {
-  private let source: any DispatchSourceSignal
-
-  init(_ handler: @escaping @Sendable () -> Void) {
-    signal(SIGINT, SIG_IGN)
-    self.source = DispatchSource.makeSignalSource(signal: SIGINT)
-    self.source.setEventHandler {
-      handler()
-      // The second one ends the program.
-      signal(SIGINT, SIG_DFL)
-    }
-    self.source.resume()
-  }
-
-  func stop() {
-    self.source.cancel()
-    signal(SIGINT, SIG_DFL)
-  }
-}

@@ -1,0 +1,70 @@
+public import Connect
+internal import NIOCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A unary response as connect-swift's raw hooks see it: after the wire protocol was decoded, before the message is decoded.
+public struct HTTPResponse: Sendable {
+  private let native: Connect::HTTPResponse
+
+  /// What is of the HTTP response and not of the call.
+  public struct TracingInfo: Equatable, Sendable {
+    public let httpStatus: Int
+
+    public init(httpStatus: Int) {
+      self.httpStatus = httpStatus
+    }
+  }
+
+  init(_ native: Connect::HTTPResponse) {
+    self.native = native
+  }
+
+  /// - Parameter code: Ignored if there is an `error`. Another code than `ok` without an error makes one.
+  public init(
+    code: Code,
+    headers: Headers,
+    message: Data?,
+    trailers: Trailers,
+    error: (any Swift.Error)?,
+    tracingInfo: TracingInfo?
+  ) {
+    self.native = Connect::HTTPResponse(
+      code: code,
+      headers: Connect::Headers(headers),
+      message: message.map { ByteBuffer(bytes: $0) } ?? ByteBuffer(),
+      trailers: Connect::Headers(trailers),
+      error: error.map { ConnectError($0).native },
+      httpStatus: tracingInfo?.httpStatus
+    )
+  }
+
+  /// That of the error; `ok` if there is none.
+  public var code: Code { self.native.code }
+  /// Names in lower case.
+  public var headers: Headers { self.native.headers.dictionary }
+  /// The message's bytes; nil if the call failed.
+  public var message: Data? {
+    self.native.error == nil ? Data(self.native.message.readableBytesView) : nil
+  }
+  public var trailers: Trailers { self.native.trailers.dictionary }
+  /// Nil for a response that succeeded, else a ``ConnectError``.
+  public var error: (any Swift.Error)? { self.native.error.map { ConnectError($0) } }
+  /// Nil if no response arrived.
+  public var tracingInfo: TracingInfo? { self.native.httpStatus.map { TracingInfo(httpStatus: $0) } }
+
+  /// The response in this library's type. A new one inherits what connect-swift's initializer does not take.
+  ///
+  /// - Parameter given: The response that the hook received.
+  func native(inPlaceOf given: Connect::HTTPResponse) -> Connect::HTTPResponse {
+    guard self.native.request == nil else { return self.native }
+    var native = self.native
+    native.request = given.request
+    if native.httpHeaders.isEmpty { native.httpHeaders = given.httpHeaders }
+    return native
+  }
+}

@@ -1,0 +1,107 @@
+import Connect
+import ConnectProtobufC
+import ConnectReflection
+import ConnectTesting
+import Foundation
+
+/// A cassette's file, and the types of its messages.
+struct CassetteFile {
+  let path: String
+
+  /// - Throws: ``Failure`` if the file could not be written. It stays as it is.
+  func checkIsWritable() throws {
+    let files = FileManager.default
+    var isFolder: ObjCBool = false
+    if files.fileExists(atPath: self.path, isDirectory: &isFolder) {
+      guard !isFolder.boolValue, files.isWritableFile(atPath: self.path) else { throw self.notWritable }
+      return
+    }
+    // The missing folders will be made.
+    var folder = URL(filePath: self.path).deletingLastPathComponent()
+    while !files.fileExists(atPath: folder.path(percentEncoded: false)), folder.pathComponents.count > 1 {
+      folder.deleteLastPathComponent()
+    }
+    let path = folder.path(percentEncoded: false)
+    guard files.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue,
+      files.isWritableFile(atPath: path)
+    else { throw self.notWritable }
+  }
+
+  private var notWritable: Failure { .usage("cannot write the cassette \(self.path)") }
+
+  // MARK: Reading
+
+  /// - Returns: The cassette, and the types that were given, else those that it has itself.
+  func read(
+    _ schema: SchemaOptions,
+    _ redaction: RedactionOptions
+  ) async throws -> (cassette: Cassette, files: ProtoFileSet?) {
+    var configuration = Cassette.Configuration(redaction: redaction.redaction)
+    configuration.advice = "connectrpc record makes the cassette again"
+    guard FileManager.default.isReadableFile(atPath: self.path) else {
+      throw Failure.usage("cannot read the cassette \(self.path)")
+    }
+    let text = try Cassette.read(self.path, limit: configuration.maximumSize)
+    let files = try await schema.localFiles() ?? self.files(in: text)
+    if let files { configuration.messages = try Failure.local { .init(try files.descriptorPool()) } }
+    return (try Cassette(text: text, named: self.path, configuration: configuration), files)
+  }
+
+  private func files(in text: String) throws -> ProtoFileSet? {
+    try Failure.local {
+      try Cassette.schema(in: text).map { try ProtoFileSet(serializedFileDescriptorSet: $0) }
+    }
+  }
+
+  // MARK: Recording
+
+  /// An empty cassette.
+  ///
+  /// - Parameters:
+  ///   - files: The types of messages, so that these are written as JSON; they go into the file, for the replay.
+  ///   - maximumSize: In bytes.
+  static func make(
+    _ files: ProtoFileSet?,
+    _ redaction: RedactionOptions,
+    maximumSize: Int
+  ) throws -> Cassette {
+    var configuration = Cassette.Configuration(
+      redaction: redaction.redaction,
+      maximumBodySize: min(64 << 20, maximumSize),
+      maximumSize: maximumSize
+    )
+    if let files { configuration.messages = .init(try files.descriptorPool()) }
+    let cassette = try Cassette(configuration: configuration)
+    cassette.schema = try files?.serialized()
+    return cassette
+  }
+
+  /// Writes what could be recorded, and says what that is.
+  ///
+  /// - Throws: ``Failure`` if calls could not be recorded.
+  func write(_ cassette: Cassette) throws {
+    try cassette.writeRecorded(to: self.path)
+    let counts = cassette.methodCounts.sorted { $0.key < $1.key }
+    Console.error("recorded \(Self.calls(cassette.count)) to \(self.path)")
+    for (method, count) in counts { Console.error("  \(count) \(Console.line(method))") }
+    if cassette.openCallCount > 0 {
+      Console.error("left out \(Self.calls(cassette.openCallCount)) that had not ended")
+    }
+    let problems = cassette.problems
+    guard let last = problems.last else { return }
+    for problem in problems.dropLast() {
+      Console.error("\(Console.bad("error:")) not recorded: \(Console.line("\(problem)"))")
+    }
+    throw Failure(message: "not recorded: \(last)", exitCode: 1)
+  }
+
+  static func calls(_ count: Int) -> String { "\(count) \(count == 1 ? "call" : "calls")" }
+}
+
+extension Cassette.Messages {
+  /// The messages of all methods.
+  init(_ pool: DescriptorPool) {
+    self.init()
+    for method in pool.services.flatMap(\.methods) { self.add(method.spec) }
+  }
+}

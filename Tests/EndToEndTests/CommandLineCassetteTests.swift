@@ -1,0 +1,532 @@
+internal import Connect
+internal import Foundation
+internal import Glibc
+internal import LoopbackServer
+internal import SwiftProtobuf
+internal import TestSupport
+internal import XCTest
+
+/// `connectrpc record` and `connectrpc replay`, with servers and clients of others.
+final class CommandLineCassetteTests: XCTestCase {
+  private static let service = "connect.test.v1.TestService"
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+    .standardized
+
+  /// A path in a folder of the test's own.
+  private func file(_ name: String = "calls.json") throws -> String {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "\(UUID())")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    self.addTeardownBlock { try? FileManager.default.removeItem(at: folder) }
+    return folder.appending(path: name).path()
+  }
+
+  private func text(of file: String) throws -> String { try String(contentsOfFile: file, encoding: .utf8) }
+
+  // MARK: Clients
+
+  private static let requests: [(method: String, data: String)] = [
+    ("Echo", #"{"payload": {"text": "ä", "counts": {"a": "1"}}}"#),
+    ("Count", #"{"from": "5", "instruction": {"messageCount": 3}}"#),
+    ("Sum", #"{"number": "3"} {"number": "4"}"#),
+    ("Converse", #"{"payload": {"text": "a"}} {"payload": {"text": "b"}}"#),
+    ("Echo", #"{"instruction": {"failure": {"code": "CODE_NOT_FOUND", "message": "none"}}}"#),
+  ]
+
+  /// Calls all kinds of methods with `connectrpc call`.
+  private func call(_ url: String, _ networkProtocol: String, _ schema: String? = nil) async throws
+    -> [ProgramOutput]
+  {
+    var outputs: [ProgramOutput] = []
+    for (method, data) in Self.requests {
+      let process = try ChildProcess(
+        product: "connectrpc",
+        arguments: ["call", "\(url)/\(Self.service)/\(method)", "-d", data, "--protocol", networkProtocol]
+          + (schema.map { ["--schema", $0] } ?? []),
+        environment: ["NO_COLOR": "1"]
+      )
+      outputs.append(try await self.output(of: process))
+    }
+    return outputs
+  }
+
+  private func buf(_ url: String, _ networkProtocol: String, _ schema: String) async throws -> [ProgramOutput]
+  {
+    var outputs: [ProgramOutput] = []
+    for (method, data) in Self.requests {
+      let process = try ChildProcess(
+        Self.root.appending(path: ".venv/bin/buf"),
+        arguments: [
+          "curl", "--http2-prior-knowledge", "--schema", schema, "-d", data, "--protocol",
+          networkProtocol.replacing("-", with: ""), "\(url)/\(Self.service)/\(method)",
+        ]
+      )
+      outputs.append(try await self.output(of: process))
+    }
+    return outputs
+  }
+
+  /// Calls all kinds of methods with grpcio.
+  private func grpcio(_ url: String) async throws -> ProgramOutput {
+    let process = try ChildProcess(
+      Self.root.appending(path: ".venv/bin/python"),
+      arguments: [
+        "-B", Self.root.appending(path: "Tests/EndToEndTests/Servers/grpc_client.py").path(),
+        String(url.dropFirst("http://".count)),
+      ],
+      environment: ["CONNECT_TEST_GENERATED": Self.root.appending(path: ".venv/generated").path()]
+    )
+    return try await self.output(of: process)
+  }
+
+  private func output(of process: ChildProcess) async throws -> ProgramOutput {
+    try process.closeInput()
+    let text = String(decoding: try await process.readAll(), as: UTF8.self)
+    let status = try await process.exitStatus(within: patience)
+    return ProgramOutput(text: text, error: process.errorOutput, status: status)
+  }
+
+  private func check(_ outputs: [ProgramOutput], line: UInt = #line) {
+    XCTAssertEqual(outputs.dropLast().map(\.status), [0, 0, 0, 0], "\(outputs)", line: line)
+    XCTAssertTrue(outputs.last?.error.contains("not_found") == true, "\(outputs)", line: line)
+    XCTAssertNotEqual(outputs.last?.status, 0, line: line)
+  }
+
+  // MARK: Recording and replaying
+
+  func testCallsOfAGRPCServerAreReplayed() async throws {
+    let port = try await PythonServer.shared(.reflection).port("both")
+    let (file, schema) = (try self.file(), try await self.descriptorSet())
+    let proxy = try await ListeningProgram.start("record", file, "--to", "http://127.0.0.1:\(port)")
+    let called = try await self.call(proxy.url, "auto")
+    let curled = try await self.buf(proxy.url, "grpc", schema)
+    let theirs = try await self.grpcio(proxy.url)
+    let recorded = try await proxy.stop()
+    self.check(called)
+    self.check(curled)
+    XCTAssertEqual(theirs.status, 0, theirs.error)
+    XCTAssertEqual(theirs.lines.count, 9, theirs.text)
+    XCTAssertEqual(theirs.lines.suffix(2).filter { $0 == "NOT_FOUND none x-trailer" }.count, 2, theirs.text)
+    XCTAssertEqual(recorded.status, 0, recorded.error)
+    XCTAssertTrue(recorded.error.contains("recorded 21 calls to \(file)"), recorded.error)
+    XCTAssertTrue(recorded.error.contains("  3 /\(Self.service)/Converse\n"), recorded.error)
+    XCTAssertTrue(try self.text(of: file).contains(#"{"json": {"number": "3"}}"#))
+
+    let server = try await ListeningProgram.start("replay", file, "--all")
+    let calledAgain = try await self.call(server.url, "auto")
+    let curledAgain = try await self.buf(server.url, "grpc", schema)
+    let theirsAgain = try await self.grpcio(server.url)
+    let replayed = try await server.stop(SIGINT)
+    XCTAssertEqual(calledAgain, called)
+    XCTAssertEqual(curledAgain, curled)
+    XCTAssertEqual(theirsAgain, theirs)
+    XCTAssertEqual(replayed.status, 0, replayed.error)
+    XCTAssertTrue(replayed.error.contains("replayed 21 of 21 calls"), replayed.error)
+  }
+
+  /// Over HTTP/1.1 and HTTP/2, with messages of all protocols.
+  func testCallsOfAConnectServerAreReplayed() async throws {
+    let port = try await PythonServer.shared(.connect).port("http")
+    let (file, schema) = (try self.file(), try await self.descriptorSet())
+    let protocols = ["connect", "grpc", "grpc-web"]
+    let proxy = try await ListeningProgram.start(
+      "record",
+      file,
+      "--to",
+      "http://127.0.0.1:\(port)",
+      "--schema",
+      schema
+    )
+    var live: [[ProgramOutput]] = []
+    for name in protocols {
+      live.append(try await self.call(proxy.url, name, schema))
+      live.append(try await self.buf(proxy.url, name, schema))
+    }
+    for outputs in live { self.check(outputs) }
+    let recorded = try await proxy.stop()
+    XCTAssertEqual(recorded.status, 0, recorded.error)
+    let text = try self.text(of: file)
+    XCTAssertTrue(text.contains(#""over": "HTTP/1.1""#) && text.contains(#""over": "HTTP/2""#))
+
+    let server = try await ListeningProgram.start("replay", file, "--all", "--count", "30")
+    var replayed: [[ProgramOutput]] = []
+    for name in protocols {
+      replayed.append(try await self.call(server.url, name, schema))
+      replayed.append(try await self.buf(server.url, name, schema))
+    }
+    XCTAssertEqual(replayed, live)
+    let end = try await server.end()
+    XCTAssertEqual(end.status, 0, end.error)
+  }
+
+  /// Without types messages are base64, which is said.
+  func testMessagesWithoutTypes() async throws {
+    let port = try await PythonServer.shared(.reflection).port("off")
+    let (file, schema) = (try self.file(), try await self.descriptorSet())
+    let proxy = try await ListeningProgram.start(
+      "record",
+      file,
+      "--to",
+      "http://127.0.0.1:\(port)",
+      "--redact-header",
+      "X-Secret",
+      "--count",
+      "1"
+    )
+    let arguments = ["--schema", schema, "-d", #"{"payload": {"text": "x"}}"#, "-H", "x-secret: 12345"]
+    func echo(_ url: String) async throws -> ProgramOutput {
+      try await self.output(
+        of: try ChildProcess(
+          product: "connectrpc",
+          arguments: ["call", "\(url)/\(Self.service)/Echo"] + arguments
+        )
+      )
+    }
+    let live = try await echo(proxy.url)
+    let recorded = try await proxy.end()
+    XCTAssertTrue(recorded.error.contains("messages are recorded in base64"), recorded.error)
+    let text = try self.text(of: file)
+    XCTAssertTrue(text.contains(#""send": {"base64": "#), text)
+    XCTAssertFalse(text.contains("\"schema\""), text)
+    XCTAssertTrue(text.contains(#""x-secret": "REDACTED""#), text)
+    XCTAssertEqual(live.status, 0, live.error)
+    XCTAssertEqual(recorded.status, 0, recorded.error)
+  }
+
+  /// The server shows a secret in a message that is not known, and so cannot be redacted.
+  func testASecretThatCannotBeRedacted() async throws {
+    let port = try await PythonServer.shared(.reflection).port("off")
+    let (file, schema) = (try self.file(), try await self.descriptorSet())
+    let proxy = try await ListeningProgram.start(
+      "record",
+      file,
+      "--to",
+      "http://127.0.0.1:\(port)",
+      "--count",
+      "1"
+    )
+    let url = "\(proxy.url)/\(Self.service)/Echo"
+    let live = try await self.connectrpc(
+      "call",
+      url,
+      "--schema",
+      schema,
+      "-H",
+      "authorization: Bearer 12345678"
+    )
+    XCTAssertEqual(live.status, 0, live.error)
+    let recorded = try await proxy.end()
+    XCTAssertEqual(recorded.status, 1, recorded.error)
+    XCTAssertTrue(recorded.error.contains("not recorded: /\(Self.service)/Echo"), recorded.error)
+    XCTAssertFalse(try self.text(of: file).contains("12345678"))
+  }
+
+  func testASingleCall() async throws {
+    let file = try self.file()
+    let url = "http://127.0.0.1:\(try await PythonServer.shared(.reflection).port("both"))/\(Self.service)"
+    let data = #"{"payload": {"text": "x"}}"#
+    let live = try await self.connectrpc("call", "\(url)/Echo", "-d", data, "--record", file)
+    XCTAssertEqual(live.status, 0, live.error)
+    XCTAssertTrue(live.error.contains("recorded 1 call to \(file)"), live.error)
+    let dead = "http://127.0.0.1:1/\(Self.service)/Echo"
+    let replayed = try await self.connectrpc("call", dead, "-d", data, "--replay", file)
+    XCTAssertEqual(replayed.status, 0, replayed.error)
+    XCTAssertEqual(replayed.text, live.text)
+    let other = try await self.connectrpc("call", dead, "-d", "{}", "--replay", file)
+    XCTAssertEqual(other.status, 64, other.error)
+    XCTAssertTrue(other.error.contains(#"- {"payload": {"text": "x"}}"#), other.error)
+    let both = try await self.connectrpc("call", dead, "--replay", file, "--record", file)
+    XCTAssertEqual(both.status, 64)
+  }
+
+  /// An error says what was asked and what comes next; `--all` makes it one of the server, too.
+  func testCallsThatAreNotThere() async throws {
+    let (file, schema) = (try self.file(), try await self.descriptorSet())
+    let url = "http://127.0.0.1:\(try await PythonServer.shared(.reflection).port("both"))/\(Self.service)"
+    let data = #"{"payload": {"text": "x"}}"#
+    _ = try await self.connectrpc("call", "\(url)/Echo", "-d", data, "--record", file, "-p", "connect")
+    _ = try await self.connectrpc("call", "\(url)/Echo", "-d", data, "--record", file, "-p", "grpc")
+    let server = try await ListeningProgram.start("replay", file, "--all")
+    for name in ["connect", "grpc", "grpc-web"] {
+      for method in ["Count", "Lookup"] {
+        let output = try await self.connectrpc(
+          "call",
+          "\(server.url)/\(Self.service)/\(method)",
+          "--schema",
+          schema,
+          "-p",
+          name
+        )
+        XCTAssertEqual(output.status, 64 + 9, output.error)
+        let asked = "the cassette has no answer to /\(Self.service)/\(method) (\(name)+proto)"
+        XCTAssertTrue(output.error.contains(asked), output.error)
+        let next = #"not asked yet:; - /\#(Self.service)/Echo (grpc+proto): {"payload":{"text":"x"}}"#
+        XCTAssertTrue(output.error.contains(next), output.error)
+      }
+    }
+    let end = try await server.stop()
+    XCTAssertEqual(end.status, 1, end.error)
+    XCTAssertTrue(end.error.contains("replayed 0 of 1 call"), end.error)
+    XCTAssertTrue(end.error.contains("1 recorded calls were not asked, 6 were asked"), end.error)
+  }
+
+  func testRecordedTimes() async throws {
+    let file = try self.file()
+    let url = "http://127.0.0.1:\(try await PythonServer.shared(.reflection).port("both"))"
+    let data = #"{"instruction": {"delayMs": 400}}"#
+    let live = try await self.connectrpc(
+      "call",
+      "\(url)/\(Self.service)/Echo",
+      "-d",
+      data,
+      "--record",
+      file
+    )
+    XCTAssertEqual(live.status, 0, live.error)
+    let server = try await ListeningProgram.start("replay", file, "--timing", "recorded", "--count", "1")
+    let start = ContinuousClock.now
+    let schema = try await self.descriptorSet()
+    let output = try await self.connectrpc(
+      "call",
+      "\(server.url)/\(Self.service)/Echo",
+      "-d",
+      data,
+      "--schema",
+      schema
+    )
+    XCTAssertGreaterThanOrEqual(ContinuousClock.now - start, .milliseconds(400))
+    XCTAssertEqual(output.text, live.text)
+    let end = try await server.end()
+    XCTAssertEqual(end.status, 0, end.error)
+  }
+
+  // MARK: Failures
+
+  func testWhatCannotBeUsed() async throws {
+    let taken = try await LoopbackServer.start()
+    let file = try self.file()
+    let folder = URL(filePath: file).deletingLastPathComponent().path()
+    let (empty, broken) = ("\(folder)/empty.json", "\(folder)/broken.json")
+    try "{}".write(toFile: empty, atomically: true, encoding: .utf8)
+    try "x".write(toFile: broken, atomically: true, encoding: .utf8)
+    let cassette = "\(folder)/cassette.json"
+    try #"{"cassette": 1, "exchanges": []}"#.write(toFile: cassette, atomically: true, encoding: .utf8)
+    for (arguments, part) in [
+      (["record", file, "--to", "http://127.0.0.1:1", "--listen", "127.0.0.1:\(taken.port)"], "in use"),
+      (["replay", cassette, "--listen", "127.0.0.1:\(taken.port)"], "127.0.0.1:\(taken.port)"),
+      (["record", "\(broken)/x.json", "--to", "http://127.0.0.1:1"], "cannot write the cassette"),
+      (["record", folder, "--to", "http://127.0.0.1:1"], "cannot write the cassette"),
+      (["record", file, "--to", "127.0.0.1:1"], "https://"),
+      (["record", file, "--to", "http://127.0.0.1:1", "--redact-field", "a..b"], "a..b"),
+      (["replay", file], "cannot read the cassette"),
+      (["replay", empty], "\"cassette\" is missing"),
+      (["replay", broken], "\(broken):1:1"),
+      (["call", "http://127.0.0.1:1/a.B/C", "--replay", broken], "\(broken):1:1"),
+      (["call", "http://127.0.0.1:1/a.B/C", "--record", folder], "cannot write the cassette"),
+    ] {
+      let output = try await self.output(of: try ChildProcess(product: "connectrpc", arguments: arguments))
+      XCTAssertEqual(output.status, 64, "\(arguments): \(output.error)")
+      XCTAssertTrue(output.error.contains(part), "\(arguments): \(output.error)")
+    }
+    await taken.stop()
+    for arguments in [
+      ["record", file], ["replay", file, "--listen", "1.2.3.4"], ["replay", file, "--count", "0"],
+    ] {
+      let output = try await self.output(of: try ChildProcess(product: "connectrpc", arguments: arguments))
+      XCTAssertEqual(output.status, 64, "\(arguments): \(output.error)")
+    }
+  }
+
+  /// The caller gets `unavailable` in its protocol, at the replay as well.
+  func testAServiceThatIsNotThere() async throws {
+    let (file, schema) = (try self.file(), try await self.descriptorSet())
+    let proxy = try await ListeningProgram.start(
+      "record",
+      file,
+      "--to",
+      "http://127.0.0.1:1",
+      "--schema",
+      schema
+    )
+    func fail(_ url: String) async throws -> [String] {
+      var errors: [String] = []
+      for name in ["connect", "grpc", "grpc-web"] {
+        for method in ["Echo", "Count"] {
+          let output = try await self.connectrpc(
+            "call",
+            "\(url)/\(Self.service)/\(method)",
+            "--schema",
+            schema,
+            "-p",
+            name
+          )
+          XCTAssertEqual(output.status, 64 + 14, "\(method) over \(name): \(output.error)")
+          errors.append(output.error)
+        }
+      }
+      return errors
+    }
+    let live = try await fail(proxy.url)
+    XCTAssertTrue(live.allSatisfy { $0.contains("127.0.0.1:1") }, "\(live)")
+    let recorded = try await proxy.stop()
+    XCTAssertEqual(recorded.status, 0, recorded.error)
+    let server = try await ListeningProgram.start("replay", file, "--all", "--count", "6")
+    let replayed = try await fail(server.url)
+    XCTAssertEqual(replayed, live)
+    let end = try await server.end()
+    XCTAssertEqual(end.status, 0, end.error)
+  }
+
+  /// Calls go through though there is no room for them.
+  func testAFullCassette() async throws {
+    let (file, large) = (try self.file(), try self.file("large.json"))
+    let text = String(repeating: "x", count: 600_000)
+    try #"{"payload": {"text": "\#(text)"}}"#.write(toFile: large, atomically: true, encoding: .utf8)
+    let schema = try await self.descriptorSet()
+    let port = try await PythonServer.shared(.reflection).port("off")
+    let proxy = try await ListeningProgram.start(
+      "record",
+      file,
+      "--to",
+      "http://127.0.0.1:\(port)",
+      "--max-size",
+      "2",
+      "--count",
+      "4"
+    )
+    for _ in 0..<4 {
+      let output = try await self.connectrpc(
+        "call",
+        "\(proxy.url)/\(Self.service)/Echo",
+        "-d",
+        "@\(large)",
+        "--schema",
+        schema
+      )
+      XCTAssertEqual(output.status, 0, output.error)
+      XCTAssertTrue(output.text.contains(text))
+    }
+    let end = try await proxy.end()
+    XCTAssertEqual(end.status, 1, end.error)
+    XCTAssertTrue(end.error.contains("the cassette is full"), end.error)
+    XCTAssertTrue(end.error.contains("recorded 1 call to"), end.error)
+    XCTAssertTrue(end.error.contains("2097152 bytes"), end.error)
+    XCTAssertTrue(try self.text(of: file).contains(text.prefix(1000)) == false, "base64")
+  }
+
+  // MARK: Streams that break
+
+  func testAClientThatGoesAway() async throws {
+    for version in Version.allCases {
+      let server = try await LoopbackServer.start()
+      server.onRaw("/test/Stream") { _, responder in
+        try await responder.sendHead(headers: ["content-type": "application/connect+proto"])
+        try await responder.sendBody([0, 0, 0, 0, 0])
+        await responder.waitUntilClosed()
+      }
+      let file = try self.file()
+      let proxy = try await ListeningProgram.start("record", file, "--to", server.url, "--count", "1")
+      try await withPlainClient(version, host: proxy.url) { client in
+        let stream = client.serverStream(streamMethod("/test/Stream"), CountRequest())
+        for await result in stream.results {
+          if case .message = result { break }
+        }
+        let request = try await server.endedRequest(to: "/test/Stream")
+        XCTAssertEqual(request.outcome, EmbeddedServer.givenUp(version), "\(version)")
+      }
+      let end = try await proxy.end()
+      XCTAssertEqual(end.status, 0, end.error)
+      XCTAssertTrue(try self.text(of: file).contains("\"cancel\""), end.error)
+      await server.stop()
+    }
+  }
+
+  func testAServiceThatResets() async throws {
+    for version in Version.allCases {
+      let server = try await LoopbackServer.start()
+      server.onRaw("/test/Stream") { _, responder in
+        try await responder.sendHead(headers: ["content-type": "application/connect+proto"])
+        try await responder.sendBody([0, 0, 0, 0, 0])
+        // ENHANCE_YOUR_CALM.
+        await responder.reset(code: 0xb)
+      }
+      let file = try self.file()
+      let proxy = try await ListeningProgram.start("record", file, "--to", server.url, "--count", "1")
+      try await self.checkReset(proxy.url, version)
+      let end = try await proxy.end()
+      XCTAssertEqual(end.status, 0, end.error)
+      await server.stop()
+      let replay = try await ListeningProgram.start("replay", file, "--count", "1")
+      try await self.checkReset(replay.url, version)
+      let replayed = try await replay.end()
+      XCTAssertEqual(replayed.status, 0, replayed.error)
+    }
+  }
+
+  /// A message comes, and then the stream breaks.
+  private func checkReset(_ url: String, _ version: Version) async throws {
+    try await withPlainClient(version, host: url) { client in
+      var messages = 0
+      var error: ConnectError?
+      for await result in client.serverStream(streamMethod("/test/Stream"), CountRequest()).results {
+        switch result {
+        case .headers: break
+        case .message: messages += 1
+        case .complete(_, let end, _): error = end
+        }
+      }
+      XCTAssertEqual(messages, 1, "\(version)")
+      XCTAssertEqual(error?.code, version == .http2 ? .resourceExhausted : .unavailable, "\(version)")
+    }
+  }
+
+  // MARK: Demand
+
+  /// A client that does not read, and a service that does not read, hold back the other side.
+  func testBothSidesAreHeldBack() async throws {
+    let limit = 8 << 20
+    for version in Version.allCases {
+      let server = try await LoopbackServer.start()
+      server.onRaw("/test/Stream") { _, responder in
+        try await responder.sendHead(headers: ["content-type": "application/connect+proto"])
+        let message = [0, 0, 1, 0, 0] + [UInt8](repeating: 0, count: 1 << 16)
+        while true { try await responder.sendBody(message) }
+      }
+      server.onRaw("/test/Sink") { _, responder in await responder.waitUntilClosed() }
+      let file = try self.file()
+      let proxy = try await ListeningProgram.start("record", file, "--to", server.url)
+      try await withPlainClient(version, host: proxy.url) { client in
+        let stream = client.serverStream(streamMethod("/test/Stream"), CountRequest())
+        let sink = client.clientStream(
+          MethodSpec<EchoRequest, EchoResponse>(path: "/test/Sink", streamType: .clientStream)
+        )
+        let sent = Counter()
+        let sender = Task {
+          let message = EchoRequest.with { $0.payload.data = Data(count: 1 << 16) }
+          while sent.value < limit {
+            try await sink.send(message)
+            sent.increment(by: 1 << 16)
+          }
+        }
+        _ = try await server.request(to: "/test/Stream")
+        _ = try await server.request(to: "/test/Sink")
+        for _ in 0..<50 {
+          let response = await client.unary(
+            unaryMethod("/\(Self.service)/Echo"),
+            .with { $0.payload.text = "meanwhile" }
+          )
+          XCTAssertNil(response.error)
+        }
+        XCTAssertLessThan(sent.value, limit, "\(version)")
+        let written = server.requests.first { $0.path == "/test/Stream" }?.bytesWritten ?? .max
+        XCTAssertLessThan(written, limit, "\(version)")
+        stream.cancel()
+        sink.cancel()
+        sender.cancel()
+        _ = await sender.result
+      }
+      let end = try await proxy.stop()
+      XCTAssertEqual(end.status, 0, end.error)
+      await server.stop()
+    }
+  }
+}
