@@ -4,8 +4,8 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-# All Swift files but those that a generator wrote; also new ones that git does not know yet.
-swift_files = $(filter-out %.pb.swift %.connect.swift %.mock.swift,$(wildcard \
+# All Swift files but those that a generator or the extraction of documents wrote; also new ones that git does not know yet.
+swift_files = $(filter-out %.pb.swift %.connect.swift %.mock.swift Tests/DocumentationTests/Extracted/%,$(wildcard \
 	$(shell git ls-files --cached --others --exclude-standard -- '*.swift')))
 
 .PHONY: help
@@ -173,6 +173,17 @@ check-doc-comments: libraries ## Check that all that is public has a doc comment
 	@.ci/check-doc-comments --self-test
 	@.ci/symbol-graphs
 	@.ci/check-doc-comments
+
+.PHONY: api
+api: libraries ## Write what is public in the libraries to Tests/API
+	@.ci/symbol-graphs
+	@.ci/check-api --write
+
+.PHONY: check-api
+check-api: libraries ## Compare what is public in the libraries with Tests/API
+	@.ci/check-api --self-test
+	@.ci/symbol-graphs
+	@.ci/check-api
 
 .PHONY: venv
 venv: ## Install the Python servers of the tests into .venv

@@ -27,7 +27,6 @@ let package = Package(
     .library(name: "ConnectLifecycle", targets: ["ConnectLifecycle"]),
     .library(name: "ConnectTesting", targets: ["ConnectTesting"]),
     .library(name: "ConnectSimulation", targets: ["ConnectSimulation"]),
-    .executable(name: "connectrpc", targets: ["connectrpc"]),
     .executable(name: "protoc-gen-connect-swift", targets: ["protoc-gen-connect-swift"]),
     .executable(name: "protoc-gen-connect-swift-mocks", targets: ["protoc-gen-connect-swift-mocks"]),
     .plugin(name: "ConnectBuildPlugin", targets: ["ConnectBuildPlugin"]),
@@ -226,6 +225,7 @@ let package = Package(
     ),
 
     // MARK: The command line
+    // Not in `products`: the packages that only the command line needs are then not resolved for users of the libraries.
     .executableTarget(
       name: "connectrpc",
       dependencies: [
@@ -642,7 +642,7 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
-      exclude: ["Servers"],
+      exclude: ["Servers", "Sessions"],
       swiftSettings: swiftSettings
     ),
     // What protoc-c makes of Protos/. All in one folder, which is the root of the #include lines.
@@ -726,6 +726,7 @@ let package = Package(
       name: "ConnectRPCTests",
       dependencies: [
         "Connect",
+        "ConnectInterceptors",
         "TestSupport",
         "connectrpc",
         .product(name: "NIOCore", package: "swift-nio"),

@@ -55,9 +55,24 @@ static inline void connect_ngtcp2_crypto_callbacks(ngtcp2_callbacks *callbacks) 
   callbacks->get_new_connection_id = connect_ngtcp2_new_connection_id;
 }
 
+#if CONNECT_NGTCP2_V1
+typedef ngtcp2_encryption_level connect_ngtcp2_level;
+#else
+typedef ngtcp2_crypto_level connect_ngtcp2_level;
+#endif
+
+// Once TLS has done its part, a server has nothing to say to it but session tickets, which are then ignored.
+static inline int connect_ngtcp2_recv_crypto_data(
+    ngtcp2_conn *connection, connect_ngtcp2_level level, uint64_t offset, const uint8_t *bytes, size_t count,
+    void *user_data) {
+  if (!ngtcp2_conn_get_tls_native_handle(connection)) return 0;
+  return ngtcp2_crypto_recv_crypto_data_cb(connection, level, offset, bytes, count, user_data);
+}
+
 // The callbacks that are the same for all clients; the others are null.
 static inline void connect_ngtcp2_client_callbacks(ngtcp2_callbacks *callbacks) {
   connect_ngtcp2_crypto_callbacks(callbacks);
+  callbacks->recv_crypto_data = connect_ngtcp2_recv_crypto_data;
   callbacks->client_initial = ngtcp2_crypto_client_initial_cb;
   callbacks->recv_retry = ngtcp2_crypto_recv_retry_cb;
 }

@@ -20,9 +20,30 @@ struct Failure: Error {
     let isUsage =
       error.httpStatus == nil && (error.code == .invalidArgument || error.code == .failedPrecondition)
     self.init(
-      message: "\(error.code.name) (\(error.code.rawValue))" + (error.message.map { ": \($0)" } ?? ""),
+      message: "\(error.code.name) (\(error.code.rawValue))"
+        + (error.message.map { ": \(Self.advising($0))" } ?? ""),
       exitCode: isUsage ? 64 : 64 + Int32(error.code.rawValue)
     )
+  }
+
+  /// What the library advises in its own terms, in those of the command line. The longest stand first.
+  private static let advice = [
+    ("make the client with NIOHTTPClient(configuration: .init(version: .http2Only))", "give --http 2"),
+    ("set networkProtocol to .connect or .grpcWeb", "give --protocol connect or grpc-web"),
+    ("set networkProtocol to .connect", "give --protocol connect"),
+    ("set networkProtocol to .grpcWebText", "use another client: this one does not speak its text form"),
+    ("set networkProtocol to .grpcWeb", "give --protocol grpc-web"),
+    ("set networkProtocol to .grpc", "give --protocol grpc"),
+    ("check networkProtocol and codec", "check --protocol and --codec"),
+    ("and leave the configuration's version at .automatic", "and no --http"),
+    ("networkProtocol .grpc, or version .http2Only", "--protocol grpc, or --http 2"),
+    ("see NIOHTTPClient.Configuration.version", "give another --http"),
+    ("begin the host with https://", "begin the URL with https://"),
+    ("or use a descriptor set or proto files", "or give --schema or --proto"),
+  ]
+
+  static func advising(_ message: String) -> String {
+    self.advice.reduce(message) { $0.replacing($1.0, with: $1.1) }
   }
 
   /// Runs what has to do with what the user gave alone: its errors are no answers of a server.

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import Glibc
 internal import LoopbackServer
 internal import TestSupport
 internal import XCTest
@@ -7,10 +6,6 @@ internal import XCTest
 /// The program `connectrpc` against servers of others.
 final class CommandLineTests: XCTestCase {
   private static let service = "connect.test.v1.TestService"
-
-  private func reflecting(_ port: String = "both") async throws -> String {
-    "http://127.0.0.1:\(try await PythonServer.shared(.reflection).port(port))"
-  }
 
   // MARK: Reflection
 
@@ -160,7 +155,7 @@ final class CommandLineTests: XCTestCase {
     let output = try await self.connectrpc("call", url, "-d", "{}", "-v", "--explain", "-H", "x-a: 1")
     XCTAssertEqual(output.status, 0, output.error)
     XCTAssertEqual(output.lines.count, 1, output.text)
-    for part in ["> x-a: 1", "< content-type", "* ", "attempt 1", "until the response's head"] {
+    for part in ["> x-a: 1", "< content-type", "* ", "attempt 1", "  TCP  ", "  first byte ", "  message "] {
       XCTAssertTrue(output.error.contains(part), "\(part) in \(output.error)")
     }
   }
@@ -187,6 +182,17 @@ final class CommandLineTests: XCTestCase {
       #"{"instruction": {"delayMs": 5000}}"#
     )
     XCTAssertEqual(late.status, 64 + 4, late.error)
+    let explained = try await self.connectrpc(
+      "call",
+      "\(url)/Echo",
+      "--timeout",
+      "100ms",
+      "--explain",
+      "-d",
+      #"{"instruction": {"delayMs": 5000}}"#
+    )
+    XCTAssertTrue(explained.error.contains("  no response "), explained.error)
+    XCTAssertTrue(explained.error.contains("  deadline_exceeded "), explained.error)
     let unimplemented = try await self.connectrpc("call", "\(url)/Unimplemented")
     XCTAssertEqual(unimplemented.status, 64 + 12)
   }
@@ -259,21 +265,59 @@ final class CommandLineTests: XCTestCase {
 
   // MARK: Terminals
 
-  /// Requests are typed one by one, and each is answered before the next.
-  func testATypedConversation() async throws {
+  /// What a load comes to is shown each second, on terminals only.
+  func testLiveLineOfALoad() async throws {
     let terminal = try Terminal()
     let process = try terminal.run(
       "connectrpc",
-      ["call", "\(try await self.reflecting())/\(Self.service)/Converse", "--no-pretty"]
+      ["load", "\(try await self.reflecting())/\(Self.service)/Echo", "--callers", "2", "--duration", "2s"]
     )
-    for text in ["first", "second"] {
-      try terminal.type("{\"payload\": {\"text\": \"\(text)\"}}\n")
-      try await terminal.waitFor("\"text\":\"\(text)\"")
-    }
-    // The end of the input, Ctrl-D.
-    try terminal.type("\u{4}")
+    try await terminal.waitFor(" calls/s  p50 ")
     process.waitUntilExit()
     XCTAssertEqual(process.terminationStatus, 0, terminal.text)
+    try await terminal.waitFor("over time")
+  }
+
+  /// The chart of a call is as wide as the terminal.
+  func testExplainedOnATerminal() async throws {
+    let terminal = try Terminal(columns: 120)
+    let process = try terminal.run(
+      "connectrpc",
+      ["call", "\(try await self.reflecting())/\(Self.service)/Echo", "-d", "{}", "--explain"]
+    )
+    try await terminal.waitFor("of messages")
+    process.waitUntilExit()
+    XCTAssertEqual(process.terminationStatus, 0, terminal.text)
+    let lines = terminal.text.split(whereSeparator: \.isNewline)
+    let line = try XCTUnwrap(lines.first { $0.hasPrefix("  first byte") }, terminal.text)
+    XCTAssertEqual(line.count, 120)
+  }
+
+  /// Headers reach the server's reflection, too, which may want credentials.
+  func testHeadersReachReflection() async throws {
+    let server = try await LoopbackServer.start()
+    let path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+    let headers = [
+      "-H", "authorization: Bearer t0k3n", "-H", "x-list: a", "-H", "x-list: b", "-H", "x-bytes-bin: AAE=",
+    ]
+    let url = "\(server.url)/\(Self.service)/Echo"
+    let commands = [
+      ["list", server.url], ["describe", server.url, Self.service], ["call", url],
+      ["load", url, "--count", "1"],
+    ]
+    for command in commands {
+      let count = server.requests.count { $0.path == path }
+      let output = try await self.connectrpc(command + headers + ["--protocol", "grpc"])
+      XCTAssertEqual(output.status, 64 + 12, "\(command): \(output.error)")
+      let requests = server.requests.filter { $0.path == path }.dropFirst(count)
+      XCTAssertEqual(requests.count, 1, "\(command)")
+      for request in requests {
+        XCTAssertEqual(request.headers.first("authorization"), "Bearer t0k3n", "\(command)")
+        XCTAssertEqual(request.headers["x-list"], ["a", "b"], "\(command)")
+        XCTAssertEqual(request.headers.first("x-bytes-bin"), "AAE=", "\(command)")
+      }
+    }
+    await server.stop()
   }
 
   // MARK: Load and doctor
@@ -304,6 +348,27 @@ final class CommandLineTests: XCTestCase {
       "--json"
     )
     XCTAssertEqual(ramped.status, 0, ramped.error)
+    for loops in [1, 2] {
+      let spread = try await self.connectrpc(
+        "load",
+        url,
+        "--count",
+        "100",
+        "--loops",
+        "\(loops)",
+        "--http",
+        "2",
+        "--json"
+      )
+      XCTAssertEqual(spread.status, 0, spread.error)
+      let report = try XCTUnwrap(
+        try JSONSerialization.jsonObject(with: Data(spread.text.utf8)) as? [String: Any]
+      )
+      let addresses = try XCTUnwrap(report["addresses"] as? [[String: Any]])
+      XCTAssertEqual(addresses.map { $0["calls"] as? Int }, [100])
+      XCTAssertEqual(addresses.map { $0["connections"] as? Int }, [loops])
+      XCTAssertGreaterThan(try XCTUnwrap(report["responseBytes"] as? Int), 0)
+    }
     let failing = try await self.connectrpc("load", "\(url.dropLast(4))Unimplemented", "--count", "5")
     XCTAssertEqual(failing.status, 1)
     XCTAssertTrue(failing.text.contains("unimplemented"), failing.text)
@@ -363,78 +428,4 @@ final class CommandLineTests: XCTestCase {
       XCTAssertEqual(status, 0)
     }
   }
-}
-
-/// A pseudo-terminal with a program on it.
-private final class Terminal {
-  private let master: Int32
-  private let name: String
-  private let output: OutputBox
-
-  init() throws {
-    // What posix_openpt(3), unlockpt(3) and ptsname(3) do, which the module Glibc does not have.
-    let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
-    self.master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-    var unlocked: Int32 = 0
-    var number: Int32 = 0
-    guard self.master >= 0, ioctl(self.master, setLock, &unlocked) == 0,
-      ioctl(self.master, getNumber, &number) == 0
-    else { throw LoopbackServerError("no pseudo-terminal") }
-    self.name = "/dev/pts/\(number)"
-    self.output = OutputBox()
-  }
-
-  deinit { close(self.master) }
-
-  var text: String { self.output.text }
-
-  func run(_ product: String, _ arguments: [String]) throws -> Process {
-    let slave = open(self.name, O_RDWR | O_NOCTTY)
-    guard slave >= 0 else { throw LoopbackServerError("cannot open \(self.name)") }
-    let handle = FileHandle(fileDescriptor: slave, closeOnDealloc: true)
-    let process = Process()
-    let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-    process.executableURL = folder.appending(path: product)
-    process.arguments = arguments
-    process.standardInput = handle
-    process.standardOutput = handle
-    process.standardError = handle
-    try process.run()
-    let (master, output) = (self.master, self.output)
-    Thread.detachNewThread {
-      var buffer = [UInt8](repeating: 0, count: 4_096)
-      while true {
-        let count = read(master, &buffer, buffer.count)
-        guard count > 0 else { return }
-        output.append(buffer[..<count])
-      }
-    }
-    return process
-  }
-
-  func type(_ text: String) throws {
-    let bytes = Array(text.utf8)
-    guard write(self.master, bytes, bytes.count) == bytes.count else {
-      throw LoopbackServerError("the terminal takes no input")
-    }
-  }
-
-  func waitFor(_ part: String, within limit: Duration = .seconds(30)) async throws {
-    let deadline = ContinuousClock.now + limit
-    while !self.output.text.contains(part) {
-      guard ContinuousClock.now < deadline else {
-        throw LoopbackServerError("'\(part)' did not come: \(self.output.text)")
-      }
-      try await Task.sleep(for: .milliseconds(10))
-    }
-  }
-}
-
-private final class OutputBox: @unchecked Sendable {
-  private let lock = NSLock()
-  private var bytes: [UInt8] = []
-
-  var text: String { self.lock.withLock { String(decoding: self.bytes, as: UTF8.self) } }
-
-  func append(_ bytes: ArraySlice<UInt8>) { self.lock.withLock { self.bytes += bytes } }
 }

@@ -10,6 +10,7 @@ public final class ChildProcess: Sendable {
   private let output = Pipe()
   private let error = Pipe()
   private let errorText = Mutex(Data())
+  private let isErrorOver = Atomic(false)
 
   public init(_ executable: URL, arguments: [String] = [], environment: [String: String] = [:]) throws {
     let process = Process()
@@ -28,7 +29,12 @@ public final class ChildProcess: Sendable {
     self.process = process
     self.error.fileHandleForReading.readabilityHandler = { [weak self] handle in
       let data = handle.availableData
-      if data.isEmpty { handle.readabilityHandler = nil } else { self?.errorText.withLock { $0 += data } }
+      if data.isEmpty {
+        handle.readabilityHandler = nil
+        self?.isErrorOver.store(true, ordering: .releasing)
+      } else {
+        self?.errorText.withLock { $0 += data }
+      }
     }
     try process.run()
   }
@@ -88,7 +94,7 @@ public final class ChildProcess: Sendable {
     kill(self.process.processIdentifier, number)
   }
 
-  /// Waits for the end.
+  /// Waits for the end, and for what is left on standard error.
   ///
   /// - Returns: The exit status, or the number of the signal that ended it, negative.
   /// - Throws: ``LoopbackServerError`` if it has not ended in time.
@@ -99,6 +105,11 @@ public final class ChildProcess: Sendable {
         throw LoopbackServerError("the process has not ended within \(limit): \(self.errorOutput)")
       }
       try await Task.sleep(for: .milliseconds(5))
+    }
+    // Others may have inherited it, and keep it open.
+    let patience = ContinuousClock.now + .seconds(2)
+    while !self.isErrorOver.load(ordering: .acquiring), ContinuousClock.now < patience {
+      try await Task.sleep(for: .milliseconds(1))
     }
     let status = self.process.terminationStatus
     return self.process.terminationReason == .uncaughtSignal ? -status : status

@@ -4,7 +4,7 @@ extension ConnectError {
     ConnectError(
       code: .resourceExhausted,
       message:
-        "\(method.path) cannot make another attempt: it has sent more request messages than the client keeps; "
+        "\(method.path) has sent more request messages than are kept for another attempt; "
         + "see ProtocolClientConfig.Retries.maximumReplayBytes"
     )
   }

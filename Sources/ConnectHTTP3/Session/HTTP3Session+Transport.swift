@@ -71,6 +71,7 @@ extension HTTP3Session {
   }
 
   private func handshakeWasConfirmed() {
+    self.isConfirmed = true
     if self.tls.wasAskedForCertificate { self.events.append(.established) }
   }
 

@@ -57,6 +57,8 @@ final class HTTP3Session {
   var goAwayID: Int64?
   /// Whether the handshake is complete.
   var isEstablished = false
+  /// Whether the server has said so, too: TLS has nothing more to do.
+  var isConfirmed = false
 
   /// - Throws: ``HTTP3SetupError`` if one of the C libraries refuses.
   init(
@@ -207,8 +209,15 @@ final class HTTP3Session {
       now
     )
     if result != 0 { self.end(transportError: result) }
+    if self.isConfirmed, self.tls.handle != nil { self.closeTLS() }
     self.unansweredSince = nil
     if !self.blockedStreams.isEmpty { self.retriesBlockedStreams = true }
+  }
+
+  /// The keys of packets, and their updates (RFC 9001, section 6), are libngtcp2's.
+  private func closeTLS() {
+    ngtcp2_conn_set_tls_native_handle(self.connection, nil)
+    self.tls.close()
   }
 
   // MARK: Facts

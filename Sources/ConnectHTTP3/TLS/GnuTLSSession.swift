@@ -12,7 +12,8 @@ final class GnuTLSSession {
   /// More certificates than these are not looked at.
   private static let maximumChain: UInt32 = 16
 
-  let handle: gnutls_session_t
+  /// Nil once the session was closed.
+  private(set) var handle: gnutls_session_t?
   /// Must live as long as the session.
   private let credentials: GnuTLSCredentials
   private let check: ServerCertificateCheck?
@@ -61,7 +62,13 @@ final class GnuTLSSession {
   }
 
   deinit {
-    gnutls_deinit(self.handle)
+    self.close()
+  }
+
+  /// Lets go of what handshakes need, some 20 kB. ``problem`` stays.
+  func close() {
+    if let handle = self.handle { gnutls_deinit(handle) }
+    self.handle = nil
   }
 
   /// Lets GnuTLS's callbacks find the QUIC connection. The memory has to stay until ``detach()``.
@@ -70,17 +77,19 @@ final class GnuTLSSession {
   }
 
   func detach() {
-    gnutls_session_set_ptr(self.handle, nil)
+    if let handle = self.handle { gnutls_session_set_ptr(handle, nil) }
   }
 
   /// Whether the server wants to know who the client is. Known when the handshake is complete.
-  var wasAskedForCertificate: Bool { gnutls_certificate_client_get_request_status(self.handle) != 0 }
+  var wasAskedForCertificate: Bool {
+    self.handle.map { gnutls_certificate_client_get_request_status($0) != 0 } ?? false
+  }
 
   /// Appends one line to the file for secrets, if there is one.
   private func logKey(_ label: String, _ secret: gnutls_datum_t) {
-    guard let file = self.credentials.keyLog else { return }
+    guard let file = self.credentials.keyLog, let handle = self.handle else { return }
     var (client, server) = (gnutls_datum_t(), gnutls_datum_t())
-    gnutls_session_get_random(self.handle, &client, &server)
+    gnutls_session_get_random(handle, &client, &server)
     file.append(ByteBuffer(string: "\(label) \(client.hexadecimal) \(secret.hexadecimal)\n"))
   }
 

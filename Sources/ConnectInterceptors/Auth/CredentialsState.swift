@@ -260,7 +260,7 @@ struct CredentialsState {
     ConnectError(
       code: .unauthenticated,
       message:
-        "the user of the credentials has changed since the call's first attempt, so there is no second attempt; "
+        "the credentials belong to another user since the call's first attempt, so there is no second attempt; "
         + "for the new user, make a new call"
     )
   }

@@ -1,7 +1,7 @@
 /// What NIOSSL does not tell about a certificate (RFC 5280, section 4).
 package struct CertificateFields: Sendable {
-  private(set) var subject: CertificateName
-  private(set) var issuer: CertificateName
+  package private(set) var subject: CertificateName
+  package private(set) var issuer: CertificateName
   /// 1 to 3. Only the certificates of version 3 have extensions.
   private(set) var version = 1
   /// Of the basic constraints: whether it is a certificate authority's; nil without basic constraints.
@@ -13,14 +13,14 @@ package struct CertificateFields: Sendable {
   private(set) var hasPolicyConstraints = false
 
   /// Whether subject and issuer are the same, as in self-signed certificates.
-  var isSelfIssued: Bool { self.subject == self.issuer }
+  package var isSelfIssued: Bool { self.subject == self.issuer }
 
   /// Whether it is a certificate authority's. Without basic constraints it is not (RFC 5280, section 4.2.1.9), but
   /// for old roots: version 1 has no extensions.
   var isOfAuthority: Bool { self.isAuthority ?? (self.version == 1 && self.isSelfIssued) }
 
   /// Nil if the bytes are not those of a certificate.
-  init?(der: [UInt8]) {
+  package init?(der: [UInt8]) {
     var outer = DERReader(der[...])
     guard var certificate = outer.enter(DERReader.sequence),
       var fields = certificate.enter(DERReader.sequence)

@@ -48,7 +48,7 @@ package enum CertificateNames {
   }
 
   /// The names of a certificate as text, for example `localhost, 127.0.0.1`; nil if there are none.
-  static func text(_ certificate: NIOSSLCertificate) -> String? {
+  package static func text(_ certificate: NIOSSLCertificate) -> String? {
     let names = certificate._subjectAlternativeNames().compactMap { name -> String? in
       switch name.nameType {
       case .dnsName:

@@ -1,4 +1,5 @@
 internal import Connect
+package import NIOSSL
 
 #if canImport(Glibc)
 internal import Glibc
@@ -9,14 +10,19 @@ internal import Darwin
 #endif
 
 /// Where NIOSSL looks for the certificate authorities that a Linux system trusts.
-struct SystemTrustRoots: Sendable {
+package struct SystemTrustRoots: Sendable {
   private let files: [String]
   private let folder: String
 
   /// - Parameter root: The root of the file system.
-  init(root: String = "") {
+  package init(root: String = "") {
     self.files = ["\(root)/etc/ssl/certs/ca-certificates.crt", "\(root)/etc/pki/tls/certs/ca-bundle.crt"]
     self.folder = "\(root)/etc/ssl/certs"
+  }
+
+  /// All that are trusted; nil if they are not in one file.
+  package func certificates() -> [NIOSSLCertificate]? {
+    self.files.first(where: Self.hasContent).flatMap { try? NIOSSLCertificate.fromPEMFile($0) }
   }
 
   /// - Throws: ``ConnectError`` with `failed_precondition` if there are none. Else each connection would fail, and

@@ -25,7 +25,7 @@ package enum TLSAlert {
   }
 
   /// What to say of an error: which check has failed, or else the error's own name, without BoringSSL's source paths.
-  static func text(_ error: any Error) -> String {
+  package static func text(_ error: any Error) -> String {
     if let meaning = self.meaning(of: error) { return meaning }
     if case NIOSSLError.uncleanShutdown = error {
       return "the peer closed the connection without ending TLS (close_notify)"

@@ -56,7 +56,7 @@ struct JSONReader {
   }
 
   mutating func expectEnd() throws(ConnectError) {
-    guard self.peek() == 0, self.at == self.end else { throw self.failure("there is text behind the value") }
+    guard self.peek() == 0, self.at == self.end else { throw self.failure("more text than one value") }
   }
 
   /// Takes a word if it comes next: `null`, `true` or `false`.

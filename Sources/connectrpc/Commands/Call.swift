@@ -66,7 +66,7 @@ struct Call: AsyncParsableCommand {
   @Flag(name: .shortAndLong, help: "Show headers, trailers and the connection on standard error.")
   var verbose = false
 
-  @Flag(name: .customLong("explain"), help: "Show on standard error where the call's time went.")
+  @Flag(name: .customLong("explain"), help: "Show on standard error where the call's time went, as a chart.")
   var explains = false
 
   @OptionGroup(title: "Cassette") var cassette: CassetteOptions
@@ -109,12 +109,29 @@ struct Call: AsyncParsableCommand {
     let client = ProtocolClient(httpClient: httpClient, config: self.config(session))
     let explainer = self.explains ? CallExplainer() : nil
     var options = CallOptions(headers: try self.server.requestHeaders())
-    if let explainer { options = options.explained(by: explainer) }
+    let end = CallEnd()
+    if let explainer { options = end.watching(options.explained(by: explainer)) }
     let error = try await self.exchange(method.descriptor, client, options)
-    if let explainer { Console.error(Console.dim("\(explainer.explanation)")) }
+    if let explainer {
+      // What an attempt cost that was given up is known after the call's response.
+      try await end.wait()
+      self.show(explainer.explanation)
+    }
     guard let error else { return }
     for line in error.detailLines(method.pool) { Console.error("\(Console.dim("detail:")) \(line)") }
     throw error
+  }
+
+  private func show(_ explanation: CallExplanation) {
+    for row in CallTimeline(explanation: explanation, width: Console.errorWidth).rows {
+      let text = Console.line(row.text)
+      switch row.kind {
+      case .heading: Console.error(Console.name(text))
+      case .phase: Console.error(text)
+      case .failure: Console.error(Console.bad(text))
+      case .note: Console.error(Console.dim(text))
+      }
+    }
   }
 
   private func config(_ session: Session) -> ProtocolClientConfig {

@@ -4,8 +4,8 @@ struct Doctor: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Says what works between here and a server, and what does not.",
     discussion: """
-      Looks at the name, TCP, TLS, the versions of HTTP, the protocols, the health service and reflection. The exit code is 0 if \
-      calls can be made, 78 if not, and 1 if that could not be told.
+      Looks at the name, TCP, TLS and its certificates, the versions of HTTP, the protocols and the trailers of gRPC, the health \
+      service, reflection, and compression. The exit code is 0 if calls can be made, 78 if not, and 1 if that could not be told.
 
         connectrpc doctor https://demo.example
       """
@@ -22,7 +22,7 @@ struct Doctor: AsyncParsableCommand {
       var isBroken = false
       func say(_ findings: [Finding]) {
         for finding in findings {
-          isBroken = isBroken || finding.verdict == .broken
+          isBroken = isBroken || finding.isFatal
           Console.output(finding.lines)
         }
       }

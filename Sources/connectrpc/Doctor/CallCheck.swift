@@ -1,24 +1,10 @@
 import Connect
-import ConnectHTTP3
-import ConnectNIO
 import ConnectReflection
-import NIOCore
-import Synchronization
 
 /// Looks at HTTP and what is above it, by calls of the health service, which change nothing.
 struct CallCheck {
   let host: String
   let server: ServerOptions
-
-  private static let method = MethodSpec<ByteBuffer, ByteBuffer>(
-    info: MethodInfo(
-      path: "/grpc.health.v1.Health/Check",
-      streamType: .unary,
-      idempotencyLevel: .noSideEffects
-    ),
-    input: .bytes,
-    output: .bytes
-  )
 
   /// Of what is said when nothing is known.
   static let unknownSubject = "unknown"
@@ -31,81 +17,16 @@ struct CallCheck {
     ]
 
   private var isSecure: Bool { self.host.hasPrefix("https:") }
-
-  // MARK: One call
-
-  /// What became of one call.
-  private struct Answer {
-    var error: ConnectError?
-    var contentType: String?
-    var encoding: String?
-    var status: Int?
-    var version: HTTPConnectionInfo.Version?
-
-    var reason: String {
-      guard let error = self.error else { return "ok" }
-      return error.message.map { "\(error.code.name): \($0)" } ?? error.code.name
-    }
-  }
-
-  private func ask(
-    _ version: ServerOptions.HTTPVersion?,
-    _ choice: ServerOptions.WireProtocol,
-    compresses: Bool = false
-  ) async -> Answer {
-    do {
-      var server = self.server
-      server.httpVersion = version
-      server.wireProtocol = choice
-      server.timeout = server.timeout ?? TimeSpan(argument: "5s")
-      let session = try Session(host: self.host, server)
-      var config = server.clientConfig(for: self.host)
-      if compresses { config.compression.responses = [GzipCompressionPool()] }
-      let ear = Ear()
-      config.interceptors = [{ _ in ear }]
-      let options = CallOptions(headers: try server.requestHeaders())
-      let client = ProtocolClient(httpClient: session.httpClient, config: config)
-      let response = await client.unary(Self.method, ByteBuffer(), options: options)
-      await session.httpClient.shutdown(within: .zero)
-      var answer = ear.answer
-      answer.error = response.error
-      return answer
-    } catch {
-      return Answer(
-        error: (error as? ConnectError) ?? ConnectError(code: .unknown, message: Failure(error).message)
-      )
-    }
-  }
-
-  /// Hears what unary calls bring besides messages.
-  private final class Ear: Interceptor, Sendable {
-    private let heard = Mutex(Answer())
-
-    var answer: Answer { self.heard.withLock { $0 } }
-
-    func unaryFunction() -> UnaryFunction {
-      UnaryFunction(
-        updateRequest: { _ in },
-        updateResponse: { response in
-          self.heard.withLock {
-            $0.contentType = response.httpHeaders.first("content-type")
-            $0.status = response.httpStatus
-          }
-          return .proceed
-        },
-        responseMetricsFunction: { metrics, proceed in
-          self.heard.withLock { $0.version = metrics.connection?.version }
-          proceed(metrics)
-        }
-      )
-    }
-  }
+  private var probe: CallProbe { CallProbe(host: self.host, server: self.server) }
 
   // MARK: Findings
 
   func run() async -> [Finding] {
-    var findings = await self.versions()
-    let spoken = await self.protocols(&findings)
+    var found: Set<ServerOptions.HTTPVersion> = []
+    var findings = await self.versions(&found)
+    // In cleartext, clients begin with HTTP/1.1.
+    let version = self.server.httpVersion ?? (found == [.http2] ? .http2 : nil)
+    let spoken = await self.protocols(version, &findings)
     guard let choice = spoken.first else {
       if findings.contains(where: { $0.text.hasPrefix("HTTP status 404") }) {
         findings.append(
@@ -118,29 +39,35 @@ struct CallCheck {
         )
         return findings
       }
+      // Why is said above.
+      guard !findings.contains(where: \.isFatal) else { return findings }
       findings.append(
         Finding(
           subject: "protocols",
           verdict: .broken,
           text: "the server speaks neither Connect, gRPC nor gRPC-Web here",
-          advice: "check port and path, and whether a proxy in front passes gRPC on"
+          advice: findings.contains { $0.text.contains("client certificate") }
+            ? "give --cert and --key of a client that the server trusts"
+            : "check port and path, and whether a proxy in front passes gRPC on"
         )
       )
       return findings
     }
-    findings += await self.services(choice)
+    findings += await self.services(version, choice)
     return findings
   }
 
-  private func versions() async -> [Finding] {
+  /// - Parameter found: The versions that work.
+  private func versions(_ found: inout Set<ServerOptions.HTTPVersion>) async -> [Finding] {
     var findings: [Finding] = []
     var versions: [(String, ServerOptions.HTTPVersion)] = [("HTTP/1.1", .http1), ("HTTP/2", .http2)]
     if self.isSecure { versions.append(("HTTP/3", .http3)) }
     for (name, version) in versions {
       // Whatever the answer is: a connection of this version brought it.
-      let answer = await self.ask(version, .connect)
+      let answer = await self.probe.ask(version, .connect)
       // Over HTTP/1.1 a connection alone says nothing.
       if answer.status != nil || (version != .http1 && answer.version != nil) {
+        found.insert(version)
         findings.append(
           Finding(
             subject: name,
@@ -155,18 +82,28 @@ struct CallCheck {
     return findings
   }
 
-  private func protocols(_ findings: inout [Finding]) async -> [ServerOptions.WireProtocol] {
+  private func protocols(
+    _ version: ServerOptions.HTTPVersion?,
+    _ findings: inout [Finding]
+  ) async -> [ServerOptions.WireProtocol] {
     var spoken: [ServerOptions.WireProtocol] = []
+    var hasTrailers: Bool?
     for (name, choice, types) in Self.protocols {
-      let answer = await self.ask(self.server.httpVersion, choice)
+      let answer = await self.probe.ask(version, choice)
+      if choice == .grpc { hasTrailers = answer.hasTrailers }
       let type = answer.contentType ?? ""
       // gRPC's type begins that of gRPC-Web.
       let isSpoken =
         types.contains { type.hasPrefix($0) } && (choice != .grpc || !type.hasPrefix("application/grpc-web"))
-      if isSpoken || answer.error == nil {
+      if answer.hasTrailers == false {
+        let text = "the server answers, but its trailers do not arrive"
+        findings.append(Finding(subject: name, verdict: .broken, text: text, isFatal: false))
+      } else if isSpoken || answer.error == nil {
         spoken.append(choice)
+        let isHinted = version == .http2 && self.server.httpVersion == nil && choice != .grpc
+        let hint = isHinted && !self.isSecure ? ", with --http 2" : ""
         findings.append(
-          Finding(subject: name, verdict: .works, text: "answers (\(answer.error?.code.name ?? "ok"))")
+          Finding(subject: name, verdict: .works, text: "answers (\(answer.error?.code.name ?? "ok"))\(hint)")
         )
       } else {
         let what =
@@ -174,30 +111,47 @@ struct CallCheck {
         findings.append(Finding(subject: name, verdict: .absent, text: what))
       }
     }
+    if hasTrailers == nil, spoken.contains(.grpc) {
+      // The health service has sent no message: it may not be there.
+      hasTrailers = await self.probe.askReflection(version, .grpc).hasTrailers
+    }
+    if let hasTrailers { findings.append(Self.trailers(hasTrailers, spoken)) }
     return spoken
   }
 
-  private func services(_ choice: ServerOptions.WireProtocol) async -> [Finding] {
-    var findings: [Finding] = []
-    let health = await self.ask(self.server.httpVersion, choice)
-    switch health.error?.code {
-    case nil: findings.append(Finding(subject: "health", verdict: .works, text: "the health service answers"))
-    case .unimplemented?:
-      findings.append(Finding(subject: "health", verdict: .absent, text: "there is no grpc.health.v1.Health"))
-    case .unauthenticated?, .permissionDenied?:
-      findings.append(
-        Finding(subject: "health", verdict: .absent, text: health.reason, advice: "give credentials by -H")
-      )
-    default: findings.append(Finding(subject: "health", verdict: .broken, text: health.reason))
+  private static func trailers(_ arrive: Bool, _ spoken: [ServerOptions.WireProtocol]) -> Finding {
+    guard !arrive else {
+      return Finding(subject: "trailers", verdict: .works, text: "they arrive, as gRPC needs")
     }
+    let others = spoken.map { "--protocol \($0.rawValue)" }.joined(separator: " or ")
+    return Finding(
+      subject: "trailers",
+      verdict: .broken,
+      text: "a response of gRPC ends without them: something in between drops them",
+      advice: others.isEmpty
+        ? "let proxies pass the trailers of HTTP/2 on, or let the server speak gRPC-Web or Connect"
+        : "use \(others), or let proxies pass the trailers of HTTP/2 on",
+      isFatal: spoken.isEmpty
+    )
+  }
+
+  private func services(
+    _ version: ServerOptions.HTTPVersion?,
+    _ choice: ServerOptions.WireProtocol
+  ) async -> [Finding] {
+    let health = await self.probe.ask(version, choice)
+    var findings = [self.health(health)]
     var server = self.server
+    server.httpVersion = version
     server.wireProtocol = choice
     server.timeout = server.timeout ?? TimeSpan(argument: "5s")
+    var hasReflection = false
     do {
       let names = try await Session.run(Session(host: self.host, server)) {
         try await $0.reflection().serviceNames()
       }
       findings.append(Finding(subject: "reflection", verdict: .works, text: names.joined(separator: ", ")))
+      hasReflection = true
     } catch {
       findings.append(
         Finding(
@@ -208,6 +162,24 @@ struct CallCheck {
         )
       )
     }
-    return findings
+    let check = CompressionCheck(
+      probe: self.probe,
+      version: version,
+      choice: choice,
+      isServed: health.error?.code != .unimplemented,
+      hasReflection: hasReflection
+    )
+    return findings + (await check.run())
+  }
+
+  private func health(_ answer: CallProbe.Answer) -> Finding {
+    switch answer.error?.code {
+    case nil: Finding(subject: "health", verdict: .works, text: "the health service answers")
+    case .unimplemented?:
+      Finding(subject: "health", verdict: .absent, text: "there is no grpc.health.v1.Health")
+    case .unauthenticated?, .permissionDenied?:
+      Finding(subject: "health", verdict: .absent, text: answer.reason, advice: "give credentials by -H")
+    default: Finding(subject: "health", verdict: .broken, text: answer.reason)
+    }
   }
 }

@@ -12,6 +12,23 @@ struct Finding {
   var text: String
   /// What to do about it.
   var advice: String?
+  /// Whether calls cannot be made as they are asked for.
+  var isFatal: Bool
+
+  /// - Parameter isFatal: By default, what is broken is.
+  init(
+    subject: String,
+    verdict: Verdict,
+    text: String,
+    advice: String? = nil,
+    isFatal: Bool? = nil
+  ) {
+    self.subject = subject
+    self.verdict = verdict
+    self.text = text
+    self.advice = advice
+    self.isFatal = isFatal ?? (verdict == .broken)
+  }
 
   var lines: String {
     let mark =

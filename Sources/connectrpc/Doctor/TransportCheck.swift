@@ -1,9 +1,9 @@
 import ConnectChannels
+import ConnectNIO
 import Foundation
 import NIOCore
 import NIOPosix
 import NIOSSL
-import NIOTLS
 
 /// Looks at what is below HTTP: the name, TCP, and TLS with any certificate.
 struct TransportCheck {
@@ -11,8 +11,6 @@ struct TransportCheck {
   let port: Int
   let isSecure: Bool
   let server: ServerOptions
-
-  private static let limit = TimeAmount.seconds(5)
 
   /// - Returns: What was found, and whether anything answers.
   func run() async -> (findings: [Finding], isReachable: Bool) {
@@ -47,7 +45,7 @@ struct TransportCheck {
     var isReachable = false
     for address in addresses {
       let found = await self.look(at: address)
-      isReachable = isReachable || found.allSatisfy { $0.verdict == .works }
+      isReachable = isReachable || !found.contains(where: \.isFatal)
       findings += found
     }
     return (findings, isReachable)
@@ -96,126 +94,114 @@ struct TransportCheck {
     let clock = ContinuousClock()
     let start = clock.now
     let peer = "\(address.ipAddress ?? "") port \(address.port ?? 0)"
-    let handshake = Handshake()
+    let channel: any Channel
     do {
-      let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        .connectTimeout(Self.limit)
-        .connect(to: address).get()
-      let connected = clock.now
-      var findings = [
-        Finding(
-          subject: "tcp",
-          verdict: .works,
-          text: "\(peer), in \(LoadReport.milliseconds(connected - start))"
-        )
-      ]
-      if self.isSecure {
-        findings.append(await self.tls(on: channel, handshake, since: connected))
-      }
-      channel.close(promise: nil)
-      return findings
+      channel = try await TLSProbe.connect(to: address)
     } catch {
+      let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "no answer"
       return [
         Finding(
           subject: "tcp",
           verdict: .broken,
-          text:
-            "\(peer): \((error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "no answer")",
+          text: "\(peer): \(reason)",
           advice: "is the server running, and does a firewall let you through?"
         )
       ]
     }
+    defer { channel.close(promise: nil) }
+    let text = "\(peer), in \(LoadReport.milliseconds(clock.now - start))"
+    let tcp = Finding(subject: "tcp", verdict: .works, text: text)
+    return self.isSecure ? await [tcp] + self.tls(on: channel, at: address) : [tcp]
   }
 
-  private func tls(
-    on channel: any Channel,
-    _ handshake: Handshake,
-    since start: ContinuousClock.Instant
-  ) async -> Finding {
+  // MARK: TLS
+
+  private var probe: TLSProbe {
+    let name = self.server.servername ?? self.name
+    let isName = (try? SocketAddress(ipAddress: name, port: 0)) == nil && !name.hasPrefix("[")
+    return TLSProbe(serverHostname: isName ? name : nil, server: self.server)
+  }
+
+  private func tls(on channel: any Channel, at address: SocketAddress) async -> [Finding] {
+    let start = ContinuousClock.now
+    let result: TLSProbe.Result
     do {
-      var configuration = TLSConfiguration.makeClientConfiguration()
-      // Whether it is trusted is for the calls below: here its contents are shown.
-      configuration.certificateVerification = .none
-      if let chain = self.server.cert, let key = self.server.key {
-        configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(chain).map { .certificate($0) }
-        configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
-      }
-      configuration.applicationProtocols = ["h2", "http/1.1"]
-      let context = try NIOSSLContext(configuration: configuration)
-      let name = self.server.servername ?? self.name
-      let isName = (try? SocketAddress(ipAddress: name, port: 0)) == nil && !name.hasPrefix("[")
-      let done = channel.eventLoop.makePromise(of: Handshake.Result.self)
-      try await channel.eventLoop.submit {
-        handshake.done = done
-        let tls = try NIOSSLClientHandler(context: context, serverHostname: isName ? name : nil)
-        try channel.pipeline.syncOperations.addHandlers([tls, handshake])
-      }.get()
-      let timer = channel.eventLoop.scheduleTask(in: Self.limit) {
-        done.fail(Failure(message: "no answer", exitCode: 78))
-      }
-      defer { timer.cancel() }
-      let result = try await done.futureResult.get()
-      let time = LoadReport.milliseconds(ContinuousClock.now - start)
-      let alpn = result.alpn.map { "ALPN \($0)" } ?? "no ALPN"
-      return self.finding("\(result.version), \(alpn), in \(time)", result.certificate)
+      result = try await self.probe.run(on: channel)
     } catch {
-      return Finding(
-        subject: "tls",
-        verdict: .broken,
-        text: (error as? Failure)?.message ?? "\(error)",
-        advice: "does the server speak TLS on this port? Else say http://; some want --cert and --key"
-      )
+      return [
+        Finding(
+          subject: "tls",
+          verdict: .broken,
+          text: Failure(error).message,
+          advice: "does the server speak TLS on this port? Else say http://; some want --cert and --key"
+        )
+      ]
     }
+    let time = LoadReport.milliseconds(ContinuousClock.now - start)
+    let text = "\(result.version?.name ?? "TLS"), in \(time)"
+    var findings = [Finding(subject: "tls", verdict: .works, text: text)]
+    findings += await [self.versions(at: address), self.applicationProtocols(at: address, result.alpn)]
+    if result.asksForCertificate { findings.append(self.clientCertificate) }
+    let chain = CertificateChain(
+      certificates: result.certificates,
+      name: self.server.servername ?? self.name,
+      anchors: self.anchors,
+      isInsecure: self.server.isInsecure
+    )
+    return findings + chain.findings
   }
 
-  private func finding(_ text: String, _ certificate: NIOSSLCertificate?) -> Finding {
-    guard let certificate else { return Finding(subject: "tls", verdict: .works, text: text) }
-    let now = time_t(Date().timeIntervalSince1970)
-    let days = (certificate.notValidAfter - now) / 86_400
-    let end = Date(timeIntervalSince1970: TimeInterval(certificate.notValidAfter)).formatted(
-      .iso8601.year().month().day()
-    )
-    let isValid = certificate.notValidBefore <= now && now < certificate.notValidAfter
+  private func versions(at address: SocketAddress) async -> Finding {
+    var names: [String] = []
+    var hasOld = false
+    for version in [TLSVersion.tlsv13, .tlsv12, .tlsv11, .tlsv1] {
+      var probe = self.probe
+      probe.version = version
+      guard (try? await probe.run(at: address)) != nil else { continue }
+      names.append(version.name)
+      hasOld = hasOld || version == .tlsv11 || version == .tlsv1
+    }
     return Finding(
-      subject: "tls",
-      // With -k, calls are made all the same.
-      verdict: isValid || self.server.isInsecure ? .works : .broken,
-      text:
-        "\(text); the certificate ends on \(end), \(days >= 0 ? "in \(days)" : "\(-days)") days\(days < 0 ? " ago" : "")",
-      advice: isValid
-        ? (days < 14 ? "renew the certificate soon" : nil) : "renew the certificate, or set the clock"
+      subject: "tls versions",
+      verdict: .works,
+      text: names.isEmpty ? "not known" : names.joined(separator: ", "),
+      advice: hasOld ? "let the server refuse TLS 1.0 and 1.1, which are not secure" : nil
     )
   }
-}
 
-/// Waits for the end of a TLS handshake. Confined to its channel's event loop.
-private final class Handshake: ChannelInboundHandler, @unchecked Sendable {
-  typealias InboundIn = ByteBuffer
-
-  struct Result: Sendable {
-    var version: String
-    var alpn: String?
-    var certificate: NIOSSLCertificate?
+  /// - Parameter chosen: What the server chose when it was offered all.
+  private func applicationProtocols(at address: SocketAddress, _ chosen: String?) async -> Finding {
+    var names: [String] = []
+    for name in ["h2", "http/1.1"] {
+      var probe = self.probe
+      probe.applicationProtocols = [name]
+      if await (try? probe.run(at: address))?.alpn == name { names.append(name) }
+    }
+    let text = names.isEmpty ? "none" : "\(names.joined(separator: ", ")); \(chosen ?? "none") is preferred"
+    guard !names.contains("h2") else { return Finding(subject: "alpn", verdict: .works, text: text) }
+    return Finding(
+      subject: "alpn",
+      verdict: .absent,
+      text: text,
+      advice: "gRPC needs HTTP/2: let the server, or the proxy in front of it, offer h2"
+    )
   }
 
-  var done: EventLoopPromise<Result>?
-
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    guard case TLSUserEvent.handshakeCompleted(let alpn)? = event as? TLSUserEvent else { return }
-    let tls = try? context.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
-    let version = tls?.tlsVersion.map { "\($0)" } ?? "TLS"
-    self.done?.succeed(Result(version: version, alpn: alpn, certificate: tls?.peerCertificate))
-    self.done = nil
+  private var clientCertificate: Finding {
+    let isGiven = self.server.cert != nil
+    return Finding(
+      subject: "client cert",
+      verdict: isGiven ? .works : .absent,
+      text: "the server asks for one" + (isGiven ? ", and gets that of --cert" : ""),
+      advice: isGiven ? nil : "if calls fail without it, give --cert and --key"
+    )
   }
 
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    self.done?.fail(error)
-    self.done = nil
-    context.close(promise: nil)
-  }
-
-  func channelInactive(context: ChannelHandlerContext) {
-    self.done?.fail(Failure(message: "the server closed the connection", exitCode: 78))
-    self.done = nil
+  private var anchors: TrustAnchors? {
+    let certificates =
+      if let file = self.server.cacert { try? NIOSSLCertificate.fromPEMFile(file) } else {
+        SystemTrustRoots().certificates()
+      }
+    return certificates.flatMap { try? TrustAnchors($0) }
   }
 }

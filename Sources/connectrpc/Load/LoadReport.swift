@@ -22,6 +22,21 @@ struct LoadReport {
     }
   }
 
+  /// Each address once: each event loop has connections of its own to it.
+  private var addresses: [JSONReport.Address] {
+    var addresses: [JSONReport.Address] = []
+    for endpoint in self.endpoints {
+      let (calls, connections) = (endpoint.startedCalls, endpoint.openedConnections)
+      if let index = addresses.firstIndex(where: { $0.address == endpoint.address }) {
+        addresses[index].calls += calls
+        addresses[index].connections += connections
+      } else {
+        addresses.append(.init(address: endpoint.address, calls: calls, connections: connections))
+      }
+    }
+    return addresses
+  }
+
   // MARK: For people
 
   var text: String {
@@ -43,10 +58,8 @@ struct LoadReport {
     }
     if !self.endpoints.isEmpty {
       lines += ["", "addresses"]
-      for endpoint in self.endpoints.prefix(20) {
-        lines.append(
-          "  \(endpoint.address.padded(28)) \(endpoint.startedCalls) calls, \(endpoint.openedConnections) connections"
-        )
+      for entry in self.addresses.prefix(20) {
+        lines.append("  \(entry.address.padded(28)) \(entry.calls) calls, \(entry.connections) connections")
       }
     }
     let sent = Self.bytes(self.total.requestBytes)
@@ -91,9 +104,7 @@ struct LoadReport {
       callsPerSecond: self.rate,
       latencyMilliseconds: latencies,
       codes: Dictionary(uniqueKeysWithValues: self.total.codes.map { ($0.key.name, $0.value) }),
-      addresses: self.endpoints.map {
-        JSONReport.Address(address: $0.address, calls: $0.startedCalls, connections: $0.openedConnections)
-      },
+      addresses: self.addresses,
       requestBytes: self.total.requestBytes,
       responseBytes: self.total.responseBytes,
       series: self.series.points.map {

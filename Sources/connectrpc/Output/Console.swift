@@ -30,6 +30,13 @@ enum Console {
     return lines.joined(separator: "; ")
   }
 
+  /// How wide standard error is, in columns: 80 if it is no terminal, or does not say.
+  static var errorWidth: Int {
+    var size = winsize()
+    guard ioctl(2, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+    return min(max(Int(size.ws_col), 60), 200)
+  }
+
   static func output(_ text: String) { self.write(Array("\(text)\n".utf8), to: 1) }
 
   static func error(_ text: String) { self.write(Array("\(text)\n".utf8), to: 2) }

@@ -111,9 +111,11 @@ final class HTTP3NetworkTests: XCTestCase {
     XCTAssertEqual(handler.joinedEvents, [.started, .head(200, [:]), .bytes("small"), .end([:])])
   }
 
+  /// Also when nothing is left of TLS: keys come from those before them.
   func testKeyUpdates() async throws {
     let peer = try HTTP3TestPeer(try await SharedCertificates.shared.get())
     try peer.connect()
+    XCTAssertNil(peer.connection.session.tls.handle)
     peer.onRequest = { peer, stream in peer.respond(stream, body: "x") }
     for _ in 0..<5 {
       let handler = RecordingHandler()

@@ -49,6 +49,8 @@ final class HTTP3TestPeer {
 
   /// What the network makes of a datagram: none, one or more.
   var network: (Direction, [UInt8]) -> [[UInt8]] = { [$1] }
+  /// How long a datagram takes to either side.
+  var delay = TimeAmount.zero
   /// Runs when the server has a whole request.
   var onRequest: ((HTTP3TestPeer, Int64) -> Void)?
   /// Whether the server wants to see first that the client is where it says.
@@ -154,7 +156,7 @@ final class HTTP3TestPeer {
         isMoving = true
         self.clientMarks.append(envelope.metadata?.ecnState)
         for datagram in envelope.datagrams {
-          for arrived in self.network(.toServer, datagram) { self.receiveAtServer(arrived) }
+          for arrived in self.network(.toServer, datagram) { self.afterDelay { $0.receiveAtServer(arrived) } }
         }
       }
       if self.sendFromServer() { isMoving = true }
@@ -176,7 +178,14 @@ final class HTTP3TestPeer {
   }
 
   func deliverToClient(_ datagram: [UInt8]) {
-    for arrived in self.network(.toClient, datagram) { self.injectAtClient(arrived) }
+    for arrived in self.network(.toClient, datagram) { self.afterDelay { $0.injectAtClient(arrived) } }
+  }
+
+  private func afterDelay(_ deliver: @escaping (HTTP3TestPeer) -> Void) {
+    guard self.delay > .zero else { return deliver(self) }
+    self.channel.eventLoop.assumeIsolated().scheduleTask(in: self.delay) { [weak self] in
+      if let self { deliver(self) }
+    }
   }
 
   /// Past the network.

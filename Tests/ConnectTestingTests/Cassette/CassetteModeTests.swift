@@ -186,6 +186,9 @@ final class CassetteModeTests: XCTestCase {
       the nearest that was recorded (- recorded, + asked):
       - {"payload": {"text": "first"}}
       + {"payload": {"text": "frist"}}
+      recorded and not asked yet:
+      - /connect.test.v1.TestService/Echo (connect+proto): {"payload":{"text":"first"}}
+      - /connect.test.v1.TestService/Echo (connect+proto): {"payload":{"text":"second"}}
       CONNECT_CASSETTE=record-missing in the environment of the test records it
       """
     )
@@ -266,6 +269,37 @@ final class CassetteModeTests: XCTestCase {
     XCTAssertThrowsError(try Cassette(contentsOf: path, configuration: .init(maximumSize: 999))) { error in
       XCTAssertTrue("\(error)".contains("over the configuration's maximumSize of 999"), "\(error)")
     }
+  }
+
+  /// What calls under way have sent and received counts, too: the second one does not fit beside the first.
+  func testCallsUnderWayCountForTheSize() async throws {
+    let server = InMemoryTransport()
+    server.onBidirectionalStream(TestMethods.converse) { _, _, context in await context.waitUntilClosed() }
+    let cassette = try Cassette(configuration: .init(maximumSize: 6 << 10))
+    let recording = try CassetteTransport(cassette, over: server, mode: .record)
+    let client = self.setting.client(over: recording)
+    let streams = (0..<2).map { _ in client.bidirectionalStream(TestMethods.converse) }
+    for stream in streams {
+      try await stream.send(.with { $0.payload.text = String(repeating: "a", count: 3000) })
+    }
+    XCTAssertTrue(cassette.isFull)
+    XCTAssertEqual(cassette.openCallCount, 2)
+    for stream in streams { stream.cancel() }
+    let isOver = await cassette.waitForRecordings(within: .seconds(10))
+    XCTAssertTrue(isOver)
+    XCTAssertEqual(cassette.count, 1)
+    XCTAssertEqual(cassette.problems.count, 1)
+  }
+
+  /// Programs that get the types of messages from a server keep them in the file.
+  func testASchemaStaysInTheFile() throws {
+    let cassette = try Cassette()
+    XCTAssertNil(Cassette.schema(in: cassette.text))
+    cassette.schema = ByteBuffer(bytes: [0, 255, 1])
+    XCTAssertEqual(Cassette.schema(in: cassette.text), ByteBuffer(bytes: [0, 255, 1]))
+    let copy = try Cassette(text: cassette.text)
+    XCTAssertEqual(copy.schema, cassette.schema)
+    XCTAssertEqual(copy.text, cassette.text)
   }
 
   func testCallsThatHaveNotEndedAreAnError() async throws {

@@ -8,7 +8,10 @@ import XCTest
 struct ZoneBalancer: LoadBalancer {
   let zone: String
 
-  mutating func update(_ endpoints: [BalancedEndpoint], in context: inout BalancerContext) -> BalancerDecision {
+  mutating func update(
+    _ endpoints: [BalancedEndpoint],
+    in context: inout BalancerContext
+  ) -> BalancerDecision {
     let summary = EndpointSummary(endpoints)
     guard !summary.ready.isEmpty else { return .unready(summary) }
     let near = Set(endpoints.filter { $0.endpoint.zone == self.zone }.map(\.id))
@@ -48,7 +51,10 @@ final class ZoneBalancerTests: XCTestCase {
     transport.onUnary(Connectrpc_Eliza_V1_ElizaServiceClient.Methods.say) { _, context in
       .with { $0.sentence = context.serverAddress?.description ?? "" }
     }
-    let client = ProtocolClient(httpClient: transport, config: ProtocolClientConfig(host: "https://eliza.internal"))
+    let client = ProtocolClient(
+      httpClient: transport,
+      config: ProtocolClientConfig(host: "https://eliza.internal")
+    )
     let eliza = Connectrpc_Eliza_V1_ElizaServiceClient(client: client)
 
     _ = try await eliza.say(.init())  // Until both are connected, the first one that is gets the calls.

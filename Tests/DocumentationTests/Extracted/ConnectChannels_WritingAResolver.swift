@@ -39,7 +39,10 @@ final class ServerRegistryTests: XCTestCase {
     transport.onUnary(Connectrpc_Eliza_V1_ElizaServiceClient.Methods.say) { _, context in
       .with { $0.sentence = context.serverAddress?.description ?? "" }
     }
-    let client = ProtocolClient(httpClient: transport, config: ProtocolClientConfig(host: "https://eliza.internal"))
+    let client = ProtocolClient(
+      httpClient: transport,
+      config: ProtocolClientConfig(host: "https://eliza.internal")
+    )
     let eliza = Connectrpc_Eliza_V1_ElizaServiceClient(client: client)
 
     var servers: Set<String> = []

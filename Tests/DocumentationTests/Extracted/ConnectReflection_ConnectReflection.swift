@@ -26,9 +26,11 @@ private func ConnectReflection_ConnectReflection_1() async throws {
 
 private func ConnectReflection_ConnectReflection_2() async throws {
   let bytes: ByteBuffer = given()
-  let set = try ProtoFileSet(serializedFileDescriptorSet: bytes)  // protoc --include_imports --include_source_info
+  // Of protoc --include_imports --include_source_info --descriptor_set_out=FILE
+  let set = try ProtoFileSet(serializedFileDescriptorSet: bytes)
   let compiled = try await ProtoFileSet.compile(["acme/v1/users.proto"], importPaths: ["protos"])
-  print(try compiled.source(of: "acme.v1.Users/Get"))  // proto source with comments; json(of:) for the descriptor
+  // Proto source with comments; json(of:) for the descriptor.
+  print(try compiled.source(of: "acme.v1.Users/Get"))
   _ = bytes
   _ = set
   _ = compiled

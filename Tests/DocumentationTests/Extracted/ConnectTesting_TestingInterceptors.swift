@@ -91,7 +91,8 @@ final class BackoffInterceptorTests: XCTestCase {
     let executor = VirtualExecutor()
     let driver = InterceptorDriver(executor: executor) { _ in BackoffInterceptor(clock: executor.clock) }
     let hooks = driver.unaryMessages(Connectrpc_Eliza_V1_ElizaServiceClient.Methods.say)
-    let unavailable = ResponseMessage<Connectrpc_Eliza_V1_SayResponse>(error: ConnectError(code: .unavailable))
+    let error = ConnectError(code: .unavailable)
+    let unavailable = ResponseMessage<Connectrpc_Eliza_V1_SayResponse>(error: error)
 
     _ = try await hooks.request(driver.makeRequest(message: .init())).outcome
     let first = try await hooks.response(unavailable).outcome

@@ -137,7 +137,9 @@ final class VirtualTimeTests: XCTestCase {
     )
     mock.mockSay.answer(.message(.init(), after: .seconds(7200)))
 
-    let response = try await executor.lettingTimePass { await mock.say(request: .init(), options: CallOptions()) }
+    let response = try await executor.lettingTimePass {
+      await mock.say(request: .init(), options: CallOptions())
+    }
 
     try response.requireError(.deadlineExceeded)
     XCTAssertEqual(executor.now, .seconds(3600))

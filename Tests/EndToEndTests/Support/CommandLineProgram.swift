@@ -16,6 +16,10 @@ struct ProgramOutput: Equatable {
 extension XCTestCase {
   /// Runs `connectrpc` to its end.
   func connectrpc(_ arguments: String..., input: String = "") async throws -> ProgramOutput {
+    try await self.connectrpc(arguments, input: input)
+  }
+
+  func connectrpc(_ arguments: [String], input: String = "") async throws -> ProgramOutput {
     let process = try ChildProcess(
       product: "connectrpc",
       arguments: arguments,
@@ -26,6 +30,19 @@ extension XCTestCase {
     let text = String(decoding: try await process.readAll(), as: UTF8.self)
     let status = try await process.exitStatus(within: .seconds(60))
     return ProgramOutput(text: text, error: process.errorOutput, status: status)
+  }
+
+  /// The URL of a server with reflection: a port of ``PythonServer/Script/reflection``.
+  func reflecting(_ port: String = "both") async throws -> String {
+    "http://127.0.0.1:\(try await PythonServer.shared(.reflection).port(port))"
+  }
+
+  /// A file with this text, which goes away with the test.
+  func temporaryFile(_ text: String) throws -> String {
+    let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path()
+    try text.write(toFile: path, atomically: true, encoding: .utf8)
+    self.addTeardownBlock { try? FileManager.default.removeItem(atPath: path) }
+    return path
   }
 
   /// A descriptor set of the test service, made by protoc.

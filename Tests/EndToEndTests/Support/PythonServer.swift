@@ -27,6 +27,8 @@ final class PythonServer: Sendable {
     case names = "dns_server.py"
     /// The test service by grpcio, with server reflection. Ports `v1alpha`, `v1`, `both`, `off` and `lacking`.
     case reflection = "reflection_server.py"
+    /// nginx in front of the gRPC server whose address is the argument. Port `http` (h2c).
+    case nginx = "nginx_proxy.py"
     /// The service of the examples by connectrpc on hypercorn. Port `http`.
     case eliza = "eliza_server.py"
     /// Somebody else's proxy, for ``ForwardProxy``.

@@ -12,6 +12,40 @@ public struct CallExplanation: Sendable {
     public var response = Duration.zero
   }
 
+  /// When the messages of one attempt passed, in one direction.
+  public struct Messages: Sendable, Hashable {
+    /// How many times are kept at most.
+    public static let maximumTimes = 100
+
+    public private(set) var count = 0
+    /// When each of the first ``maximumTimes`` passed, from the attempt's start.
+    public private(set) var times: [Duration] = []
+    /// When the last one passed, from the attempt's start; nil if there was none.
+    public private(set) var last: Duration?
+
+    package init() {}
+
+    package mutating func note(at time: Duration) {
+      self.count += 1
+      self.last = time
+      if self.times.count < Self.maximumTimes { self.times.append(time) }
+    }
+  }
+
+  /// An exchange that did not decide its attempt's outcome: one of several hedges, a protocol that did not get through, or one that
+  /// the server refused to process and that was sent again.
+  public struct OtherExchange: Sendable, Hashable {
+    /// From the start of the call.
+    public var start: Duration
+    /// What it cost on the wire.
+    public var metrics: HTTPMetrics
+
+    package init(start: Duration, metrics: HTTPMetrics) {
+      self.start = start
+      self.metrics = metrics
+    }
+  }
+
   /// One attempt on the network.
   public struct Attempt: Sendable, Hashable {
     /// When it left the interceptors, from the start of the call.
@@ -22,8 +56,21 @@ public struct CallExplanation: Sendable {
     public var requestMessageBytes = 0
     /// The bytes of the response's messages, after decompression.
     public var responseMessageBytes = 0
-    /// What it cost on the wire; nil if it has not ended yet.
+    /// When the request's messages left the interceptors: that of a unary call at the start.
+    public var requestMessages = Messages()
+    /// When the response's messages arrived.
+    public var responseMessages = Messages()
+    /// What it cost on the wire; nil if it has not ended yet. Of several exchanges, the one that decided the outcome.
     public var metrics: HTTPMetrics?
+    /// When the exchange of ``metrics`` began, from the start of the call: later than ``start`` if a hedge decided the outcome.
+    public var exchangeStart: Duration
+    /// The others, once they have ended.
+    public var otherExchanges: [OtherExchange] = []
+
+    package init(start: Duration) {
+      self.start = start
+      self.exchangeStart = start
+    }
   }
 
   /// `package.Service/Method`.
@@ -42,6 +89,8 @@ public struct CallExplanation: Sendable {
   public var decoding = Duration.zero
   /// In the order of their start. None if an interceptor answered the call.
   public var attempts: [Attempt] = []
+
+  package init() {}
 }
 
 // MARK: - Text

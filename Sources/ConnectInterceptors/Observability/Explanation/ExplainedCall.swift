@@ -19,7 +19,10 @@ final class ExplainedCall: Sendable {
 
   private struct State {
     var explanation = CallExplanation()
+    /// Nil before the call and after it.
     var start: Duration?
+    /// Where the times of the explanation count from.
+    var zero = Duration.zero
     var openVisits: [Visit: OpenVisit] = [:]
     var visitCount = 0
     var encodingStart: Duration?
@@ -56,6 +59,7 @@ final class ExplainedCall: Sendable {
     self.state.withLock { state in
       guard state.start == nil else { return }  // Another attempt.
       state.start = now
+      state.zero = now
       state.explanation.method = SemanticConventions.methodName(inPath: method.path)
       state.explanation.server = server.description
     }
@@ -135,23 +139,45 @@ final class ExplainedCall: Sendable {
     }
   }
 
-  func updateAttempt(_ update: (inout CallExplanation.Attempt) -> Void) {
+  /// - Parameter update: Gets the attempt, and the time since it began.
+  func updateAttempt(_ update: (inout CallExplanation.Attempt, Duration) -> Void) {
+    let now = self.time.now
     self.state.withLock { state in
-      guard state.start != nil, let last = state.explanation.attempts.indices.last else { return }
-      update(&state.explanation.attempts[last])
+      guard let start = state.start, let last = state.explanation.attempts.indices.last else { return }
+      update(&state.explanation.attempts[last], now - start - state.explanation.attempts[last].start)
     }
   }
 
   func attemptDidCost(_ metrics: HTTPMetrics) {
+    let now = self.time.now
     self.state.withLock { state in
-      let attempts = state.explanation.attempts
       // They come in the order of the attempts, though perhaps when the next has begun, or the call is over.
-      var index = attempts.firstIndex { $0.metrics == nil }
-      // Of an attempt that hedges, the last before its end are those of the exchange that has decided it.
-      if index == nil, attempts.last?.code == nil { index = attempts.indices.last }
-      guard let index else { return }
-      state.explanation.attempts[index].metrics = metrics
+      let start = max(now - metrics.duration - state.zero, .zero)
+      if let index = state.explanation.attempts.firstIndex(where: { $0.metrics == nil }) {
+        let earlier = state.explanation.attempts[..<index].reduce(index) { $0 + $1.otherExchanges.count }
+        state.explanation.attempts[index].metrics = metrics
+        // Else it is a hedge that has decided the outcome before the first exchange has ended.
+        if metrics.attempt > earlier + 1 { state.explanation.attempts[index].exchangeStart = start }
+      } else if let index = state.explanation.attempts.indices.last {
+        state.explanation.attempts[index].add(metrics, start: start)
+      }
     }
+  }
+}
+
+extension CallExplanation.Attempt {
+  /// Adds what one more exchange of the same attempt cost.
+  ///
+  /// - Parameter start: From the start of the call.
+  fileprivate mutating func add(_ metrics: HTTPMetrics, start: Duration) {
+    var other = CallExplanation.OtherExchange(start: start, metrics: metrics)
+    // The last metrics before the outcome belong to the exchange that decided it.
+    if self.code == nil, let earlier = self.metrics {
+      other = CallExplanation.OtherExchange(start: self.exchangeStart, metrics: earlier)
+      self.metrics = metrics
+      self.exchangeStart = start
+    }
+    self.otherExchanges.append(other)
   }
 }
 

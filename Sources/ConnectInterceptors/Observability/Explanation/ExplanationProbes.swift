@@ -83,13 +83,17 @@ struct InnerProbe: Interceptor {
     UnaryFunction(
       requestFunction: { request, proceed in
         self.call.attemptDidBegin()
-        self.call.updateAttempt { $0.requestMessageBytes = request.message.readableBytes }
+        self.call.updateAttempt { attempt, time in
+          attempt.requestMessageBytes = request.message.readableBytes
+          attempt.requestMessages.note(at: time)
+        }
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        self.call.updateAttempt {
-          $0.code = response.code
-          $0.responseMessageBytes = response.message.readableBytes
+        self.call.updateAttempt { attempt, time in
+          attempt.code = response.code
+          attempt.responseMessageBytes = response.message.readableBytes
+          if response.code == .ok { attempt.responseMessages.note(at: time) }
         }
         proceed(response)
       },
@@ -105,14 +109,19 @@ struct InnerProbe: Interceptor {
         proceed(.success(request))
       },
       requestDataFunction: { bytes, proceed in
-        self.call.updateAttempt { $0.requestMessageBytes += bytes.readableBytes }
+        self.call.updateAttempt { attempt, time in
+          attempt.requestMessageBytes += bytes.readableBytes
+          attempt.requestMessages.note(at: time)
+        }
         proceed(bytes)
       },
       streamResultFunction: { result, proceed in
-        self.call.updateAttempt { attempt in
+        self.call.updateAttempt { attempt, time in
           switch result {
           case .headers: break
-          case .message(let bytes): attempt.responseMessageBytes += bytes.readableBytes
+          case .message(let bytes):
+            attempt.responseMessageBytes += bytes.readableBytes
+            attempt.responseMessages.note(at: time)
           case .complete(let code, _, _): attempt.code = code
           }
         }

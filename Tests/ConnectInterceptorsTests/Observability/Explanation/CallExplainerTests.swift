@@ -107,6 +107,12 @@ final class CallExplainerTests: XCTestCase {
       XCTAssertEqual(explanation.attempts.map(\.code), [.ok])
       XCTAssertEqual(explanation.attempts.map { $0.metrics?.attempt }, [2])
       XCTAssertEqual(explanation.attempts.map { $0.metrics?.httpStatus }, [200])
+      XCTAssertEqual(explanation.attempts.map(\.start), [.zero])
+      XCTAssertEqual(explanation.attempts.map(\.exchangeStart), [.seconds(1)])
+      let others = explanation.attempts.flatMap(\.otherExchanges)
+      XCTAssertEqual(others.map(\.metrics.attempt), [1])
+      XCTAssertEqual(others.map(\.start), [.zero])
+      XCTAssertEqual(others.map(\.metrics.duration), [error == nil ? .milliseconds(1500) : end])
       XCTAssertEqual(explanation.duration, .milliseconds(1500))
     }
   }
@@ -199,6 +205,21 @@ final class CallExplainerTests: XCTestCase {
     XCTAssertEqual(explanation.attempts.map(\.code), [.ok])
     XCTAssertEqual(explanation.attempts.map(\.requestMessageBytes), [10])
     XCTAssertEqual(explanation.attempts.map(\.responseMessageBytes), [10])
+    XCTAssertEqual(explanation.attempts.map(\.requestMessages.count), [2])
+    XCTAssertEqual(explanation.attempts.map(\.responseMessages.count), [2])
+    let times = try XCTUnwrap(explanation.attempts.first?.responseMessages)
+    XCTAssertEqual(times.times.last, times.last)
+    XCTAssertEqual(times.times, times.times.sorted())
+  }
+
+  /// Memory does not grow with the messages of a stream.
+  func testTimesOfMessages() {
+    var messages = CallExplanation.Messages()
+    XCTAssertNil(messages.last)
+    for second in 0..<1_000 { messages.note(at: .seconds(second)) }
+    XCTAssertEqual(messages.count, 1_000)
+    XCTAssertEqual(messages.times, (0..<100).map { .seconds($0) })
+    XCTAssertEqual(messages.last, .seconds(999))
   }
 
   func testCompression() async throws {

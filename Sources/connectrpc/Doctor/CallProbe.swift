@@ -1,0 +1,161 @@
+import Connect
+import ConnectHTTP3
+import ConnectNIO
+import ConnectReflection
+import NIOCore
+import Synchronization
+
+/// Makes calls that change nothing, and hears what comes with their responses.
+struct CallProbe {
+  let host: String
+  let server: ServerOptions
+
+  private static let health = MethodSpec<ByteBuffer, ByteBuffer>(
+    info: MethodInfo(
+      path: "/grpc.health.v1.Health/Check",
+      streamType: .unary,
+      idempotencyLevel: .noSideEffects
+    ),
+    input: .bytes,
+    output: .bytes
+  )
+
+  /// What became of one call.
+  struct Answer: Sendable {
+    var error: ConnectError?
+    var contentType: String?
+    /// What the response's messages are compressed with, as the server says.
+    var encoding: String?
+    /// What requests may be compressed with, as the server says.
+    var acceptedEncodings: String?
+    var status: Int?
+    var version: HTTPConnectionInfo.Version?
+
+    var reason: String {
+      guard let error = self.error else { return "ok" }
+      return error.message.map { "\(error.code.name): \(Failure.advising($0))" } ?? error.code.name
+    }
+
+    /// Whether a message of gRPC came with trailers; nil if that cannot be told.
+    var hasTrailers: Bool? {
+      guard self.contentType?.hasPrefix("application/grpc") == true,
+        self.contentType?.hasPrefix("application/grpc-web") == false
+      else { return nil }
+      // Without a message, the status may have come in the headers.
+      guard let error = self.error else { return true }
+      return error.message?.contains("ended without a grpc-status") == true ? false : nil
+    }
+  }
+
+  /// Asks the health service.
+  ///
+  /// - Parameter compression: Of the request, and the only one of the response; nil for none in the request.
+  func ask(
+    _ version: ServerOptions.HTTPVersion?,
+    _ choice: ServerOptions.WireProtocol,
+    compression: (any CompressionPool)? = nil
+  ) async -> Answer {
+    await self.listen(version, choice, compression) { client, options in
+      // A field that is not known, which servers skip: what is empty is not compressed.
+      let request = compression == nil ? ByteBuffer() : ByteBuffer(bytes: [0x78, 0x00])
+      return await client.unary(Self.health, request, options: options).error
+    }
+  }
+
+  /// Asks reflection which services there are.
+  func askReflection(
+    _ version: ServerOptions.HTTPVersion?,
+    _ choice: ServerOptions.WireProtocol,
+    compression: (any CompressionPool)? = nil
+  ) async -> Answer {
+    await self.listen(version, choice, compression) { client, options in
+      do {
+        _ = try await ReflectionClient(client, options: options).serviceNames()
+        return nil
+      } catch {
+        return (error as? ConnectError) ?? ConnectError(code: .unknown, message: "\(error)")
+      }
+    }
+  }
+
+  private func listen(
+    _ version: ServerOptions.HTTPVersion?,
+    _ choice: ServerOptions.WireProtocol,
+    _ compression: (any CompressionPool)?,
+    _ call: (ProtocolClient, CallOptions) async -> ConnectError?
+  ) async -> Answer {
+    do {
+      var server = self.server
+      server.httpVersion = version
+      server.wireProtocol = choice
+      server.timeout = server.timeout ?? TimeSpan(argument: "5s")
+      let session = try Session(host: self.host, server)
+      var config = server.clientConfig(for: self.host)
+      if let compression {
+        config.compression = Compression(
+          requests: compression,
+          minimumRequestBytes: 0,
+          responses: [compression]
+        )
+      }
+      let ear = Ear()
+      config.interceptors = [{ _ in ear }]
+      let options = CallOptions(headers: try server.requestHeaders())
+      let error = await call(ProtocolClient(httpClient: session.httpClient, config: config), options)
+      await session.httpClient.shutdown(within: .zero)
+      var answer = ear.answer
+      answer.error = error
+      return answer
+    } catch {
+      return Answer(
+        error: (error as? ConnectError) ?? ConnectError(code: .unknown, message: Failure(error).message)
+      )
+    }
+  }
+}
+
+/// Hears what calls bring besides messages.
+private final class Ear: Interceptor, Sendable {
+  private let heard = Mutex(CallProbe.Answer())
+
+  var answer: CallProbe.Answer { self.heard.withLock { $0 } }
+
+  func unaryFunction() -> UnaryFunction {
+    UnaryFunction(
+      updateRequest: { _ in },
+      updateResponse: { response in
+        self.heard.withLock { $0.status = response.httpStatus }
+        self.hear(response.httpHeaders)
+        return .proceed
+      },
+      responseMetricsFunction: self.hear
+    )
+  }
+
+  func streamFunction() -> StreamFunction {
+    StreamFunction(
+      streamResultFunction: { result, proceed in
+        if case .headers(let headers) = result { self.hear(headers) }
+        proceed(result)
+      },
+      responseMetricsFunction: self.hear
+    )
+  }
+
+  private func hear(_ headers: Headers) {
+    self.heard.withLock { answer in
+      answer.contentType = headers.first("content-type") ?? answer.contentType
+      for name in ["grpc-encoding", "connect-content-encoding", "content-encoding"] {
+        answer.encoding = headers.first(name) ?? answer.encoding
+      }
+      for name in ["grpc-accept-encoding", "connect-accept-encoding", "accept-encoding"] {
+        answer.acceptedEncodings = headers.first(name) ?? answer.acceptedEncodings
+      }
+    }
+  }
+
+  private func hear(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
+    self.heard.withLock { $0.version = metrics.connection?.version }
+    proceed(metrics)
+  }
+}

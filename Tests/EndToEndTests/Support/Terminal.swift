@@ -1,0 +1,80 @@
+internal import Foundation
+internal import Glibc
+internal import LoopbackServer
+
+/// A pseudo-terminal with a program on it.
+final class Terminal {
+  private let master: Int32
+  private let name: String
+  private let output: OutputBox
+
+  /// - Parameter columns: How wide it is; 0 for one that does not say.
+  init(columns: UInt16 = 0) throws {
+    // What posix_openpt(3), unlockpt(3) and ptsname(3) do, which the module Glibc does not have.
+    let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
+    self.master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    var unlocked: Int32 = 0
+    var number: Int32 = 0
+    guard self.master >= 0, ioctl(self.master, setLock, &unlocked) == 0,
+      ioctl(self.master, getNumber, &number) == 0
+    else { throw LoopbackServerError("no pseudo-terminal") }
+    var size = winsize(ws_row: 0, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+    guard ioctl(self.master, UInt(TIOCSWINSZ), &size) == 0 else { throw LoopbackServerError("no size") }
+    self.name = "/dev/pts/\(number)"
+    self.output = OutputBox()
+  }
+
+  deinit { close(self.master) }
+
+  var text: String { self.output.text }
+
+  func run(_ product: String, _ arguments: [String]) throws -> Process {
+    let slave = open(self.name, O_RDWR | O_NOCTTY)
+    guard slave >= 0 else { throw LoopbackServerError("cannot open \(self.name)") }
+    let handle = FileHandle(fileDescriptor: slave, closeOnDealloc: true)
+    let process = Process()
+    let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+    process.executableURL = folder.appending(path: product)
+    process.arguments = arguments
+    process.standardInput = handle
+    process.standardOutput = handle
+    process.standardError = handle
+    try process.run()
+    let (master, output) = (self.master, self.output)
+    Thread.detachNewThread {
+      var buffer = [UInt8](repeating: 0, count: 4_096)
+      while true {
+        let count = read(master, &buffer, buffer.count)
+        guard count > 0 else { return }
+        output.append(buffer[..<count])
+      }
+    }
+    return process
+  }
+
+  func type(_ text: String) throws {
+    let bytes = Array(text.utf8)
+    guard write(self.master, bytes, bytes.count) == bytes.count else {
+      throw LoopbackServerError("the terminal takes no input")
+    }
+  }
+
+  func waitFor(_ part: String, within limit: Duration = .seconds(30)) async throws {
+    let deadline = ContinuousClock.now + limit
+    while !self.output.text.contains(part) {
+      guard ContinuousClock.now < deadline else {
+        throw LoopbackServerError("'\(part)' did not come: \(self.output.text)")
+      }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+}
+
+private final class OutputBox: @unchecked Sendable {
+  private let lock = NSLock()
+  private var bytes: [UInt8] = []
+
+  var text: String { self.lock.withLock { String(decoding: self.bytes, as: UTF8.self) } }
+
+  func append(_ bytes: ArraySlice<UInt8>) { self.lock.withLock { self.bytes += bytes } }
+}
