@@ -9,6 +9,9 @@ struct ConnectSwiftForm {
 
   private var isUnary: Bool { self.method.streamType == .unary }
 
+  /// Whether its outcome is waited for in the call itself.
+  private var suspends: Bool { self.isUnary && self.isAsync }
+
   /// A handle of a unary call is only there to cancel with.
   private var attributes: String { self.isUnary && !self.isAsync ? "@discardableResult\n" : "" }
 
@@ -46,8 +49,11 @@ struct ConnectSwiftForm {
     let request = self.isUnary ? ["request: \(self.method.input)"] : []
     let headers = "headers: \(self.runtime)Headers" + (hasDefaults ? " = [:]" : "")
     let parameters = request + [headers] + [self.callback].compactMap { $0 }
-    let effects = self.isUnary && self.isAsync ? " async" : ""
-    return "\(self.attributes)\(modifier)func \(self.method.name)(\(parameters.joined(separator: ", ")))"
+    // Runs where the caller does, so that a closure of a test on the main actor may answer.
+    let isolation = self.suspends ? "nonisolated(nonsending) " : ""
+    let effects = self.suspends ? " async" : ""
+    return
+      "\(self.attributes)\(modifier)\(isolation)func \(self.method.name)(\(parameters.joined(separator: ", ")))"
       + "\(effects) -> \(self.result)"
   }
 

@@ -59,7 +59,7 @@ extension ProtocolClient: ProtocolClientInterface {
     return ServerOnlyCallbackStream(sender: MessageSender(handle, failure))
   }
 
-  public func unary<Input: ProtobufMessage, Output: ProtobufMessage>(
+  public nonisolated(nonsending) func unary<Input: ProtobufMessage, Output: ProtobufMessage>(
     path: String,
     idempotencyLevel: IdempotencyLevel,
     request: Input,

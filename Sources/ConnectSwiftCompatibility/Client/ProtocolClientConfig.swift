@@ -18,7 +18,9 @@ public import Foundation
 public struct ProtocolClientConfig: Sendable {
   /// For example `https://demo.connectrpc.com`. One that cannot be used makes each call fail with `invalid_argument`.
   public let host: String
+  /// The protocol on the wire.
   public let networkProtocol: NetworkProtocol
+  /// The encoding of messages.
   public let codec: any Codec
   /// Whether calls without side effects go as HTTP GET.
   public let unaryGET: UnaryGET
@@ -35,8 +37,12 @@ public struct ProtocolClientConfig: Sendable {
   public struct RequestCompression: Sendable {
     /// Messages of fewer bytes are sent as they are.
     public let minBytes: Int
+    /// What compresses them.
     public let pool: any CompressionPool
 
+    /// - Parameters:
+    ///   - minBytes: Messages of fewer bytes are sent as they are.
+    ///   - pool: What compresses the others.
     public init(minBytes: Int, pool: any CompressionPool) {
       self.minBytes = minBytes
       self.pool = pool
@@ -49,6 +55,9 @@ public struct ProtocolClientConfig: Sendable {
   /// Whether calls without side effects go as HTTP GET, <https://connectrpc.com/docs/protocol#unary-get-request>.
   public typealias UnaryGET = Connect::UnaryGET
 
+  /// - Parameters:
+  ///   - host: For example `https://demo.connectrpc.com`.
+  ///   - timeout: In seconds; more than 100 years count as 100 years.
   public init(
     host: String,
     networkProtocol: NetworkProtocol = .connect,
@@ -76,16 +85,9 @@ extension ProtocolClientConfig {
   /// Those are in `methodInterceptors`, since a factory is asked for calls of the kinds only that its type has hooks for. What
   /// is in `interceptors` stands outside of them.
   public var native: Connect::ProtocolClientConfig {
-    let unary = self.interceptors.filter(\.servesUnaryCalls).map { $0.native(with: self) }
-    let stream = self.interceptors.filter(\.servesStreams).map { $0.native(with: self) }
-    var config = self.nativeWithoutInterceptors
-    guard !self.interceptors.isEmpty else { return config }
-    config.methodInterceptors = { .adding($0.streamType == .unary ? unary : stream) }
-    return config
-  }
-
-  var nativeWithoutInterceptors: Connect::ProtocolClientConfig {
-    Connect::ProtocolClientConfig(
+    let unary = self.interceptors.filter(\.servesUnaryCalls).map(\.native)
+    let stream = self.interceptors.filter(\.servesStreams).map(\.native)
+    var config = Connect::ProtocolClientConfig(
       host: self.host,
       networkProtocol: self.networkProtocol,
       codec: self.codec,
@@ -97,9 +99,12 @@ extension ProtocolClientConfig {
       ),
       unaryGET: self.unaryGET
     )
+    guard !self.interceptors.isEmpty else { return config }
+    config.methodInterceptors = { .adding($0.streamType == .unary ? unary : stream) }
+    return config
   }
 
-  /// What a factory is told that stands in a configuration of this library's own; without interceptors.
+  /// What factories are given: a configuration of this library's in connect-swift's form, without interceptors.
   init(_ native: Connect::ProtocolClientConfig) {
     self.init(
       host: native.host,

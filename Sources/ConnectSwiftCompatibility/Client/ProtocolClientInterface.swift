@@ -43,7 +43,7 @@ public protocol ProtocolClientInterface: Sendable {
   // MARK: async
 
   /// Makes a unary call and waits for its outcome. Cancelling the task cancels the call.
-  func unary<Input: ProtobufMessage, Output: ProtobufMessage>(
+  nonisolated(nonsending) func unary<Input: ProtobufMessage, Output: ProtobufMessage>(
     path: String,
     idempotencyLevel: IdempotencyLevel,
     request: Input,

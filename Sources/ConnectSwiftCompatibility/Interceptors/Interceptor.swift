@@ -16,6 +16,7 @@ public protocol Interceptor: AnyObject, Sendable {
 }
 
 extension Interceptor {
+  /// Passes the metrics on.
   @Sendable
   public func handleResponseMetrics(
     _ metrics: HTTPMetrics,

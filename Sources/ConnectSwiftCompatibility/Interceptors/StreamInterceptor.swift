@@ -41,6 +41,7 @@ public protocol StreamInterceptor: Interceptor {
 }
 
 extension StreamInterceptor {
+  /// Passes the request on.
   @Sendable
   public func handleStreamStart(
     _ request: HTTPRequest<Void>,
@@ -49,6 +50,7 @@ extension StreamInterceptor {
     proceed(.success(request))
   }
 
+  /// Passes the message on.
   @Sendable
   public func handleStreamInput<Message: ProtobufMessage>(
     _ input: Message,
@@ -57,11 +59,13 @@ extension StreamInterceptor {
     proceed(input)
   }
 
+  /// Passes the bytes on.
   @Sendable
   public func handleStreamRawInput(_ input: Data, proceed: @escaping @Sendable (Data) -> Void) {
     proceed(input)
   }
 
+  /// Passes the result on.
   @Sendable
   public func handleStreamRawResult(
     _ result: StreamResult<Data>,
@@ -70,6 +74,7 @@ extension StreamInterceptor {
     proceed(result)
   }
 
+  /// Passes the result on.
   @Sendable
   public func handleStreamResult<Message: ProtobufMessage>(
     _ result: StreamResult<Message>,

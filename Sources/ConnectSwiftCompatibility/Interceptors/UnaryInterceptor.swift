@@ -58,6 +58,7 @@ public protocol UnaryInterceptor: Interceptor {
 }
 
 extension UnaryInterceptor {
+  /// Passes the request on.
   @Sendable
   public func handleUnaryRequest<Message: ProtobufMessage>(
     _ request: HTTPRequest<Message>,
@@ -66,6 +67,7 @@ extension UnaryInterceptor {
     proceed(.success(request))
   }
 
+  /// Passes the request on.
   @Sendable
   public func handleUnaryRawRequest(
     _ request: HTTPRequest<Data?>,
@@ -74,6 +76,7 @@ extension UnaryInterceptor {
     proceed(.success(request))
   }
 
+  /// Passes the response on.
   @Sendable
   public func handleUnaryRawResponse(
     _ response: HTTPResponse,
@@ -82,6 +85,7 @@ extension UnaryInterceptor {
     proceed(response)
   }
 
+  /// Passes the response on.
   @Sendable
   public func handleUnaryResponse<Message: ProtobufMessage>(
     _ response: ResponseMessage<Message>,

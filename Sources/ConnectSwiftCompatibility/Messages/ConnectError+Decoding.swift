@@ -64,6 +64,8 @@ extension ConnectError {
 }
 
 extension ConnectError: Decodable {
+  /// Reads the error of the Connect protocol, <https://connectrpc.com/docs/protocol#error-end-stream>. One without a known code
+  /// is `unknown`.
   public init(from decoder: any Decoder) throws {
     self.init(try ErrorFields(from: decoder), code: .unknown, metadata: [:])
   }
@@ -75,6 +77,7 @@ extension ConnectError.Detail: Decodable {
     case value
   }
 
+  /// Reads a detail of an error of the Connect protocol.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let value = try container.decodeIfPresent(String.self, forKey: .value) ?? ""

@@ -31,6 +31,12 @@ public struct ConnectError: Swift.Error, Sendable {
   /// The response's headers and trailers, names in lower case.
   public var metadata: Headers { self.native.metadata.dictionary }
 
+  /// - Parameters:
+  ///   - code: `ok` becomes `unknown`.
+  ///   - message: An explanation for people.
+  ///   - exception: The cause, if there is one.
+  ///   - details: Typed details.
+  ///   - metadata: More about the error, names in any case.
   public init(
     code: Code,
     message: String?,
@@ -64,6 +70,7 @@ public struct ConnectError: Swift.Error, Sendable {
     /// The message in protobuf's binary encoding; nil for bytes that were no base64.
     public let payload: Data?
 
+    /// - Parameter payload: Nil for an empty message.
     public init(type: String, payload: Data?) {
       self.type = type
       self.payload = payload
@@ -82,5 +89,6 @@ public struct ConnectError: Swift.Error, Sendable {
 extension ConnectError: CustomStringConvertible, LocalizedError {
   /// Code and message, for example `not_found: no such user`.
   public var description: String { self.native.description }
+  /// The same as the description, so that `localizedDescription` says it, too.
   public var errorDescription: String? { self.native.description }
 }

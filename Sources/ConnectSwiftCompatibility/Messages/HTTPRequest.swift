@@ -9,7 +9,9 @@ public import Foundation
 
 /// The HTTP methods that calls use.
 public enum HTTPMethod: String, Sendable {
+  /// The message is in the URL.
   case get = "GET"
+  /// The message is in the body.
   case post = "POST"
 }
 
@@ -21,6 +23,7 @@ public enum HTTPMethod: String, Sendable {
 /// message and the trailers of the one that the hook received. It inherits all else, such as the time limit and whether the
 /// call goes as GET: ``method`` and ``idempotencyLevel`` of a new request change nothing.
 public struct HTTPRequest<Input: Sendable>: Sendable {
+  /// The message, or its bytes; `Void` at the start of a stream.
   public let message: Input
   private let content: Content
 
@@ -30,6 +33,9 @@ public struct HTTPRequest<Input: Sendable>: Sendable {
     case created(CreatedRequest)
   }
 
+  /// A new request, to take the place of one that a hook received.
+  ///
+  /// - Parameter headers: With `content-type`; without it the content type stays.
   public init(
     url: URL,
     headers: Headers,

@@ -13,8 +13,10 @@ public struct HTTPResponse: Sendable {
 
   /// What is of the HTTP response and not of the call.
   public struct TracingInfo: Equatable, Sendable {
+    /// The status of the HTTP response.
     public let httpStatus: Int
 
+    /// - Parameter httpStatus: The status of the HTTP response.
     public init(httpStatus: Int) {
       self.httpStatus = httpStatus
     }
@@ -24,6 +26,8 @@ public struct HTTPResponse: Sendable {
     self.native = native
   }
 
+  /// A new response, to take the place of one that a hook received.
+  ///
   /// - Parameter code: Ignored if there is an `error`. Another code than `ok` without an error makes one.
   public init(
     code: Code,
@@ -45,12 +49,13 @@ public struct HTTPResponse: Sendable {
 
   /// That of the error; `ok` if there is none.
   public var code: Code { self.native.code }
-  /// Names in lower case.
+  /// The metadata, names in lower case.
   public var headers: Headers { self.native.headers.dictionary }
   /// The message's bytes; nil if the call failed.
   public var message: Data? {
     self.native.error == nil ? Data(self.native.message.readableBytesView) : nil
   }
+  /// Metadata behind the message, names in lower case.
   public var trailers: Trailers { self.native.trailers.dictionary }
   /// Nil for a response that succeeded, else a ``ConnectError``.
   public var error: (any Swift.Error)? { self.native.error.map { ConnectError($0) } }

@@ -27,9 +27,11 @@ public struct ResponseMessage<Output: ProtobufMessage>: Sendable {
 
   /// That of the error; `ok` if there is none.
   public var code: Code { self.native.code }
-  /// Names in lower case.
+  /// The metadata, names in lower case.
   public var headers: Headers { self.native.headers.dictionary }
+  /// The message or the error.
   public var result: Result<Output, ConnectError> { self.native.result.mapError { ConnectError($0) } }
+  /// Metadata behind the message, names in lower case.
   public var trailers: Trailers { self.native.trailers.dictionary }
   /// The error, or nil if the call succeeded.
   public var error: ConnectError? { self.native.error.map { ConnectError($0) } }

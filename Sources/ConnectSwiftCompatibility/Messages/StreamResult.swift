@@ -4,7 +4,9 @@ public import Connect
 public enum StreamResult<Output: Sendable>: Sendable {
   /// The end; nothing follows. An error is a ``ConnectError``. Trailers are nil if there are none.
   case complete(code: Code, error: (any Swift.Error)?, trailers: Trailers?)
+  /// The metadata, names in lower case.
   case headers(Headers)
+  /// One message of the response.
   case message(Output)
 
   /// The message, if this is one.
@@ -15,6 +17,7 @@ public enum StreamResult<Output: Sendable>: Sendable {
 
 /// Two ends are equal if their codes and trailers are, and both or none have an error.
 extension StreamResult: Equatable where Output: Equatable {
+  /// Whether both are the same result; see above for ends.
   public static func == (left: StreamResult, right: StreamResult) -> Bool {
     switch (left, right) {
     case (.headers(let left), .headers(let right)):

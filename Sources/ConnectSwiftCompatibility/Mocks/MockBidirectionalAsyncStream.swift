@@ -31,20 +31,25 @@ open class MockBidirectionalAsyncStream<Input: ProtobufMessage, Output: Protobuf
   /// Whether ``close()`` was called.
   public var isClosed: Bool { self.stream.read(\.isClosed) }
 
+  /// - Parameter outputs: What the stream answers the first message with.
   public init(outputs: [StreamResult<Output>] = []) {
     self.stream = MockStream(outputs: outputs)
   }
 
+  /// Keeps the message, and calls ``onSend`` with it. The first one releases the outputs.
   @discardableResult
   open func send(_ input: Input) throws -> Self {
     self.stream.send(input)
     return self
   }
 
+  /// The outputs, once a message was sent.
   open func results() -> AsyncStream<StreamResult<Output>> { self.stream.results() }
 
+  /// Sets ``isClosed`` and calls ``onClose``.
   open func close() { self.stream.close() }
 
+  /// Does nothing.
   open func cancel() {}
 }
 
@@ -54,5 +59,6 @@ open class MockBidirectionalAsyncStream<Input: ProtobufMessage, Output: Protobuf
 open class MockClientOnlyAsyncStream<Input: ProtobufMessage, Output: ProtobufMessage>:
   MockBidirectionalAsyncStream<Input, Output>, ClientOnlyAsyncStreamInterface, @unchecked Sendable
 {
+  /// The same as `close()`.
   open func closeAndReceive() { self.close() }
 }

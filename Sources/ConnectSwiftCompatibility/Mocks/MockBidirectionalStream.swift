@@ -31,6 +31,7 @@ open class MockBidirectionalStream<Input: ProtobufMessage, Output: ProtobufMessa
   /// Whether ``close()`` was called.
   public var isClosed: Bool { self.stream.read(\.isClosed) }
 
+  /// - Parameter outputs: What the stream answers the first message with.
   public init(outputs: [StreamResult<Output>] = []) {
     self.stream = MockStream(outputs: outputs)
   }
@@ -40,14 +41,17 @@ open class MockBidirectionalStream<Input: ProtobufMessage, Output: ProtobufMessa
     self.stream.whenSent { $0.forEach(onResult) }
   }
 
+  /// Keeps the message, and calls ``onSend`` with it. The first one releases the outputs.
   @discardableResult
   open func send(_ input: Input) -> Self {
     self.stream.send(input)
     return self
   }
 
+  /// Sets ``isClosed`` and calls ``onClose``.
   open func close() { self.stream.close() }
 
+  /// Does nothing.
   open func cancel() {}
 }
 
@@ -57,5 +61,6 @@ open class MockBidirectionalStream<Input: ProtobufMessage, Output: ProtobufMessa
 open class MockClientOnlyStream<Input: ProtobufMessage, Output: ProtobufMessage>:
   MockBidirectionalStream<Input, Output>, ClientOnlyStreamInterface, @unchecked Sendable
 {
+  /// The same as `close()`.
   open func closeAndReceive() { self.close() }
 }

@@ -21,14 +21,18 @@ open class MockServerOnlyAsyncStream<Input: ProtobufMessage, Output: ProtobufMes
   /// The requests that were sent.
   public var inputs: [Input] { self.stream.read(\.inputs) }
 
+  /// - Parameter outputs: What the stream answers the first message with.
   public init(outputs: [StreamResult<Output>] = []) {
     self.stream = MockStream(outputs: outputs)
   }
 
+  /// Keeps the request, calls ``onSend`` with it, and releases the outputs.
   open func send(_ input: Input) throws { self.stream.send(input) }
 
+  /// The outputs, once a message was sent.
   open func results() -> AsyncStream<StreamResult<Output>> { self.stream.results() }
 
+  /// Does nothing.
   open func cancel() {}
 }
 
@@ -55,6 +59,7 @@ open class MockServerOnlyStream<Input: ProtobufMessage, Output: ProtobufMessage>
   /// The requests that were sent.
   public var inputs: [Input] { self.stream.read(\.inputs) }
 
+  /// - Parameter outputs: What the stream answers the first message with.
   public init(outputs: [StreamResult<Output>] = []) {
     self.stream = MockStream(outputs: outputs)
   }
@@ -64,7 +69,9 @@ open class MockServerOnlyStream<Input: ProtobufMessage, Output: ProtobufMessage>
     self.stream.whenSent { $0.forEach(onResult) }
   }
 
+  /// Keeps the request, calls ``onSend`` with it, and releases the outputs.
   open func send(_ input: Input) { self.stream.send(input) }
 
+  /// Does nothing.
   open func cancel() {}
 }

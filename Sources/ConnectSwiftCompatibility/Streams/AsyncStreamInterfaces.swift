@@ -2,7 +2,9 @@
 ///
 /// Dropping it and its results, and cancelling the task that reads them, cancel the call.
 public protocol BidirectionalAsyncStreamInterface<Input, Output>: Sendable {
+  /// The message that the client sends.
   associatedtype Input: ProtobufMessage
+  /// The message that the server sends.
   associatedtype Output: ProtobufMessage
 
   /// Sends a message as soon as the server takes it. Messages are sent in the order of these calls.
@@ -23,7 +25,9 @@ public protocol BidirectionalAsyncStreamInterface<Input, Output>: Sendable {
 
 /// A call that answers a stream of messages with one.
 public protocol ClientOnlyAsyncStreamInterface<Input, Output>: Sendable {
+  /// The message that the client sends.
   associatedtype Input: ProtobufMessage
+  /// The message that the server sends.
   associatedtype Output: ProtobufMessage
 
   /// Sends a message as soon as the server takes it. Messages are sent in the order of these calls.
@@ -46,7 +50,9 @@ public protocol ClientOnlyAsyncStreamInterface<Input, Output>: Sendable {
 ///
 /// Dropping it and its results, and cancelling the task that reads them, cancel the call.
 public protocol ServerOnlyAsyncStreamInterface<Input, Output>: Sendable {
+  /// The message that the client sends.
   associatedtype Input: ProtobufMessage
+  /// The message that the server sends.
   associatedtype Output: ProtobufMessage
 
   /// Sends the request: once, at the start.

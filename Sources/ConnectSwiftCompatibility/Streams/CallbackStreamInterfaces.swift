@@ -1,5 +1,6 @@
 /// A call with streams in both directions, whose results come to a callback. Dropping it does not cancel.
 public protocol BidirectionalStreamInterface<Input>: Sendable {
+  /// The message that the client sends.
   associatedtype Input: ProtobufMessage
 
   /// Sends a message as soon as the server takes it. Messages are sent in the order of these calls. Behind ``close()`` and
@@ -16,6 +17,7 @@ public protocol BidirectionalStreamInterface<Input>: Sendable {
 
 /// A call that answers a stream of messages with one, which comes to a callback. Dropping it does not cancel.
 public protocol ClientOnlyStreamInterface<Input>: Sendable {
+  /// The message that the client sends.
   associatedtype Input: ProtobufMessage
 
   /// Sends a message as soon as the server takes it. Messages are sent in the order of these calls.
@@ -31,6 +33,7 @@ public protocol ClientOnlyStreamInterface<Input>: Sendable {
 
 /// A call that answers one message with a stream, whose results come to a callback. Dropping it does not cancel.
 public protocol ServerOnlyStreamInterface<Input>: Sendable {
+  /// The message that the client sends.
   associatedtype Input: ProtobufMessage
 
   /// Sends the request: once, at the start. A second one is ignored.

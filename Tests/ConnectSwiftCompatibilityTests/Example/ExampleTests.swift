@@ -17,7 +17,8 @@ final class ExampleTests: XCTestCase {
   private let steps = Steps()
   private let say = Connect::MethodSpec<Connectrpc_Eliza_V1_SayRequest, Connectrpc_Eliza_V1_SayResponse>(
     path: "/connectrpc.eliza.v1.ElizaService/Say",
-    streamType: .unary
+    streamType: .unary,
+    idempotencyLevel: .noSideEffects
   )
   private let converse = Connect::MethodSpec<
     Connectrpc_Eliza_V1_ConverseRequest, Connectrpc_Eliza_V1_ConverseResponse

@@ -33,7 +33,7 @@ class Connectrpc_Eliza_V1_ElizaServiceClientMock: Connectrpc_Eliza_V1_ElizaServi
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  func say(request: Connectrpc_Eliza_V1_SayRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connectrpc_Eliza_V1_SayResponse> {
+  nonisolated(nonsending) func say(request: Connectrpc_Eliza_V1_SayRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connectrpc_Eliza_V1_SayResponse> {
     self.mockAsyncSay(request)
   }
 

@@ -14,7 +14,7 @@ protocol Connect_Test_V1_TestServiceClientInterface: Swift.Sendable {
   func echo(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
   /// Answers with the payload that it was sent.
-  func echo(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse>
+  nonisolated(nonsending) func echo(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse>
 
   /// Sends the numbers from `from`, as many as Instruction.message_count says.
   func count(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Connect_Test_V1_CountResponse>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Connect_Test_V1_CountRequest>
@@ -39,7 +39,7 @@ protocol Connect_Test_V1_TestServiceClientInterface: Swift.Sendable {
   func lookup(request: Connect_Test_V1_LookupRequest, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_LookupResponse>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
   /// Reads a value; the call may go as HTTP GET.
-  func lookup(request: Connect_Test_V1_LookupRequest, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_LookupResponse>
+  nonisolated(nonsending) func lookup(request: Connect_Test_V1_LookupRequest, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_LookupResponse>
 
   /// Sends a given number of bytes as fast as the client takes them.
   func flood(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Connect_Test_V1_FloodResponse>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Connect_Test_V1_FloodRequest>
@@ -52,7 +52,7 @@ protocol Connect_Test_V1_TestServiceClientInterface: Swift.Sendable {
   func unimplemented(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
   /// Always fails with unimplemented.
-  func unimplemented(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse>
+  nonisolated(nonsending) func unimplemented(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse>
 }
 
 final class Connect_Test_V1_TestServiceClient: Connect_Test_V1_TestServiceClientInterface {
@@ -108,7 +108,7 @@ final class Connect_Test_V1_TestServiceClient: Connect_Test_V1_TestServiceClient
     self.client.unary(path: "/connect.test.v1.TestService/Echo", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  func echo(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse> {
+  nonisolated(nonsending) func echo(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse> {
     await self.client.unary(path: "/connect.test.v1.TestService/Echo", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -141,7 +141,7 @@ final class Connect_Test_V1_TestServiceClient: Connect_Test_V1_TestServiceClient
     self.client.unary(path: "/connect.test.v1.TestService/Lookup", idempotencyLevel: .noSideEffects, request: request, headers: headers, completion: completion)
   }
 
-  func lookup(request: Connect_Test_V1_LookupRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_LookupResponse> {
+  nonisolated(nonsending) func lookup(request: Connect_Test_V1_LookupRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_LookupResponse> {
     await self.client.unary(path: "/connect.test.v1.TestService/Lookup", idempotencyLevel: .noSideEffects, request: request, headers: headers)
   }
 
@@ -158,7 +158,7 @@ final class Connect_Test_V1_TestServiceClient: Connect_Test_V1_TestServiceClient
     self.client.unary(path: "/connect.test.v1.TestService/Unimplemented", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  func unimplemented(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse> {
+  nonisolated(nonsending) func unimplemented(request: Connect_Test_V1_EchoRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connect_Test_V1_EchoResponse> {
     await self.client.unary(path: "/connect.test.v1.TestService/Unimplemented", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }

@@ -14,7 +14,7 @@ public protocol Connectrpc_Eliza_V1_ElizaServiceClientInterface: Swift.Sendable 
   func say(request: Connectrpc_Eliza_V1_SayRequest, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Connectrpc_Eliza_V1_SayResponse>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
   /// Answers a sentence.
-  func say(request: Connectrpc_Eliza_V1_SayRequest, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Connectrpc_Eliza_V1_SayResponse>
+  nonisolated(nonsending) func say(request: Connectrpc_Eliza_V1_SayRequest, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Connectrpc_Eliza_V1_SayResponse>
 
   /// Answers sentence after sentence, until both sides have ended.
   func converse(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Connectrpc_Eliza_V1_ConverseResponse>) -> Swift.Void) -> any ConnectSwiftCompatibility.BidirectionalStreamInterface<Connectrpc_Eliza_V1_ConverseRequest>
@@ -63,7 +63,7 @@ public final class Connectrpc_Eliza_V1_ElizaServiceClient: Connectrpc_Eliza_V1_E
     self.client.unary(path: "/connectrpc.eliza.v1.ElizaService/Say", idempotencyLevel: .noSideEffects, request: request, headers: headers, completion: completion)
   }
 
-  public func say(request: Connectrpc_Eliza_V1_SayRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connectrpc_Eliza_V1_SayResponse> {
+  public nonisolated(nonsending) func say(request: Connectrpc_Eliza_V1_SayRequest, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Connectrpc_Eliza_V1_SayResponse> {
     await self.client.unary(path: "/connectrpc.eliza.v1.ElizaService/Say", idempotencyLevel: .noSideEffects, request: request, headers: headers)
   }
 

@@ -12,7 +12,7 @@ public protocol Nasty_V1_CollisionsClientInterface: Swift.Sendable {
   @discardableResult
   func GetFoo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func GetFoo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func GetFoo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   func getFoo(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_V1_Out>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Nasty_V1_In>
 
@@ -29,22 +29,22 @@ public protocol Nasty_V1_CollisionsClientInterface: Swift.Sendable {
   @discardableResult
   func get_Foo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func get_Foo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func get_Foo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func httpget(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func httpget(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func httpget(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func httpGet(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func httpGet(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func httpGet(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func _1St(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func _1St(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func _1St(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   func __2nd_Thing(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_V1_Out>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Nasty_V1_In>
 
@@ -53,57 +53,57 @@ public protocol Nasty_V1_CollisionsClientInterface: Swift.Sendable {
   @discardableResult
   func _2ndThing(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func _2ndThing(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func _2ndThing(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func v2(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func v2(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func v2(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func __(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func __(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func __(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func ___(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func ___(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func ___(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func init_(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func init_(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func init_(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func init__(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func init__(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func init__(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func client(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func client(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func client(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func Methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func Methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func Methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func mockClient(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func mockClient(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func mockClient(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func mockMethods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func mockMethods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func mockMethods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   func mockMockClient(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_V1_Out>) -> Swift.Void) -> any ConnectSwiftCompatibility.BidirectionalStreamInterface<Nasty_V1_In>
 
@@ -112,7 +112,7 @@ public protocol Nasty_V1_CollisionsClientInterface: Swift.Sendable {
   @discardableResult
   func completion(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func completion(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func completion(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   func demand(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_V1_Out>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Nasty_V1_In>
 
@@ -125,22 +125,22 @@ public protocol Nasty_V1_CollisionsClientInterface: Swift.Sendable {
   @discardableResult
   func hashValue(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func hashValue(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func hashValue(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func description(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func description(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func description(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func recording(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func recording(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func recording(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   @discardableResult
   func unary(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func unary(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
+  nonisolated(nonsending) func unary(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out>
 
   func serverStream(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_V1_Out>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Nasty_V1_In>
 
@@ -149,7 +149,7 @@ public protocol Nasty_V1_CollisionsClientInterface: Swift.Sendable {
   @discardableResult
   func nested(request: Nasty_V1_In.Inner, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_In.Inner.Innermost>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func nested(request: Nasty_V1_In.Inner, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_In.Inner.Innermost>
+  nonisolated(nonsending) func nested(request: Nasty_V1_In.Inner, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_In.Inner.Innermost>
 }
 
 /// Methods whose names are the same in lower camel case, or that are names of the generated types' own.
@@ -321,7 +321,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/GetFoo", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func GetFoo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func GetFoo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/GetFoo", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -354,7 +354,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/get__foo", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func get_Foo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func get_Foo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/get__foo", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -363,7 +363,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/HTTPGet", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func httpget(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func httpget(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/HTTPGet", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -372,7 +372,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/HttpGet", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func httpGet(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func httpGet(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/HttpGet", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -381,7 +381,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/_1st", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func _1St(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func _1St(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/_1st", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -398,7 +398,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/_2ndThing", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func _2ndThing(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func _2ndThing(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/_2ndThing", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -407,7 +407,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/V2", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func v2(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func v2(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/V2", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -416,7 +416,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/_", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func __(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func __(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/_", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -425,7 +425,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/__", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func ___(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func ___(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/__", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -434,7 +434,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/Init_", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func init_(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func init_(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/Init_", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -443,7 +443,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/Init", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func init__(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func init__(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/Init", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -452,7 +452,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/Client", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func client(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func client(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/Client", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -461,7 +461,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/Methods", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func Methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func Methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/Methods", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -470,7 +470,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/methods", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/methods", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -479,7 +479,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/mockClient", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func mockClient(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func mockClient(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/mockClient", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -488,7 +488,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/mock_methods", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func mockMethods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func mockMethods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/mock_methods", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -505,7 +505,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/completion", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func completion(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func completion(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/completion", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -530,7 +530,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/hashValue", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func hashValue(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func hashValue(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/hashValue", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -539,7 +539,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/description", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func description(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func description(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/description", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -548,7 +548,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/recording", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func recording(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func recording(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/recording", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -557,7 +557,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/unary", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func unary(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  public nonisolated(nonsending) func unary(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     await self.client.unary(path: "/nasty.v1.Collisions/unary", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -574,7 +574,7 @@ public final class Nasty_V1_CollisionsClient: Nasty_V1_CollisionsClientInterface
     self.client.unary(path: "/nasty.v1.Collisions/Nested", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func nested(request: Nasty_V1_In.Inner, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_In.Inner.Innermost> {
+  public nonisolated(nonsending) func nested(request: Nasty_V1_In.Inner, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_In.Inner.Innermost> {
     await self.client.unary(path: "/nasty.v1.Collisions/Nested", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }

@@ -140,7 +140,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func GetFoo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func GetFoo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncGetFoo(request)
   }
 
@@ -177,7 +177,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func get_Foo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func get_Foo(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncGet_Foo(request)
   }
 
@@ -187,7 +187,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func httpget(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func httpget(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncHttpget(request)
   }
 
@@ -197,7 +197,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func httpGet(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func httpGet(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncHTTPGet(request)
   }
 
@@ -207,7 +207,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func _1St(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func _1St(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsync_1St(request)
   }
 
@@ -226,7 +226,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func _2ndThing(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func _2ndThing(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsync_2NdThing_(request)
   }
 
@@ -236,7 +236,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func v2(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func v2(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncV2(request)
   }
 
@@ -246,7 +246,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func __(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func __(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsync_(request)
   }
 
@@ -256,7 +256,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func ___(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func ___(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsync__(request)
   }
 
@@ -266,7 +266,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func init_(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func init_(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncInit_(request)
   }
 
@@ -276,7 +276,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func init__(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func init__(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncInit(request)
   }
 
@@ -286,7 +286,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func client(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func client(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncClient(request)
   }
 
@@ -296,7 +296,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func Methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func Methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncMethods(request)
   }
 
@@ -306,7 +306,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func methods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncMethods_(request)
   }
 
@@ -316,7 +316,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func mockClient(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func mockClient(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncMockClient(request)
   }
 
@@ -326,7 +326,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func mockMethods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func mockMethods(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncMockMethods(request)
   }
 
@@ -345,7 +345,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func completion(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func completion(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncCompletion(request)
   }
 
@@ -373,7 +373,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func hashValue(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func hashValue(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncHashValue(request)
   }
 
@@ -383,7 +383,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func description(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func description(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncDescription(request)
   }
 
@@ -393,7 +393,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func recording(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func recording(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncRecording(request)
   }
 
@@ -403,7 +403,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func unary(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
+  open nonisolated(nonsending) func unary(request: Nasty_V1_In, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_Out> {
     self.mockAsyncUnary(request)
   }
 
@@ -422,7 +422,7 @@ open class Nasty_V1_CollisionsClientMock: Nasty_V1_CollisionsClientInterface, @u
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func nested(request: Nasty_V1_In.Inner, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_In.Inner.Innermost> {
+  open nonisolated(nonsending) func nested(request: Nasty_V1_In.Inner, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_V1_In.Inner.Innermost> {
     self.mockAsyncNested(request)
   }
 }

@@ -37,7 +37,7 @@ public protocol Nasty_Comments_V1_CommentsClientInterface: Swift.Sendable {
   /// - Parameter nothing: *emphasis*, `unbalanced, [link](, <b>, &amp;
   ///
   /// Behind the method on its line: */
-  func above(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>
+  nonisolated(nonsending) func above(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>
 
   /// Behind the method,
   /// with the line ends of another system.
@@ -72,19 +72,19 @@ public protocol Nasty_Comments_V1_CommentsClientInterface: Swift.Sendable {
   func unicode(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
   /// Ünïcödé, 漢字, 🙂, a tab, and a control character   here.
-  func unicode(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>
+  nonisolated(nonsending) func unicode(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>
 
   @discardableResult
   func blank(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func blank(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>
+  nonisolated(nonsending) func blank(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>
 
   /// //////////////////////////////
   @discardableResult
   func slashes(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
   /// //////////////////////////////
-  func slashes(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>
+  nonisolated(nonsending) func slashes(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note>
 }
 
 /// Right above the service: */ /* // /// "quotes" \(interpolation) #warning("x")
@@ -145,7 +145,7 @@ public final class Nasty_Comments_V1_CommentsClient: Nasty_Comments_V1_CommentsC
     self.client.unary(path: "/nasty.comments.v1.Comments/Above", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func above(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
+  public nonisolated(nonsending) func above(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
     await self.client.unary(path: "/nasty.comments.v1.Comments/Above", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -178,7 +178,7 @@ public final class Nasty_Comments_V1_CommentsClient: Nasty_Comments_V1_CommentsC
     self.client.unary(path: "/nasty.comments.v1.Comments/Unicode", idempotencyLevel: .noSideEffects, request: request, headers: headers, completion: completion)
   }
 
-  public func unicode(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
+  public nonisolated(nonsending) func unicode(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
     await self.client.unary(path: "/nasty.comments.v1.Comments/Unicode", idempotencyLevel: .noSideEffects, request: request, headers: headers)
   }
 
@@ -187,7 +187,7 @@ public final class Nasty_Comments_V1_CommentsClient: Nasty_Comments_V1_CommentsC
     self.client.unary(path: "/nasty.comments.v1.Comments/Blank", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func blank(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
+  public nonisolated(nonsending) func blank(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
     await self.client.unary(path: "/nasty.comments.v1.Comments/Blank", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -196,7 +196,7 @@ public final class Nasty_Comments_V1_CommentsClient: Nasty_Comments_V1_CommentsC
     self.client.unary(path: "/nasty.comments.v1.Comments/Slashes", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func slashes(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
+  public nonisolated(nonsending) func slashes(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
     await self.client.unary(path: "/nasty.comments.v1.Comments/Slashes", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }

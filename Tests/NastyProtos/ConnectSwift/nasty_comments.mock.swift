@@ -48,7 +48,7 @@ open class Nasty_Comments_V1_CommentsClientMock: Nasty_Comments_V1_CommentsClien
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func above(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
+  open nonisolated(nonsending) func above(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
     self.mockAsyncAbove(request)
   }
 
@@ -85,7 +85,7 @@ open class Nasty_Comments_V1_CommentsClientMock: Nasty_Comments_V1_CommentsClien
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func unicode(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
+  open nonisolated(nonsending) func unicode(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
     self.mockAsyncUnicode(request)
   }
 
@@ -95,7 +95,7 @@ open class Nasty_Comments_V1_CommentsClientMock: Nasty_Comments_V1_CommentsClien
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func blank(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
+  open nonisolated(nonsending) func blank(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
     self.mockAsyncBlank(request)
   }
 
@@ -105,7 +105,7 @@ open class Nasty_Comments_V1_CommentsClientMock: Nasty_Comments_V1_CommentsClien
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func slashes(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
+  open nonisolated(nonsending) func slashes(request: Nasty_Comments_V1_Note, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Comments_V1_Note> {
     self.mockAsyncSlashes(request)
   }
 }

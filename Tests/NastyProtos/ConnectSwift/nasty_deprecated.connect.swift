@@ -15,7 +15,7 @@ public protocol Nasty_Deprecated_V1_PartlyOldClientInterface: Swift.Sendable {
 
   /// Use New.
   @available(*, deprecated)
-  func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>
+  nonisolated(nonsending) func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>
 
   @available(*, deprecated)
   func serverStream(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_Deprecated_V1_Old>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Nasty_Deprecated_V1_Old>
@@ -38,7 +38,7 @@ public protocol Nasty_Deprecated_V1_PartlyOldClientInterface: Swift.Sendable {
   @discardableResult
   func new(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func new(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>
+  nonisolated(nonsending) func new(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>
 }
 
 public final class Nasty_Deprecated_V1_PartlyOldClient: Nasty_Deprecated_V1_PartlyOldClientInterface {
@@ -90,7 +90,7 @@ public final class Nasty_Deprecated_V1_PartlyOldClient: Nasty_Deprecated_V1_Part
   }
 
   @available(*, deprecated)
-  public func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
+  public nonisolated(nonsending) func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
     await self.client.unary(path: "/nasty.deprecated.v1.PartlyOld/Unary", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -129,7 +129,7 @@ public final class Nasty_Deprecated_V1_PartlyOldClient: Nasty_Deprecated_V1_Part
     self.client.unary(path: "/nasty.deprecated.v1.PartlyOld/New", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func new(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
+  public nonisolated(nonsending) func new(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
     await self.client.unary(path: "/nasty.deprecated.v1.PartlyOld/New", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }
@@ -139,7 +139,7 @@ public protocol Nasty_Deprecated_V1_AllOldClientInterface: Swift.Sendable {
   @discardableResult
   func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>
+  nonisolated(nonsending) func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>
 
   @available(*, deprecated)
   func serverStream(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_Deprecated_V1_Old>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Nasty_Deprecated_V1_Old>
@@ -178,7 +178,7 @@ public final class Nasty_Deprecated_V1_AllOldClient: Nasty_Deprecated_V1_AllOldC
     self.client.unary(path: "/nasty.deprecated.v1.AllOld/Unary", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
+  public nonisolated(nonsending) func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
     await self.client.unary(path: "/nasty.deprecated.v1.AllOld/Unary", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 

@@ -42,7 +42,7 @@ open class Nasty_Deprecated_V1_PartlyOldClientMock: Nasty_Deprecated_V1_PartlyOl
   }
 
   @available(*, deprecated)
-  open func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
+  open nonisolated(nonsending) func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
     self.mockAsyncUnary(request)
   }
 
@@ -85,7 +85,7 @@ open class Nasty_Deprecated_V1_PartlyOldClientMock: Nasty_Deprecated_V1_PartlyOl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func new(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
+  open nonisolated(nonsending) func new(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
     self.mockAsyncNew(request)
   }
 }
@@ -112,7 +112,7 @@ open class Nasty_Deprecated_V1_AllOldClientMock: Nasty_Deprecated_V1_AllOldClien
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
+  open nonisolated(nonsending) func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
     self.mockAsyncUnary(request)
   }
 

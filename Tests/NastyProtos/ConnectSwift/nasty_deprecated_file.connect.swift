@@ -12,7 +12,7 @@ public protocol Nasty_DeprecatedFile_V1_OldFileClientInterface: Swift.Sendable {
   @discardableResult
   func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>
+  nonisolated(nonsending) func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old>
 
   func clientStream(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_Deprecated_V1_Old>) -> Swift.Void) -> any ConnectSwiftCompatibility.ClientOnlyStreamInterface<Nasty_Deprecated_V1_Old>
 
@@ -48,7 +48,7 @@ public final class Nasty_DeprecatedFile_V1_OldFileClient: Nasty_DeprecatedFile_V
     self.client.unary(path: "/nasty.deprecated_file.v1.OldFile/Unary", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
+  public nonisolated(nonsending) func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
     await self.client.unary(path: "/nasty.deprecated_file.v1.OldFile/Unary", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 

@@ -29,7 +29,7 @@ open class Nasty_DeprecatedFile_V1_OldFileClientMock: Nasty_DeprecatedFile_V1_Ol
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
+  open nonisolated(nonsending) func unary(request: Nasty_Deprecated_V1_Old, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Deprecated_V1_Old> {
     self.mockAsyncUnary(request)
   }
 

@@ -13,22 +13,22 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface: Swift.Se
   @discardableResult
   func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage>
+  nonisolated(nonsending) func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage>
 
   @discardableResult
   func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage>
+  nonisolated(nonsending) func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage>
 
   @discardableResult
   func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage>
+  nonisolated(nonsending) func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage>
 
   @discardableResult
   func `enum`(request: Connect, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `enum`(request: Connect, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested>
+  nonisolated(nonsending) func `enum`(request: Connect, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested>
 
   func `extension`(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
@@ -45,17 +45,17 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface: Swift.Se
   @discardableResult
   func `import`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `import`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `import`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `inout`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `inout`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `inout`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   func `internal`(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
@@ -68,207 +68,207 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_protocolClientInterface: Swift.Se
   @discardableResult
   func `open`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `open`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `open`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `operator`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `operator`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `operator`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `private`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `private`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `private`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `public`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `public`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `public`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `static`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `static`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `static`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `struct`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `struct`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `struct`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `typealias`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `typealias`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `typealias`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `break`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `break`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `break`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `case`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `case`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `case`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `continue`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `continue`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `continue`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `defer`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `defer`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `defer`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `do`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `do`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `do`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `else`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `else`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `else`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `fallthrough`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `fallthrough`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `fallthrough`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `for`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `for`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `for`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `guard`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `guard`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `guard`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `if`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `if`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `if`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `in`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `in`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `in`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `repeat`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `repeat`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `repeat`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `return`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `return`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `return`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `switch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `switch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `switch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `where`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `where`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `where`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `while`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `while`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `while`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `as`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `as`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `as`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func any(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func any(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func any(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `catch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `catch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `catch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `is`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `is`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `is`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `rethrows`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `rethrows`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `rethrows`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `super`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `super`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `super`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `throw`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `throw`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `throw`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `true`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `true`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `true`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func type(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func type(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func type(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 }
 
 /// Names that are keywords, reserved or contextual, in lower and in upper case.
@@ -555,7 +555,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Associatedtype", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage> {
+  public nonisolated(nonsending) func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Associatedtype", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -564,7 +564,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Class", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage> {
+  public nonisolated(nonsending) func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Class", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -573,7 +573,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Deinit", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage> {
+  public nonisolated(nonsending) func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Deinit", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -582,7 +582,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Enum", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `enum`(request: Connect, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested> {
+  public nonisolated(nonsending) func `enum`(request: Connect, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Enum", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -615,7 +615,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Import", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `import`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `import`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Import", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -624,7 +624,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Init", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Init", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -633,7 +633,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Inout", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `inout`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `inout`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Inout", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -658,7 +658,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Open", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `open`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `open`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Open", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -667,7 +667,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Operator", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `operator`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `operator`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Operator", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -676,7 +676,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Private", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `private`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `private`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Private", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -685,7 +685,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Protocol", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Protocol", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -694,7 +694,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Public", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `public`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `public`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Public", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -703,7 +703,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Static", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `static`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `static`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Static", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -712,7 +712,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Struct", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `struct`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `struct`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Struct", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -721,7 +721,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Subscript", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Subscript", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -730,7 +730,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Typealias", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `typealias`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `typealias`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Typealias", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -739,7 +739,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Var", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Var", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -748,7 +748,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Break", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `break`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `break`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Break", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -757,7 +757,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Case", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `case`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `case`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Case", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -766,7 +766,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Continue", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `continue`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `continue`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Continue", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -775,7 +775,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Default", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Default", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -784,7 +784,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Defer", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `defer`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `defer`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Defer", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -793,7 +793,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Do", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `do`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `do`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Do", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -802,7 +802,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Else", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `else`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `else`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Else", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -811,7 +811,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Fallthrough", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `fallthrough`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `fallthrough`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Fallthrough", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -820,7 +820,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/For", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `for`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `for`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/For", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -829,7 +829,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Guard", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `guard`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `guard`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Guard", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -838,7 +838,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/If", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `if`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `if`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/If", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -847,7 +847,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/In", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `in`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `in`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/In", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -856,7 +856,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Repeat", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `repeat`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `repeat`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Repeat", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -865,7 +865,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Return", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `return`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `return`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Return", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -874,7 +874,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Switch", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `switch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `switch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Switch", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -883,7 +883,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Where", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `where`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `where`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Where", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -892,7 +892,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/While", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `while`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `while`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/While", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -901,7 +901,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/As", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `as`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `as`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/As", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -910,7 +910,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Any", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func any(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func any(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Any", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -919,7 +919,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Catch", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `catch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `catch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Catch", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -928,7 +928,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/False", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/False", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -937,7 +937,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Is", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `is`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `is`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Is", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -946,7 +946,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Nil", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Nil", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -955,7 +955,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Rethrows", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `rethrows`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `rethrows`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Rethrows", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -964,7 +964,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Super", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `super`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `super`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Super", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -973,7 +973,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Self", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Self", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -982,7 +982,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Throw", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `throw`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `throw`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Throw", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -991,7 +991,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Throws", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Throws", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1000,7 +1000,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/True", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `true`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `true`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/True", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1009,7 +1009,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Try", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Try", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1018,7 +1018,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_protocolClient: Nasty_Switch_V
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Type", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func type(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func type(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.protocol/Type", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }
@@ -1027,32 +1027,32 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface: Swift.
   @discardableResult
   func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func dynamicType_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func dynamicType_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func dynamicType_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   func `func`(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> any ConnectSwiftCompatibility.ClientOnlyStreamInterface<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
@@ -1061,7 +1061,7 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface: Swift.
   @discardableResult
   func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   func `let`(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
@@ -1070,22 +1070,22 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface: Swift.
   @discardableResult
   func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   func `super`(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> any ConnectSwiftCompatibility.BidirectionalStreamInterface<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
@@ -1094,17 +1094,17 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface: Swift.
   @discardableResult
   func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 
   @discardableResult
   func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
+  nonisolated(nonsending) func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word>
 }
 
 public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientInterface {
@@ -1210,7 +1210,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/associatedtype", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/associatedtype", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1219,7 +1219,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/class", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/class", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1228,7 +1228,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/default", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/default", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1237,7 +1237,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/deinit", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/deinit", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1246,7 +1246,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/dynamicType", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func dynamicType_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func dynamicType_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/dynamicType", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1255,7 +1255,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/false", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/false", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1272,7 +1272,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/init", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/init", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1289,7 +1289,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/nil", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/nil", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1298,7 +1298,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/protocol", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/protocol", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1307,7 +1307,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/self", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/self", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1316,7 +1316,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/subscript", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/subscript", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1333,7 +1333,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/throws", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/throws", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1342,7 +1342,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/try", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/try", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1351,7 +1351,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/var", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  public nonisolated(nonsending) func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.self_words/var", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }
@@ -1360,167 +1360,167 @@ public protocol Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface: Swift.
   @discardableResult
   func actor(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func actor(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func actor(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func async(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func async(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func async(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func await(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func await(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func await(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func borrowing(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func borrowing(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func borrowing(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func consume(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func consume(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func consume(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func consuming(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func consuming(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func consuming(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func convenience(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func convenience(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func convenience(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func copy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func copy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func copy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func discard(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func discard(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func discard(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func distributed(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func distributed(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func distributed(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func dynamic(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func dynamic(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func dynamic(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func each(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func each(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func each(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func final(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func final(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func final(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func get(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func get(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func get(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func indirect(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func indirect(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func indirect(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func isolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func isolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func isolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func lazy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func lazy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func lazy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func macro(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func macro(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func macro(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func mutating(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func mutating(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func mutating(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func nonisolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func nonisolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func nonisolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func optional(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func optional(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func optional(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func package(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func package(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func package(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func `precedencegroup`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `precedencegroup`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func `precedencegroup`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func required(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func required(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func required(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func sending(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func sending(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func sending(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func set(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func set(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func set(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func some(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func some(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func some(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func then(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func then(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func then(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func unowned(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func unowned(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func unowned(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func unsafe(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func unsafe(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func unsafe(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func weak(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func weak(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func weak(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func willSet(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func willSet(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func willSet(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 
   @discardableResult
   func yield(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func yield(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
+  nonisolated(nonsending) func yield(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self>
 }
 
 public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientInterface {
@@ -1706,7 +1706,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Actor", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func actor(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func actor(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Actor", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1715,7 +1715,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Async", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func async(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func async(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Async", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1724,7 +1724,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Await", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func await(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func await(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Await", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1733,7 +1733,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Borrowing", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func borrowing(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func borrowing(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Borrowing", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1742,7 +1742,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Consume", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func consume(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func consume(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Consume", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1751,7 +1751,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Consuming", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func consuming(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func consuming(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Consuming", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1760,7 +1760,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Convenience", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func convenience(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func convenience(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Convenience", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1769,7 +1769,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Copy", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func copy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func copy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Copy", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1778,7 +1778,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Discard", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func discard(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func discard(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Discard", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1787,7 +1787,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Distributed", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func distributed(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func distributed(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Distributed", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1796,7 +1796,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Dynamic", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func dynamic(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func dynamic(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Dynamic", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1805,7 +1805,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Each", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func each(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func each(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Each", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1814,7 +1814,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Final", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func final(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func final(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Final", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1823,7 +1823,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Get", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func get(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func get(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Get", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1832,7 +1832,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Indirect", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func indirect(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func indirect(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Indirect", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1841,7 +1841,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Isolated", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func isolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func isolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Isolated", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1850,7 +1850,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Lazy", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func lazy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func lazy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Lazy", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1859,7 +1859,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Macro", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func macro(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func macro(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Macro", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1868,7 +1868,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Mutating", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func mutating(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func mutating(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Mutating", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1877,7 +1877,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Nonisolated", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func nonisolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func nonisolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Nonisolated", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1886,7 +1886,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Optional", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func optional(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func optional(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Optional", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1895,7 +1895,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Package", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func package(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func package(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Package", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1904,7 +1904,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Precedencegroup", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `precedencegroup`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func `precedencegroup`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Precedencegroup", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1913,7 +1913,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Required", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func required(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func required(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Required", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1922,7 +1922,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Sending", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func sending(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func sending(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Sending", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1931,7 +1931,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Set", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func set(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func set(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Set", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1940,7 +1940,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Some", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func some(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func some(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Some", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1949,7 +1949,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Then", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func then(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func then(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Then", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1958,7 +1958,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Unowned", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func unowned(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func unowned(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Unowned", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1967,7 +1967,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Unsafe", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func unsafe(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func unsafe(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Unsafe", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1976,7 +1976,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Weak", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func weak(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func weak(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Weak", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1985,7 +1985,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/WillSet", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func willSet(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func willSet(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/WillSet", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -1994,7 +1994,7 @@ public final class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClient: Nasty_Switch
     self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Yield", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func yield(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  public nonisolated(nonsending) func yield(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     await self.client.unary(path: "/nasty.switch.v1.class_of_1st._2nd.Contextual/Yield", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }

@@ -233,7 +233,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage> {
+  open nonisolated(nonsending) func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage> {
     self.mockAsyncAssociatedtype(request)
   }
 
@@ -243,7 +243,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage> {
+  open nonisolated(nonsending) func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.TypeMessage.protocolMessage> {
     self.mockAsyncClass(request)
   }
 
@@ -253,7 +253,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage> {
+  open nonisolated(nonsending) func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self.defaultMessage> {
     self.mockAsyncDeinit(request)
   }
 
@@ -263,7 +263,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `enum`(request: Connect, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested> {
+  open nonisolated(nonsending) func `enum`(request: Connect, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested> {
     self.mockAsyncEnum(request)
   }
 
@@ -300,7 +300,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `import`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `import`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncImport(request)
   }
 
@@ -310,7 +310,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncInit(request)
   }
 
@@ -320,7 +320,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `inout`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `inout`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncInout(request)
   }
 
@@ -348,7 +348,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `open`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `open`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncOpen(request)
   }
 
@@ -358,7 +358,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `operator`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `operator`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncOperator(request)
   }
 
@@ -368,7 +368,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `private`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `private`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncPrivate(request)
   }
 
@@ -378,7 +378,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncProtocol(request)
   }
 
@@ -388,7 +388,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `public`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `public`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncPublic(request)
   }
 
@@ -398,7 +398,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `static`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `static`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncStatic(request)
   }
 
@@ -408,7 +408,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `struct`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `struct`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncStruct(request)
   }
 
@@ -418,7 +418,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncSubscript(request)
   }
 
@@ -428,7 +428,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `typealias`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `typealias`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncTypealias(request)
   }
 
@@ -438,7 +438,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncVar(request)
   }
 
@@ -448,7 +448,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `break`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `break`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncBreak(request)
   }
 
@@ -458,7 +458,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `case`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `case`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncCase(request)
   }
 
@@ -468,7 +468,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `continue`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `continue`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncContinue(request)
   }
 
@@ -478,7 +478,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncDefault(request)
   }
 
@@ -488,7 +488,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `defer`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `defer`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncDefer(request)
   }
 
@@ -498,7 +498,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `do`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `do`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncDo(request)
   }
 
@@ -508,7 +508,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `else`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `else`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncElse(request)
   }
 
@@ -518,7 +518,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `fallthrough`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `fallthrough`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncFallthrough(request)
   }
 
@@ -528,7 +528,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `for`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `for`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncFor(request)
   }
 
@@ -538,7 +538,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `guard`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `guard`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncGuard(request)
   }
 
@@ -548,7 +548,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `if`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `if`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncIf(request)
   }
 
@@ -558,7 +558,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `in`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `in`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncIn(request)
   }
 
@@ -568,7 +568,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `repeat`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `repeat`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncRepeat(request)
   }
 
@@ -578,7 +578,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `return`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `return`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncReturn(request)
   }
 
@@ -588,7 +588,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `switch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `switch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncSwitch(request)
   }
 
@@ -598,7 +598,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `where`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `where`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncWhere(request)
   }
 
@@ -608,7 +608,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `while`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `while`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncWhile(request)
   }
 
@@ -618,7 +618,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `as`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `as`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncAs(request)
   }
 
@@ -628,7 +628,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func any(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func any(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncAny(request)
   }
 
@@ -638,7 +638,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `catch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `catch`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncCatch(request)
   }
 
@@ -648,7 +648,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncFalse(request)
   }
 
@@ -658,7 +658,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `is`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `is`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncIs(request)
   }
 
@@ -668,7 +668,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncNil(request)
   }
 
@@ -678,7 +678,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `rethrows`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `rethrows`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncRethrows(request)
   }
 
@@ -688,7 +688,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `super`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `super`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncSuper(request)
   }
 
@@ -698,7 +698,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncSelf(request)
   }
 
@@ -708,7 +708,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `throw`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `throw`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncThrow(request)
   }
 
@@ -718,7 +718,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncThrows(request)
   }
 
@@ -728,7 +728,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `true`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `true`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncTrue(request)
   }
 
@@ -738,7 +738,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncTry(request)
   }
 
@@ -748,7 +748,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_protocolClientMock: Nasty_Switch_V1_Cl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func type(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func type(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncType(request)
   }
 }
@@ -834,7 +834,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `associatedtype`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncAssociatedtype(request)
   }
 
@@ -844,7 +844,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `class`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncClass(request)
   }
 
@@ -854,7 +854,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `default`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncDefault(request)
   }
 
@@ -864,7 +864,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `deinit`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncDeinit(request)
   }
 
@@ -874,7 +874,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func dynamicType_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func dynamicType_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncDynamicType(request)
   }
 
@@ -884,7 +884,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `false`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncFalse(request)
   }
 
@@ -903,7 +903,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func init_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncInit(request)
   }
 
@@ -922,7 +922,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `nil`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncNil(request)
   }
 
@@ -932,7 +932,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `protocol`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncProtocol(request)
   }
 
@@ -942,7 +942,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func self_(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncSelf(request)
   }
 
@@ -952,7 +952,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `subscript`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncSubscript(request)
   }
 
@@ -971,7 +971,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `throws`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncThrows(request)
   }
 
@@ -981,7 +981,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `try`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncTry(request)
   }
 
@@ -991,7 +991,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_self_wordsClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
+  open nonisolated(nonsending) func `var`(request: Nasty_Switch_V1_ClassOf1st_2nd_Word, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_Word> {
     self.mockAsyncVar(request)
   }
 }
@@ -1141,7 +1141,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func actor(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func actor(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncActor(request)
   }
 
@@ -1151,7 +1151,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func async(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func async(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncAsync(request)
   }
 
@@ -1161,7 +1161,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func await(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func await(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncAwait(request)
   }
 
@@ -1171,7 +1171,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func borrowing(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func borrowing(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncBorrowing(request)
   }
 
@@ -1181,7 +1181,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func consume(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func consume(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncConsume(request)
   }
 
@@ -1191,7 +1191,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func consuming(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func consuming(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncConsuming(request)
   }
 
@@ -1201,7 +1201,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func convenience(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func convenience(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncConvenience(request)
   }
 
@@ -1211,7 +1211,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func copy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func copy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncCopy(request)
   }
 
@@ -1221,7 +1221,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func discard(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func discard(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncDiscard(request)
   }
 
@@ -1231,7 +1231,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func distributed(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func distributed(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncDistributed(request)
   }
 
@@ -1241,7 +1241,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func dynamic(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func dynamic(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncDynamic(request)
   }
 
@@ -1251,7 +1251,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func each(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func each(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncEach(request)
   }
 
@@ -1261,7 +1261,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func final(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func final(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncFinal(request)
   }
 
@@ -1271,7 +1271,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func get(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func get(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncGet(request)
   }
 
@@ -1281,7 +1281,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func indirect(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func indirect(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncIndirect(request)
   }
 
@@ -1291,7 +1291,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func isolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func isolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncIsolated(request)
   }
 
@@ -1301,7 +1301,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func lazy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func lazy(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncLazy(request)
   }
 
@@ -1311,7 +1311,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func macro(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func macro(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncMacro(request)
   }
 
@@ -1321,7 +1321,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func mutating(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func mutating(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncMutating(request)
   }
 
@@ -1331,7 +1331,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func nonisolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func nonisolated(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncNonisolated(request)
   }
 
@@ -1341,7 +1341,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func optional(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func optional(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncOptional(request)
   }
 
@@ -1351,7 +1351,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func package(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func package(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncPackage(request)
   }
 
@@ -1361,7 +1361,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `precedencegroup`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func `precedencegroup`(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncPrecedencegroup(request)
   }
 
@@ -1371,7 +1371,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func required(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func required(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncRequired(request)
   }
 
@@ -1381,7 +1381,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func sending(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func sending(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncSending(request)
   }
 
@@ -1391,7 +1391,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func set(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func set(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncSet(request)
   }
 
@@ -1401,7 +1401,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func some(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func some(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncSome(request)
   }
 
@@ -1411,7 +1411,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func then(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func then(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncThen(request)
   }
 
@@ -1421,7 +1421,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func unowned(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func unowned(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncUnowned(request)
   }
 
@@ -1431,7 +1431,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func unsafe(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func unsafe(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncUnsafe(request)
   }
 
@@ -1441,7 +1441,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func weak(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func weak(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncWeak(request)
   }
 
@@ -1451,7 +1451,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func willSet(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func willSet(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncWillSet(request)
   }
 
@@ -1461,7 +1461,7 @@ open class Nasty_Switch_V1_ClassOf1st_2nd_ContextualClientMock: Nasty_Switch_V1_
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func yield(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
+  open nonisolated(nonsending) func yield(request: Nasty_Switch_V1_ClassOf1st_2nd_self, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Nasty_Switch_V1_ClassOf1st_2nd_self> {
     self.mockAsyncYield(request)
   }
 }

@@ -11,7 +11,7 @@ public protocol ModulesClientInterface: Swift.Sendable {
   @discardableResult
   func Connect_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<ModulesMessage>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func Connect_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage>
+  nonisolated(nonsending) func Connect_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage>
 
   func connect(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<ModulesMessage>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<ModulesMessage>
 
@@ -20,7 +20,7 @@ public protocol ModulesClientInterface: Swift.Sendable {
   @discardableResult
   func ConnectTesting_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<ModulesMessage>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func ConnectTesting_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage>
+  nonisolated(nonsending) func ConnectTesting_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage>
 
   func connectTesting(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<ModulesMessage>) -> Swift.Void) -> any ConnectSwiftCompatibility.ClientOnlyStreamInterface<ModulesMessage>
 
@@ -29,7 +29,7 @@ public protocol ModulesClientInterface: Swift.Sendable {
   @discardableResult
   func swiftProtobuf(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<ModulesMessage>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func swiftProtobuf(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage>
+  nonisolated(nonsending) func swiftProtobuf(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage>
 
   func modulesClient(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<ModulesMessage>) -> Swift.Void) -> any ConnectSwiftCompatibility.BidirectionalStreamInterface<ModulesMessage>
 
@@ -84,7 +84,7 @@ public final class ModulesClient: ModulesClientInterface {
     self.client.unary(path: "/Modules/Connect", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func Connect_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
+  public nonisolated(nonsending) func Connect_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
     await self.client.unary(path: "/Modules/Connect", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -101,7 +101,7 @@ public final class ModulesClient: ModulesClientInterface {
     self.client.unary(path: "/Modules/ConnectTesting", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func ConnectTesting_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
+  public nonisolated(nonsending) func ConnectTesting_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
     await self.client.unary(path: "/Modules/ConnectTesting", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -118,7 +118,7 @@ public final class ModulesClient: ModulesClientInterface {
     self.client.unary(path: "/Modules/SwiftProtobuf", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func swiftProtobuf(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
+  public nonisolated(nonsending) func swiftProtobuf(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
     await self.client.unary(path: "/Modules/SwiftProtobuf", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 

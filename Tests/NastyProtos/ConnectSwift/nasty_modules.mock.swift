@@ -44,7 +44,7 @@ open class ModulesClientMock: ModulesClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func Connect_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
+  open nonisolated(nonsending) func Connect_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
     self.mockAsyncConnect(request)
   }
 
@@ -63,7 +63,7 @@ open class ModulesClientMock: ModulesClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func ConnectTesting_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
+  open nonisolated(nonsending) func ConnectTesting_(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
     self.mockAsyncConnectTesting(request)
   }
 
@@ -82,7 +82,7 @@ open class ModulesClientMock: ModulesClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func swiftProtobuf(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
+  open nonisolated(nonsending) func swiftProtobuf(request: ModulesMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ModulesMessage> {
     self.mockAsyncSwiftProtobuf(request)
   }
 

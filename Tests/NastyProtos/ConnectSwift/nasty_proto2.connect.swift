@@ -11,7 +11,7 @@ public protocol NPTwoTwoClientInterface: Swift.Sendable {
   @discardableResult
   func get(request: NPTwoRequired, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<NPTwoRequired.Tail>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func get(request: NPTwoRequired, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<NPTwoRequired.Tail>
+  nonisolated(nonsending) func get(request: NPTwoRequired, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<NPTwoRequired.Tail>
 
   func watch(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<NPTwoRequired>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<NPTwoRequired>
 
@@ -46,7 +46,7 @@ public final class NPTwoTwoClient: NPTwoTwoClientInterface {
     self.client.unary(path: "/nasty.proto2.v1.Two/Get", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func get(request: NPTwoRequired, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NPTwoRequired.Tail> {
+  public nonisolated(nonsending) func get(request: NPTwoRequired, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NPTwoRequired.Tail> {
     await self.client.unary(path: "/nasty.proto2.v1.Two/Get", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 

@@ -28,7 +28,7 @@ open class NPTwoTwoClientMock: NPTwoTwoClientInterface, @unchecked Swift.Sendabl
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func get(request: NPTwoRequired, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NPTwoRequired.Tail> {
+  open nonisolated(nonsending) func get(request: NPTwoRequired, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NPTwoRequired.Tail> {
     self.mockAsyncGet(request)
   }
 

@@ -12,22 +12,22 @@ public protocol ShadowsClientInterface: Swift.Sendable {
   @discardableResult
   func connect(request: Connect, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<ConnectTesting>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func connect(request: Connect, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<ConnectTesting>
+  nonisolated(nonsending) func connect(request: Connect, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<ConnectTesting>
 
   @discardableResult
   func callOptions(request: CallOptions, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<CallHandle>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func callOptions(request: CallOptions, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<CallHandle>
+  nonisolated(nonsending) func callOptions(request: CallOptions, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<CallHandle>
 
   @discardableResult
   func error(request: ConnectError, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Error>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func error(request: ConnectError, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Error>
+  nonisolated(nonsending) func error(request: ConnectError, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Error>
 
   @discardableResult
   func responseMessage(request: ResponseMessage, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<StreamResult>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func responseMessage(request: ResponseMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<StreamResult>
+  nonisolated(nonsending) func responseMessage(request: ResponseMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<StreamResult>
 
   func streamResult(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<StreamResult>) -> Swift.Void) -> any ConnectSwiftCompatibility.BidirectionalStreamInterface<StreamResult>
 
@@ -48,12 +48,12 @@ public protocol ShadowsClientInterface: Swift.Sendable {
   @discardableResult
   func protocolClient(request: ProtocolClient, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<MethodSpec>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func protocolClient(request: ProtocolClient, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<MethodSpec>
+  nonisolated(nonsending) func protocolClient(request: ProtocolClient, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<MethodSpec>
 
   @discardableResult
   func mockService(request: MockService, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<UnaryMock>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func mockService(request: MockService, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<UnaryMock>
+  nonisolated(nonsending) func mockService(request: MockService, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<UnaryMock>
 
   func methods(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<Methods>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Methods>
 
@@ -62,7 +62,7 @@ public protocol ShadowsClientInterface: Swift.Sendable {
   @discardableResult
   func task(request: Task, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Result>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func task(request: Task, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Result>
+  nonisolated(nonsending) func task(request: Task, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Result>
 
   func void(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<IntMessage>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<Void>
 
@@ -71,17 +71,17 @@ public protocol ShadowsClientInterface: Swift.Sendable {
   @discardableResult
   func sendable(request: SendableMessage, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftMessage>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func sendable(request: SendableMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftMessage>
+  nonisolated(nonsending) func sendable(request: SendableMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftMessage>
 
   @discardableResult
   func type(request: TypeMessage, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SelfMessage>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func type(request: TypeMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SelfMessage>
+  nonisolated(nonsending) func type(request: TypeMessage, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SelfMessage>
 
   @discardableResult
   func request(request: request, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobufMessage>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func request(request: request, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobufMessage>
+  nonisolated(nonsending) func request(request: request, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobufMessage>
 
   func options(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<options>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<options>
 
@@ -90,12 +90,12 @@ public protocol ShadowsClientInterface: Swift.Sendable {
   @discardableResult
   func client(request: client, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<client>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func client(request: client, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<client>
+  nonisolated(nonsending) func client(request: client, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<client>
 
   @discardableResult
   func shared(request: NastyTypes.Nasty_Types_V1_Shared, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func shared(request: NastyTypes.Nasty_Types_V1_Shared, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested>
+  nonisolated(nonsending) func shared(request: NastyTypes.Nasty_Types_V1_Shared, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested>
 }
 
 public final class ShadowsClient: ShadowsClientInterface {
@@ -211,7 +211,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/Connect", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func connect(request: Connect, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ConnectTesting> {
+  public nonisolated(nonsending) func connect(request: Connect, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ConnectTesting> {
     await self.client.unary(path: "/Shadows/Connect", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -220,7 +220,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/CallOptions", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func callOptions(request: CallOptions, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<CallHandle> {
+  public nonisolated(nonsending) func callOptions(request: CallOptions, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<CallHandle> {
     await self.client.unary(path: "/Shadows/CallOptions", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -229,7 +229,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/Error", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func error(request: ConnectError, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Error> {
+  public nonisolated(nonsending) func error(request: ConnectError, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Error> {
     await self.client.unary(path: "/Shadows/Error", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -238,7 +238,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/ResponseMessage", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func responseMessage(request: ResponseMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<StreamResult> {
+  public nonisolated(nonsending) func responseMessage(request: ResponseMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<StreamResult> {
     await self.client.unary(path: "/Shadows/ResponseMessage", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -279,7 +279,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/ProtocolClient", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func protocolClient(request: ProtocolClient, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<MethodSpec> {
+  public nonisolated(nonsending) func protocolClient(request: ProtocolClient, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<MethodSpec> {
     await self.client.unary(path: "/Shadows/ProtocolClient", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -288,7 +288,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/MockService", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func mockService(request: MockService, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<UnaryMock> {
+  public nonisolated(nonsending) func mockService(request: MockService, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<UnaryMock> {
     await self.client.unary(path: "/Shadows/MockService", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -305,7 +305,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/Task", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func task(request: Task, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Result> {
+  public nonisolated(nonsending) func task(request: Task, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Result> {
     await self.client.unary(path: "/Shadows/Task", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -322,7 +322,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/Sendable", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func sendable(request: SendableMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftMessage> {
+  public nonisolated(nonsending) func sendable(request: SendableMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftMessage> {
     await self.client.unary(path: "/Shadows/Sendable", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -331,7 +331,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/Type", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func type(request: TypeMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SelfMessage> {
+  public nonisolated(nonsending) func type(request: TypeMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SelfMessage> {
     await self.client.unary(path: "/Shadows/Type", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -340,7 +340,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/request", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func request(request: request, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobufMessage> {
+  public nonisolated(nonsending) func request(request: request, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobufMessage> {
     await self.client.unary(path: "/Shadows/request", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -357,7 +357,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/client", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func client(request: client, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<client> {
+  public nonisolated(nonsending) func client(request: client, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<client> {
     await self.client.unary(path: "/Shadows/client", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -366,7 +366,7 @@ public final class ShadowsClient: ShadowsClientInterface {
     self.client.unary(path: "/Shadows/Shared", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func shared(request: NastyTypes.Nasty_Types_V1_Shared, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested> {
+  public nonisolated(nonsending) func shared(request: NastyTypes.Nasty_Types_V1_Shared, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested> {
     await self.client.unary(path: "/Shadows/Shared", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }
@@ -376,7 +376,7 @@ public protocol Foo__ClientInterface: Swift.Sendable {
   @discardableResult
   func get(request: FooClient, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<Foo_ClientInterface>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func get(request: FooClient, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Foo_ClientInterface>
+  nonisolated(nonsending) func get(request: FooClient, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<Foo_ClientInterface>
 }
 
 /// Services that take each other's names.
@@ -403,7 +403,7 @@ public final class Foo__Client: Foo__ClientInterface {
     self.client.unary(path: "/Foo/Get", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func get(request: FooClient, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Foo_ClientInterface> {
+  public nonisolated(nonsending) func get(request: FooClient, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Foo_ClientInterface> {
     await self.client.unary(path: "/Foo/Get", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }

@@ -97,7 +97,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func connect(request: Connect, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ConnectTesting> {
+  open nonisolated(nonsending) func connect(request: Connect, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<ConnectTesting> {
     self.mockAsyncConnect(request)
   }
 
@@ -107,7 +107,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func callOptions(request: CallOptions, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<CallHandle> {
+  open nonisolated(nonsending) func callOptions(request: CallOptions, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<CallHandle> {
     self.mockAsyncCallOptions(request)
   }
 
@@ -117,7 +117,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func error(request: ConnectError, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Error> {
+  open nonisolated(nonsending) func error(request: ConnectError, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Error> {
     self.mockAsyncError(request)
   }
 
@@ -127,7 +127,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func responseMessage(request: ResponseMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<StreamResult> {
+  open nonisolated(nonsending) func responseMessage(request: ResponseMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<StreamResult> {
     self.mockAsyncResponseMessage(request)
   }
 
@@ -173,7 +173,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func protocolClient(request: ProtocolClient, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<MethodSpec> {
+  open nonisolated(nonsending) func protocolClient(request: ProtocolClient, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<MethodSpec> {
     self.mockAsyncProtocolClient(request)
   }
 
@@ -183,7 +183,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func mockService(request: MockService, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<UnaryMock> {
+  open nonisolated(nonsending) func mockService(request: MockService, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<UnaryMock> {
     self.mockAsyncMockService(request)
   }
 
@@ -202,7 +202,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func task(request: Task, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Result> {
+  open nonisolated(nonsending) func task(request: Task, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Result> {
     self.mockAsyncTask(request)
   }
 
@@ -221,7 +221,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func sendable(request: SendableMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftMessage> {
+  open nonisolated(nonsending) func sendable(request: SendableMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftMessage> {
     self.mockAsyncSendable(request)
   }
 
@@ -231,7 +231,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func type(request: TypeMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SelfMessage> {
+  open nonisolated(nonsending) func type(request: TypeMessage, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SelfMessage> {
     self.mockAsyncType(request)
   }
 
@@ -241,7 +241,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func request(request: request, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobufMessage> {
+  open nonisolated(nonsending) func request(request: request, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobufMessage> {
     self.mockAsyncRequest(request)
   }
 
@@ -260,7 +260,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func client(request: client, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<client> {
+  open nonisolated(nonsending) func client(request: client, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<client> {
     self.mockAsyncClient(request)
   }
 
@@ -270,7 +270,7 @@ open class ShadowsClientMock: ShadowsClientInterface, @unchecked Swift.Sendable 
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func shared(request: NastyTypes.Nasty_Types_V1_Shared, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested> {
+  open nonisolated(nonsending) func shared(request: NastyTypes.Nasty_Types_V1_Shared, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<NastyTypes.Nasty_Types_V1_Shared.Nested> {
     self.mockAsyncShared(request)
   }
 }
@@ -292,7 +292,7 @@ open class Foo__ClientMock: Foo__ClientInterface, @unchecked Swift.Sendable {
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func get(request: FooClient, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Foo_ClientInterface> {
+  open nonisolated(nonsending) func get(request: FooClient, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<Foo_ClientInterface> {
     self.mockAsyncGet(request)
   }
 }

@@ -13,7 +13,7 @@ public protocol Nasty_WellKnown_V1_WellKnownClientInterface: Swift.Sendable {
   @discardableResult
   func any(request: SwiftProtobuf.Google_Protobuf_Any, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Any>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func any(request: SwiftProtobuf.Google_Protobuf_Any, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Any>
+  nonisolated(nonsending) func any(request: SwiftProtobuf.Google_Protobuf_Any, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Any>
 
   func api(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<SwiftProtobuf.Google_Protobuf_Api>) -> Swift.Void) -> any ConnectSwiftCompatibility.ServerOnlyStreamInterface<SwiftProtobuf.Google_Protobuf_Api>
 
@@ -22,12 +22,12 @@ public protocol Nasty_WellKnown_V1_WellKnownClientInterface: Swift.Sendable {
   @discardableResult
   func method(request: SwiftProtobuf.Google_Protobuf_Method, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Mixin>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func method(request: SwiftProtobuf.Google_Protobuf_Method, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Mixin>
+  nonisolated(nonsending) func method(request: SwiftProtobuf.Google_Protobuf_Method, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Mixin>
 
   @discardableResult
   func fileDescriptorSet(request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func fileDescriptorSet(request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange>
+  nonisolated(nonsending) func fileDescriptorSet(request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange>
 
   func duration(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<SwiftProtobuf.Google_Protobuf_Duration>) -> Swift.Void) -> any ConnectSwiftCompatibility.ClientOnlyStreamInterface<SwiftProtobuf.Google_Protobuf_Duration>
 
@@ -36,22 +36,22 @@ public protocol Nasty_WellKnown_V1_WellKnownClientInterface: Swift.Sendable {
   @discardableResult
   func empty(request: SwiftProtobuf.Google_Protobuf_Empty, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Empty>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func empty(request: SwiftProtobuf.Google_Protobuf_Empty, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Empty>
+  nonisolated(nonsending) func empty(request: SwiftProtobuf.Google_Protobuf_Empty, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Empty>
 
   @discardableResult
   func fieldMask(request: SwiftProtobuf.Google_Protobuf_FieldMask, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FieldMask>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func fieldMask(request: SwiftProtobuf.Google_Protobuf_FieldMask, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FieldMask>
+  nonisolated(nonsending) func fieldMask(request: SwiftProtobuf.Google_Protobuf_FieldMask, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FieldMask>
 
   @discardableResult
   func sourceContext(request: SwiftProtobuf.Google_Protobuf_SourceContext, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_SourceContext>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func sourceContext(request: SwiftProtobuf.Google_Protobuf_SourceContext, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_SourceContext>
+  nonisolated(nonsending) func sourceContext(request: SwiftProtobuf.Google_Protobuf_SourceContext, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_SourceContext>
 
   @discardableResult
   func `struct`(request: SwiftProtobuf.Google_Protobuf_Struct, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Struct>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `struct`(request: SwiftProtobuf.Google_Protobuf_Struct, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Struct>
+  nonisolated(nonsending) func `struct`(request: SwiftProtobuf.Google_Protobuf_Struct, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Struct>
 
   func value(headers: ConnectSwiftCompatibility.Headers, onResult: @escaping @Sendable (ConnectSwiftCompatibility.StreamResult<SwiftProtobuf.Google_Protobuf_Value>) -> Swift.Void) -> any ConnectSwiftCompatibility.BidirectionalStreamInterface<SwiftProtobuf.Google_Protobuf_Value>
 
@@ -60,52 +60,52 @@ public protocol Nasty_WellKnown_V1_WellKnownClientInterface: Swift.Sendable {
   @discardableResult
   func listValue(request: SwiftProtobuf.Google_Protobuf_ListValue, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_ListValue>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func listValue(request: SwiftProtobuf.Google_Protobuf_ListValue, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_ListValue>
+  nonisolated(nonsending) func listValue(request: SwiftProtobuf.Google_Protobuf_ListValue, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_ListValue>
 
   @discardableResult
   func timestamp(request: SwiftProtobuf.Google_Protobuf_Timestamp, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Timestamp>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func timestamp(request: SwiftProtobuf.Google_Protobuf_Timestamp, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Timestamp>
+  nonisolated(nonsending) func timestamp(request: SwiftProtobuf.Google_Protobuf_Timestamp, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Timestamp>
 
   @discardableResult
   func type(request: SwiftProtobuf.Google_Protobuf_Type, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Type>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func type(request: SwiftProtobuf.Google_Protobuf_Type, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Type>
+  nonisolated(nonsending) func type(request: SwiftProtobuf.Google_Protobuf_Type, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Type>
 
   @discardableResult
   func field(request: SwiftProtobuf.Google_Protobuf_Field, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Option>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func field(request: SwiftProtobuf.Google_Protobuf_Field, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Option>
+  nonisolated(nonsending) func field(request: SwiftProtobuf.Google_Protobuf_Field, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Option>
 
   @discardableResult
   func `enum`(request: SwiftProtobuf.Google_Protobuf_Enum, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_EnumValue>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func `enum`(request: SwiftProtobuf.Google_Protobuf_Enum, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_EnumValue>
+  nonisolated(nonsending) func `enum`(request: SwiftProtobuf.Google_Protobuf_Enum, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_EnumValue>
 
   @discardableResult
   func doubleValue(request: SwiftProtobuf.Google_Protobuf_DoubleValue, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FloatValue>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func doubleValue(request: SwiftProtobuf.Google_Protobuf_DoubleValue, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FloatValue>
+  nonisolated(nonsending) func doubleValue(request: SwiftProtobuf.Google_Protobuf_DoubleValue, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FloatValue>
 
   @discardableResult
   func int64Value(request: SwiftProtobuf.Google_Protobuf_Int64Value, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt64Value>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func int64Value(request: SwiftProtobuf.Google_Protobuf_Int64Value, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt64Value>
+  nonisolated(nonsending) func int64Value(request: SwiftProtobuf.Google_Protobuf_Int64Value, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt64Value>
 
   @discardableResult
   func int32Value(request: SwiftProtobuf.Google_Protobuf_Int32Value, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt32Value>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func int32Value(request: SwiftProtobuf.Google_Protobuf_Int32Value, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt32Value>
+  nonisolated(nonsending) func int32Value(request: SwiftProtobuf.Google_Protobuf_Int32Value, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt32Value>
 
   @discardableResult
   func boolValue(request: SwiftProtobuf.Google_Protobuf_BoolValue, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_StringValue>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func boolValue(request: SwiftProtobuf.Google_Protobuf_BoolValue, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_StringValue>
+  nonisolated(nonsending) func boolValue(request: SwiftProtobuf.Google_Protobuf_BoolValue, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_StringValue>
 
   @discardableResult
   func bytesValue(request: SwiftProtobuf.Google_Protobuf_BytesValue, headers: ConnectSwiftCompatibility.Headers, completion: @escaping @Sendable (ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_BytesValue>) -> Swift.Void) -> ConnectSwiftCompatibility.Cancelable
 
-  func bytesValue(request: SwiftProtobuf.Google_Protobuf_BytesValue, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_BytesValue>
+  nonisolated(nonsending) func bytesValue(request: SwiftProtobuf.Google_Protobuf_BytesValue, headers: ConnectSwiftCompatibility.Headers) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_BytesValue>
 }
 
 /// This file has no messages of its own.
@@ -227,7 +227,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Any", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func any(request: SwiftProtobuf.Google_Protobuf_Any, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Any> {
+  public nonisolated(nonsending) func any(request: SwiftProtobuf.Google_Protobuf_Any, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Any> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Any", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -244,7 +244,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Method", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func method(request: SwiftProtobuf.Google_Protobuf_Method, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Mixin> {
+  public nonisolated(nonsending) func method(request: SwiftProtobuf.Google_Protobuf_Method, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Mixin> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Method", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -253,7 +253,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/FileDescriptorSet", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func fileDescriptorSet(request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange> {
+  public nonisolated(nonsending) func fileDescriptorSet(request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/FileDescriptorSet", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -270,7 +270,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Empty", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func empty(request: SwiftProtobuf.Google_Protobuf_Empty, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Empty> {
+  public nonisolated(nonsending) func empty(request: SwiftProtobuf.Google_Protobuf_Empty, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Empty> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Empty", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -279,7 +279,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/FieldMask", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func fieldMask(request: SwiftProtobuf.Google_Protobuf_FieldMask, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FieldMask> {
+  public nonisolated(nonsending) func fieldMask(request: SwiftProtobuf.Google_Protobuf_FieldMask, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FieldMask> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/FieldMask", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -288,7 +288,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/SourceContext", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func sourceContext(request: SwiftProtobuf.Google_Protobuf_SourceContext, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_SourceContext> {
+  public nonisolated(nonsending) func sourceContext(request: SwiftProtobuf.Google_Protobuf_SourceContext, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_SourceContext> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/SourceContext", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -297,7 +297,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Struct", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `struct`(request: SwiftProtobuf.Google_Protobuf_Struct, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Struct> {
+  public nonisolated(nonsending) func `struct`(request: SwiftProtobuf.Google_Protobuf_Struct, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Struct> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Struct", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -314,7 +314,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/ListValue", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func listValue(request: SwiftProtobuf.Google_Protobuf_ListValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_ListValue> {
+  public nonisolated(nonsending) func listValue(request: SwiftProtobuf.Google_Protobuf_ListValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_ListValue> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/ListValue", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -323,7 +323,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Timestamp", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func timestamp(request: SwiftProtobuf.Google_Protobuf_Timestamp, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Timestamp> {
+  public nonisolated(nonsending) func timestamp(request: SwiftProtobuf.Google_Protobuf_Timestamp, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Timestamp> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Timestamp", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -332,7 +332,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Type", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func type(request: SwiftProtobuf.Google_Protobuf_Type, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Type> {
+  public nonisolated(nonsending) func type(request: SwiftProtobuf.Google_Protobuf_Type, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Type> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Type", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -341,7 +341,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Field", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func field(request: SwiftProtobuf.Google_Protobuf_Field, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Option> {
+  public nonisolated(nonsending) func field(request: SwiftProtobuf.Google_Protobuf_Field, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Option> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Field", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -350,7 +350,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Enum", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func `enum`(request: SwiftProtobuf.Google_Protobuf_Enum, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_EnumValue> {
+  public nonisolated(nonsending) func `enum`(request: SwiftProtobuf.Google_Protobuf_Enum, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_EnumValue> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Enum", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -359,7 +359,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/DoubleValue", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func doubleValue(request: SwiftProtobuf.Google_Protobuf_DoubleValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FloatValue> {
+  public nonisolated(nonsending) func doubleValue(request: SwiftProtobuf.Google_Protobuf_DoubleValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FloatValue> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/DoubleValue", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -368,7 +368,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Int64Value", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func int64Value(request: SwiftProtobuf.Google_Protobuf_Int64Value, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt64Value> {
+  public nonisolated(nonsending) func int64Value(request: SwiftProtobuf.Google_Protobuf_Int64Value, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt64Value> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Int64Value", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -377,7 +377,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/Int32Value", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func int32Value(request: SwiftProtobuf.Google_Protobuf_Int32Value, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt32Value> {
+  public nonisolated(nonsending) func int32Value(request: SwiftProtobuf.Google_Protobuf_Int32Value, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt32Value> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/Int32Value", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -386,7 +386,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/BoolValue", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func boolValue(request: SwiftProtobuf.Google_Protobuf_BoolValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_StringValue> {
+  public nonisolated(nonsending) func boolValue(request: SwiftProtobuf.Google_Protobuf_BoolValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_StringValue> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/BoolValue", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 
@@ -395,7 +395,7 @@ public final class Nasty_WellKnown_V1_WellKnownClient: Nasty_WellKnown_V1_WellKn
     self.client.unary(path: "/nasty.well_known.v1.WellKnown/BytesValue", idempotencyLevel: .unknown, request: request, headers: headers, completion: completion)
   }
 
-  public func bytesValue(request: SwiftProtobuf.Google_Protobuf_BytesValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_BytesValue> {
+  public nonisolated(nonsending) func bytesValue(request: SwiftProtobuf.Google_Protobuf_BytesValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_BytesValue> {
     await self.client.unary(path: "/nasty.well_known.v1.WellKnown/BytesValue", idempotencyLevel: .unknown, request: request, headers: headers)
   }
 }

@@ -101,7 +101,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func any(request: SwiftProtobuf.Google_Protobuf_Any, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Any> {
+  open nonisolated(nonsending) func any(request: SwiftProtobuf.Google_Protobuf_Any, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Any> {
     self.mockAsyncAny(request)
   }
 
@@ -120,7 +120,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func method(request: SwiftProtobuf.Google_Protobuf_Method, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Mixin> {
+  open nonisolated(nonsending) func method(request: SwiftProtobuf.Google_Protobuf_Method, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Mixin> {
     self.mockAsyncMethod(request)
   }
 
@@ -130,7 +130,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func fileDescriptorSet(request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange> {
+  open nonisolated(nonsending) func fileDescriptorSet(request: SwiftProtobuf.Google_Protobuf_FileDescriptorSet, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_DescriptorProto.ExtensionRange> {
     self.mockAsyncFileDescriptorSet(request)
   }
 
@@ -149,7 +149,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func empty(request: SwiftProtobuf.Google_Protobuf_Empty, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Empty> {
+  open nonisolated(nonsending) func empty(request: SwiftProtobuf.Google_Protobuf_Empty, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Empty> {
     self.mockAsyncEmpty(request)
   }
 
@@ -159,7 +159,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func fieldMask(request: SwiftProtobuf.Google_Protobuf_FieldMask, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FieldMask> {
+  open nonisolated(nonsending) func fieldMask(request: SwiftProtobuf.Google_Protobuf_FieldMask, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FieldMask> {
     self.mockAsyncFieldMask(request)
   }
 
@@ -169,7 +169,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func sourceContext(request: SwiftProtobuf.Google_Protobuf_SourceContext, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_SourceContext> {
+  open nonisolated(nonsending) func sourceContext(request: SwiftProtobuf.Google_Protobuf_SourceContext, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_SourceContext> {
     self.mockAsyncSourceContext(request)
   }
 
@@ -179,7 +179,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `struct`(request: SwiftProtobuf.Google_Protobuf_Struct, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Struct> {
+  open nonisolated(nonsending) func `struct`(request: SwiftProtobuf.Google_Protobuf_Struct, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Struct> {
     self.mockAsyncStruct(request)
   }
 
@@ -198,7 +198,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func listValue(request: SwiftProtobuf.Google_Protobuf_ListValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_ListValue> {
+  open nonisolated(nonsending) func listValue(request: SwiftProtobuf.Google_Protobuf_ListValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_ListValue> {
     self.mockAsyncListValue(request)
   }
 
@@ -208,7 +208,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func timestamp(request: SwiftProtobuf.Google_Protobuf_Timestamp, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Timestamp> {
+  open nonisolated(nonsending) func timestamp(request: SwiftProtobuf.Google_Protobuf_Timestamp, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Timestamp> {
     self.mockAsyncTimestamp(request)
   }
 
@@ -218,7 +218,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func type(request: SwiftProtobuf.Google_Protobuf_Type, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Type> {
+  open nonisolated(nonsending) func type(request: SwiftProtobuf.Google_Protobuf_Type, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Type> {
     self.mockAsyncType(request)
   }
 
@@ -228,7 +228,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func field(request: SwiftProtobuf.Google_Protobuf_Field, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Option> {
+  open nonisolated(nonsending) func field(request: SwiftProtobuf.Google_Protobuf_Field, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_Option> {
     self.mockAsyncField(request)
   }
 
@@ -238,7 +238,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func `enum`(request: SwiftProtobuf.Google_Protobuf_Enum, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_EnumValue> {
+  open nonisolated(nonsending) func `enum`(request: SwiftProtobuf.Google_Protobuf_Enum, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_EnumValue> {
     self.mockAsyncEnum(request)
   }
 
@@ -248,7 +248,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func doubleValue(request: SwiftProtobuf.Google_Protobuf_DoubleValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FloatValue> {
+  open nonisolated(nonsending) func doubleValue(request: SwiftProtobuf.Google_Protobuf_DoubleValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_FloatValue> {
     self.mockAsyncDoubleValue(request)
   }
 
@@ -258,7 +258,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func int64Value(request: SwiftProtobuf.Google_Protobuf_Int64Value, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt64Value> {
+  open nonisolated(nonsending) func int64Value(request: SwiftProtobuf.Google_Protobuf_Int64Value, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt64Value> {
     self.mockAsyncInt64Value(request)
   }
 
@@ -268,7 +268,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func int32Value(request: SwiftProtobuf.Google_Protobuf_Int32Value, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt32Value> {
+  open nonisolated(nonsending) func int32Value(request: SwiftProtobuf.Google_Protobuf_Int32Value, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_UInt32Value> {
     self.mockAsyncInt32Value(request)
   }
 
@@ -278,7 +278,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func boolValue(request: SwiftProtobuf.Google_Protobuf_BoolValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_StringValue> {
+  open nonisolated(nonsending) func boolValue(request: SwiftProtobuf.Google_Protobuf_BoolValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_StringValue> {
     self.mockAsyncBoolValue(request)
   }
 
@@ -288,7 +288,7 @@ open class Nasty_WellKnown_V1_WellKnownClientMock: Nasty_WellKnown_V1_WellKnownC
     return ConnectSwiftCompatibility.Cancelable {}
   }
 
-  open func bytesValue(request: SwiftProtobuf.Google_Protobuf_BytesValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_BytesValue> {
+  open nonisolated(nonsending) func bytesValue(request: SwiftProtobuf.Google_Protobuf_BytesValue, headers: ConnectSwiftCompatibility.Headers = [:]) async -> ConnectSwiftCompatibility.ResponseMessage<SwiftProtobuf.Google_Protobuf_BytesValue> {
     self.mockAsyncBytesValue(request)
   }
 }
