@@ -17,6 +17,7 @@ public struct CallExplanation: Sendable {
     /// How many times are kept at most.
     public static let maximumTimes = 100
 
+    /// How many have passed.
     public private(set) var count = 0
     /// When each of the first ``maximumTimes`` passed, from the attempt's start.
     public private(set) var times: [Duration] = []
