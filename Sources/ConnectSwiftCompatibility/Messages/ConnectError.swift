@@ -10,7 +10,7 @@ public import Foundation
 /// The error of a call in connect-swift's form: this library's error, with metadata as a dictionary and details as `Data`.
 ///
 /// It is another type than `Connect::ConnectError`, which calls of this library's own stubs throw. ``native`` and
-/// ``init(_:)-(Connect.ConnectError)`` convert without loss.
+/// ``init(_:)`` convert without loss.
 public struct ConnectError: Swift.Error, Sendable {
   /// The error itself, with what connect-swift does not have, such as the HTTP status.
   public let native: Connect::ConnectError
