@@ -54,6 +54,15 @@ test-threads: setup venv ## Run all tests under thread sanitizer (many minutes)
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/ThreadSanitizer/suppressions.txt history_size=4 $$TSAN_OPTIONS" \
 		swift test --skip-build $(tsan) --skip FreedMemoryTests
 
+traits = --traits Brotli,Zstd,Snappy --scratch-path .build-traits
+
+.PHONY: test-traits
+test-traits: ## Run the tests of compression with the encodings of all package traits (many minutes)
+	@.ci/setup traits
+	@echo "Building the tests with all traits (the first build takes some minutes)"
+	@.ci/build --build-tests $(traits)
+	@swift test --skip-build $(traits) --disable-swift-testing --filter 'ConnectTests\..*Compression'
+
 .PHONY: fuzz
 fuzz: setup ## Feed a million damaged inputs to the decoders, under address sanitizer
 	@$(MAKE) --no-print-directory sanitize sanitized=FuzzTests rounds=1000000
@@ -154,7 +163,7 @@ check-generated: ## Check that the generated code is up to date
 	@Codegen/check-generated.sh
 
 .PHONY: check-plugins
-check-plugins: ## Try the plugins in a package outside of this one (some minutes)
+check-plugins: setup ## Try the plugins in a package outside of this one (some minutes)
 	@Codegen/test-fresh-package.sh
 
 .PHONY: libraries
@@ -195,4 +204,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-asan .build-docs .build-tsan .build-generators .build-release .venv
+	@rm -rf .build .build-asan .build-docs .build-tsan .build-generators .build-release .build-traits .venv
