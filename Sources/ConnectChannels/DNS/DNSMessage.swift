@@ -20,7 +20,7 @@ package struct DNSMessage: Hashable, Sendable {
   package var questions: [Question] = []
   package var answers: [DNSRecord] = []
   package var authorities: [DNSRecord] = []
-  /// Without OPT, which is part of the header in all but name.
+  /// Without OPT, which only extends the header.
   package var additional: [DNSRecord] = []
   /// The largest datagram that the sender accepts, in bytes (EDNS); nil without an OPT record.
   package var datagramSize: UInt16?

@@ -131,7 +131,7 @@ extension Proxy {
     try self.check(self.credentials)
   }
 
-  /// What the protocols can carry.
+  /// Checks that the proxy's protocol can carry the credentials.
   func check(_ credentials: Credentials?) throws(ProxyError) {
     guard let credentials else { return }
     switch self {
