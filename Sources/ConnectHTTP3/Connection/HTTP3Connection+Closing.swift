@@ -53,7 +53,7 @@ extension HTTP3Connection {
 
     let streams = self.session.liveStreams
     if let error, !streams.isEmpty, !self.hasAnswered, self.requestedClose == nil {
-      // Else calls might fail again and again over HTTP/3 that would succeed over TCP.
+      // Otherwise calls that would succeed over TCP might fail again and again over HTTP/3.
       delegate?.connectionIsUnfit(self, error.message ?? "it broke before the first response")
     }
     // A handler that starts a new stream when it hears of its end must not be given this connection again.

@@ -15,7 +15,7 @@ package struct CertificateFields: Sendable {
   /// Whether subject and issuer are the same, as in self-signed certificates.
   package var isSelfIssued: Bool { self.subject == self.issuer }
 
-  /// Whether it is a certificate authority's. Without basic constraints it is not (RFC 5280, section 4.2.1.9), but
+  /// Whether it is a certificate authority's. Without basic constraints it is not (RFC 5280, section 4.2.1.9), except
   /// for old roots: version 1 has no extensions.
   var isOfAuthority: Bool { self.isAuthority ?? (self.version == 1 && self.isSelfIssued) }
 

@@ -83,9 +83,9 @@ extension HTTP2Session {
 
   /// Ends the request of a stream whose response is complete.
   ///
-  /// If END_STREAM is all that is due, it is sent; else RST_STREAM with CANCEL, so that the stream does not
-  /// count against the peer's limit for ever. libnghttp2 sends no DATA, an empty one neither, while a window is
-  /// used up; then END_STREAM could wait for ever, too.
+  /// If END_STREAM is all that is due, it is sent. Otherwise RST_STREAM with CANCEL is sent, so that the stream does
+  /// not count against the peer's limit forever. A window that is used up also leads to RST_STREAM: libnghttp2 then
+  /// sends no DATA, not even empty ones, and END_STREAM could wait forever.
   func settleRequest(of stream: HTTP2Stream) {
     guard !stream.isClosed, !stream.isReset, stream.request != .ended, let handle = self.handle else {
       return
