@@ -14,7 +14,7 @@ package struct AlternativesMemory: Sendable {
   /// Where HTTP/3 may be found for an origin.
   package enum Choice: Sendable, Hashable {
     case none
-    /// - Parameter port: That of UDP.
+    /// - Parameter port: The UDP port.
     case http3(port: Int)
     /// HTTP/3 is known at this port, but broken. `network` names the network in which it has failed.
     case broken(port: Int, network: Int?)

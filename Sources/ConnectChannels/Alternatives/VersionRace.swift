@@ -42,7 +42,7 @@ struct VersionRace: Sendable {
     case trying
     case ready
     case failed
-    /// Nobody wants it any more.
+    /// The lane is no longer wanted.
     case over
   }
 

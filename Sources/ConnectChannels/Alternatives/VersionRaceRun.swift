@@ -45,7 +45,7 @@ final class VersionRaceRun: ConnectionOwner {
     self.run(self.race.tcpEnded())
   }
 
-  /// Nobody wants QUIC any more.
+  /// QUIC is no longer wanted.
   func abandon() {
     self.run(self.race.abandon())
   }

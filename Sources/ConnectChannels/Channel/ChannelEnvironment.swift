@@ -63,7 +63,7 @@ package struct ConnectionLimits: Sendable {
   package var http2Connections: Int
   /// Calls that may wait besides those for which connections are being opened.
   package var waitingCalls: Int
-  /// How long a connection without calls stays; from 100 years on, for ever.
+  /// How long a connection without calls stays; from 100 years on, forever.
   package var idleTimeout: Duration
 
   package init(

@@ -36,7 +36,7 @@ extension DNSMessage {
 
   /// Decodes a message from a datagram, or from a TCP stream without its length prefix.
   ///
-  /// Of a truncated message the records are read as far as they go. Every other message has to be complete.
+  /// The records of a truncated message are read as far as they go. Every other message has to be complete.
   ///
   /// - Returns: Nil if the bytes are no DNS message.
   package init?(decoding bytes: [UInt8]) {

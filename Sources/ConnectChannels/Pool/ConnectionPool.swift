@@ -112,7 +112,7 @@ struct ConnectionPool<Connection, Waiter> {
     return self.slots[best].connection
   }
 
-  /// Puts a call behind those that wait already.
+  /// Queues a call behind those that wait already.
   mutating func enqueue(_ waiter: Waiter) -> Enqueued {
     guard case .running = self.lifecycle else { return .shutDown }
     guard self.waiting.count < self.maximumWaiting else { return .tooMany }

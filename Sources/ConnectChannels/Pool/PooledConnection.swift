@@ -9,7 +9,7 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   /// What the connection is to its owner.
   enum Role {
-    /// One of those that race to be the first of a subchannel.
+    /// Races with others to be the first connection of a subchannel.
     case contender(ConnectionAttempt)
     /// One of a subchannel's pool.
     case member(Pool.ConnectionID)
@@ -38,7 +38,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   var ageTimer: (any CallTimer)?
   /// The address as text, for observers.
   private(set) lazy var name = self.address.description
-  /// Whether a connection may still be made of the attempt.
+  /// Whether the attempt may still become a connection.
   package private(set) var isWanted = true
   private var hasServed = false
   /// Is told what the connection learns about HTTP/3 at the origin; nil if the client does not look for it.
@@ -97,7 +97,7 @@ package final class PooledConnection: StreamConnectionDelegate {
     owner.connectionClosed(self, AddressFailure(address: self.address, error: error, reason: reason))
   }
 
-  /// Nobody wants the attempt any more.
+  /// The attempt is no longer wanted.
   func abandon(_ error: ConnectError) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()

@@ -121,7 +121,7 @@ extension Proxy {
     return Credentials(user: user, password: password)
   }
 
-  /// Checks a proxy that is not made of a URL.
+  /// Checks a proxy that does not come from a URL.
   package func check() throws(ProxyError) {
     do throws(HostProblem) {
       _ = try HostAndPort(parsing: self.address.description, defaultPort: nil)

@@ -13,8 +13,8 @@ extension HTTP3Support {
   /// one server if HTTP/3 has worked at others, else for all servers of the origin. The client forgets these failures
   /// when the machine's addresses change.
   ///
-  /// Alternatives at other hosts, ALTSVC frames, and aliases and address hints of HTTPS records are not used; `alt-used` is not sent.
-  /// Origins behind a proxy are served over TCP alone.
+  /// Alternatives at other hosts, ALTSVC frames, and aliases and address hints of HTTPS records are not used.
+  /// `alt-used` is not sent. Origins behind a proxy are served over TCP alone.
   public static var discovered: HTTP3Support { .discovered(.defaults) }
 
   /// As ``discovered``, with a configuration.

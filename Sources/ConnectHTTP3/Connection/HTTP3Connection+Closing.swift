@@ -84,7 +84,7 @@ extension HTTP3Connection {
     self.shutDown(error, sending: .noError)
   }
 
-  /// Nobody wants the connection any more, whose handshake is not over.
+  /// Gives up a connection whose handshake is not over.
   func abandon() {
     self.onHandshake = nil
     self.giveUpHandshake(ConnectError(code: .canceled, message: "the attempt to connect was given up"))

@@ -6,8 +6,8 @@ extension HTTP3Session {
   /// How many pieces of a body one packet is made of at most.
   private static let maximumPieces = 16
 
-  /// Puts datagrams into ``output``: as many as the peer and the network take now, and about `limit` bytes at most. What is left is
-  /// due at ``expiry``, or when the peer acknowledges.
+  /// Puts datagrams into ``output``: as many as the peer and the network take now, and about `limit` bytes at most.
+  /// What is left is due at ``expiry``, or when the peer acknowledges.
   ///
   /// - Returns: Whether `limit` was what stopped it, so that there may be more.
   func fillOutput(limit: Int, now: UInt64) -> Bool {

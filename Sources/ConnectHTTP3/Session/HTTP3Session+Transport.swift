@@ -160,8 +160,8 @@ extension HTTP3Session {
     return 0
   }
 
-  /// The peer does not want the rest of the request (STOP_SENDING), which libngtcp2 tells when there is more to send. It has reset
-  /// that side of the stream; the response may go on.
+  /// The peer does not want the rest of the request (STOP_SENDING), which libngtcp2 tells when there is more to send.
+  /// It has reset that side of the stream; the response may go on.
   func peerWantsNoMore(ofStream id: Int64) {
     if let http = self.http { nghttp3_conn_shutdown_stream_write(http, id) }
     guard let stream = self.streams[id] else { return }

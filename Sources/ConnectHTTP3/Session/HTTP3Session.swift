@@ -18,8 +18,8 @@ internal import NIOCore
 /// Confined to one thread, that of the connection's event loop. The session holds each stream until libngtcp2 has
 /// forgotten it, or until the session is invalidated.
 final class HTTP3Session {
-  /// The room for a datagram, in bytes: what fits an Ethernet frame with IPv6. Connections begin with 1,200 bytes; libngtcp2 tries
-  /// whether the path takes larger ones (RFC 9000, section 14.3).
+  /// The room for a datagram, in bytes: what fits an Ethernet frame with IPv6. Connections begin with 1,200 bytes;
+  /// libngtcp2 tries whether the path takes larger ones (RFC 9000, section 14.3).
   static let maximumDatagram = 1452
   /// What every path of QUIC takes.
   private static let smallestDatagram = 1200
@@ -253,7 +253,7 @@ final class HTTP3Session {
     return connect_ngtcp2_get_facts(connection).latest_round_trip
   }
 
-  /// Sends a PING whenever nothing was sent or received for so many nanoseconds; nil for no pings.
+  /// Sends a PING whenever nothing was sent or received for this many nanoseconds; nil for no pings.
   func setKeepalive(_ interval: UInt64?) {
     guard let connection = self.connection else { return }
     ngtcp2_conn_set_keep_alive_timeout(connection, interval ?? 0)

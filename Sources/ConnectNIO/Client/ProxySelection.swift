@@ -31,7 +31,7 @@ extension NIOHTTPClient.Configuration {
     /// Each name counts in lower case before capitals. A value is `http://USER:PASSWORD@HOST:PORT` or
     /// `socks5://USER:PASSWORD@HOST:PORT`; user and password may be left out, and have escapes (`%40` for `@`).
     case environment
-    /// This proxy, but for the servers of `exceptions`.
+    /// This proxy, except for the servers of `exceptions`.
     ///
     /// ```swift
     /// import ConnectChannels

@@ -4,7 +4,7 @@ package struct CertificateFields: Sendable {
   package private(set) var issuer: CertificateName
   /// 1 to 3. Only the certificates of version 3 have extensions.
   private(set) var version = 1
-  /// Of the basic constraints: whether it is a certificate authority's; nil without basic constraints.
+  /// From the basic constraints: whether it is a certificate authority's; nil without basic constraints.
   private(set) var isAuthority: Bool?
   /// Whether the key usage, if there is one, allows to sign certificates (keyCertSign).
   private(set) var maySignCertificates = true

@@ -17,7 +17,7 @@ struct Connector: ConnectionOpener, Sendable {
   let origin: Origin
   /// The version that connections are to speak. Stricter than in the configuration if calls require HTTP/2.
   let version: NIOHTTPClient.Configuration.HTTPVersion
-  /// Nil for connections without a proxy. Else the addresses are the proxy's.
+  /// Nil for connections without a proxy. Otherwise the addresses are the proxy's.
   let route: ProxyRoute?
   let configuration: NIOHTTPClient.Configuration
   let tlsContexts: TLSContextProvider

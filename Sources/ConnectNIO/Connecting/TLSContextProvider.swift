@@ -100,7 +100,7 @@ package final class TLSContextProvider: Sendable {
     return self.replace(previous, using: new)
   }
 
-  /// A context made of changed files; the previous one, which works, if they cannot be used.
+  /// A context made of the changed files; the previous context, which works, if they cannot be used.
   private func replace(_ previous: Outcome, using files: TLSFiles) -> Outcome {
     let outcome = self.make(using: files)
     switch outcome {

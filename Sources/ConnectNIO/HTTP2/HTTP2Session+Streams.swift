@@ -57,8 +57,8 @@ extension HTTP2Session {
     _ = nghttp2_session_resume_data(handle, stream.id)
   }
 
-  /// Gives `count` bytes of the response's body back to the peer's window for the stream. Those for the
-  /// connection were given back as they arrived, so that a stream that nobody reads holds back itself alone.
+  /// Gives `count` bytes of the response's body back to the peer's window for the stream. The connection's window got
+  /// them back as they arrived, so that an unread stream holds back only itself.
   func consume(_ count: Int, of stream: HTTP2Stream) {
     let count = min(count, stream.unconsumed)
     guard count > 0, let handle = self.handle else { return }

@@ -57,7 +57,7 @@ final class DNSQuerySocket: ChannelInboundHandler, @unchecked Sendable {
     self.eventLoop.execute { self.channel?.read() }
   }
 
-  /// Ends without another event, but for one that is on its way. May be called from any thread.
+  /// Ends without another event, except one that is on its way. May be called from any thread.
   func close() {
     self.eventLoop.execute { self.end() }
   }

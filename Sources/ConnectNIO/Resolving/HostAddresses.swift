@@ -31,7 +31,7 @@ enum HostAddresses {
     guard !host.utf8.contains(0) else { throw self.error(EAI_NONAME) }
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
-    // Else each address comes once for each type of sockets.
+    // Otherwise each address comes once for each type of sockets.
     hints.ai_socktype = self.streamSocket
     var first: UnsafeMutablePointer<addrinfo>?
     let status = getaddrinfo(host, nil, &hints, &first)
