@@ -8,10 +8,10 @@ extension HTTP3Support {
   /// TCP after 250 ms, or at once if QUIC fails. Where a TCP connection exists, or comes first, QUIC is tried beside
   /// it. Once QUIC is ready, new calls use it, and the TCP connections finish their calls.
   ///
-  /// HTTP/3 has failed where QUIC fails or times out though TCP works, or where it falls silent in use. The client then
-  /// uses TCP for 5 minutes, doubled with each further failure up to a day, until HTTP/3 works again. It does so for
-  /// one server if HTTP/3 has worked at others, else for all servers of the origin. The client forgets these failures
-  /// when the machine's addresses change.
+  /// HTTP/3 counts as broken where QUIC fails or times out though TCP works, or where QUIC falls silent in use. The
+  /// client then uses TCP for 5 minutes, doubled with each further failure up to a day, until HTTP/3 works again. It
+  /// does so for one server if HTTP/3 has worked at others, else for all servers of the origin. The client forgets
+  /// these failures when the machine's addresses change.
   ///
   /// Alternatives at other hosts, ALTSVC frames, and aliases and address hints of HTTPS records are not used.
   /// `alt-used` is not sent. Origins behind a proxy are served over TCP alone.

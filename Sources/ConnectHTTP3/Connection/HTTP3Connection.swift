@@ -208,7 +208,7 @@ extension HTTP3Connection {
   /// Writes a probe: a datagram that tries whether the path takes larger ones. If the system refuses it, nobody
   /// acknowledges it, as on a path that drops it.
   private func writeProbe(_ item: HTTP3Output.Datagrams) {
-    // Flushed first: what is flushed together is sent with the same options of the socket.
+    // Earlier datagrams are flushed first: what is flushed together is sent with the same options of the socket.
     self.context?.flush()
     UDPSocket.willSendProbe(on: self.channel)
     self.unsentProbes += 1
