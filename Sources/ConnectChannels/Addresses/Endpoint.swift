@@ -64,14 +64,14 @@ extension Endpoint {
     case addresses(Set<EndpointAddress>)
   }
 
-  /// Two lists of a resolver name the same server where identities are equal: a channel keeps its connections then,
-  /// and takes over the attributes.
+  /// Equal identities in two lists of a resolver mean the same server. The channel then keeps its connections and takes
+  /// over the new attributes.
   public var identity: Identity {
     if let key = self.key, !key.isEmpty { return .key(key) }
     return .addresses(Set(self.addresses))
   }
 
-  /// What ring hash and random subsets hash.
+  /// The text that ring hash and random subsets hash.
   var hashKey: String {
     if let key = self.key, !key.isEmpty { return key }
     return self.addresses.first?.description ?? ""
@@ -79,8 +79,8 @@ extension Endpoint {
 }
 
 extension Sequence<Endpoint> {
-  /// The endpoints without duplicates: of endpoints with equal identities the first stays. So no server gets a double
-  /// share.
+  /// The endpoints without duplicates, so that no server gets a double share. The first endpoint with each identity
+  /// stays.
   public func withoutDuplicates() -> [Endpoint] {
     var seen: Set<Endpoint.Identity> = []
     return self.filter { seen.insert($0.identity).inserted }

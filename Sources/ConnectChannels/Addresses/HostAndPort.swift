@@ -27,7 +27,7 @@ extension HostAndPort {
   }
 }
 
-/// What is wrong with a host or a port, and what to write in its place. Whoever parses names the whole text.
+/// What is wrong with a host or a port, and what to write in its place. The caller adds the whole text.
 struct HostProblem: Swift.Error, Hashable {
   var text: String
 }
@@ -77,7 +77,7 @@ extension HostAndPort {
     }
   }
 
-  /// Refuses what would break out of a host where it is written into a request or a DNS query.
+  /// Refuses bytes that would end the host early in a request or a DNS query.
   private static func checked(_ host: String) throws(HostProblem) -> String {
     guard !host.isEmpty else { throw HostProblem(text: "the host is missing; write HOST:PORT") }
     for byte in host.utf8 where byte <= 0x20 || byte >= 0x7f || "/\\@?#[]\"%,".utf8.contains(byte) {

@@ -6,7 +6,7 @@ extension AltSvcField {
 
   /// Reads the values of a response's `alt-svc` fields (RFC 7838, sections 3 and 3.1).
   ///
-  /// An alternative with a port that is none, or with a `ma` that is no number, is left out; unknown parameters are ignored.
+  /// Skips alternatives with an invalid port, or with a `ma` that is no number. Ignores unknown parameters.
   ///
   /// - Returns: Nil for values that break the syntax, that are too long, or that name no alternative: then nothing changes.
   package init?(_ values: [String]) {
@@ -64,7 +64,7 @@ private struct FieldReader {
       else { return nil }
       switch parameter.lowercased() {
       case "ma":
-        // More seconds than that are as good as for ever (RFC 9111, section 1.2.2).
+        // Numbers above `Int32.max` count as `Int32.max` (RFC 9111, section 1.2.2).
         guard !value.isEmpty, value.utf8.allSatisfy({ ASCII.digit($0) != nil }) else {
           alternative = nil
           continue
@@ -72,7 +72,8 @@ private struct FieldReader {
         let seconds = ASCII.decimal(value.utf8, maximum: Int(Int32.max)) ?? Int(Int32.max)
         alternative?.maximumAge = .seconds(seconds)
       default:
-        // `persist` is for alternatives at other hosts, which may be worse ones in another network. Those are not used.
+        // `persist` is for alternatives at other hosts, which may be worse in another network. Such alternatives are
+        // not used.
         break
       }
     }

@@ -1,18 +1,22 @@
 package import Connect
 
-/// What a client knows of HTTP/3 at origins, and of networks where it does not work. Knows no clock, and is bounded.
+/// What a client knows of HTTP/3 at origins, and of networks where HTTP/3 does not work. Knows no clock, and is
+/// bounded.
 ///
-/// Each origin has the ports where HTTP/3 may be found, with the time until when that is so. A port where HTTP/3 has failed though
-/// TCP works is broken: for 5 minutes, doubling with each further failure up to a day, until HTTP/3 works again. It is broken for all
-/// servers of the origin, as in a network that drops UDP. Where HTTP/3 has worked before, it is broken only for the server where it
-/// has failed, until it has failed at three servers without an answer over HTTP/3 in between on a new connection.
+/// Each origin has the ports where HTTP/3 may be found, each with its expiry. A port becomes broken when HTTP/3 fails
+/// there though TCP works. It stays broken for 5 minutes, doubled with each further failure up to a day, until HTTP/3
+/// works again.
+///
+/// A broken port counts for all servers of the origin, as in a network that drops UDP. Where HTTP/3 has worked before,
+/// the port is broken only for the server that has failed. After failures at three servers in a row, it is broken for
+/// all. An answer over HTTP/3 on a new connection ends the row.
 package struct AlternativesMemory: Sendable {
   /// Where HTTP/3 may be found for an origin.
   package enum Choice: Sendable, Hashable {
     case none
-    /// - Parameter port: That of UDP.
+    /// - Parameter port: The UDP port.
     case http3(port: Int)
-    /// There would be one if it were not broken. The value names the network in which it has failed.
+    /// HTTP/3 is known at this port, but broken. `network` names the network in which it has failed.
     case broken(port: Int, network: Int?)
   }
 
@@ -33,9 +37,10 @@ package struct AlternativesMemory: Sendable {
     var known: [Known] = []
     var broken: [Int: Breakage] = [:]
     var brokenServers: [Place: Breakage] = [:]
-    /// The servers where HTTP/3 has failed at a port since it has worked there. Nothing for ports where it has never worked.
+    /// The servers where HTTP/3 has failed since it last worked at the port. No entry for ports where it has never
+    /// worked.
     var failedServers: [Int: Set<EndpointAddress>] = [:]
-    /// When a try ended unjudged at a port, and nothing more is known since.
+    /// When a try at a port ended without a verdict, if nothing has been learned since.
     var unjudged: [Int: Duration] = [:]
     var lastUse: Duration
 
@@ -54,15 +59,15 @@ package struct AlternativesMemory: Sendable {
   static let longestBreak = Duration.seconds(86_400)
   /// Ports of one origin.
   static let maximumPorts = 4
-  /// Servers of one origin that are broken each by itself.
+  /// The most servers of one origin that are broken individually.
   static let maximumServers = 64
-  /// After failures at so many servers in a row, HTTP/3 is broken for all.
+  /// After failures at this many servers in a row, HTTP/3 is broken for all.
   static let maximumFailedServers = 3
 
   private let maximumOrigins: Int
   private var entries: [Origin: Entry] = [:]
 
-  /// - Parameter maximumOrigins: Those that were used last stay.
+  /// - Parameter maximumOrigins: The most origins that are remembered. The most recently used ones stay.
   package init(maximumOrigins: Int = 1_000) {
     self.maximumOrigins = max(maximumOrigins, 1)
   }
@@ -129,7 +134,8 @@ package struct AlternativesMemory: Sendable {
 
   /// HTTP/3 has failed on this route. Failures of attempts that began before the port was broken count once.
   ///
-  /// - Parameter onlyAtServer: Whether the failure says nothing of other servers, as where nobody knows whether TCP works.
+  /// - Parameter onlyAtServer: Whether the failure says nothing about other servers, as when it is unknown whether TCP
+  ///   works.
   mutating func failed(_ origin: Origin, _ route: QUICRoute, onlyAtServer: Bool = false, now: Duration) {
     self.change(origin, now) { entry in
       let (server, port) = (route.server, route.port)
@@ -151,8 +157,9 @@ package struct AlternativesMemory: Sendable {
     }
   }
 
-  /// A try was given up with a short TCP connection that was ready long before it. The second such try in a row is a failure: else
-  /// each connection would wait for QUIC where all are short and the network drops UDP.
+  /// A try ended without a verdict: its TCP connection was ready long before QUIC, and ended soon after. The second
+  /// such try in a row counts as a failure. Otherwise, in a network that drops UDP, each short connection would wait
+  /// for QUIC.
   ///
   /// - Parameter start: When the try began. Tries at the same time count once.
   mutating func leftUnjudged(_ origin: Origin, _ route: QUICRoute, since start: Duration, now: Duration) {
@@ -172,7 +179,7 @@ package struct AlternativesMemory: Sendable {
     entry.brokenServers[Place(server: server, port: port)] = nil
     entry.unjudged[port] = nil
     if let breakage = entry.broken.removeValue(forKey: port), breakage.server != server {
-      // It was the server's own fault.
+      // HTTP/3 works at another server, so only that server is broken.
       let place = Place(server: breakage.server, port: port)
       entry.brokenServers.insert(breakage, for: place, limit: Self.maximumServers)
     }
@@ -213,7 +220,7 @@ package struct AlternativesMemory: Sendable {
 }
 
 extension Dictionary where Value == AlternativesMemory.Breakage {
-  /// Takes the place of the one that ends first if there are too many.
+  /// Inserts the breakage. At the limit, it replaces the breakage that ends first.
   fileprivate mutating func insert(_ breakage: Value, for key: Key, limit: Int) {
     if self[key] == nil, self.count >= limit, let oldest = self.min(by: { $0.value.end < $1.value.end }) {
       self[oldest.key] = nil

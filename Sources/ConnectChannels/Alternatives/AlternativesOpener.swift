@@ -1,15 +1,15 @@
 package import Connect
 package import Logging
 
-/// Opens connections over TCP, and over QUIC where HTTP/3 is known for the origin: an address has one version of HTTP more then,
-/// of which balancers and subchannels know nothing.
+/// Opens connections over TCP, and over QUIC where HTTP/3 is known for the origin. Balancers and subchannels do not
+/// know of this choice: they see one address.
 ///
-/// What is known comes from `alt-svc` fields of responses and from HTTPS records, and is shared by the client's channels. Where it
-/// becomes known only when there is a TCP connection, QUIC is tried once beside it; when that is ready, it takes the place of the
-/// address's TCP connections, which finish their calls.
+/// What is known comes from `alt-svc` fields of responses and from HTTPS records, and is shared by the client's
+/// channels. When HTTP/3 becomes known only after a TCP connection is open, QUIC is tried once beside that connection.
+/// Once QUIC is ready, it replaces the address's TCP connections, which finish their calls.
 ///
-/// `@unchecked Sendable`: what changes is touched on `executor` alone, but for `number`, which is set before anybody else has the
-/// opener.
+/// `@unchecked Sendable`: mutable state is touched on `executor` alone. The exception is `number`, which is set before
+/// the opener is shared.
 package final class AlternativesOpener: ConnectionOpener, AlternativesListener, @unchecked Sendable {
   /// How long TCP waits for QUIC: the delay of Happy Eyeballs (RFC 8305, section 5).
   static var headStart: Duration { AddressRace.Configuration.defaults.attemptDelay }
@@ -17,7 +17,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   static let lastChance = Duration.seconds(2)
   /// How long a QUIC handshake may take.
   static let quicLimit = Duration.seconds(10)
-  /// An `alt-svc` field that stays the same is not read again so soon.
+  /// For how long an unchanged `alt-svc` field is not read again.
   static let refreshInterval = Duration.seconds(60)
 
   private let origin: Origin
@@ -26,7 +26,8 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   let alternatives: SharedAlternatives
   let executor: any CallExecutor
   let logger: Logger
-  /// Connections over TCP, for news that no response brings. Those that are gone are left out at times.
+  /// Connections over TCP, to upgrade when HTTP/3 is found by other means than a response. Entries of ended ones are
+  /// swept at times.
   private var connections: [WeakConnection] = []
   private var sweepCount = 16
   /// Identifies the opener to `alternatives`.
@@ -77,7 +78,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
 
   /// Where to try HTTP/3 for a server at `address`; nil for nowhere.
   ///
-  /// The origin's own port stands for that of the address, which may be another one in a fleet.
+  /// An alternative at the origin's own port is tried at the port of the address, which may differ in a fleet.
   private func route(to server: EndpointAddress) -> QUICRoute? {
     guard case .ip(let ip, let ownPort) = server,
       let port = self.alternatives.port(for: self.origin, at: server, now: self.executor.now)
@@ -99,7 +100,8 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     )
   }
 
-  /// - Parameter onlyAtServer: Whether HTTP/3 may work at other servers of the origin. Else the memory judges that.
+  /// - Parameter onlyAtServer: Whether HTTP/3 may work at other servers of the origin. If false, ``AlternativesMemory``
+  ///   decides that.
   func http3IsBroken(_ route: QUICRoute, onlyAtServer: Bool = false, _ reason: String) {
     self.logger.debug(
       "HTTP/3 does not work where TCP does, and is not tried for a while",
@@ -115,7 +117,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
 
   // MARK: - Upgrades
 
-  /// Something was learned that no response has said.
+  /// HTTP/3 was found by other means than a response.
   func alternativesDidChange() {
     for connection in self.connections.compactMap(\.connection) { self.upgrade(connection) }
   }
@@ -156,18 +158,18 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
 
   package func connectionIsUnfit(_ connection: PooledConnection, _ reason: String) {
     guard connection.version == .http3, let route = connection.route else { return }
-    // Nobody knows whether TCP would have worked. An outage of one server says nothing of the others.
+    // It is unknown whether TCP would have worked, and an outage of one server says nothing about the others.
     self.http3IsBroken(route, onlyAtServer: true, reason)
   }
 }
 
-/// What hears of an origin's other ways.
+/// Is told what connections learn about HTTP/3 at an origin.
 package protocol AlternativesListener: AnyObject {
   /// A response has an `alt-svc` field.
   func connection(_ connection: PooledConnection, didReceiveAltSvc headers: Headers)
   /// The server has answered a call for the first time.
   func connectionIsFit(_ connection: PooledConnection)
-  /// The server is none that calls should go to in this version of HTTP.
+  /// Calls should not go to this server in this version of HTTP.
   func connectionIsUnfit(_ connection: PooledConnection, _ reason: String)
 }
 

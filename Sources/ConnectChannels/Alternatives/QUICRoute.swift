@@ -2,7 +2,7 @@
 struct QUICRoute: Sendable, Hashable {
   /// Where the server listens for TCP.
   let server: EndpointAddress
-  /// The UDP port under which the origin's alternatives are known. The server may listen at another one.
+  /// The UDP port under which the origin's alternatives are known. The server may listen at another port.
   let port: Int
   /// Where to connect to over UDP.
   let address: EndpointAddress

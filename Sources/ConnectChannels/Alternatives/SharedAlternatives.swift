@@ -1,7 +1,7 @@
 package import Connect
 internal import Synchronization
 
-/// What a client's channels have found out of HTTP/3, each on an executor of its own.
+/// What a client's channels, each on its own executor, have found out about HTTP/3.
 package final class SharedAlternatives: Sendable {
   /// Is told on `executor` when HTTP/3 is found by other means than a response.
   private struct Listener: Sendable {
@@ -14,7 +14,7 @@ package final class SharedAlternatives: Sendable {
     var memory: AlternativesMemory
     var listeners: [Origin: [Listener]] = [:]
     var lastNumber = 0
-    /// When the network may be asked for again.
+    /// When the network may be read again.
     var nextLook = Duration.zero
   }
 
@@ -96,7 +96,8 @@ package final class SharedAlternatives: Sendable {
     }
   }
 
-  /// Looks at no opener, whose end might come with it, under the lock.
+  /// Does not load the weak openers under the lock: a release of the last reference would run `deinit`, which locks
+  /// again.
   func remove(_ number: Int, of origin: Origin) {
     self.state.withLock { state in
       state.listeners[origin]?.removeAll { $0.number == number }

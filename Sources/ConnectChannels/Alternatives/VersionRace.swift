@@ -1,10 +1,10 @@
-/// One attempt to connect to an address over QUIC and TCP: who begins when, who wins, and what that says of HTTP/3. Events go in,
-/// actions come out; it does no I/O and knows no clock.
+/// One attempt to connect to an address over QUIC and TCP: who begins when, who wins, and what the outcome says about
+/// HTTP/3. Events go in, actions come out; it does no I/O and knows no clock.
 ///
-/// QUIC begins, and TCP after a delay, or as soon as QUIC has failed. The first that is ready wins. If that is QUIC, TCP is
-/// given up. If it is TCP, QUIC goes on beside the connection until it is ready or has failed: a slow start is no failure, and
-/// whether HTTP/3 works is worth knowing. If TCP fails, QUIC has little time left, so that a server that is down is known to be down
-/// about as soon as without HTTP/3.
+/// QUIC begins. TCP begins after a delay, or as soon as QUIC has failed. The first that is ready wins. If QUIC wins,
+/// TCP is given up. If TCP wins, QUIC goes on beside the connection until QUIC is ready or has failed: a slow start is
+/// no failure, and the result is worth knowing. If TCP fails, QUIC has little time left. A server that is down is then
+/// known to be down about as soon as without HTTP/3.
 struct VersionRace: Sendable {
   enum Lane: Sendable, Hashable {
     case quic, tcp
@@ -23,15 +23,16 @@ struct VersionRace: Sendable {
     /// Call ``timerFired()`` once the wait is over. No other timer is pending then.
     case schedule(Wait)
     case cancelTimer
-    /// The connection of this lane is the one that the attempt has brought. Comes once at most.
+    /// This lane's connection becomes the attempt's connection. Comes at most once.
     case win(Lane)
-    /// TCP has won, and now QUIC is ready, too: calls should go there.
+    /// QUIC is ready after TCP has won: calls should use QUIC.
     case replaceTCP
     /// There is no connection. Comes once at most.
     case fail
     /// HTTP/3 has failed, though TCP works.
     case isBroken
-    /// QUIC was given up with the TCP connection that had won in spite of its head start.
+    /// QUIC was given up without a verdict, because the TCP connection took no more calls. TCP had won in spite of
+    /// QUIC's head start.
     case isUnjudged
   }
 
@@ -41,7 +42,7 @@ struct VersionRace: Sendable {
     case trying
     case ready
     case failed
-    /// Nobody wants it any more.
+    /// The lane is no longer wanted.
     case over
   }
 
@@ -57,7 +58,7 @@ struct VersionRace: Sendable {
     return [.begin(.quic), .schedule(.headStart)]
   }
 
-  /// QUIC beside a TCP connection that is there already.
+  /// Starts QUIC beside an open TCP connection.
   mutating func startUpgrade() -> [Action] {
     self.tcp = .ready
     self.quic = .trying
@@ -110,7 +111,7 @@ struct VersionRace: Sendable {
     }
   }
 
-  /// Nobody wants what has not been won.
+  /// Gives up the lanes that are still trying.
   mutating func abandon() -> [Action] {
     var actions = self.cancelTimer()
     if self.quic == .trying { actions.append(.abandon(.quic)) }

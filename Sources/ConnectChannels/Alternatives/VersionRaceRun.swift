@@ -2,11 +2,11 @@ internal import Connect
 
 /// Runs a ``VersionRace`` for an attempt to connect, or beside a connection over TCP. Confined to the opener's executor.
 ///
-/// The attempt holds it by its `stop`, candidates by their owner.
+/// The attempt retains it through `stop`, candidates through `owner`.
 final class VersionRaceRun: ConnectionOwner {
   private typealias Lane = VersionRace.Lane
 
-  /// What the pool knows of. Whoever wins takes its place.
+  /// The pool's connection. The winner takes its place.
   private let attempt: PooledConnection
   private let route: QUICRoute
   private let opener: AlternativesOpener
@@ -17,7 +17,7 @@ final class VersionRaceRun: ConnectionOwner {
   private let startTime: Duration
   private var tcpFailure: AddressFailure?
   private var quicReason = ""
-  /// What a lane has said with its readiness.
+  /// What a lane reported when it became ready.
   private var streams = 0
   private var roundTrip: Duration?
 
@@ -33,7 +33,7 @@ final class VersionRaceRun: ConnectionOwner {
     self.run(self.race.start())
   }
 
-  /// Tries QUIC beside the attempt, which is an open connection over TCP. Its end is the end of the try.
+  /// Tries QUIC beside the attempt, which is an open connection over TCP. The try ends with the attempt.
   func startUpgrade() {
     self.tcp = self.attempt
     self.attempt.upgrade = self
@@ -45,7 +45,7 @@ final class VersionRaceRun: ConnectionOwner {
     self.run(self.race.tcpEnded())
   }
 
-  /// Nobody wants QUIC any more.
+  /// QUIC is no longer wanted.
   func abandon() {
     self.run(self.race.abandon())
   }
@@ -83,7 +83,7 @@ final class VersionRaceRun: ConnectionOwner {
       self.replaceTCP()
     case .fail:
       self.attempt.stop = nil
-      // TCP's, since HTTP/3 is an extra.
+      // Reports TCP's failure, since HTTP/3 is optional.
       guard let failure = self.tcpFailure else { return }
       self.attempt.closed(failure.error, reason: failure.reason)
     case .isBroken:
@@ -94,7 +94,7 @@ final class VersionRaceRun: ConnectionOwner {
     }
   }
 
-  /// Later, so that what fails at once is not told from within an action.
+  /// Opens later, so that an immediate failure is not reported from within an action.
   private func begin(_ lane: Lane) {
     let candidate: PooledConnection
     switch lane {

@@ -59,9 +59,9 @@ struct HashRing: Sendable {
   /// How many entries the ring should have.
   ///
   /// gRPC and Envoy use the minimum for any number of members. If one of four leaves, a quarter of the others' entries
-  /// are new, and keys move to these that need not move: more than a third of all keys. Here the entries of a member
-  /// decrease slowly, in proportion to `1 / (members + c)`. Two members share the minimum. More members approach the
-  /// maximum, or four times the minimum. If one of N equal members leaves, less than 1/N + 0.1 of the keys move.
+  /// are new. Keys that could stay move to the new entries: more than a third of all keys move. Here the entries of a
+  /// member decrease slowly, in proportion to `1 / (members + c)`. Two members share the minimum. More members approach
+  /// the maximum, or four times the minimum. If one of N equal members leaves, less than 1/N + 0.1 of the keys move.
   ///
   /// - Parameter members: The sum of the weights in relation to the largest one.
   private static func size(members: Double, minimum: Double, maximum: Double) -> Double {

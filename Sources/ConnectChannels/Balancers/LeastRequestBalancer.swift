@@ -1,8 +1,8 @@
 /// Each call goes to the least loaded of a few endpoints chosen at random (gRFC A48): slow endpoints get fewer calls.
 /// All endpoints are kept connected.
 ///
-/// The load of an endpoint is its number of calls under way from this client. With the same endpoint drawn twice, it
-/// may be chosen in spite of its load, as in gRPC and Envoy.
+/// The load of an endpoint is its number of calls in flight from this client. An endpoint that is drawn twice may be
+/// chosen in spite of its load, as in gRPC and Envoy.
 package struct LeastRequestBalancer: LoadBalancer {
   /// How many endpoints are compared for each call: 2 to 10.
   package let choices: Int

@@ -4,7 +4,7 @@
 /// Endpoints with different server names stay apart and are tried one after the other. Ejection does not count, since
 /// there is nowhere else to go.
 package struct PickFirstBalancer: LoadBalancer {
-  /// Whether each client tries the endpoints in an order of its own.
+  /// Whether each client tries the endpoints in its own random order.
   package var shuffles: Bool
   private var current: EndpointID?
   /// The connection was lost: the next call begins another one.

@@ -1,5 +1,5 @@
-/// Lets another policy see some of the endpoints only, other ones for each client (gRFC A68): for fleets so large
-/// that connections of all clients to all servers cost too much.
+/// Lets another policy see only some of the endpoints, different ones for each client (gRFC A68). It is for fleets so
+/// large that connecting all clients to all servers costs too much.
 ///
 /// Rendezvous hashing: each endpoint is hashed with the seed of this client, and those with the smallest hashes are
 /// kept. When one server comes or goes, at most one endpoint of the subset changes.
@@ -11,7 +11,7 @@ package struct RandomSubset: LoadBalancer {
 
   /// - Parameters:
   ///   - size: At least 1.
-  ///   - seed: To be another one for each client.
+  ///   - seed: Different for each client.
   package init(_ base: any LoadBalancer, size: Int = 20, seed: UInt64) {
     self.base = base
     self.size = max(1, size)

@@ -28,7 +28,7 @@ package struct RingHashBalancer: LoadBalancer {
     }
     var state = Self.aggregate(counts)
     var connect: [EndpointID] = []
-    // Calls may not come while it fails, and one attempt is enough to find out that it works again.
+    // No calls may come while the policy fails. One attempt is enough to find out that it works again.
     if state == .connecting || state == .transientFailure || state == .idle && context.wantsConnection,
       counts.connecting == 0, let index = Self.randomIdle(states, counts, &context.random)
     {
@@ -64,8 +64,8 @@ package struct RingHashBalancer: LoadBalancer {
     return ring
   }
 
-  /// Unlike other policies: two endpoints that cannot be reached are taken for a failure of all, since few of the
-  /// others may have been tried (A42).
+  /// Unlike other policies, two unreachable endpoints count as a failure of all, since few of the others may have been
+  /// tried (A42).
   static func aggregate(_ counts: StateCounts) -> ConnectivityState {
     if counts.ready > 0 { return .ready }
     if counts.transientFailure >= 2 { return .transientFailure }

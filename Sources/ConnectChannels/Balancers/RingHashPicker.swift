@@ -73,7 +73,7 @@ final class RingHashPicker: Picker {
     return self.counts.connecting > 0 ? .wait : self.noneOnRing
   }
 
-  /// Only a ring with fewer entries than endpoints leaves out those that could be used.
+  /// Happens only if the ring has fewer entries than endpoints, so that usable endpoints are not on it.
   private var noneOnRing: PickResult {
     .fail(
       "no endpoint on the ring is available; the ring has fewer entries than endpoints: raise maximumRingSize"

@@ -15,7 +15,7 @@ package struct RoundRobinBalancer: LoadBalancer {
       self.picker = nil
       return .unready(summary)
     }
-    // A picker that is kept goes on where it is: starting again at each change of another endpoint is uneven.
+    // Keep the picker and its position: a restart at each change of another endpoint would spread calls unevenly.
     if let picker = self.picker, picker.endpoints == summary.ready {
       return BalancerDecision(state: .ready, picker: picker, connect: summary.idle)
     }

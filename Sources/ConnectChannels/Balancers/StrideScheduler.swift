@@ -1,20 +1,20 @@
-/// Indices in turn, each as often as its weight says: the static stride scheduler of gRPC's weighted round robin
-/// (gRFC A58), an earliest deadline first schedule without a queue.
+/// Yields indices in turn, each as often as its weight says. It is the static stride scheduler of gRPC's weighted round
+/// robin (gRFC A58): an earliest-deadline-first schedule without a queue.
 ///
-/// It goes round all indices again and again. An index of the largest weight is chosen in every round, one of half of
-/// that in every second round. The rounds that skip an index are spread evenly. A choice takes at most
+/// It goes round all indices again and again. An index of the largest weight is chosen in every round, an index of half
+/// that weight in every second round. The rounds that skip an index are spread evenly. A choice takes at most
 /// `Limits.most` steps on average, whatever the weights.
 struct StrideScheduler: Hashable, Sendable {
-  /// How far a weight may be away from the mean; beyond, it counts as that much.
+  /// How far a weight may be from the mean, as a factor. A weight beyond a limit counts as the limit.
   struct Limits {
     /// Bounds the steps of a choice.
     var most: Double
     /// Keeps an endpoint in the rotation, so that it goes on reporting.
     var least: Double
 
-    /// Those of gRPC, for weights that are measured.
+    /// gRPC's limits, for measured weights.
     static var reported: Limits { Limits(most: 10, least: 0.01) }
-    /// For weights that somebody has set on purpose.
+    /// For weights that a person has set.
     static var given: Limits { Limits(most: 32, least: 0) }
   }
 

@@ -56,7 +56,7 @@ package struct WeightedRoundRobinBalancer: LoadBalancer {
       case .resolver:
         weights.append(Double(endpoint.endpoint.weight))
       case .reports:
-        // What was reported before the connection, or the ejection, says nothing of the server now.
+        // Reports from before the connection, or the ejection, say nothing about the server now.
         if !self.ready.contains(endpoint.id) { context.loads.forgetReports(of: endpoint.id) }
         weights.append(self.reportedWeight(of: endpoint.id, in: context))
       }

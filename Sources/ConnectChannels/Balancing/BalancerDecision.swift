@@ -9,7 +9,7 @@ public struct BalancerDecision {
   /// When the channel should ask again, even if nothing changes; nil for not at all.
   public var updateAfter: Duration?
 
-  /// A decision that lets no further endpoint connect, and that holds until something changes, unless told otherwise.
+  /// A decision. By default, no further endpoint connects, and the decision holds until something changes.
   public init(
     state: ConnectivityState,
     picker: any Picker,
@@ -22,8 +22,8 @@ public struct BalancerDecision {
     self.updateAfter = updateAfter
   }
 
-  /// The decision of a policy that keeps all endpoints connected, while none is ready: calls wait if one may become
-  /// so, else they fail with the last error.
+  /// The decision of a policy that keeps all endpoints connected, while none is ready. Calls wait if an endpoint may
+  /// become ready. Otherwise they fail with the last error.
   public static func unready(_ summary: EndpointSummary) -> BalancerDecision {
     let state = summary.counts.aggregateOfEager
     return BalancerDecision(

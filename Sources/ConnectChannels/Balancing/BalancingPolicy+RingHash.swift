@@ -18,7 +18,7 @@ extension BalancingPolicy {
     public let minimumRingSize: Int
     /// How many entries the ring has at most. It should not be less than the number of endpoints.
     ///
-    /// The ring grows with the number of endpoints up to this size, and to four times the minimum, so that few keys
+    /// The ring grows with the number of endpoints, up to this size and up to four times the minimum. Few keys then
     /// move when an endpoint leaves. Other gRPC clients do not let it grow. If the minimum equals the maximum, the ring
     /// is the same as theirs.
     public let maximumRingSize: Int

@@ -14,8 +14,8 @@ extension BalancingPolicy {
 
     /// Where the weights come from. ``Source/reports`` by default.
     public var source: Source
-    /// How often servers report on a stream of its own (`xds.service.orca.v3.OpenRcaService/StreamCoreMetrics`, gRFC A51); nil
-    /// for reports with each call. It needs HTTP/2. Servers may report less often than they are asked to.
+    /// How often servers report on a separate stream (`xds.service.orca.v3.OpenRcaService/StreamCoreMetrics`, gRFC
+    /// A51); nil for reports with each call. It needs HTTP/2. Servers may report less often than they are asked to.
     public var outOfBandPeriod: Duration?
     /// How long an endpoint must have reported before its weight is used.
     public var blackoutPeriod: Duration
@@ -23,7 +23,7 @@ extension BalancingPolicy {
     public var expirationPeriod: Duration
     /// How often weights are computed; at least 100 ms.
     public var updatePeriod: Duration
-    /// How much utilization it counts for if all calls of an endpoint fail; not negative.
+    /// The utilization that is added if all calls of an endpoint fail; not negative.
     public var errorPenalty: Double
 
     /// Weights as given: by default from reports with each call, as ``defaults`` has it. Values out of range count as

@@ -21,7 +21,7 @@ public struct BalancingPolicy: Sendable, Hashable {
     self.kind = kind
   }
 
-  /// A policy of the user's own. It equals its copies only.
+  /// A custom policy. It equals only its copies.
   ///
   /// - Parameter makeBalancer: Called for each channel and event loop.
   public init(name: String, makeBalancer: @escaping @Sendable () -> any LoadBalancer) {
@@ -56,7 +56,7 @@ public struct BalancingPolicy: Sendable, Hashable {
     }
   }
 
-  /// Whether it helps to know the health of endpoints: there are others.
+  /// Whether it helps to know the health of endpoints, because calls can go to others.
   var usesHealth: Bool {
     switch self.kind {
     case .pickFirst: false
@@ -74,7 +74,7 @@ public struct BalancingPolicy: Sendable, Hashable {
     }
   }
 
-  /// How often servers report their load on a stream of its own; nil if they do not.
+  /// How often servers report their load on a separate stream; nil if they do not.
   var outOfBandPeriod: Duration? {
     switch self.kind {
     case .weightedRoundRobin(let configuration):
@@ -120,7 +120,7 @@ extension BalancingPolicy {
 
   /// gRPC's `pick_first`: all calls go to the first endpoint that a connection was made to.
   ///
-  /// - Parameter shuffles: Whether each client tries the endpoints in an order of its own.
+  /// - Parameter shuffles: Whether each client tries the endpoints in its own random order.
   public static func pickFirst(shuffles: Bool) -> BalancingPolicy {
     BalancingPolicy(.pickFirst(shuffles: shuffles))
   }
@@ -128,7 +128,7 @@ extension BalancingPolicy {
   /// Each endpoint that is ready gets the same number of calls, in turn.
   public static var roundRobin: BalancingPolicy { BalancingPolicy(.roundRobin) }
 
-  /// Each call goes to the endpoint with the fewest calls in flight of a few random ones (gRFC A48).
+  /// Each call goes to the endpoint with the fewest calls in flight among a few random ones (gRFC A48).
   ///
   /// - Parameter choices: How many endpoints are compared, brought into the range from 2 to 10.
   public static func leastRequest(choices: Int = 2) -> BalancingPolicy {
@@ -152,7 +152,7 @@ extension BalancingPolicy {
     BalancingPolicy(.randomSubset(of: base, size: max(1, size)))
   }
 
-  /// Another policy, without the endpoints that fail more than others (gRFC A50). Of several in each other the
+  /// Another policy, without the endpoints that fail more than others (gRFC A50). If such policies are nested, the
   /// outermost settings count.
   public static func outlierDetection(
     _ settings: OutlierDetection,

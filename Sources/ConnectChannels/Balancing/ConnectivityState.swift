@@ -7,8 +7,8 @@ public enum ConnectivityState: String, Sendable, Hashable, CaseIterable {
   case connecting = "CONNECTING"
   /// Calls can be sent.
   case ready = "READY"
-  /// No attempt has succeeded. Further ones are made after a backoff, while the state stays: calls fail at once, so
-  /// that they are not delayed for as long as the server is down (gRFC A62).
+  /// No attempt has succeeded. Further attempts follow after a backoff, while the state stays. Calls fail at once,
+  /// instead of waiting for as long as the server is down (gRFC A62).
   case transientFailure = "TRANSIENT_FAILURE"
   /// Closed for good.
   case shutdown = "SHUTDOWN"

@@ -1,4 +1,4 @@
-/// A user's way to make balancers. Closures cannot be compared, so identity is what is equal.
+/// A user's factory of balancers. Closures cannot be compared, so equality is identity.
 final class CustomPolicy: Sendable, Hashable {
   let name: String
   let makeBalancer: @Sendable () -> any LoadBalancer

@@ -12,13 +12,13 @@ public final class EndpointLoads {
     public internal(set) var firstTime: Duration
   }
 
-  /// Small, since pickers read those of endpoints anywhere in a large table.
+  /// Small, since pickers read entries anywhere in a large table.
   private struct Calls {
     var generation: UInt32 = 0
     var count: UInt32 = 0
   }
 
-  /// Each call changes it twice, so accesses are not checked while it runs: nothing here calls out.
+  /// Each call changes it twice, so exclusivity is not checked at run time. That is safe: nothing here calls out.
   @exclusivity(unchecked) private var calls: [Calls] = []
   /// As many as `calls`.
   private var reports: [Reports?] = []
@@ -64,7 +64,7 @@ public final class EndpointLoads {
     id.slot < self.calls.count && self.calls[id.slot].generation == id.generation
   }
 
-  /// Whether the slot is the endpoint's: not if a later endpoint has it, for late events of the one before.
+  /// Gives the slot to the endpoint. False if a later endpoint has it, as with late events of an earlier endpoint.
   private func occupy(_ id: EndpointID) -> Bool {
     while self.calls.count <= id.slot {
       self.calls.append(Calls())

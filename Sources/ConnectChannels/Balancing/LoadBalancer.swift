@@ -16,12 +16,12 @@
 /// }
 /// ```
 public protocol LoadBalancer {
-  /// The endpoints that the channel should have, made of those that a resolver has found: called with each of its
-  /// answers. A policy may leave some out, or make several into one. The default keeps all.
+  /// Chooses the channel's endpoints from those in an answer of the resolver. Called with each answer. A policy may
+  /// leave some out, or merge several into one. The default keeps all.
   mutating func select(_ endpoints: [Endpoint], random: inout SplitMix64) -> [Endpoint]
 
-  /// What to do now. Called when the list of endpoints or the state of one has changed, when a user wants a
-  /// connection, and when the time of ``BalancerDecision/updateAfter`` is over.
+  /// Decides what to do now. Called when the list of endpoints or the state of one has changed, and when a user wants a
+  /// connection. Also called when the time of ``BalancerDecision/updateAfter`` is over.
   ///
   /// - Parameter endpoints: In the order of the resolver, or of ``select(_:random:)``.
   mutating func update(

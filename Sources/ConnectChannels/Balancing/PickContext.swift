@@ -14,10 +14,10 @@ public struct PickContext: ~Copyable {
   public let path: String
   /// The headers of the request. Several values of a name are joined with commas.
   public let headers: any PickHeaders
-  /// A random number that belongs to the call: the same when the call is picked again after it has waited, so that it
-  /// meets the same endpoint. Another one for each attempt of a call that is retried.
+  /// A random number that belongs to the call. It stays the same when the call is picked again after a wait, so that
+  /// the call meets the same endpoint. Each attempt of a retried call has a different number.
   public let seed: UInt64
-  /// What the call should be hashed by in place of a header.
+  /// The hash of the call, to use in place of a header.
   public let hash: UInt64?
 
   /// A call, for tests of pickers.
@@ -28,6 +28,6 @@ public struct PickContext: ~Copyable {
     self.hash = hash
   }
 
-  /// Random numbers of the call, which begin with the same ones at each use.
+  /// A generator of the call's random numbers. Each use starts with the same numbers.
   public var generator: SplitMix64 { SplitMix64(seed: self.seed) }
 }

@@ -1,4 +1,4 @@
-/// What a picker says of a call.
+/// A picker's answer for a call.
 public enum PickResult: Sendable, Hashable {
   /// The call goes to an endpoint, which is ready. `connect` names an idle one that should connect meanwhile.
   case endpoint(EndpointID, connect: EndpointID? = nil)

@@ -1,6 +1,6 @@
 /// How many endpoints are in which state, and gRPC's rule for the state of all of them together.
 public struct StateCounts: Sendable, Hashable {
-  /// Endpoints without a connection, which nobody is opening.
+  /// Endpoints without a connection and without an attempt to open one.
   public private(set) var idle = 0
   /// Endpoints to which a first connection is being opened.
   public private(set) var connecting = 0
@@ -39,7 +39,7 @@ public struct StateCounts: Sendable, Hashable {
     return self.idle > 0 ? .idle : .transientFailure
   }
 
-  /// The same for policies that keep all endpoints connected: an idle one is about to connect.
+  /// The same for policies that keep all endpoints connected, where an idle endpoint is about to connect.
   public var aggregateOfEager: ConnectivityState {
     self.aggregate == .idle ? .connecting : self.aggregate
   }

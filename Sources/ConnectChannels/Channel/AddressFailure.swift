@@ -4,7 +4,7 @@ internal import Connect
 struct AddressFailure {
   let address: EndpointAddress
   let error: ConnectError
-  /// What is behind the error, in a few words; nil if it takes the whole error to say it.
+  /// The reason in a few words; nil if only the whole error explains it.
   let reason: String?
 
   var text: String { self.reason ?? self.error.message ?? "\(self.error.code)" }
@@ -13,10 +13,10 @@ struct AddressFailure {
 extension [AddressFailure] {
   private static var shownFailures: Int { 5 }
 
-  /// One error for the addresses of an endpoint: that of the last one, with all others' reasons if they are of one kind.
+  /// One error for all addresses of an endpoint: the last error, with the reasons of all addresses if each has one.
   func combined(peer: String) -> ConnectError? {
     guard let last = self.last, self.count > 1, self.allSatisfy({ $0.reason != nil }) else {
-      // A server that was reached says more than one that was not.
+      // An error of a server that was reached says more than an error of one that was not.
       return self.last { $0.error.isVersionMismatch }?.error ?? self.last?.error
     }
     var error = last.error

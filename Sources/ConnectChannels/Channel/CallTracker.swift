@@ -4,7 +4,7 @@ internal import NIOCore
 /// Counts the calls of a channel's endpoints for its balancer. Confined to the channel's executor.
 final class CallTracker {
   let loads = EndpointLoads()
-  /// Whether servers report their load with each call, and not on a stream of its own.
+  /// Whether servers report their load with each call, rather than on a separate stream.
   var takesReportsOfCalls = true
   private let executor: any CallExecutor
 
@@ -16,7 +16,7 @@ final class CallTracker {
 
   func ended(_ id: EndpointID) { self.loads.callEnded(id) }
 
-  /// Metadata of a response's end may bring a load report (ORCA, gRFC A51).
+  /// A response's trailers may carry a load report (ORCA, gRFC A51).
   func received(_ metadata: Headers, named name: String, from id: EndpointID) {
     guard self.takesReportsOfCalls, let value = metadata.first(name), let bytes = Base64.decode(value),
       let report = LoadReport(decoding: Array(bytes.readableBytesView))
@@ -25,7 +25,7 @@ final class CallTracker {
   }
 }
 
-/// A call between its endpoint's connection and its caller, for what the balancer wants to know of it.
+/// Sits between a call's connection and its caller, and records what the balancer wants to know.
 final class TrackedCall: HTTPStream, HTTPStreamHandler {
   private static let loadTrailer = "endpoint-load-metrics-bin"
 
@@ -85,7 +85,7 @@ final class TrackedCall: HTTPStream, HTTPStreamHandler {
   func streamDidReceive(_ head: HTTPResponseHead) {
     self.note(head.headers)
     if head.status != 200 { self.isSuccess = false }
-    // Connect's unary responses have their trailers in front.
+    // Connect's unary responses carry their trailers as headers.
     self.tracker.received(head.headers, named: "trailer-\(Self.loadTrailer)", from: self.subchannel.id)
     self.handler?.streamDidReceive(head)
   }

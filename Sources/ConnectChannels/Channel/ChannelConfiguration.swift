@@ -14,12 +14,11 @@ public struct ChannelConfiguration: Sendable {
   /// serve it get no calls. Empty for the whole server; nil, the default, for no health checks. It needs HTTP/2, and has no
   /// effect with ``BalancingPolicy/pickFirst``, which the log says at level `warning`.
   public var healthCheckedService: String?
-  /// After which time without calls a channel closes its connections and forgets its endpoints, until the next call: 30
-  /// minutes by default; from 100 years on, never. Connections that are not needed close earlier, as the transport's idle
-  /// timeout says.
+  /// How long a channel without calls keeps its connections and endpoints, until the next call: 30 minutes by default;
+  /// from 100 years on, forever. Connections that are not needed close earlier, as the transport's idle timeout says.
   public var idleTimeout: Duration
-  /// For how long a connection takes new calls, within 10 % of it at random, so that connections through a virtual address
-  /// spread again over the servers behind it; nil, the default, for as long as the server likes.
+  /// For how long a connection takes new calls, varied at random by up to 10 %. Connections through a virtual address
+  /// then spread again over the servers behind it. Nil, the default, for as long as the server likes.
   public var maximumConnectionAge: Duration?
   /// Hears of connections, picks, ejections and resolver updates; nil, the default, for nobody.
   public var observer: (any ChannelObserver)?
@@ -59,10 +58,10 @@ public struct ChannelConfiguration: Sendable {
     public var initial: Duration
     /// By how much the time grows with each further failure: 1.6 by default; less than 1 counts as 1.
     public var multiplier: Double
-    /// What the time never exceeds, before jitter: 120 s by default.
+    /// The longest time, before jitter: 120 s by default.
     public var maximum: Duration
-    /// Which part of the time is random, so that clients of a server that was lost do not come back together: 0.2 by
-    /// default, which is from 20 % less to 20 % more.
+    /// Which part of the time is random: 0.2 by default, which is from 20 % less to 20 % more. Clients of a server that
+    /// was lost then do not come back together.
     public var jitter: Double
 
     /// A backoff as given; what is left out is as in ``defaults``.

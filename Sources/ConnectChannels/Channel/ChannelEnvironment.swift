@@ -1,7 +1,7 @@
 package import Connect
 package import Logging
 
-/// What a channel stands on: the transport's part of it, and its limits.
+/// What a transport provides for a channel, and the channel's limits.
 package struct ChannelEnvironment {
   package var origin: Origin
   package var executor: any CallExecutor
@@ -15,12 +15,12 @@ package struct ChannelEnvironment {
   package var connectTimeout: Duration
   package var maximumHeaderListSize: Int
   package var logger: Logger
-  /// For all that is random in the channel.
+  /// Seeds all random choices of the channel.
   package var seed: UInt64
 
   /// - Parameters:
   ///   - resolver: Used where the configuration names none.
-  ///   - shared: That of the other channels to the origin; nil if there is none.
+  ///   - shared: Shared with the other channels to the origin; nil if there is none.
   package init(
     origin: Origin,
     executor: any CallExecutor,
@@ -63,7 +63,7 @@ package struct ConnectionLimits: Sendable {
   package var http2Connections: Int
   /// Calls that may wait besides those for which connections are being opened.
   package var waitingCalls: Int
-  /// How long a connection without calls stays; from 100 years on, for ever.
+  /// How long a connection without calls stays; from 100 years on, forever.
   package var idleTimeout: Duration
 
   package init(

@@ -2,8 +2,8 @@ public import Connect
 
 /// Hears what happens to a client's channels: for metrics and logs. `ChannelMetrics` of `ConnectInterceptors` is one.
 ///
-/// It is called on the channel's event loop, so it must not block, and with each call: it should be quick. A client on several
-/// event loops has a channel on each, which all tell the same of resolvers and ejections.
+/// It is called on the channel's event loop, so it must not block. It is called for each call, so it should be quick. A
+/// client on several event loops has a channel on each. All of them report the same resolver answers and ejections.
 public protocol ChannelObserver: Sendable {
   /// An event has happened to the channel for `origin`. Called on the channel's event loop, in the order of the
   /// events.

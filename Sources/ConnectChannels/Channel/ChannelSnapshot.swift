@@ -26,8 +26,8 @@ public struct ChannelSnapshot: Sendable, Hashable {
     public var failedAttempts: Int
     /// How often outlier detection has ejected it.
     public var ejections: Int
-    /// How long the last ping took that came back, on any of the connections; nil if there was none. Pings are sent by HTTP/2's
-    /// keepalive, and when calls time out in silence.
+    /// The round trip of the last answered ping on any of the connections; nil if there was none. Pings are sent by
+    /// HTTP/2's keepalive, and when calls time out in silence.
     public var lastRoundTrip: Duration?
     /// Why the last attempt, connection or health check has failed.
     public var lastError: String?

@@ -1,12 +1,12 @@
 internal import Synchronization
 
-/// The state of a channel as other threads see it, and who wants to hear of its changes.
+/// The state of a channel as other threads see it, and the listeners for its changes.
 struct ChannelStates {
   private(set) var state = ConnectivityState.idle
   private var listeners: [Int: AsyncStream<ConnectivityState>.Continuation] = [:]
   private var nextListener = 0
 
-  /// - Returns: The listeners that have heard the last state, and are to be finished: not under a lock, since that calls out.
+  /// - Returns: The listeners to finish after the last state. Do not finish them under a lock, since that calls out.
   mutating func publish(_ state: ConnectivityState) -> [AsyncStream<ConnectivityState>.Continuation] {
     self.state = state
     for listener in self.listeners.values { listener.yield(state) }
@@ -21,7 +21,7 @@ struct ChannelStates {
   /// - Returns: The listener's number, for ``remove(_:)``.
   mutating func add(_ listener: AsyncStream<ConnectivityState>.Continuation) -> Int {
     listener.yield(self.state)
-    // Nobody listens to its end yet.
+    // The listener's termination handler is not set yet.
     if self.state == .shutdown { listener.finish() } else { self.listeners[self.nextListener] = listener }
     defer { self.nextListener += 1 }
     return self.nextListener
@@ -43,7 +43,7 @@ extension OriginChannel {
       bufferingPolicy: .bufferingNewest(16)
     )
     let number = self.published.withLock { $0.add(continuation) }
-    // Whoever listens keeps the channel, so that the next call is one of this channel.
+    // A listener retains the channel, so that the next call uses this channel.
     continuation.onTermination = { _ in self.published.withLock { $0.remove(number) } }
     return stream
   }

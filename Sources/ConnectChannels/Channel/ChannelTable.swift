@@ -1,5 +1,5 @@
-/// The channels of a client. Those that are released stay for as long as somebody else has them, so that nobody gets another
-/// channel to the same place beside them.
+/// The channels of a client. A released channel stays in the table while something else retains it, so that nobody gets
+/// a second channel to the same place.
 package struct ChannelTable<Key: Hashable> {
   private struct Entry {
     weak var channel: OriginChannel?
@@ -8,7 +8,7 @@ package struct ChannelTable<Key: Hashable> {
   }
 
   private var entries: [Key: Entry] = [:]
-  /// At how many entries those are looked for whose channels are gone.
+  /// The number of entries at which entries without a channel are swept.
   private var sweepCount = 64
 
   package init() {}
@@ -26,7 +26,7 @@ package struct ChannelTable<Key: Hashable> {
     }
   }
 
-  /// The channel, which is made if there is none.
+  /// The channel; makes it if there is none.
   package mutating func channel(_ key: Key, orMake make: () -> OriginChannel) -> OriginChannel {
     if let channel = self[key] { return channel }
     let channel = make()

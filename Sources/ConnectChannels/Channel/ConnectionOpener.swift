@@ -2,7 +2,7 @@
 package protocol ConnectionOpener {
   /// Begins to connect to ``PooledConnection/address``. To be called on the channel's executor.
   ///
-  /// What comes of it is told to `connection`: ``PooledConnection/established(_:version:)`` and what follows, or
-  /// ``PooledConnection/closed(_:reason:)``; never before this function has returned.
+  /// Reports the outcome to `connection`: ``PooledConnection/established(_:version:)`` and what follows, or
+  /// ``PooledConnection/closed(_:reason:)``. Never reports before this function has returned.
   func open(_ connection: PooledConnection)
 }

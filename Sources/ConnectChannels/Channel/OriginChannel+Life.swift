@@ -73,8 +73,8 @@ extension OriginChannel {
     }
   }
 
-  /// Finishes what is under way, and after `limit` fails what is left. May be called from any thread, and again with another
-  /// limit; the earliest counts.
+  /// Finishes what is under way, and after `limit` fails what is left. May be called from any thread, and again with
+  /// another limit; the earliest end counts.
   ///
   /// - Parameter done: Called once nothing is left.
   package func shutDown(within limit: Duration, _ done: @escaping @Sendable () -> Void) {
@@ -84,7 +84,7 @@ extension OriginChannel {
         return
       }
       self.onFinish.append(done)
-      // They wait for a connection then, and may finish.
+      // Calls that wait for rules then wait for a connection, and may finish.
       self.serviceRules.stopExpecting()
       self.isShutDown = true
       self.waitingDidChange()

@@ -17,10 +17,10 @@ extension OriginChannel {
       guard let self else { return }
       self.executor.execute { self.resolved(answer, by: number) }
     }
-    // Behind the answer of a resolver that has it at once: no timer is needed then.
+    // Runs after an immediate answer of the resolver, which needs no timer.
     self.executor.execute { [weak self] in self?.limitResolution(number) }
     self.scheduleIdleCheck(after: self.environment.configuration.idleTimeout)
-    // Last, since an observer may call.
+    // Last, since an observer may start a call.
     if self.state == .idle { self.publish(.connecting) }
   }
 
@@ -61,7 +61,7 @@ extension OriginChannel {
     )
   }
 
-  /// Keeps what is known. Without it, calls fail.
+  /// Keeps the last good answer. Without one, calls fail.
   private func resolutionFailed(_ error: ConnectError) {
     guard self.balancer == nil else { return }
     if let lastGood = self.lastGood {
@@ -85,7 +85,7 @@ extension OriginChannel {
   /// A connection has failed, or its server goes away.
   func addressesMayBeOutOfDate() {
     let now = self.executor.now
-    // A large fleet that fails asks once, whatever the resolver does with it.
+    // A large fleet that fails asks once, however the resolver limits such requests.
     if let last = self.lastResolutionRequest, now - last < .seconds(1) { return }
     self.lastResolutionRequest = now
     self.watch?.resolveAgain()
@@ -112,7 +112,7 @@ extension OriginChannel {
     self.updateOutliers()
     if endpoints.isEmpty { self.addressesMayBeOutOfDate() }
     self.update()
-    // Last, since calls go on then.
+    // Last, since waiting calls go on here.
     self.publishRules()
   }
 
@@ -147,7 +147,7 @@ extension OriginChannel {
       }
       return self.makeSubchannel(endpoint, keepsConnection: isEager, nameResolution: resolution)
     }
-    // In their order, so that the calls which wait for them keep theirs.
+    // In list order, so that the calls that wait for these subchannels keep their order.
     for subchannel in before where old[subchannel.endpoint.identity] != nil { self.retire(subchannel) }
     let tracker = self.policy.countsCalls ? self.tracker : nil
     self.tracker.takesReportsOfCalls = self.policy.outOfBandPeriod == nil

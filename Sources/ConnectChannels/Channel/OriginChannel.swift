@@ -23,23 +23,23 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
 
   // Names.
   var watch: (any ResolverWatch)?
-  /// Tells the answers of this watch from those of earlier ones.
+  /// Distinguishes answers of this watch from those of earlier watches.
   var watchNumber = 0
   var resolutionStart = Duration.zero
   var resolutionTimer: (any CallTimer)?
-  /// What is known of the name.
+  /// The resolver's last good answer.
   var lastGood: ResolverUpdate?
   var serviceConfig: ServiceConfig?
-  /// What it says of calls.
+  /// What `serviceConfig` says of calls.
   package let serviceRules: ServiceRules
-  /// That of the current service config, kept so that its tokens are.
+  /// The throttle of the current service config. Kept, so that its tokens survive.
   var throttle: RetryThrottle?
-  /// The last one that could not be used.
+  /// The last service config that could not be used.
   var refusedServiceConfig: String?
   var lastResolutionRequest: Duration?
   var hasWarnedOfHealth = false
   var resolverUpdates = 0
-  /// Why nothing is known of the name.
+  /// Why nothing is known of the name's endpoints.
   var resolutionError: ConnectError?
 
   // Endpoints.
@@ -53,7 +53,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   var slots: [Subchannel?] = []
   var vacantSlots: [Int] = []
   var generation: UInt32 = 0
-  /// Those that have left the list and still have streams.
+  /// Subchannels that have left the list and still have streams.
   var retired: [ObjectIdentifier: Subchannel] = [:]
   var isUpdatePending = false
   var updateTimer: (any CallTimer)?
@@ -158,12 +158,12 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
       return .tooManyWait(self.waiting.count, for: self.origin.description)
     }
     stream.queued(in: self, as: self.waiting.append(stream))
-    // Nothing is connected then but for calls that wait.
+    // While closing, only waiting calls cause new connections.
     if self.isClosingWhenIdle { self.needsUpdate() }
     return nil
   }
 
-  /// Besides those for which a connection will be opened.
+  /// How many calls may wait, including those for which a connection will be opened.
   var maximumWaiting: Int {
     let limits = self.environment.limits
     let expected = self.environment.version == .http1 ? limits.http1Connections : 100
@@ -176,7 +176,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     self.waitingDidChange()
   }
 
-  /// Calls that have waited for a connection to an endpoint that is lost.
+  /// Takes back calls that waited for a connection to an endpoint that is lost.
   func takeBack(_ streams: [WaitingStream]) {
     for stream in streams { stream.queued(in: self, as: self.waiting.append(stream)) }
     self.exitIdle()
@@ -238,7 +238,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
 
   // MARK: - Balancing
 
-  /// Something has changed that the balancer should know, once for all that changes in this turn.
+  /// The balancer should know of a change. One update covers all changes of this turn.
   func needsUpdate() {
     guard !self.isUpdatePending else { return }
     self.isUpdatePending = true

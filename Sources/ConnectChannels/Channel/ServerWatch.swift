@@ -1,7 +1,8 @@
 internal import Connect
 internal import NIOCore
 
-/// A call of a channel's own to one of its servers: a request, and answers for as long as it goes on. In gRPC, over HTTP/2.
+/// A call that a channel itself makes to one of its servers: one request, then answers until it ends. It is gRPC over
+/// HTTP/2.
 final class ServerWatch<Answer>: HTTPStreamHandler {
   enum Event {
     case answer(Answer)
@@ -120,7 +121,7 @@ final class ServerWatch<Answer>: HTTPStreamHandler {
     self.end(.ended(failure.error.message ?? "\(failure.error.code)"))
   }
 
-  /// What else comes is of no interest.
+  /// Ends the watch and ignores what else arrives.
   private func abandon(_ event: Event) {
     let stream = self.stream
     self.end(event)

@@ -1,8 +1,8 @@
 package import Connect
 internal import Synchronization
 
-/// What the channels to one origin have in common, each of which lives on an executor of its own: one watch of the resolver, one
-/// judgement of endpoints that fail, and one throttle of retries.
+/// What the channels to one origin share, each on its own executor. They share one watch of the resolver, one judgement
+/// of endpoints that fail, and one throttle of retries.
 package final class SharedOrigin: Sendable {
   let resolver: SharedResolver
   let outliers: SharedOutliers

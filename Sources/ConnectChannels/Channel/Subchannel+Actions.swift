@@ -37,7 +37,7 @@ extension Subchannel {
     }
   }
 
-  /// Later, so that nothing that fails at once reaches a handler from within `startStream`.
+  /// Opens later, so that an immediate failure does not reach a handler from within `startStream`.
   private func open(_ connection: PooledConnection) {
     let opening = Confined((connection, self.environment.opener), to: self.environment.executor)
     self.environment.executor.execute {
@@ -60,7 +60,7 @@ extension Subchannel {
 
   func run(_ actions: [Pool.Action]) {
     for action in actions { self.run(action) }
-    // Not before all of them: calls that are to start next still wait.
+    // After all actions: calls that are to start next still wait.
     if let channel = self.channel, channel.isShutDown { channel.later { channel.waitingDidChange() } }
   }
 
@@ -92,7 +92,7 @@ extension Subchannel {
       stream.fail(error)
     case .drain(let connection):
       connection.drain()
-      // The watches would keep it from closing.
+      // A watch on the connection would keep it from closing.
       self.restartWatches()
     case .close(let connection, let error):
       connection.connection?.close(failing: error)
@@ -103,7 +103,7 @@ extension Subchannel {
         $0.run($0.pool.backoffDidElapse())
       }
     case .checkIdle(let delay):
-      // Not before the calls that wait for a connection have had it.
+      // Later, so that calls that wait for a connection get it first.
       _ = self.schedule(after: max(delay, .milliseconds(1))) { $0.run($0.pool.checkIdle(now: $0.now)) }
     case .lost(let error):
       self.lost(error)

@@ -1,8 +1,8 @@
 internal import Connect
 
-/// How connections of another version of HTTP come into the pool: in the place of an attempt, or of connections.
+/// How connections of another version of HTTP come into the pool: in place of an attempt, or of connections.
 extension Subchannel {
-  /// Whether a connection over QUIC may take the place of this one: there is none yet.
+  /// Whether a connection over QUIC may replace this one, because there is none yet.
   func isReplaceable(_ connection: PooledConnection) -> Bool {
     guard case .member(let id) = connection.role, self.pool.isCurrent(id),
       case .running = self.pool.lifecycle,
@@ -15,7 +15,7 @@ extension Subchannel {
   /// Whether QUIC is tried beside a connection.
   var hasUpgrade: Bool { self.pool.slots.contains { $0.connection?.upgrade != nil } }
 
-  /// `candidate` has the connection that `attempt` should have brought.
+  /// Puts `candidate`, which is connected, in the place of `attempt`.
   func replace(_ attempt: PooledConnection, by candidate: PooledConnection) {
     switch attempt.role {
     case .contender(let contender): self.contenders[contender] = candidate
@@ -24,9 +24,9 @@ extension Subchannel {
     }
   }
 
-  /// `new` has a connection that takes the place of `old` and all others.
+  /// `new` has a connection, which takes the place of all others.
   func replaceConnections(with new: PooledConnection, streams: Int) {
-    // Other tries are not needed any more, and say nothing of HTTP/3.
+    // Other tries are not needed any more. Their end says nothing about HTTP/3.
     for slot in self.pool.slots { slot.connection?.upgrade.take()?.abandon() }
     let (id, actions) = self.pool.replaceAll(
       with: new,
@@ -54,7 +54,7 @@ extension PooledConnection {
   /// Whether QUIC is already tried beside a connection to the same server.
   var isBesideUpgrade: Bool { self.subchannel?.hasUpgrade ?? false }
 
-  /// The candidate has a connection: it is what `attempt` was for the pool from now on.
+  /// The candidate has a connection: it takes the role of `attempt` in the pool.
   func takePlace(of attempt: PooledConnection, streams: Int, roundTrip: Duration?) {
     guard let subchannel = attempt.subchannel else {
       self.abandon(.connectionReplaced)
@@ -69,8 +69,7 @@ extension PooledConnection {
     subchannel.connection(self, canServe: streams)
   }
 
-  /// A candidate has a connection that takes the place of this one and its siblings; it is closed if that is not wanted any
-  /// more.
+  /// The candidate's connection takes the place of this one and its siblings. It is closed if it is no longer wanted.
   func replace(with candidate: PooledConnection, streams: Int, roundTrip: Duration?) {
     guard let subchannel = self.subchannel, subchannel.isReplaceable(self) else {
       candidate.abandon(.connectionReplaced)

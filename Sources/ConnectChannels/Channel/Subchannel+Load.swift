@@ -1,7 +1,7 @@
 internal import Connect
 internal import Logging
 
-/// Has an endpoint's server report its load on a stream of its own.
+/// Has an endpoint's server report its load on a separate stream.
 extension Subchannel {
   /// Asks for a report in each `period` from now on; nil for none.
   func watchLoad(every period: Duration?) {

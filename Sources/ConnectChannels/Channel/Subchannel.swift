@@ -10,15 +10,15 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
 
   let id: EndpointID
   private(set) var endpoint: Endpoint
-  /// What it took to find the addresses.
+  /// How long it took to find the addresses.
   let nameResolution: Duration
   let environment: ChannelEnvironment
-  /// That of the environment: each call looks for it.
+  /// The environment's observer, copied because each call reads it.
   private let observer: (any ChannelObserver)?
   weak var channel: OriginChannel?
   var random: SplitMix64
   var race: AddressRace
-  /// Each call changes it, so accesses are not checked while it runs: the pool calls nobody.
+  /// Each call changes it, so exclusivity is not checked at run time. That is safe: the pool calls nobody.
   @exclusivity(unchecked) var pool: Pool
   /// Attempts of the race.
   var contenders: [ConnectionAttempt: PooledConnection] = [:]
@@ -26,7 +26,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   var attempts: [Pool.ConnectionID: PooledConnection] = [:]
   var raceTimer: (any CallTimer)?
   var poolBackoff: ConnectionBackoff
-  /// Of the addresses since the last connection, each once.
+  /// Failures of the addresses since the last connection, one for each address.
   private var failures: [AddressFailure] = []
   /// When a stream has ended last.
   private(set) var lastUse: Duration
@@ -40,7 +40,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   var healthTimer: (any CallTimer)?
   var healthService: String?
   var hasWarnedOfHealth = false
-  /// Nil if servers do not report their load on a stream of its own.
+  /// Nil if servers do not report their load on a separate stream.
   var loadWatch: LoadWatch?
   var hasWarnedOfLoad = false
   var wasSuspect = false
@@ -122,7 +122,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     self.run(self.race.connect(now: self.now, random: &self.random))
   }
 
-  /// The resolver says something else of the same endpoint.
+  /// The resolver has new attributes for the same endpoint.
   func update(_ endpoint: Endpoint, keepsConnection: Bool) {
     self.pool.limits.keepsLast = keepsConnection
     guard endpoint != self.endpoint else { return }
@@ -130,7 +130,8 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     self.run(self.race.update(endpoint.addresses, now: self.now, random: &self.random))
   }
 
-  /// The endpoint has left the list, or the channel becomes idle: calls under way may finish, those that wait go back.
+  /// The endpoint has left the list, or the channel becomes idle. Calls in flight may finish; waiting calls go back to
+  /// the channel.
   func retire() {
     self.stopWatches()
     self.run(self.race.shutDown())
@@ -173,7 +174,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   func start(_ stream: WaitingStream) -> Bool {
     guard let member = self.pool.leaseConnection(), let connection = member.connection else { return false }
     if !stream.start({ self.start($0, $1, on: connection, of: member, waitingSince: stream.start) }) {
-      // Cancelled: the room goes to somebody else.
+      // The call was cancelled: another call gets the room.
       self.channel?.later { self.releaseRoom(of: connection) }
     }
     return true
@@ -275,7 +276,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     self.run(self.pool.connectionWillClose(id))
     // The others may all be suspect.
     self.suspicionMayHaveChanged()
-    // They may have been on this connection, which they would keep from closing.
+    // A watch on this connection would keep it from closing.
     self.restartWatches()
   }
 
@@ -290,7 +291,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
         self.note(failure)
       } else {
         self.environment.report(.connectionClosed(endpoint: connection.name))
-        // Their places are gone with it.
+        // The places of ended watches are gone with the connection.
         self.counters.endedWatches = 0
       }
       self.run(self.pool.connectionClosed(id, error: failure.error))
@@ -315,7 +316,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     self.failures.append(failure)
   }
 
-  /// Begins the channel's own calls again, on a connection that takes streams.
+  /// Restarts the channel's watches on a connection that takes streams.
   func restartWatches() {
     self.restartHealthWatch()
     self.restartLoadWatch()
@@ -326,7 +327,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     self.stopLoadWatch()
   }
 
-  /// Begins a call of the channel's own.
+  /// Starts a watch of the channel.
   ///
   /// - Returns: Nil if all streams are taken.
   func startWatch(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
@@ -335,7 +336,8 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     return connection.startStream(request, handler: handler)
   }
 
-  /// It says once what servers do not have: those that close each connection would have it said each time.
+  /// Warns once that a server lacks a feature. A server that closes each connection would otherwise cause a warning each
+  /// time.
   func warnOnce(_ hasWarned: inout Bool, _ message: Logger.Message) {
     guard !hasWarned else { return }
     hasWarned = true

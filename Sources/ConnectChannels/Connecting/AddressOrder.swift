@@ -1,7 +1,7 @@
 /// The order in which the addresses of an endpoint are tried.
 enum AddressOrder {
-  /// Each address once, and the families in turn, beginning with that of the first address (RFC 8305, section 4):
-  /// if one family does not work, the other one comes next.
+  /// Each address once, with the families in turn, beginning with the family of the first address (RFC 8305, section
+  /// 4). If one family does not work, the other one comes next.
   static func interleaved(_ addresses: [EndpointAddress]) -> [EndpointAddress] {
     var seen: Set<EndpointAddress> = []
     var families: [EndpointAddress.Family] = []

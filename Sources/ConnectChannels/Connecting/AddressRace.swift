@@ -9,7 +9,7 @@
 /// A pass tries all addresses: the next one after a delay or as soon as one has failed. The first success ends the
 /// other attempts. Once all have failed, the next pass begins after a backoff, and the state stays until one succeeds.
 ///
-/// Whoever runs it keeps one timer. Each ``Action/schedule(after:)`` replaces the timer before.
+/// The caller keeps one timer. Each ``Action/schedule(after:)`` replaces the timer before.
 package struct AddressRace: Sendable {
   package struct Configuration: Sendable, Hashable {
     /// After which time the next address is tried beside those under way: from 100 ms to 2 s.
@@ -36,7 +36,7 @@ package struct AddressRace: Sendable {
   package enum Action: Sendable, Hashable {
     /// Begin an attempt. Its end is to be reported.
     case connect(ConnectionAttempt)
-    /// Give an attempt up. What becomes of it need not be reported; a connection that came of it is closed.
+    /// Give up an attempt. Its outcome need not be reported; a connection that it has brought is closed.
     case cancel(ConnectionAttempt)
     /// Close the connection once its calls have ended. Its end need not be reported.
     case close(ConnectionAttempt)
@@ -102,7 +102,7 @@ package struct AddressRace: Sendable {
     var actions: [Action] = []
     self.quickLosses = now < self.nextPass ? self.quickLosses + 1 : 0
     guard self.quickLosses < 2 else {
-      // A server that closes what it has just accepted, again and again.
+      // The server keeps closing connections that it has just accepted.
       self.phase = .backingOff
       self.pass.schedule(after: self.nextPass - now, &actions)
       if self.state != .transientFailure { self.report(.connecting, &actions) }

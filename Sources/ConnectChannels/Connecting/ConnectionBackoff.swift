@@ -11,7 +11,7 @@ package struct ConnectionBackoff: Sendable, Hashable {
     package var initial: Duration
     /// By how much the time grows with each failure; at least 1.
     package var multiplier: Double
-    /// What the time never exceeds, before jitter.
+    /// The longest time, before jitter.
     package var maximum: Duration
     /// Which part of the time is random: 0.2 is from 20 % less to 20 % more. From 0 to 1.
     package var jitter: Double
@@ -62,7 +62,7 @@ package struct ConnectionBackoff: Sendable, Hashable {
     self.base = self.configuration.initial
   }
 
-  /// How long an attempt may take that is followed by `delay`.
+  /// How long an attempt may take if `delay` is the time until the next attempt.
   package func timeLimit(before delay: Duration) -> Duration {
     max(delay, self.configuration.minimumAttempt)
   }

@@ -20,7 +20,7 @@ package struct DNSMessage: Hashable, Sendable {
   package var questions: [Question] = []
   package var answers: [DNSRecord] = []
   package var authorities: [DNSRecord] = []
-  /// Without OPT, which is part of the header in all but name.
+  /// Without OPT, which only extends the header.
   package var additional: [DNSRecord] = []
   /// The largest datagram that the sender accepts, in bytes (EDNS); nil without an OPT record.
   package var datagramSize: UInt16?
@@ -36,7 +36,7 @@ extension DNSMessage {
 
   /// Decodes a message from a datagram, or from a TCP stream without its length prefix.
   ///
-  /// Of a truncated message the records are read as far as they go. Every other message has to be complete.
+  /// The records of a truncated message are read as far as they go. Every other message has to be complete.
   ///
   /// - Returns: Nil if the bytes are no DNS message.
   package init?(decoding bytes: [UInt8]) {

@@ -48,8 +48,8 @@ package struct DNSQuery: Hashable, Sendable {
   /// Whether the message answers this query: same id, same question. The caller has checked who sent it.
   package func isAnswered(by message: DNSMessage) -> Bool {
     guard message.isResponse, message.id == self.id, message.opcode == 0 else { return false }
-    // A server that could not read the query cannot repeat its question. Some leave it out of truncated answers: who forges
-    // one of those gains nothing but a query over TCP.
+    // A server that could not read the query cannot repeat its question. Some servers leave the question out of
+    // truncated answers. Forging such an answer causes nothing but a query over TCP.
     if message.questions.isEmpty { return message.responseCode == .formatError || message.isTruncated }
     return message.questions == [.init(name: self.name, type: self.type)]
   }

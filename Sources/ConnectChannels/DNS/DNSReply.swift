@@ -11,7 +11,7 @@ enum DNSReply: Hashable {
   case noSuchName(timeToLive: UInt32?)
   /// Aliases form a loop, or too long a chain.
   case tooManyAliases
-  /// The server did not do its work. The text says how.
+  /// The server has failed. The text says how.
   case failure(String)
 
   /// How many aliases a response may have in a row.

@@ -8,9 +8,9 @@ package struct ServiceBinding: Hashable, Sendable {
   package var protocols: [String] = []
   /// Nil for the port of the origin.
   package var port: UInt16?
-  /// Whether everything is understood that has to be (section 8).
+  /// Whether all mandatory parameters are known here (section 8).
   package var isCompatible = true
-  /// Whether the content breaks the format: then none of the records that came with it counts (section 2.2).
+  /// Whether the content breaks the format. If so, no record that came with it counts (section 2.2).
   package var isMalformed = false
 
   /// Keys of parameters (section 14.3.2). Encrypted hellos (5) are not known here.
@@ -95,7 +95,7 @@ extension [ServiceBinding] {
   package func http3Port(host: String, port: Int) -> Int? {
     guard !self.contains(where: { $0.isMalformed || $0.priority == 0 }) else { return nil }
     let name = DNSName(host)
-    // The root stands for the record's own name, which is not that of the host for other ports.
+    // The root stands for the record's own name. For other ports, this name is not the host's name.
     let usable = self.filter {
       $0.isCompatible && ($0.target == name || $0.target == .root && port == 443)
     }

@@ -25,7 +25,7 @@ extension StubResolution {
     /// Send the query. Only datagrams from the server's address and port may be given to
     /// ``StubResolution/received(_:for:using:)``.
     case send(Query)
-    /// Nothing matters any more that concerns this query: close its socket, cancel its timer.
+    /// The query does not matter any more: close its socket, cancel its timer.
     case stop(QueryID)
     /// The result, once, as the last action.
     case finish(Result<Answer, ResolutionError>)

@@ -45,7 +45,7 @@ extension StubResolution {
       }
     }
 
-    /// Of two families' absences the one that says more is reported: a failure hides what may exist.
+    /// The absence of the family with the higher rank is reported: a failure may hide addresses that exist.
     var rank: Int {
       switch self {
       case .noSuchName: 0

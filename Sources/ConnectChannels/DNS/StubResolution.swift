@@ -1,5 +1,6 @@
-/// One lookup by a stub resolver: of the addresses of a name, of a service (SRV, then the addresses of its
-/// targets), of texts (TXT), or of service bindings (HTTPS). Events go in, actions come out; it does no I/O and knows no clock.
+/// One lookup by a stub resolver. It asks for the addresses of a name, for a service (SRV, then the addresses of its
+/// targets), for texts (TXT), or for service bindings (HTTPS). Events go in, actions come out; it does no I/O and knows
+/// no clock.
 ///
 ///     start ──► candidates of the search list, one after the other ──► addresses, texts ──► finished
 ///                     │                                                                        ▲
@@ -156,7 +157,7 @@ package struct StubResolution: Sendable {
       }
       self.resolveTargets(&actions, &random)
     case (.bindings, .absent(nameExists: true, let timeToLive)):
-      // Those of another candidate would be of another server.
+      // Records of another candidate would be of another server.
       self.candidates = []
       self.candidateFailed(.noRecords(timeToLive: timeToLive), &actions, &random)
     case (.texts, let outcome), (.services, let outcome), (.bindings, let outcome):
@@ -206,7 +207,7 @@ package struct StubResolution: Sendable {
     _ random: inout some RandomNumberGenerator
   ) {
     self.search.note(absence)
-    // As the C library: the next candidate after an answer of any kind, but not after silence.
+    // As in the C library: any answer leads to the next candidate, silence does not.
     if absence == .unreachable { self.candidates = [] }
     self.startNextCandidate(&actions, &random)
   }

@@ -4,7 +4,7 @@ internal import NIOCore
 /// (<https://github.com/grpc/grpc/blob/master/doc/health-checking.md>).
 enum HealthMessages {
   static let path = "/grpc.health.v1.Health/Watch"
-  /// An answer is some bytes; one that says to be larger than this comes from something else.
+  /// The largest answer, in bytes. A health answer has only a few bytes, so a larger one is something else.
   static let largestAnswer = 1 << 10
 
   /// `HealthCheckRequest`.
@@ -23,7 +23,7 @@ enum HealthMessages {
     var status = HealthStatus.unknown
     while !reader.isAtEnd {
       guard let (number, value) = reader.next() else { return nil }
-      // A status that is newer than this code is no SERVING.
+      // A status that this code does not know is not SERVING.
       if number == 1, case .varint(let code) = value {
         status = Int(exactly: code).flatMap(HealthStatus.init) ?? .unknown
       }

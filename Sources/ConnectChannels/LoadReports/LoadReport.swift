@@ -5,7 +5,7 @@ public struct LoadReport: Sendable, Hashable {
   public var cpuUtilization: Double
   /// How much of the memory is used: 0 to 1.
   public var memoryUtilization: Double
-  /// The load in a measure of the server's own; counts instead of the CPU where it is above zero.
+  /// The load in the server's own measure; counts instead of the CPU if it is above zero.
   public var applicationUtilization: Double
   /// Calls per second that the server handles, from all clients.
   public var queriesPerSecond: Double
@@ -34,7 +34,7 @@ public struct LoadReport: Sendable, Hashable {
 
   /// Queries per second and utilization, with errors counted as load (gRFC A58); 0 if the report says too little.
   ///
-  /// - Parameter errorPenalty: How much utilization it counts for if all calls fail.
+  /// - Parameter errorPenalty: The utilization that is added if all calls fail.
   public func weight(errorPenalty: Double) -> Double {
     guard self.isUsable else { return 0 }
     let errors = max(0, self.errorsPerSecond) / self.queriesPerSecond * errorPenalty

@@ -1,6 +1,6 @@
 internal import Connect
 
-/// A server's reports of its load on a stream of their own (gRFC A51), as far as an endpoint has to remember them.
+/// A server's load reports on a separate stream (gRFC A51): the state that an endpoint keeps for them.
 struct LoadWatch {
   let period: Duration
   /// Nil while there is none.

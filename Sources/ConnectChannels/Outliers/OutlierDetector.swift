@@ -16,7 +16,7 @@ package struct OutlierDetector: Sendable {
     var successes = 0
     var failures = 0
     var ejectedAt: Duration?
-    /// How many ejections of late count for the length of the next one.
+    /// How many recent ejections count for the length of the next one.
     var multiplier = 0
 
     var calls: Int { self.successes + self.failures }
@@ -62,8 +62,8 @@ package struct OutlierDetector: Sendable {
 
   // MARK: - Events
 
-  /// The endpoints are these now. Those that stay keep their counts. If there are fewer than before, some of the
-  /// ejected ones return, those ejected first before others, so that not too many are ejected.
+  /// Sets the endpoints. Those that stay keep their counts. If there are fewer endpoints than before, ejected ones
+  /// return, the earliest ejected first, until not too many are ejected.
   ///
   /// - Parameter ids: Each one once.
   package mutating func update(_ ids: [EndpointID], now: Duration) -> [Change] {
@@ -141,7 +141,7 @@ extension OutlierDetector {
     let limit = rule.deviations * rule.deviations * variance
     for candidate in candidates {
       let shortfall = mean - candidate.successRate
-      // Equal rates differ from their mean by a rounding error.
+      // Even equal rates may differ from their mean by a rounding error.
       guard shortfall > 1e-9, shortfall * shortfall > limit else { continue }
       self.eject(candidate.index, enforcement: rule.enforcement, now: now, &random, &changes)
     }
@@ -162,7 +162,7 @@ extension OutlierDetector {
     }
   }
 
-  /// Those with enough calls. An ejected endpoint has only ends of calls that began before.
+  /// The endpoints with enough calls. At an ejected endpoint, only calls that began before the ejection end.
   private func candidates(minimumCalls: Int) -> [Candidate] {
     self.hosts.indices.compactMap { index in
       let host = self.hosts[index]

@@ -1,6 +1,6 @@
 internal import Connect
 
-/// Judges the endpoints of an origin by the calls of all channels to it, each of which lives on an executor of its own.
+/// Judges the endpoints of an origin by the calls of all channels to it. Each channel has its own executor.
 ///
 /// The channels count by themselves. At the end of an interval they are asked for their counts, and told who is ejected.
 ///
@@ -22,9 +22,9 @@ final class SharedOutliers: @unchecked Sendable {
   private var vacantSlots: [Int] = []
   private var generation: UInt32 = 0
   private var timer: (any CallTimer)?
-  /// Tells the answers of this interval from late ones.
+  /// Distinguishes the answers of this interval from late ones.
   private var round = 0
-  /// That of the present detector.
+  /// The first round of the present detector.
   private var firstRound = 1
   /// How many members have not yet given their counts of this round.
   private var awaited = 0
@@ -41,7 +41,7 @@ final class SharedOutliers: @unchecked Sendable {
 
   // MARK: - For members, on their executors
 
-  /// The member's endpoints are these from now on. It is told at once, or soon, which of them are ejected.
+  /// Sets the member's endpoints. The member is told, at once or soon, which of them are ejected.
   func join(_ member: any OutlierMember, _ endpoints: [Endpoint.Identity], _ settings: OutlierDetection) {
     self.executor.run { self.update(member, endpoints, settings) }
   }
@@ -84,7 +84,7 @@ final class SharedOutliers: @unchecked Sendable {
       return true
     }
     let changes = self.detector?.update(self.nameEndpoints(), now: self.executor.now) ?? []
-    // While counts are collected, the timer limits that.
+    // While counts are collected, the timer limits how long that takes.
     if self.awaited == 0 { self.schedule() }
     guard !changes.isEmpty || !earlier.isEmpty else { return false }
     self.tellAll()
@@ -96,7 +96,7 @@ final class SharedOutliers: @unchecked Sendable {
     self.ids = [:]
     self.vacantSlots = []
     self.slotCount = 0
-    // Counts that are under way belong to nobody.
+    // Counts that are still on their way are dropped.
     self.round += 1
     self.firstRound = self.round + 1
     self.awaited = 0

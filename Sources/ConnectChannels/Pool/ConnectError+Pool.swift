@@ -12,7 +12,7 @@ extension ConnectError {
     ConnectError(code: .unavailable, message: "the HTTP client was shut down")
   }
 
-  /// Of an attempt to connect that nobody waits for.
+  /// The error of an attempt to connect that nobody waits for.
   static var connectionReplaced: ConnectError {
     ConnectError(code: .unavailable, message: "the address is not used any more")
   }

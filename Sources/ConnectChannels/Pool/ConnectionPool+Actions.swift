@@ -12,7 +12,7 @@ extension ConnectionPool {
     var expectedStreams = 100
     /// How long a connection without streams stays.
     var idleTimeout: Duration
-    /// Whether the last HTTP/2 or HTTP/3 connection stays even so.
+    /// Whether the last HTTP/2 or HTTP/3 connection stays beyond the idle timeout.
     var keepsLast = false
 
     /// How many connections to open for waiting calls, given the connections that are opening and open.
@@ -33,7 +33,7 @@ extension ConnectionPool {
       return max(min(wanted, limit - opening - open), 0)
     }
 
-    /// How many calls may wait beside so many connections.
+    /// How many calls may wait, given the connections that are opening and open.
     func maximumWaiting(_ version: HTTPConnectionInfo.Version?, opening: Int, open: Int) -> Int {
       let expected: Int
       switch version {
@@ -56,7 +56,7 @@ extension ConnectionPool {
     case close(Connection, ConnectError)
     /// Give up an attempt to connect. The pool has forgotten it.
     case abandon(ConnectionID, ConnectError)
-    /// So many attempts in a row have failed beside an open connection: call `backoffDidElapse` after a time.
+    /// This many attempts in a row have failed beside an open connection: call `backoffDidElapse` after a time.
     case backOff(failures: Int)
     /// Call `checkIdle` after this time.
     case checkIdle(after: Duration)

@@ -64,7 +64,7 @@ extension ConnectionPool {
     actions.append(.drain(connection))
   }
 
-  /// Opens a connection in the place of old ones, if there is none.
+  /// Opens a connection to replace old ones, unless one is being opened.
   mutating func replaceOld(_ actions: inout [Action]) {
     guard case .running = self.lifecycle, !self.isLost, !self.isBackingOff, self.openingCount == 0,
       self.slots.contains(where: { $0.isOld && $0.phase == .open })
@@ -76,15 +76,15 @@ extension ConnectionPool {
     }
   }
 
-  /// There is a connection in the place of old ones.
+  /// Old connections take no more streams, since another connection replaces them.
   mutating func drainOld(_ actions: inout [Action]) {
     for index in self.slots.indices where self.slots[index].isOld && self.slots[index].phase == .open {
       self.drain(index, &actions)
     }
   }
 
-  /// A connection of a better version than the others have: it serves all calls from now on. Those that are being opened are
-  /// given up, the others take no more streams.
+  /// Puts a connection of a better version in the place of all others, so that it serves all calls. Attempts to connect
+  /// are given up; open connections take no more streams.
   mutating func replaceAll(
     with connection: Connection,
     version: HTTPConnectionInfo.Version,
@@ -126,7 +126,7 @@ extension ConnectionPool {
     let wasSuspended = self.slots[index].phase == .suspended
     self.startDraining(index)
     if wasSuspended, self.openCount + self.suspendedCount == 0 {
-      // The server did not answer, so that these may take as long to fail as the connect timeout lets them.
+      // The server did not answer, so these attempts may go on until the connect timeout.
       for other in self.slots.indices where self.slots[other].phase == .opening {
         self.abandon(other, .connectionReplaced, &actions)
       }
@@ -134,11 +134,11 @@ extension ConnectionPool {
     self.checkIsLost(error, &actions)
   }
 
-  /// An attempt has failed. Beside an open connection calls go on waiting, and another attempt would at once follow each
-  /// that fails.
+  /// An attempt has failed. Beside an open connection, calls keep waiting. Without a backoff, another attempt would at
+  /// once follow each failure.
   mutating func attemptFailed(_ error: ConnectError, _ actions: inout [Action]) {
     guard self.openCount + self.suspendedCount > 0 else {
-      // Whoever adopts connections has a backoff.
+      // The owner, which adopts connections, has its own backoff.
       for index in self.slots.indices where self.slots[index].phase == .opening {
         self.abandon(index, error, &actions)
       }

@@ -3,9 +3,9 @@ internal import Connect
 /// The state of the connections to one address and of the calls that wait for one. Events go in, actions come out;
 /// it does no I/O, knows no clock and calls nobody.
 ///
-/// The first connection is adopted. From then on the pool opens more as calls need them: HTTP/2 ones one at a time beside
-/// one that has as many streams as the server allows (gRFC A105), HTTP/1.1 ones for each call that waits. Once it has none and
-/// opens none, it is lost until another one is adopted.
+/// The first connection is adopted. From then on the pool opens more as calls need them. It opens an HTTP/2 connection,
+/// one at a time, when the others have as many streams as the server allows (gRFC A105). It opens an HTTP/1.1
+/// connection for each waiting call. Once it has none and opens none, it is lost until another one is adopted.
 ///
 /// A connection goes through these phases:
 ///
@@ -62,7 +62,7 @@ struct ConnectionPool<Connection, Waiter> {
   var startedStreams = 0
   var occupiedCount = 0
   var nextGeneration: UInt64 = 0
-  /// What the origin speaks, if that is known; then also the version to plan for.
+  /// The version that the origin speaks, if known. New connections are planned for it.
   var version: HTTPConnectionInfo.Version?
   var failures = 0
   var isBackingOff = false
@@ -112,7 +112,7 @@ struct ConnectionPool<Connection, Waiter> {
     return self.slots[best].connection
   }
 
-  /// Puts a call behind those that wait already.
+  /// Queues a call behind those that wait already.
   mutating func enqueue(_ waiter: Waiter) -> Enqueued {
     guard case .running = self.lifecycle else { return .shutDown }
     guard self.waiting.count < self.maximumWaiting else { return .tooMany }
@@ -153,7 +153,7 @@ struct ConnectionPool<Connection, Waiter> {
     return actions
   }
 
-  /// A connection that was opened elsewhere, and takes so many streams.
+  /// Adopts a connection that was opened elsewhere and takes this many streams.
   mutating func adopt(
     _ connection: Connection,
     version: HTTPConnectionInfo.Version,
@@ -201,7 +201,7 @@ struct ConnectionPool<Connection, Waiter> {
       self.drainOld(&actions)
       if self.slots[id.slot].version.isMultiplexed {
         guard self.http2.count < self.limits.http2Connections else {
-          // An origin that spoke HTTP/1.1 until now: many were opened, few are needed.
+          // The origin spoke HTTP/1.1 until now: many connections were opened, few are needed.
           self.startDraining(id.slot)
           actions.append(.drain(connection))
           return actions
@@ -254,8 +254,8 @@ struct ConnectionPool<Connection, Waiter> {
     return actions
   }
 
-  /// The connection takes no streams until it is resumed. Another one may be opened meanwhile; at once where a connection is
-  /// kept for calls that do not wait here.
+  /// The connection takes no streams until it is resumed. Another one may be opened meanwhile. If the pool keeps its
+  /// last connection, another one is opened at once, since calls that need one do not wait here.
   mutating func suspend(_ id: ConnectionID) -> [Action] {
     guard self.isCurrent(id), self.slots[id.slot].phase == .open else { return [] }
     self.startDraining(id.slot)

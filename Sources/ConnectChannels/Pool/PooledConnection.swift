@@ -1,19 +1,19 @@
 package import Connect
 
-/// An attempt to connect to one address at first, then the connection that came of it.
+/// First an attempt to connect to one address, then the connection that results.
 ///
-/// It carries what the connection says to its owner, the subchannel in most cases. Confined to the channel's executor. The owner
-/// and its connections hold each other until the connection is gone.
+/// Forwards the connection's events to its owner, in most cases the subchannel. Confined to the channel's executor. The
+/// owner and its connections retain each other until the connection is gone.
 package final class PooledConnection: StreamConnectionDelegate {
   typealias Pool = ConnectionPool<PooledConnection, WaitingStream>
 
   /// What the connection is to its owner.
   enum Role {
-    /// One of those that race to be the first of a subchannel.
+    /// Races with others to be the first connection of a subchannel.
     case contender(ConnectionAttempt)
     /// One of a subchannel's pool.
     case member(Pool.ConnectionID)
-    /// One of those that race for another one's place: see ``VersionRaceRun``.
+    /// Races for the place of another connection: see ``VersionRaceRun``.
     case candidate
   }
 
@@ -21,9 +21,9 @@ package final class PooledConnection: StreamConnectionDelegate {
   package let address: EndpointAddress
   /// The endpoint's own name for TLS, in place of the origin's.
   package let serverName: String?
-  /// After which time an attempt has failed.
+  /// How long an attempt may take.
   package let timeLimit: Duration
-  /// What it took to find the address.
+  /// How long it took to find the address.
   package let nameResolution: Duration
 
   var role: Role
@@ -34,20 +34,21 @@ package final class PooledConnection: StreamConnectionDelegate {
   package var stop: (() -> Void)?
   /// Limits the time until the connection can serve.
   package var timer: (any CallTimer)?
-  /// Ends the time in which it is young.
+  /// Fires when the connection reaches its maximum age.
   var ageTimer: (any CallTimer)?
-  /// The address, for those who watch.
+  /// The address as text, for observers.
   private(set) lazy var name = self.address.description
-  /// Whether a connection may still be made of the attempt.
+  /// Whether the attempt may still become a connection.
   package private(set) var isWanted = true
   private var hasServed = false
-  /// Hears of other ways to the origin; nil where nobody looks for any.
+  /// Is told what the connection learns about HTTP/3 at the origin; nil if the client does not look for it.
   var alternatives: (any AlternativesListener)?
   /// The `alt-svc` field that was read last, and when.
   var lastAltSvc: (value: String, time: Duration)?
-  /// The way of a connection over QUIC that was found beside TCP.
+  /// The route of a connection over QUIC that was found beside TCP.
   var route: QUICRoute?
-  /// What tries another version beside this connection. It ends with the connection, or when that takes no more calls.
+  /// Tries another version beside this connection. Ends with the connection, or when the connection takes no more
+  /// calls.
   var upgrade: VersionRaceRun?
 
   init(_ role: Role, to address: EndpointAddress, timeLimit: Duration, for owner: Subchannel) {
@@ -59,7 +60,7 @@ package final class PooledConnection: StreamConnectionDelegate {
     self.owner = owner
   }
 
-  /// One that may take the place of another attempt.
+  /// A candidate that may take the place of another attempt.
   init(
     candidateFor attempt: PooledConnection,
     at address: EndpointAddress,
@@ -84,7 +85,7 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   /// The attempt failed, or the connection is gone.
   ///
-  /// - Parameter reason: What is behind the error, in a few words, for a list of addresses.
+  /// - Parameter reason: The reason in a few words, for a list of addresses.
   package func closed(_ error: ConnectError, reason: String? = nil) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
@@ -96,7 +97,7 @@ package final class PooledConnection: StreamConnectionDelegate {
     owner.connectionClosed(self, AddressFailure(address: self.address, error: error, reason: reason))
   }
 
-  /// Nobody wants the attempt any more.
+  /// The attempt is no longer wanted.
   func abandon(_ error: ConnectError) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
@@ -164,9 +165,9 @@ package final class PooledConnection: StreamConnectionDelegate {
   }
 }
 
-/// What attempts and connections tell of themselves.
+/// Is told of the events of attempts and connections.
 protocol ConnectionOwner: AnyObject {
-  /// What errors call the server.
+  /// The server's name in errors.
   var peer: String { get }
   func connectionEstablished(_ connection: PooledConnection)
   func connection(_ connection: PooledConnection, canServe streams: Int)

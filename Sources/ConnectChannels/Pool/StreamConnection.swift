@@ -1,6 +1,6 @@
 package import Connect
 
-/// One connection to a server, over either version of HTTP. It is confined to its event loop.
+/// One connection to a server, over any version of HTTP. It is confined to its event loop.
 ///
 /// The pool counts streams: it opens no more than the connection said it can take.
 package protocol StreamConnection: AnyObject {
@@ -14,8 +14,8 @@ package protocol StreamConnection: AnyObject {
   func close(failing error: ConnectError)
 }
 
-/// What a connection tells the pool. Called on the connection's event loop, never from within a function of
-/// ``StreamConnection``. The connection holds it until it has told of its end.
+/// Is told of a connection's events. Called on the connection's event loop, never from within a function of
+/// ``StreamConnection``. The connection retains its delegate until it has reported its own end.
 package protocol StreamConnectionDelegate: AnyObject {
   /// The connection takes streams, this many at the same time. First after the handshake, and again whenever
   /// the number changes (HTTP/2 SETTINGS). HTTP/1.1 says 1.
@@ -38,7 +38,7 @@ package protocol StreamConnectionDelegate: AnyObject {
   /// The server has answered.
   func connectionIsAlive(_ connection: any StreamConnection)
 
-  /// A ping has come back after so long.
+  /// A ping was answered after this time.
   func connection(_ connection: any StreamConnection, roundTrip: Duration)
 
   /// A response has an `alt-svc` field (RFC 7838). Told only by connections that were made to look for it.
@@ -47,8 +47,8 @@ package protocol StreamConnectionDelegate: AnyObject {
   /// The server has answered a call for the first time. Told only by connections over QUIC that were made to look for `alt-svc`.
   func connectionIsFit(_ connection: any StreamConnection)
 
-  /// The connection is about to end because nothing comes from the server any more, or because the server says that it is not the
-  /// right one. It need not be tried again soon in this version of HTTP.
+  /// The connection is about to end: nothing comes from the server any more, or the server says that it is the wrong
+  /// one. It need not be tried again soon in this version of HTTP.
   func connectionIsUnfit(_ connection: any StreamConnection, _ reason: String)
 }
 

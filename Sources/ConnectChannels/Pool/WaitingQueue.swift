@@ -1,7 +1,7 @@
 /// A first-in, first-out queue whose elements can also leave from the middle, all in constant time.
 ///
-/// It is a doubly linked list in an array; vacant nodes are used again, so that memory follows the longest
-/// queue there was and cancelled elements leave nothing behind.
+/// It is a doubly linked list in an array. Vacant nodes are reused. Memory follows the longest queue there was, and
+/// cancelled elements leave nothing behind.
 struct WaitingQueue<Element> {
   /// The ticket of one element. It is never valid again once the element has left.
   struct Ticket: Hashable, Sendable {

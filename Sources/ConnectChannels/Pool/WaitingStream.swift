@@ -55,7 +55,7 @@ final class WaitingStream: HTTPStream {
   func start(_ start: (HTTPStreamRequest, any HTTPStreamHandler) -> any HTTPStream) -> Bool {
     guard case .waiting(let handler) = self.state else { return false }
     let stream = start(self.request, handler)
-    // Somebody who watches may have cancelled it just now.
+    // An observer may have cancelled the call just now.
     guard case .waiting = self.state else {
       stream.cancel()
       return true

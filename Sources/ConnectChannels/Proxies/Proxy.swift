@@ -121,7 +121,7 @@ extension Proxy {
     return Credentials(user: user, password: password)
   }
 
-  /// Checks a proxy that is not made of a URL.
+  /// Checks a proxy that does not come from a URL.
   package func check() throws(ProxyError) {
     do throws(HostProblem) {
       _ = try HostAndPort(parsing: self.address.description, defaultPort: nil)
@@ -131,7 +131,7 @@ extension Proxy {
     try self.check(self.credentials)
   }
 
-  /// What the protocols can carry.
+  /// Checks that the proxy's protocol can carry the credentials.
   func check(_ credentials: Credentials?) throws(ProxyError) {
     guard let credentials else { return }
     switch self {

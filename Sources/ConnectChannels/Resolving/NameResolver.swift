@@ -2,7 +2,7 @@ public import Connect
 
 /// Finds the endpoints of an origin: the source of a channel's addresses.
 ///
-/// A resolver says what it has found as often as that changes. One that only looks when it is asked, as DNS does, is wrapped
+/// A resolver reports what it has found whenever that changes. A source that has to be asked, such as DNS, is wrapped
 /// in ``PollingResolver``, which knows when to look again.
 ///
 /// ```swift
@@ -10,18 +10,20 @@ public import Connect
 /// resolver.update([Endpoint("10.0.0.1:8080"), Endpoint("10.0.0.2:8080")].compactMap { $0 })
 /// ```
 public protocol NameResolver: Sendable {
-  /// Whether answers may have a service config. Where they may, calls wait for the first answer before their interceptors run,
-  /// so that its rules hold for them; else they wait for nothing. True unless the resolver says otherwise. Asked when a channel is
-  /// made, under a lock of its transport, which the resolver must not call from here.
+  /// Whether answers may have a service config; true unless the resolver says otherwise. If they may, calls wait for
+  /// the first answer before their interceptors run, so that its rules hold for them. Otherwise calls do not wait.
+  ///
+  /// Read when a channel is made, under a lock of its transport. The resolver must not call the transport from here.
   var mayBringServiceConfig: Bool { get }
 
   /// Begins to look for the endpoints of `origin`. Called on `executor`.
   ///
   /// - Parameters:
-  ///   - executor: Where the channel lives, and its clock. A resolver need not use it.
-  ///   - report: To be called with each answer, from any thread. An error means that nothing is known, or that the last look
-  ///     has failed: the channel keeps the last good answer, and has calls fail with the error where there is none.
-  /// - Returns: The look that goes on until it is cancelled. The caller keeps it; it must not keep the channel by itself.
+  ///   - executor: The channel's executor, and its clock. A resolver need not use it.
+  ///   - report: To be called with each answer, from any thread. An error means that nothing is known, or that the last
+  ///     look has failed. The channel keeps the last good answer. Without one, calls fail with the error.
+  /// - Returns: The watch, which goes on until it is cancelled. The caller keeps it; it must not retain the channel by
+  ///   itself.
   func watch(
     _ origin: Origin,
     on executor: any CallExecutor,

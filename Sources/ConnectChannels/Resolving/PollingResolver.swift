@@ -1,8 +1,11 @@
 public import Connect
 
-/// Asks a source that knows the endpoints at the time of asking, as DNS does: at the start, when an answer's time to live is
-/// over, when connections fail (at most every 30 s), and after a failure or an answer without endpoints with gRPC's backoff
-/// (1 s times 1.6 up to 120 s, with a jitter of 20 %).
+/// Finds endpoints in a source that has to be asked, such as DNS. It asks:
+///
+/// - at the start, and when an answer's time to live is over
+/// - when connections fail, at most every 30 s
+/// - after a failure or an answer without endpoints, with gRPC's backoff (1 s times 1.6 up to 120 s, with a jitter of
+///   20 %)
 ///
 /// Each watch has at most one look under way: a look that never ends keeps the next one from starting.
 ///
@@ -14,7 +17,7 @@ public import Connect
 /// }
 /// ```
 public struct PollingResolver: NameResolver {
-  /// Looks once. The closure that it is given is called once, from any thread.
+  /// Looks once. It calls its closure once, from any thread.
   public typealias Look =
     @Sendable (
       _ origin: Origin,
@@ -22,7 +25,8 @@ public struct PollingResolver: NameResolver {
       _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
     ) -> Void
 
-  /// Stops a look whose answer is not wanted any more, and what it has left to do after its answer. Called once, on the executor.
+  /// Stops a look whose answer is not wanted any more, and any work that is left after its answer. Called once, on the
+  /// executor.
   package typealias Cancellation = @Sendable () -> Void
   /// As ``Look``, called on the executor.
   package typealias CancellableLook =
@@ -40,8 +44,8 @@ public struct PollingResolver: NameResolver {
   ///
   /// - Parameters:
   ///   - minimumInterval: The least time between two looks that failing connections ask for.
-  ///   - seed: Determines the jitter of each watch, for tests that have to run the same way each time; nil, the default,
-  ///     for another jitter for each watch.
+  ///   - seed: Determines the jitter of each watch, for tests that have to run the same way each time. With nil, the
+  ///     default, each watch has a different jitter.
   public init(minimumInterval: Duration = .seconds(30), seed: UInt64? = nil, _ look: @escaping Look) {
     self.init(
       minimumInterval: minimumInterval,
@@ -93,7 +97,7 @@ private final class PollingWatch: ResolverWatch, @unchecked Sendable {
   private var schedule: Schedule
   private var random: SplitMix64
   private var timer: (any CallTimer)?
-  /// How many looks have begun. The answer of an earlier look than the last one does not count.
+  /// How many looks have begun. Only the answer of the last one counts.
   private var looks = 0
   private var cancelLook: PollingResolver.Cancellation?
 

@@ -46,7 +46,8 @@ public final class PushResolver: NameResolver {
     for report in reports { self.deliver(answer, version, to: report) }
   }
 
-  /// Reports an answer, and those that have come meanwhile from other threads: the last one that is reported is the newest.
+  /// Reports an answer, then newer ones that have come meanwhile from other threads, so that the newest is reported
+  /// last.
   private func deliver(_ answer: Result<ResolverUpdate, ConnectError>, _ version: Int, to report: Report) {
     var (answer, version) = (answer, version)
     while true {

@@ -77,8 +77,8 @@ package struct ResolutionSchedule<Update> {
   }
 
   /// - Parameters:
-  ///   - isEmpty: Whether the answer has no addresses. Then no connection fails that would ask for another resolution: the
-  ///     next one comes after a backoff, or earlier if the answer's time to live is over before.
+  ///   - isEmpty: Whether the answer has no addresses. No connection can then fail and ask for another resolution. The
+  ///     next one comes after a backoff, or earlier if the answer's time to live ends before.
   ///   - timeToLive: For how long the answer is valid; nil if that is not known.
   ///   - random: As for `failed`, if the answer is empty.
   package mutating func succeeded(

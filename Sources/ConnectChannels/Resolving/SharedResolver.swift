@@ -1,10 +1,10 @@
 internal import Connect
 internal import Synchronization
 
-/// One watch of a resolver for all channels to an origin, each of which lives on an executor of its own.
+/// One watch of a resolver for all channels to an origin. Each channel has its own executor.
 ///
-/// The watch begins with the first channel that looks, on its executor, and ends when none is left. Channels are told under the
-/// lock, so that none hears an older answer behind a newer one; they only note it for later.
+/// The watch begins with the first channel that looks, on its executor, and ends when none is left. Channels are told
+/// under the lock, so that none hears an older answer after a newer one. They only note the answer for later.
 final class SharedResolver: NameResolver {
   private typealias Answer = Result<ResolverUpdate, ConnectError>
   private typealias Report = @Sendable (Answer) -> Void
@@ -19,7 +19,8 @@ final class SharedResolver: NameResolver {
   private struct State {
     var watchers: [(number: Int, report: Report)] = []
     var lastNumber = 0
-    /// Tells the answers of this source from those of earlier ones: the number of the watcher that has begun it.
+    /// Distinguishes answers of this source from those of earlier ones. It is the number of the watcher that began the
+    /// source.
     var sourceNumber: Int?
     /// Nil while it begins.
     var source: Source?

@@ -100,7 +100,7 @@ extension BalancingPolicy.RingHash {
     self.key = .header(name)
   }
 
-  /// Of a header's name in gRPC's metadata.
+  /// Whether the byte may be in a header's name in gRPC's metadata.
   private static func isNameCharacter(_ byte: UInt8) -> Bool {
     PercentEncoding.isUnreserved(byte) && byte != UInt8(ascii: "~")
   }

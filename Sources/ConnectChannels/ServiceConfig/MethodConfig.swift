@@ -56,8 +56,9 @@ public struct MethodConfig: Hashable, Sendable {
     self.attempts = attempts
   }
 
-  /// How failed calls are repeated (gRFC A6), by a `RetryInterceptor` in the client's list: it follows this policy in place of
-  /// its own, whether or not the method is marked as idempotent. Its budget, and the client's cap on retries, hold as well.
+  /// How failed calls are repeated (gRFC A6). A `RetryInterceptor` in the client's list follows this policy in place of
+  /// its own, whether or not the method is marked as idempotent. The interceptor's budget and the client's cap on
+  /// retries hold as well.
   public struct RetryPolicy: Hashable, Sendable {
     /// How many attempts a call makes at most, including the first: 2 to 5.
     public var maximumAttempts: Int
@@ -88,8 +89,8 @@ public struct MethodConfig: Hashable, Sendable {
   }
 
   /// How a unary call is sent several times before its answer is there (gRFC A6). The methods have to be safe to
-  /// repeat. Where the program has a policy for the method (`CallOptions.hedging`, `ProtocolClientConfig.hedging`), that
-  /// counts. Streams do not hedge.
+  /// repeat. A policy of the program for the method (`CallOptions.hedging`, `ProtocolClientConfig.hedging`) takes
+  /// precedence. Streams do not hedge.
   public struct HedgingPolicy: Hashable, Sendable {
     /// How many attempts a call makes at most, including the first: 2 to 5.
     public var maximumAttempts: Int

@@ -1,7 +1,7 @@
 internal import Connect
 
 extension MethodRules {
-  /// What calls have to do with of a config, within the limits that the config's JSON has.
+  /// The part of a config that concerns calls, within the limits of the config's JSON.
   convenience init(_ config: MethodConfig, _ throttle: (any AttemptBudget)?) {
     var retry: RetryRules?
     var hedging: Connect.HedgingPolicy?

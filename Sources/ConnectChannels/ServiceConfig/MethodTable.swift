@@ -2,7 +2,7 @@
 package struct MethodTable<Rules: Sendable>: Sendable {
   private let rules: [MethodConfig.Name: Rules]
 
-  /// - Parameter make: Makes what is looked up of a config.
+  /// - Parameter make: Makes the rules of a config.
   package init(_ methods: [MethodConfig], _ make: (MethodConfig) -> Rules) {
     var rules: [MethodConfig.Name: Rules] = [:]
     for config in methods {

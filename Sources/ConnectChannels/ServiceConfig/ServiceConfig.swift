@@ -3,14 +3,14 @@
 ///
 ///     let config = try ServiceConfig(json: #"{ "loadBalancingConfig": [{ "round_robin": {} }] }"#)
 public struct ServiceConfig: Hashable, Sendable {
-  /// Rules for methods. Of those that match a method the most specific one counts.
+  /// Rules for methods. The most specific rule that matches a method counts.
   public var methods: [MethodConfig]
   /// How calls are spread over endpoints; nil for the client's own choice, which is `pick_first` by default.
   public var loadBalancing: BalancingPolicy?
   /// The service to watch with `grpc.health.v1.Health/Watch`; empty for the whole server; nil for no health checks.
   public var healthCheckServiceName: String?
-  /// When the attempts stop that the retry and hedging policies of ``methods`` ask for; nil for never. Shared by all
-  /// calls of a channel.
+  /// Stops the attempts that the retry and hedging policies of ``methods`` ask for, when too many calls fail; nil for
+  /// never. Shared by all calls of a channel.
   public var retryThrottling: RetryThrottling?
   /// How many HTTP/2 connections to one address are opened where servers limit streams (gRFC A105); at most 10 count. It
   /// raises the transport's own limit (`NIOHTTPClient.Configuration.Limits.http2ConnectionsPerAddress`) and never lowers it:

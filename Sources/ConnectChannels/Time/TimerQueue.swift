@@ -1,11 +1,12 @@
 package import Connect
 
-/// The timers of an executor, the earliest first; those of the same time in the order in which they were set. A binary heap.
+/// The timers of an executor, the earliest first; timers of the same time in the order in which they were set. A binary
+/// heap.
 ///
-/// Calls set a timer for their deadline and nearly always cancel it. Each timer knows its place, so that one that is cancelled
-/// goes at once, and the heap stays as small as the number of calls under way.
+/// Calls set a timer for their deadline and nearly always cancel it. Each timer knows its place, so that cancelling
+/// removes it at once. The heap stays as small as the number of calls in flight.
 ///
-/// Confined to the executor. Not generic: what is generic and `package` is not specialised for the modules that use it.
+/// Confined to the executor. Not generic: generic `package` code is not specialised for the modules that use it.
 package final class TimerQueue {
   fileprivate struct Entry {
     let time: Int64

@@ -2,24 +2,26 @@ public import Connect
 
 /// How an HTTP/3 connection behaves. The defaults suit most services.
 ///
-/// Limits on connections, timeouts and TLS are those of the client's configuration: QUIC connections count as HTTP/2 ones do,
-/// `timeouts.unacknowledged` holds for what QUIC sends, and `timeouts.idle` is also the idle timeout that QUIC tells the server.
+/// Limits on connections, timeouts and TLS are those of the client's configuration. QUIC connections count as HTTP/2
+/// ones do. `timeouts.unacknowledged` holds for what QUIC sends. `timeouts.idle` is also the idle timeout that QUIC
+/// tells the server.
 public struct HTTP3Configuration: Sendable, Hashable {
-  /// How many bytes of a response the server may send before the call has taken them: the bound on what one stream holds in memory
-  /// (QUIC's `initial_max_stream_data_bidi_local`). 1 MiB by default; 1 byte to 2^31 - 1.
+  /// How many bytes of a response the server may send before the call has taken them (QUIC's
+  /// `initial_max_stream_data_bidi_local`). This bounds what one stream holds in memory. 1 MiB by default; 1 byte to
+  /// 2^31 - 1.
   public var initialStreamWindow: Int
-  /// How many bytes of all responses of a connection may be on their way. What has arrived is bounded for each stream by its own
-  /// window, so that one which is not read holds back no other. 16 MiB by default; 65,535 bytes to 2^31 - 1.
+  /// How many bytes of all responses of a connection may be on their way. Each stream's own window bounds what has
+  /// arrived, so that a stream that is not read holds back no other. 16 MiB by default; 65,535 bytes to 2^31 - 1.
   public var connectionWindow: Int
-  /// The largest header or trailer list of a response, counted as in RFC 9114, section 4.2.2: the bytes of names and values and 32
-  /// for each field. A call that gets more fails with `resource_exhausted`. `HeaderListSize.defaultLimit` (64 KiB) by default.
+  /// The largest header or trailer list of a response. A call that gets more fails with `resource_exhausted`. Counted
+  /// as in RFC 9114, section 4.2.2: the bytes of names and values, and 32 for each field. `HeaderListSize.defaultLimit`
+  /// (64 KiB) by default.
   public var maxHeaderListSize: Int
-  /// Sends a ping after this time without anything received, while there are calls. Nil, the default, sends pings as
-  /// rarely as keeps server and client from forgetting the connection: after half of the shorter of their idle
-  /// timeouts.
+  /// Sends a ping after this time without anything received, while there are calls. Nil, the default, pings after half
+  /// of the shorter idle timeout of client and server, which is just enough to keep the connection.
   public var pingInterval: Duration?
-  /// Whether to ping while no call is open, too, so that the connection stays for as long as the client's configuration says even
-  /// if the server would forget it sooner. False by default.
+  /// Whether to ping while no call is open, too. The connection then stays for as long as the client's configuration
+  /// says, even if the server would forget it sooner. False by default.
   public var pingsWithoutStreams: Bool
 
   /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that
@@ -38,7 +40,6 @@ public struct HTTP3Configuration: Sendable, Hashable {
     self.pingsWithoutStreams = pingsWithoutStreams
   }
 
-  /// Windows of 1 MiB for a stream and 16 MiB for a connection, headers up to 64 KiB, pings only as far as they are
-  /// needed.
+  /// Windows of 1 MiB for a stream and 16 MiB for a connection, headers up to 64 KiB, pings only as needed.
   public static let defaults = HTTP3Configuration()
 }

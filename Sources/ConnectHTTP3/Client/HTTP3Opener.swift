@@ -57,7 +57,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     let opened = NIOLoopBoundBox<(any Channel)?>(nil, eventLoop: self.eventLoop)
     attempt.stop = { opened.value?.close(promise: nil) }
     UDPSocket.bootstrap(on: self.eventLoop, for: address)
-      // So that an attempt that is given up does not go on.
+      // Lets `stop` end an attempt that is given up.
       .channelInitializer { channel in
         opened.value = channel
         return channel.eventLoop.makeSucceededVoidFuture()

@@ -5,7 +5,7 @@ internal import NIOPosix
 enum UDPSocket {
   /// What may wait to be read, in bytes; no more than the system's administrator allows (`net.core.rmem_max`).
   private static let queueSize = 2 << 20
-  /// How often is read before what came of it is answered.
+  /// How many reads are made before what came of them is answered.
   private static let readCount = 4
 
   static func bootstrap(on eventLoop: any EventLoop, for address: SocketAddress) -> DatagramBootstrap {
@@ -22,8 +22,8 @@ enum UDPSocket {
       .channelOption(.datagramReceiveSegmentSize, value: true)
   }
 
-  /// Has the system put datagrams together that come one behind the other (generic receive offload), once there is room for that.
-  /// Where that fails, datagrams come one by one.
+  /// Has the system put consecutive datagrams together (generic receive offload), once there is room for that. Where
+  /// that fails, datagrams come one by one.
   ///
   /// - Parameter readCount: How often something was read from the channel. To be called after each of the first reads.
   static func coalesceDatagrams(of channel: any Channel, afterReads readCount: Int) {
@@ -33,8 +33,8 @@ enum UDPSocket {
 
   /// Small buffers for the first reads, then a new one for each read, which is freed after it.
   ///
-  /// NIO keeps as many buffers as it reads in a row, the first ones. Most connections are idle most of the time, and none is to
-  /// hold the room for the most that can be read.
+  /// NIO keeps the first buffers: as many as it reads in a row. Most connections are idle most of the time, and should
+  /// not hold room for the largest read.
   private struct ReceiveBuffers: RecvByteBufferAllocator {
     private static let datagramSize = 2048
     /// The most that the system puts together.
@@ -46,7 +46,7 @@ enum UDPSocket {
       return allocator.buffer(capacity: isFirst ? Self.datagramSize : Self.largestSize)
     }
 
-    /// Returns that the next buffer may be larger, so that the one before is not used for it.
+    /// Returns that the next buffer may be larger, so that NIO does not use the previous one for it.
     mutating func record(actualReadBytes: Int) -> Bool {
       if self.readCount < UDPSocket.readCount { self.readCount += 1 }
       return true
@@ -76,13 +76,13 @@ enum UDPSocket {
 
   /// Has the system ignore what routers report of datagrams that were too large (ICMP), in IPv4.
   ///
-  /// The report would become an error of the connected socket, EMSGSIZE, for which NIO closes the channel. Until the first probe it
-  /// is welcome: a path that does not carry QUIC's smallest datagrams is no use. After that, a datagram may be cut on a path that
-  /// has become narrower.
+  /// The report would become an error of the connected socket, EMSGSIZE, for which NIO closes the channel. Until the
+  /// first probe, the error is welcome: a path that does not carry QUIC's smallest datagrams is no use. After the first
+  /// probe, a datagram may be cut on a path that has become narrower.
   static func didSendProbe(on channel: any Channel) {
     guard channel.remoteAddress?.protocol != .inet6 else { return }
     self.set(PathMTUDiscovery.off, of: channel)
-    // A router on this machine, as of a container, has reported before the probe was written. Reading the error removes it.
+    // A router on this machine, such as a container's, has reported already. Reading the error removes it.
     _ = try? channel.syncOptions?.getOption(.socketOption(.so_error))
   }
 

@@ -6,8 +6,8 @@ internal import NIOCore
 struct HTTP3ConnectionCare: Sendable, Hashable {
   /// How long sent data may stay unacknowledged; nil for as long as QUIC tries.
   var unacknowledged: Duration? = .seconds(20)
-  /// A ping is sent when nothing was sent or received for so long. Nil for as seldom as keeps the peers from forgetting a
-  /// connection with calls.
+  /// A ping is sent when nothing was sent or received for this time. With nil, pings are just frequent enough that the
+  /// peers do not forget a connection with calls.
   var pingInterval: Duration?
   /// Whether to ping while no call is open, too.
   var pingsWithoutStreams = false
@@ -90,8 +90,8 @@ extension HTTP3Connection {
     if self.session.ending != nil { self.endOfSession() } else { self.flush() }
   }
 
-  /// Pings as often as the configuration says, and while there are calls often enough that neither side forgets the connection
-  /// (RFC 9114, section 5.1).
+  /// Pings as often as the configuration says. While there are calls, pings often enough that neither side forgets the
+  /// connection (RFC 9114, section 5.1).
   func updateKeepalive() {
     guard self.state == .active else { return }
     if self.watch.isQuick { return self.session.setKeepalive(Self.quickPing) }

@@ -59,8 +59,8 @@ extension HTTP3Connection: ChannelInboundHandler {
     context.fireChannelWritabilityChanged()
   }
 
-  /// An error of a socket that stays open, too, is told here: above all that nobody has the port (ICMP). A server that is gone
-  /// from its port has lost its connections.
+  /// Errors of a socket that stays open are told here, too: above all that nobody has the port (ICMP). A server that
+  /// has left its port has lost its connections.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     self.channelError = error
     if error is IOError { self.shutDown(self.lostChannelError, sending: nil) }

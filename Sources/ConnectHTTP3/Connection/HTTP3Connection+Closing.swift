@@ -53,7 +53,7 @@ extension HTTP3Connection {
 
     let streams = self.session.liveStreams
     if let error, !streams.isEmpty, !self.hasAnswered, self.requestedClose == nil {
-      // Else calls might fail again and again over HTTP/3 that would succeed over TCP.
+      // Otherwise calls that would succeed over TCP might fail again and again over HTTP/3.
       delegate?.connectionIsUnfit(self, error.message ?? "it broke before the first response")
     }
     // A handler that starts a new stream when it hears of its end must not be given this connection again.
@@ -84,7 +84,7 @@ extension HTTP3Connection {
     self.shutDown(error, sending: .noError)
   }
 
-  /// Nobody wants the connection any more, whose handshake is not over.
+  /// Gives up a connection whose handshake is not over.
   func abandon() {
     self.onHandshake = nil
     self.giveUpHandshake(ConnectError(code: .canceled, message: "the attempt to connect was given up"))

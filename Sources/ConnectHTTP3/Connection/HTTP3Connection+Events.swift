@@ -4,13 +4,12 @@ internal import Logging
 internal import NIOCore
 
 extension HTTP3Connection {
-  /// Acts on the session's events, those included that this causes.
+  /// Acts on the session's events, including those that this causes.
   func handleEvents() {
     guard !self.isHandlingEvents else { return }
     self.isHandlingEvents = true
     while !self.session.events.isEmpty {
-      // Before anything else that came with it, so that a handler which starts a stream when it hears of an end is not given
-      // this connection again.
+      // Reported first: a handler that starts a stream when it hears of an end must not get this connection again.
       if self.session.goAwayID != nil { self.reportWillClose() }
       var events = ContiguousArray<HTTP3Event>()
       swap(&events, &self.handledEvents)
@@ -90,10 +89,10 @@ extension HTTP3Connection {
     handler.streamDidStart(on: info)
   }
 
-  /// Looks for what a response says of the ways to the origin.
+  /// Reads what a response says about HTTP/3 at the origin.
   ///
-  /// - Returns: False if the server does not serve the origin here (421, RFC 9110, section 15.5.20): then calls go back to where
-  ///   HTTP/3 was found (RFC 7838, section 6).
+  /// - Returns: False if the server does not serve the origin here (421, RFC 9110, section 15.5.20). Calls then go back
+  ///   to where HTTP/3 was found (RFC 7838, section 6).
   private func look(at head: HTTPResponseHead, of stream: HTTP3Stream) -> Bool {
     if head.headers.contains("alt-svc") {
       self.delegate?.connection(self, didReceiveAltSvc: head.headers)
@@ -125,8 +124,8 @@ extension HTTP3Connection {
     self.delegate?.connectionWillClose(self)
   }
 
-  /// QUIC counts all streams that there ever were, so what can be open at the same time is what is open and what may still be
-  /// opened.
+  /// QUIC counts all streams that there ever were. The streams that can be open at the same time are those that are
+  /// open and those that may still be opened.
   private func reportRoom() {
     let count = self.session.streams.count + self.session.streamRoom
     guard count != self.servedStreams, !self.isDraining, self.state == .active else { return }

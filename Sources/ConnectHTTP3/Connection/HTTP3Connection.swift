@@ -11,8 +11,8 @@ internal import NIOCore
 /// time:   one timer for all that libngtcp2 waits for
 /// ```
 ///
-/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:sending:)` only, which run as the event loop's own
-/// work and never below a function that a call or the pool has called.
+/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:sending:)` only. Both run as the event
+/// loop's own work, never below a function that a call or the pool has called.
 ///
 /// Confined to the channel's event loop.
 final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
@@ -25,7 +25,7 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
     case closed
   }
 
-  /// A flush gives the channel about so many bytes at a time.
+  /// A flush gives the channel about this many bytes at a time.
   static let writeSize = 64_000
 
   let session: HTTP3Session
@@ -48,9 +48,9 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   var isReading = false
   var isFlushScheduled = false
   var isFlushing = false
-  /// Whether the system was given many datagrams at once.
+  /// Whether the system was given many datagrams in one write.
   private var hasCutDatagrams = false
-  /// How many datagrams that try the path wait for the system.
+  /// How many probes of the path wait to be written.
   private var unsentProbes = 0
   var isHandlingEvents = false
   var handledEvents: ContiguousArray<HTTP3Event> = []
@@ -72,7 +72,7 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   var hasAnswered = false
   /// Whether the delegate wants to hear of `alt-svc` fields.
   var looksForAltSvc = false
-  /// What it took to open this connection.
+  /// How long the steps to open this connection took.
   var setup: HTTPConnectionInfo.Setup?
   let remoteText: String?
 
@@ -81,7 +81,7 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   var timer = HTTP3Timer()
   var watch = HTTP3PeerWatch()
 
-  /// - Parameter peer: What errors call the peer.
+  /// - Parameter peer: The peer's name in errors.
   init(
     channel: any Channel,
     session: HTTP3Session,
@@ -151,8 +151,8 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
 // MARK: - Writing
 
 extension HTTP3Connection {
-  /// Has everything that was submitted written in this tick: at the end of the read that is going on, or else once the event loop
-  /// gets to it.
+  /// Schedules the writing of everything that was submitted in this tick. It is written at the end of the current read,
+  /// or else once the event loop gets to it.
   func scheduleFlush() {
     guard !self.isReading, !self.isFlushScheduled else { return }
     self.isFlushScheduled = true
@@ -195,7 +195,7 @@ extension HTTP3Connection {
     guard !item.isProbe else { return self.writeProbe(item) }
     let metadata = item.metadata
     guard item.segmentSize != nil, !self.hasCutDatagrams else { return self.write(item.bytes, metadata) }
-    // Where the system cuts the first ones it cuts all.
+    // If the system cuts the first ones, it cuts all.
     self.hasCutDatagrams = true
     let promise = self.eventLoop.makePromise(of: Void.self)
     promise.futureResult.assumeIsolated().whenFailure { error in
@@ -205,10 +205,10 @@ extension HTTP3Connection {
     self.write(item.bytes, metadata, promise: promise)
   }
 
-  /// Writes a datagram that tries whether the path takes larger ones. It does not matter whether the system refuses it: then nobody
+  /// Writes a probe: a datagram that tries whether the path takes larger ones. If the system refuses it, nobody
   /// acknowledges it, as on a path that drops it.
   private func writeProbe(_ item: HTTP3Output.Datagrams) {
-    // What goes with it is sent in the same way.
+    // Earlier datagrams are flushed first: what is flushed together is sent with the same options of the socket.
     self.context?.flush()
     UDPSocket.willSendProbe(on: self.channel)
     self.unsentProbes += 1

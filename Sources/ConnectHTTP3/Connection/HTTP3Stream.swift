@@ -4,8 +4,9 @@ internal import NIOCore
 
 /// One request and its response on an ``HTTP3Connection``, confined to the connection's event loop.
 ///
-/// It lives in three places: with the call, in the session, and in events that wait. It holds its handler and its connection
-/// until the call is over for the handler, which may be earlier than for HTTP/3: a reset may still have to go out.
+/// It lives in three places: with the call, in the session, and in events that wait. It holds its handler and its
+/// connection until the call is over for the handler. HTTP/3 may need the stream longer: a reset may still have to go
+/// out.
 final class HTTP3Stream: HTTPStream {
   /// How far the request is.
   enum RequestState {
@@ -51,10 +52,11 @@ final class HTTP3Stream: HTTPStream {
   var isClosed = false
 
   var request = RequestState.open
-  // Each call changes it several times, so accesses are not checked while it runs: none spans a call out.
+  // Each call changes it several times, so exclusivity is not checked at run time. That is safe: no access spans a call
+  // out.
   @exclusivity(unchecked) var outbound = HTTP3OutboundBody()
   var requestTrailers = Headers()
-  /// Whether the session has asked for more of the body in vain.
+  /// Whether the session has asked for more of the body when there was none.
   var isDeferred = false
   /// Whether the handler waits to hear that it may write more.
   var owesWritable = false
@@ -66,7 +68,7 @@ final class HTTP3Stream: HTTPStream {
   @exclusivity(unchecked) var inbox = ByteBuffer()
   /// The header block that is being received.
   @exclusivity(unchecked) var block = HTTPFieldBlock()
-  /// What has come of its trailers.
+  /// The trailers that have come so far.
   var trailers = Headers()
   /// Bytes of the body that were received and not yet given back to the peer's window.
   var unconsumed = 0
@@ -79,8 +81,8 @@ final class HTTP3Stream: HTTPStream {
     self.connection = connection
   }
 
-  /// Ends the stream for the call: the handler, which is returned, hears no more than what the caller tells it now, and the
-  /// functions of `HTTPStream` do nothing any more. Nil if that has happened before.
+  /// Ends the stream for the call, and returns its handler; nil if that has happened before. The handler hears no more
+  /// than what the caller tells it now. The functions of `HTTPStream` have no effect any more.
   func detach() -> (any HTTPStreamHandler)? {
     let handler = self.handler
     self.handler = nil
@@ -105,7 +107,7 @@ final class HTTP3Stream: HTTPStream {
 
   func write(_ bytes: ByteBuffer) {
     guard let connection = self.connection else { return }
-    // A peer that wants no more of the request must not keep the call from writing what nobody reads.
+    // If the peer wants no more of the request, the call can still write, though nobody reads it.
     self.owesWritable = true
     if self.request == .open { self.outbound.append(bytes) }
     connection.requestDidChange(self)

@@ -4,8 +4,8 @@ internal import Connect
 /// The header fields of one request or trailer, as libnghttp3 wants them. One is kept by a session and used for every request,
 /// so that a call allocates nothing here.
 ///
-/// Names and values are copied one behind the other into one block of memory, which libnghttp3 copies on submission; only then
-/// are the pointers set, since the block may move while it grows.
+/// Names and values are copied one behind the other into one block of memory, which libnghttp3 copies on submission.
+/// The pointers are set only then, since the block may move while it grows.
 struct HTTP3FieldArray {
   private var fields: [nghttp3_nv] = []
   private var bytes: [UInt8] = []
@@ -21,7 +21,7 @@ struct HTTP3FieldArray {
   /// Names, values and 32 bytes for each field (RFC 9114, section 4.2.2).
   var listSize: Int { self.bytes.count + 32 * self.fields.count }
 
-  /// Puts the fields of a request in the place of all.
+  /// Replaces all fields with those of a request.
   ///
   /// - Parameter contentLength: Nil for no such field.
   mutating func replaceAll(with request: HTTPStreamRequest, authority: String, contentLength: Int?) {

@@ -2,8 +2,8 @@ internal import CNghttp3
 internal import DequeModule
 internal import NIOCore
 
-/// The bytes of a request's body, in order: those that were given to libnghttp3, which must stay where they are in memory until
-/// the peer has acknowledged them, and those that wait.
+/// The bytes of a request's body, in order. The first ones were given to libnghttp3: they must stay where they are in
+/// memory until the peer has acknowledged them. The other ones wait.
 struct HTTP3OutboundBody {
   private var buffers: Deque<ByteBuffer> = []
   /// How many of the buffers were given to libnghttp3.
@@ -28,8 +28,8 @@ struct HTTP3OutboundBody {
   mutating func give(to pieces: UnsafeMutableBufferPointer<nghttp3_vec>) -> Int {
     let count = min(pieces.count, self.buffers.count - self.givenBuffers)
     for index in 0..<count {
-      // A buffer's memory is on the heap and belongs to all its copies. It stays as it is as long as one of them is here and
-      // nobody writes to it, and nobody does.
+      // A buffer's memory is on the heap and belongs to all its copies. It stays as it is while a copy is here and
+      // nobody writes to it; nobody does.
       pieces[index] = self.buffers[self.givenBuffers + index].withUnsafeReadableBytes { bytes in
         nghttp3_vec(
           base: UnsafeMutablePointer(mutating: bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)),

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// What a session wants to send: datagrams one behind the other in one buffer, those of the same size in one group. The system
-/// can take a group at once and cut it itself (generic segmentation offload).
+/// What a session wants to send: datagrams one behind the other in one buffer, those of the same size in one group. The
+/// system can take a group in one write and cut it itself (generic segmentation offload).
 struct HTTP3Output {
   struct Group: Equatable {
     /// Where its bytes are in the buffer.
@@ -10,7 +10,7 @@ struct HTTP3Output {
     /// The size of its datagrams; the last one may be smaller.
     var datagramSize: Int
     var ecn: UInt32
-    /// Whether it is larger than what is known to pass.
+    /// Whether it is a probe: larger than what is known to pass.
     var isProbe: Bool
     var datagrams = 1
     /// Whether another datagram may follow.
@@ -21,7 +21,7 @@ struct HTTP3Output {
   struct Written {
     var count = 0
     var ecn: UInt32 = 0
-    /// Whether it tries the path: it is larger than what is known to pass (RFC 9000, section 14.4).
+    /// Whether it is a probe of the path: larger than what is known to pass (RFC 9000, section 14.4).
     var isProbe = false
   }
 
@@ -31,7 +31,7 @@ struct HTTP3Output {
     /// The size of each but the last, which may be smaller. Nil if there is one datagram only.
     var segmentSize: Int?
     var ecn: UInt32
-    /// Whether it is one datagram that tries the path.
+    /// Whether it is one probe of the path.
     var isProbe: Bool
   }
 
@@ -46,7 +46,7 @@ struct HTTP3Output {
 
   var byteCount: Int { self.buffer.readableBytes }
   var isEmpty: Bool { self.groups.isEmpty }
-  /// How many of the bytes are there only to try the path.
+  /// How many of the bytes are those of probes.
   var probeBytes: UInt64 { self.groups.reduce(0) { $0 + ($1.isProbe ? UInt64($1.count) : 0) } }
 
   /// Has `write` write one datagram.
@@ -77,7 +77,8 @@ struct HTTP3Output {
       self.groups[self.groups.count - 1].datagrams += 1
       self.groups[self.groups.count - 1].isOpen = count == last.datagramSize
     } else {
-      // A probe is larger than those before it. The system may refuse it, which must not cost what follows.
+      // A probe has its own group. It is larger than the datagrams before it, and the system may refuse it, which must
+      // not cost what follows.
       self.groups.append(
         Group(
           start: start,

@@ -4,7 +4,7 @@ internal import CNgtcp2
 internal import NIOCore
 
 extension HTTP3Session {
-  /// At most so many bytes of a peer's reason are kept.
+  /// The most bytes of a peer's reason that are kept.
   private static let reasonLimit = 256
 
   /// Takes note of why libngtcp2 cannot go on.
@@ -47,8 +47,8 @@ extension HTTP3Session {
     return .brokenByPeer(QUICErrorCode(rawValue: close.error_code), reason: reason)
   }
 
-  /// The datagram that tells the peer of the end, if it is to be told: with `errorCode` if the session has not ended by itself.
-  /// Nothing is to be sent after it.
+  /// The datagram that tells the peer of the end; nil if the peer is not to be told. It has `errorCode` if the session
+  /// has not ended by itself. Nothing is to be sent after it.
   func closingDatagram(_ errorCode: HTTP3ErrorCode, now: UInt64) -> ByteBuffer? {
     guard let connection = self.connection else { return nil }
     var libraryError: Int32 = 0

@@ -15,7 +15,8 @@ extension HTTP3Session {
     var settings = nghttp3_settings()
     connect_nghttp3_settings_default(&settings)
     settings.max_field_section_size = UInt64(self.limits.maximumHeaderListSize)
-    // Without a table for what the peer sends, no stream waits for another, and one stream's damage is its own.
+    // Without a dynamic table for what the peer sends, no stream waits for another, and a damaged stream affects no
+    // other.
     settings.qpack_max_dtable_capacity = 0
     settings.qpack_blocked_streams = 0
     settings.qpack_encoder_max_dtable_capacity = 4096
@@ -53,7 +54,7 @@ extension HTTP3Session {
       sessionPointed(to: userData)?.extendWindows(ofStream: id, by: count)
       return 0
     }
-    // Blocks of several streams may come in turns, so each stream has one of its own.
+    // Blocks of several streams may come in turns, so each stream has its own block.
     callbacks.begin_headers = { _, _, userData, streamData in
       streamPointed(to: streamData)?.block = sessionPointed(to: userData)?.headFields ?? HTTPFieldBlock()
       return 0
@@ -170,7 +171,7 @@ extension HTTP3Session {
     stream.trailers = Headers()
   }
 
-  /// The failure of the stream alone that libnghttp3's error means; nil if it means the end of the connection.
+  /// The failure if libnghttp3's error means the end of this stream alone; nil if it means the end of the connection.
   func streamFailure(_ error: Int32, _ stream: HTTP3Stream) -> HTTPStreamFailure? {
     switch error {
     case NGHTTP3_ERR_MALFORMED_HTTP_HEADER, NGHTTP3_ERR_MALFORMED_HTTP_MESSAGING:

@@ -6,8 +6,8 @@ extension HTTP3Session {
   /// How many pieces of a body one packet is made of at most.
   private static let maximumPieces = 16
 
-  /// Puts datagrams into ``output``: as many as the peer and the network take now, and about `limit` bytes at most. What is left is
-  /// due at ``expiry``, or when the peer acknowledges.
+  /// Puts datagrams into ``output``: as many as the peer and the network take now, and about `limit` bytes at most.
+  /// What is left is due at ``expiry``, or when the peer acknowledges.
   ///
   /// - Returns: Whether `limit` was what stopped it, so that there may be more.
   func fillOutput(limit: Int, now: UInt64) -> Bool {
@@ -15,13 +15,13 @@ extension HTTP3Session {
     guard let connection = self.connection else { return false }
     self.retryBlockedStreams()
     let quantum = min(limit, max(ngtcp2_conn_get_send_quantum(connection), Self.maximumDatagram))
-    // Before the round trip is known, pacing would take a third of a second for it and hold up the first request.
+    // Before the round trip is known, pacing would assume a third of a second and hold up the first request.
     let isPaced = self.isEstablished
     let inFlight = self.unansweredSince == nil ? self.bytesInFlight : 0
     defer {
       if self.connection != nil, !self.output.isEmpty {
         if isPaced { ngtcp2_conn_update_pkt_tx_time(connection, now) }
-        // That nobody answers a probe means nothing.
+        // An unanswered probe means nothing.
         if self.unansweredSince == nil, self.bytesInFlight > inFlight + self.output.probeBytes {
           self.unansweredSince = now
         }

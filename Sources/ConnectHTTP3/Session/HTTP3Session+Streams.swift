@@ -58,8 +58,8 @@ extension HTTP3Session {
     _ = nghttp3_conn_resume_stream(http, stream.id)
   }
 
-  /// Gives `count` bytes of the response's body back to the peer's window for the stream. Those for the connection were given
-  /// back as they arrived, so that a stream that nobody reads holds back itself alone.
+  /// Gives `count` bytes of the response's body back to the peer's window for the stream. The connection's window got
+  /// them back as they arrived, so that an unread stream holds back only itself.
   func consume(_ count: Int, of stream: HTTP3Stream) {
     let count = min(count, stream.unconsumed)
     guard count > 0, let connection = self.connection else { return }
@@ -80,8 +80,8 @@ extension HTTP3Session {
     _ = connect_ngtcp2_shutdown_stream(connection, stream.id, errorCode.rawValue)
   }
 
-  /// Ends the request of a stream whose response is complete: in order if that can go out now, else by a reset, so that the stream
-  /// does not count against the peer's limit for ever.
+  /// Ends the request of a stream whose response is complete. It ends in order if that can go out now, else by a reset:
+  /// the stream must not count against the peer's limit forever.
   func settleRequest(of stream: HTTP3Stream) {
     guard !stream.isClosed, !stream.isReset, !stream.isEndSent, let connection = self.connection else {
       return
@@ -116,8 +116,8 @@ extension HTTP3Session {
     if stream.isSettled { self.giveUpRequest(of: stream) }
   }
 
-  /// Has what is held back tried again after something was received: libngtcp2 tells of STOP_SENDING when there is more to send,
-  /// and only then.
+  /// After something was received, tries streams again that were held back. libngtcp2 tells of STOP_SENDING only when
+  /// there is more to send.
   func retryBlockedStreams() {
     guard self.retriesBlockedStreams, let http = self.http else { return }
     self.retriesBlockedStreams = false

@@ -2,8 +2,9 @@ internal import CNghttp3
 internal import CNgtcp2
 internal import Connect
 
-// What libngtcp2 calls while it reads and writes. The functions passed to it capture nothing, find the session and the stream
-// by the pointers that were given to it, and do no more than hand things on to libnghttp3 and append to them.
+// What libngtcp2 calls while it reads and writes. The functions passed to it capture nothing. They find the session and
+// the stream by the pointers that were given to it. They only pass things on to libnghttp3 and append to the session
+// and the stream.
 
 func sessionPointed(to userData: UnsafeMutableRawPointer?) -> HTTP3Session? {
   userData.map { Unmanaged<HTTP3Session>.fromOpaque($0).takeUnretainedValue() }
@@ -65,7 +66,7 @@ extension HTTP3Session {
   private func handshakeDidComplete() -> Int32 {
     self.isEstablished = true
     guard self.startHTTP() else { return NGTCP2_ERR_CALLBACK_FAILURE }
-    // A server that has asked who we are may still say that we are nobody.
+    // A server that has asked for a client certificate may still refuse the client.
     if !self.tls.wasAskedForCertificate { self.events.append(.established) }
     return 0
   }
@@ -94,7 +95,7 @@ extension HTTP3Session {
       self.httpError = error
       return NGTCP2_ERR_CALLBACK_FAILURE
     }
-    // What is not counted is the content of DATA frames.
+    // `consumed` does not count the content of DATA frames.
     _ = ngtcp2_conn_extend_max_stream_offset(connection, id, UInt64(consumed))
     ngtcp2_conn_extend_max_offset(connection, UInt64(consumed))
     return 0
@@ -106,8 +107,8 @@ extension HTTP3Session {
     ngtcp2_conn_extend_max_offset(connection, UInt64(count))
   }
 
-  /// libnghttp3 0.8 forgets an end without data that was not sent yet when it hears that all before it was acknowledged. So it
-  /// hears of that once the end is sent.
+  /// libnghttp3 0.8 forgets an unsent end without data when it hears that all before it was acknowledged. So the
+  /// acknowledgement is held back until the end is sent.
   private func peerDidAcknowledge(_ count: UInt64, ofStream id: Int64) -> Int32 {
     guard let http = self.http else { return 0 }
     if let stream = self.streams[id], stream.isEndWaiting {
@@ -159,8 +160,8 @@ extension HTTP3Session {
     return 0
   }
 
-  /// The peer does not want the rest of the request (STOP_SENDING), which libngtcp2 tells when there is more to send. It has reset
-  /// that side of the stream; the response may go on.
+  /// The peer does not want the rest of the request (STOP_SENDING), which libngtcp2 tells when there is more to send.
+  /// It has reset that side of the stream; the response may go on.
   func peerWantsNoMore(ofStream id: Int64) {
     if let http = self.http { nghttp3_conn_shutdown_stream_write(http, id) }
     guard let stream = self.streams[id] else { return }

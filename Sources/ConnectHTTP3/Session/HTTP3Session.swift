@@ -8,16 +8,18 @@ internal import NIOCore
 /// The client's half of an HTTP/3 connection without the socket: libngtcp2's connection, GnuTLS's session and libnghttp3's
 /// connection, and the only place that touches them.
 ///
-/// Datagrams go in with ``receive(_:ecn:now:)`` and come out of ``fillOutput(limit:now:)``; what was found in them is left in a
-/// list of events. It knows no clock: each function is told the time, in nanoseconds since some fixed point, and ``expiry`` says
-/// when it wants to hear of it again. The C callbacks only append to the list of events and to the streams; they call no one, and
-/// nothing here calls the connection, a handler or a delegate.
+/// Datagrams go in with ``receive(_:ecn:now:)`` and come out of ``fillOutput(limit:now:)``. What was found in them is
+/// left in a list of events. The C callbacks only append to this list and to the streams. Nothing here calls the
+/// connection, a handler or a delegate.
 ///
-/// Confined to one thread, that of the connection's event loop. The session holds each stream until libngtcp2 has forgotten it,
-/// or until the session is invalidated.
+/// It knows no clock: each function is told the time, in nanoseconds since some fixed point. ``expiry`` says when
+/// ``handleExpiry(now:)`` is due.
+///
+/// Confined to one thread, that of the connection's event loop. The session holds each stream until libngtcp2 has
+/// forgotten it, or until the session is invalidated.
 final class HTTP3Session {
-  /// The room for a datagram, in bytes: what fits an Ethernet frame with IPv6. Connections begin with 1,200 bytes; libngtcp2 tries
-  /// whether the path takes larger ones (RFC 9000, section 14.3).
+  /// The room for a datagram, in bytes: what fits an Ethernet frame with IPv6. Connections begin with 1,200 bytes;
+  /// libngtcp2 tries whether the path takes larger ones (RFC 9000, section 14.3).
   static let maximumDatagram = 1452
   /// What every path of QUIC takes.
   private static let smallestDatagram = 1200
@@ -33,31 +35,32 @@ final class HTTP3Session {
   /// Nil until the handshake is complete, and once the session was invalidated.
   var http: OpaquePointer?
 
-  // What callbacks change. No access to one of these may span a call into a C library.
+  // Changed by callbacks: no access to one of these may span a call into a C library.
   @exclusivity(unchecked) var events: ContiguousArray<HTTP3Event> = []
   @exclusivity(unchecked) var streams: [Int64: HTTP3Stream] = [:]
   /// Streams whose requests the peer's windows hold back, and others that were held back a moment ago.
   var blockedStreams: [Int64] = []
   /// Whether something was received since they were tried.
   var retriesBlockedStreams = false
-  /// What the fields of responses and trailers were last, with which the next ones are compared.
+  /// The last fields of responses and trailers, with which the next ones are compared.
   @exclusivity(unchecked) var headFields = HTTPFieldBlock()
   @exclusivity(unchecked) var trailerFields = HTTPFieldBlock()
   var requestFields = HTTP3FieldArray()
   var output = HTTP3Output()
   /// The room for a datagram now. Smaller than ``maximumDatagram`` once larger ones have stopped getting through.
   private(set) var datagramLimit = HTTP3Session.maximumDatagram
-  /// When the first of what the peer has to acknowledge was sent after something was received.
+  /// When the first data that the peer has to acknowledge was sent, since something was last received.
   var unansweredSince: UInt64?
   /// How the session ended; nil while it goes on.
   var ending: HTTP3Ending?
   /// libnghttp3's error that made a callback of libngtcp2 fail.
   var httpError: Int32 = 0
-  /// From which identifier on the peer has not processed requests (RFC 9114, section 5.2). Nil without GOAWAY.
+  /// Requests with this identifier or a later one were not processed by the peer (RFC 9114, section 5.2). Nil without
+  /// GOAWAY.
   var goAwayID: Int64?
   /// Whether the handshake is complete.
   var isEstablished = false
-  /// Whether the server has said so, too: TLS has nothing more to do.
+  /// Whether the server has confirmed the handshake: TLS has nothing more to do.
   var isConfirmed = false
 
   /// - Throws: ``HTTP3SetupError`` if one of the C libraries refuses.
@@ -182,8 +185,8 @@ final class HTTP3Session {
   /// The time of ``expiry`` has come: what is to be sent again is in the output that follows.
   func handleExpiry(now: UInt64) {
     guard let connection = self.connection, self.ending == nil else { return }
-    // The path may have become narrower (RFC 8899, section 4.3): libngtcp2 does not look for that. The time is that of its second
-    // attempt to get an answer.
+    // The path may have become narrower (RFC 8899, section 4.3), which libngtcp2 does not look for. The time is that of
+    // its second attempt to get an answer.
     if let start = self.unansweredSince, now >= start &+ 3 &* ngtcp2_conn_get_pto(connection),
       ngtcp2_conn_get_path_max_tx_udp_payload_size(connection) > Self.smallestDatagram
     {
@@ -214,7 +217,7 @@ final class HTTP3Session {
     if !self.blockedStreams.isEmpty { self.retriesBlockedStreams = true }
   }
 
-  /// The keys of packets, and their updates (RFC 9001, section 6), are libngtcp2's.
+  /// TLS is not needed after the handshake: libngtcp2 has the keys of packets, and updates them (RFC 9001, section 6).
   private func closeTLS() {
     ngtcp2_conn_set_tls_native_handle(self.connection, nil)
     self.tls.close()
@@ -231,7 +234,7 @@ final class HTTP3Session {
   /// Whether another request can be submitted.
   var takesRequests: Bool { self.http != nil && self.ending == nil && self.goAwayID == nil }
 
-  /// After which silence the peers forget the connection, in nanoseconds; nil if they do not.
+  /// The silence after which the peers forget the connection, in nanoseconds; nil if they do not.
   var idleTimeout: UInt64? {
     guard let connection = self.connection else { return nil }
     let remote = connect_ngtcp2_get_remote(connection).max_idle_timeout
@@ -250,7 +253,7 @@ final class HTTP3Session {
     return connect_ngtcp2_get_facts(connection).latest_round_trip
   }
 
-  /// Sends a PING whenever nothing was sent or received for so many nanoseconds; nil for no pings.
+  /// Sends a PING whenever nothing was sent or received for this many nanoseconds; nil for no pings.
   func setKeepalive(_ interval: UInt64?) {
     guard let connection = self.connection else { return }
     ngtcp2_conn_set_keep_alive_timeout(connection, interval ?? 0)

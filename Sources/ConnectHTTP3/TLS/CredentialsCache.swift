@@ -3,8 +3,8 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// GnuTLS's credentials for the TLS configurations of clients: made when they are first needed, and again when the files that a
-/// configuration names have changed. That happens away from the event loops, since it takes milliseconds.
+/// GnuTLS's credentials for the TLS configurations of clients. They are made when they are first needed, and again when
+/// the configuration's files have changed. That happens away from the event loops, since it takes milliseconds.
 final class CredentialsCache: Sendable {
   private struct Entry {
     weak var contexts: TLSContexts?

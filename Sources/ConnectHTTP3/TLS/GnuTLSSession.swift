@@ -22,7 +22,7 @@ final class GnuTLSSession {
 
   /// - Parameters:
   ///   - serverName: What the server is asked for (SNI); nil for an IP address.
-  ///   - check: Judges the server; nil if any is taken.
+  ///   - check: Judges the server; nil if any server is accepted.
   /// - Throws: ``HTTP3SetupError`` if GnuTLS refuses.
   init(_ credentials: GnuTLSCredentials, serverName: String?, check: ServerCertificateCheck?) throws {
     self.credentials = credentials

@@ -50,7 +50,8 @@ struct ServerCertificateCheck {
       return ServerVerification.refusal(of: certificate, anchors: anchors, faulty: nil)
     }
     let issuers = chain.dropFirst().compactMap { try? NIOSSLCertificate(bytes: $0, format: .der) }
-    // GnuTLS does not look at policies. Who cannot process them has to refuse the certificate (RFC 5280, section 4.2.1.11).
+    // GnuTLS does not look at policies. A client that cannot process them has to refuse the certificate (RFC 5280,
+    // section 4.2.1.11).
     let faulty = issuers.first { $0.validity != .valid || $0.hasPolicyConstraints }
     if faulty?.hasPolicyConstraints != true, self.credentials.verify(chain) { return nil }
     return ServerVerification.refusal(of: certificate, anchors: anchors, faulty: faulty)

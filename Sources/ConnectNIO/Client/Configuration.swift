@@ -22,26 +22,28 @@ extension NIOHTTPClient {
     public var channel: ChannelConfiguration
     /// Which servers are reached through a proxy: ``ProxySelection/off`` by default.
     public var proxy: ProxySelection
-    /// On how many event loops the calls to an origin live: 1 by default. A call lives on the loop where it is made, else on the
-    /// one with the fewest calls. Each loop has connections of its own to each server; names are resolved and outliers are judged
-    /// once for all of them. No more than the group of event loops has; less than 1 counts as 1.
+    /// How many event loops run the calls to an origin: 1 by default. No more than the group of event loops has; less
+    /// than 1 counts as 1. A call that is made on one of these loops lives there, any other on the loop with the fewest
+    /// calls. Each loop has its own connections to each server. Names are resolved and outliers are judged once for all
+    /// loops.
     ///
-    /// One loop makes tens of thousands of calls a second. More of them are for clients that need more than one processor.
+    /// One loop makes tens of thousands of calls a second. More loops are for clients that need more than one
+    /// processor.
     public var eventLoops: Int
     /// Whether glibc's `malloc` keeps up to 16 MiB of freed memory for each thread that allocates. False by default: what
     /// happens to the memory of a process is its program's decision.
     ///
-    /// The first client that is made with it changes the allocator of the **whole process**, for good, as
-    /// `mallopt(M_MMAP_THRESHOLD, 8 << 20)` and `mallopt(M_TRIM_THRESHOLD, 16 << 20)` would; clients without it do not
-    /// change it back. Resident memory can then stay that much higher after a peak.
+    /// The first client that is made with it changes the allocator of the **whole process**, for good. The effect is
+    /// that of `mallopt(M_MMAP_THRESHOLD, 8 << 20)` and `mallopt(M_TRIM_THRESHOLD, 16 << 20)`. Clients without it do
+    /// not change it back. Resident memory can then stay that much higher after a peak.
     ///
-    /// It is worth it where messages have 16 KiB and more. Without it, glibc gives the memory of each large body back to
-    /// the system and takes it again for the next one, and two thirds of a call's processor time can be page faults: in
-    /// the benchmarks, a unary call with 64 KiB takes 18 microseconds instead of 95, a streamed message of 16 KiB 6
-    /// instead of 13. Small messages gain nothing.
+    /// It is worth it where messages have 16 KiB and more. Without it, glibc gives the memory of each large body back
+    /// to the system and takes it again for the next one. Page faults can then be two thirds of a call's processor
+    /// time. In the benchmarks, a unary call with 64 KiB takes 18 microseconds instead of 95, a streamed message of 16
+    /// KiB 6 instead of 13. Small messages gain nothing.
     ///
-    /// Without effect where the C library is not glibc, where the environment sets `MALLOC_TRIM_THRESHOLD_`,
-    /// `MALLOC_MMAP_THRESHOLD_` or another of mallopt(3)'s thresholds, and with another allocator in glibc's place.
+    /// Without effect with another C library or allocator than glibc's. Also without effect where the environment sets
+    /// `MALLOC_TRIM_THRESHOLD_`, `MALLOC_MMAP_THRESHOLD_` or another of mallopt(3)'s thresholds.
     public var keepsFreedMemory: Bool
 
     /// A configuration as given; what is left out is as in ``defaults``.
@@ -95,14 +97,14 @@ extension NIOHTTPClient.Configuration {
     /// Connections to an origin that speaks HTTP/2. A second one is opened when the first has as many streams
     /// as the server allows. 4 by default. A service config may raise it, up to 10.
     public var http2ConnectionsPerAddress: Int
-    /// Calls that may wait for a connection besides those for which one is being opened; more fail with
+    /// Calls that may wait for a connection besides those for which one is being opened. Further calls fail with
     /// `resource_exhausted`. 100,000 by default; 0 lets none wait for others to end.
     ///
     /// A connection that is being opened is expected to take 100 calls, or one if the origin is known to speak HTTP/1.1.
     public var waitingCalls: Int
 
-    /// Limits as given; what is left out is as in ``defaults``. Numbers that make no sense count as the nearest that
-    /// does.
+    /// Limits as given; what is left out is as in ``defaults``. Numbers out of range count as the nearest that is
+    /// allowed.
     public init(
       http1ConnectionsPerAddress: Int = 100,
       http2ConnectionsPerAddress: Int = 4,
@@ -117,17 +119,17 @@ extension NIOHTTPClient.Configuration {
     public static let defaults = Limits()
   }
 
-  /// How long connections may take for what they do, apart from calls, which have deadlines of their own.
+  /// How long connections may take for their own steps. Calls have their own deadlines.
   public struct Timeouts: Sendable, Hashable {
-    /// How long it may take to find the addresses of a name, and then to have a connection to one of them: TCP, the proxy's tunnel, and
-    /// TLS. If none is to be had in that time, calls fail with `unavailable`. 20 seconds by default, which is gRPC's.
+    /// How long it may take to find the addresses of a name, and then to connect to one of them: TCP, the proxy's
+    /// tunnel, and TLS. After that, calls fail with `unavailable`. 20 seconds by default, which is gRPC's.
     public var connect: Duration
     /// How long a connection without calls is kept. 60 seconds by default.
     public var idle: Duration
-    /// How long sent data may stay unacknowledged, or unsent since the server does not read, before the system gives up the
-    /// connection: then its calls fail with `unavailable`. 20 seconds by default, which is what gRPC sets where keepalive is on
-    /// (gRFC A18). Nil for the system's own time, which is a quarter of an hour and more: for uploads to servers that stop
-    /// reading for longer. From 1 ms to 24 days.
+    /// How long sent data may stay unacknowledged, or unsent because the server does not read. After that, the system
+    /// gives up the connection, and its calls fail with `unavailable`. 20 seconds by default, which is what gRPC sets
+    /// where keepalive is on (gRFC A18). Nil for the system's own time, which is a quarter of an hour and more: for
+    /// uploads to servers that stop reading for longer. From 1 ms to 24 days.
     ///
     /// This is the option `TCP_USER_TIMEOUT` (RFC 5482) of TCP connections. It has no effect on Unix domain sockets, and
     /// where the system does not have it, which the log says at level `debug`.
@@ -150,11 +152,11 @@ extension NIOHTTPClient.Configuration {
 
   /// HTTP/1.1 connections.
   public struct HTTP1: Sendable, Hashable {
-    /// How many bytes of a response a call may have been given before it has taken them; the connection is
-    /// not read meanwhile. One read more (at most 256 KiB) may come on top. 1 MiB by default.
+    /// How many bytes of a response a call may have received and not yet consumed. At this number, the connection is
+    /// not read. One read more (at most 256 KiB) may come on top. 1 MiB by default.
     public var responseWindow: Int
-    /// The largest header or trailer list of a response, counted as in RFC 9113, section 6.5.2: the bytes of
-    /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`.
+    /// The largest header or trailer list of a response. A call that gets more fails with `resource_exhausted`. Counted
+    /// as in RFC 9113, section 6.5.2: the bytes of names and values, and 32 for each field.
     /// `HeaderListSize.defaultLimit` (64 KiB) by default.
     public var maxHeaderListSize: Int
 
@@ -170,10 +172,10 @@ extension NIOHTTPClient.Configuration {
 
   /// TLS, for `https` origins.
   ///
-  /// Files are read when the first connection is opened. When they have changed, as certificates that are
-  /// renewed do, connections that are opened from then on use the new contents; open connections and their calls
-  /// go on as they are. New files that cannot be used, such as a certificate whose private key has not been
-  /// replaced yet, are logged as a warning, and the previous contents stay in use.
+  /// Files are read when the first connection is opened. When they have changed, as certificates that are renewed do,
+  /// new connections use the new contents. Open connections and their calls go on as they are. New files may be
+  /// unusable, such as a certificate whose private key has not been replaced yet. Then the log has a warning, and the
+  /// previous contents stay in use.
   public struct TLS: Sendable, Hashable {
     /// The certificates that connections trust.
     ///
@@ -181,9 +183,9 @@ extension NIOHTTPClient.Configuration {
     ///
     /// - A server that shows one of these very certificates, byte for byte, is trusted (a pinned certificate),
     ///   whether it is self-signed or not.
-    /// - A certificate authority, which may be an intermediate one, is trusted for what it has signed. A
-    ///   certificate whose basic constraints say CA:FALSE is none, nor is one without basic constraints (but for a
-    ///   self-issued one of version 1), nor one whose extended key usage leaves out servers.
+    /// - A certificate authority, which may be an intermediate one, is trusted for what it has signed. A certificate is
+    ///   no authority if its basic constraints say CA:FALSE, or if its extended key usage leaves out servers. Without
+    ///   basic constraints, only a self-issued certificate of version 1 is an authority.
     ///
     /// Dates, signatures and the host name are always checked. Where self-signed authorities are trusted, too, the
     /// first connection to a server with a pinned certificate, or below an intermediate authority, takes a second
@@ -231,12 +233,12 @@ extension NIOHTTPClient.Configuration {
     public var clientCertificate: ClientCertificate?
     /// The lowest version of TLS that is accepted: TLS 1.2 by default.
     public var minimumVersion: Version
-    /// How long it takes, after the files were checked for changes, until another connection checks them again. 10
-    /// seconds by default; with zero, each connection checks. The system's own trust roots are read once.
+    /// The least time between two checks of the files for changes, which new connections make. 10 seconds by default;
+    /// with zero, each connection checks. The system's own trust roots are read once.
     public var fileCheckInterval: Duration
-    /// A file to which the secrets of all sessions are appended, in the format of `SSLKEYLOGFILE`, so that Wireshark and its like
-    /// can decrypt what they have recorded. Nil, the default, for none. Who can read the file can read the calls: it is for
-    /// debugging alone. A file that cannot be opened fails calls with `failed_precondition`.
+    /// A file to which the secrets of all sessions are appended, in the format of `SSLKEYLOGFILE`. Tools such as
+    /// Wireshark can then decrypt what they have recorded. Nil, the default, for none. Anyone who can read the file can
+    /// read the calls: it is for debugging alone. A file that cannot be opened fails calls with `failed_precondition`.
     public var keyLogFile: String?
 
     /// A configuration as given; what is left out is as in ``defaults``. Files are read when the first connection is

@@ -4,10 +4,11 @@ package import NIOCore
 
 /// The executor of the calls on one event loop.
 ///
-/// NIO's own timers cost several allocations each, and a search among all others to cancel. Here one of them stands for all.
+/// NIO's own timers cost several allocations each, and a cancellation searches among all others. Here one NIO timer
+/// serves all timers.
 ///
-/// `@unchecked Sendable`: `timers` and `wakeUp` are touched on `eventLoop` alone: by `schedule`, which by contract
-/// is called there, by a timer's `cancel`, likewise, and by `wakeUp` itself. `eventLoop` is constant.
+/// `@unchecked Sendable`: `timers` and `wakeUp` are touched on `eventLoop` alone. By contract, `schedule` and a timer's
+/// `cancel` are called there; `wakeUp` runs there. `eventLoop` is constant.
 package final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
   package let eventLoop: any EventLoop
   private let timers = TimerQueue()
@@ -17,7 +18,7 @@ package final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
     self.eventLoop = eventLoop
   }
 
-  /// The event loop has ended before them.
+  /// The event loop may have ended before its timers.
   deinit { self.timers.removeAll() }
 
   package var now: Duration {

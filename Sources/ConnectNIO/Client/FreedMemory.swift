@@ -7,11 +7,11 @@ internal import Glibc
 /// Keeps glibc from giving memory back to the system that the next message takes again: see
 /// ``NIOHTTPClient/Configuration/keepsFreedMemory``.
 ///
-/// By default it does that whenever more than 128 KiB at the end of the heap are free, and maps every larger block anew:
-/// then most of a large message's cost is page faults. Once a program has freed one large block, glibc takes it for a
-/// program that does so again and again, and keeps twice as much (mallopt(3), `M_MMAP_THRESHOLD`). This is that block; it is
-/// never touched, so it costs no memory. Who sets `MALLOC_TRIM_THRESHOLD_`, `MALLOC_MMAP_THRESHOLD_` or uses another allocator
-/// is not affected.
+/// By default, glibc gives memory back whenever more than 128 KiB at the end of the heap are free, and maps every
+/// larger block separately. Most of a large message's cost is then page faults. Once a program has freed one large
+/// block, glibc expects more of them, and keeps twice as much (mallopt(3), `M_MMAP_THRESHOLD`). This type frees such a
+/// block. The block is never touched, so it costs no memory. Without effect where `MALLOC_TRIM_THRESHOLD_` or
+/// `MALLOC_MMAP_THRESHOLD_` is set, or with another allocator.
 enum FreedMemory {
   /// Twice this may stay with the process after it was used, for each thread that allocates.
   private static let blockSize = 8 << 20
@@ -21,7 +21,7 @@ enum FreedMemory {
   /// Whether ``keep()`` was called and found glibc.
   static var isKept: Bool { self.kept.withLock { $0 } }
 
-  /// Has it done, once in a process; there is no way back.
+  /// Makes glibc keep freed memory, once in a process; there is no way back.
   static func keep() {
     #if canImport(Glibc)
     self.kept.withLock { isKept in

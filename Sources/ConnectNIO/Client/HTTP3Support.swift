@@ -11,13 +11,13 @@ package import NIOCore
 /// let client = NIOHTTPClient(configuration: .init(http3: .discovered))
 /// ```
 ///
-/// Who does not import it links no QUIC, and needs none of its packages.
+/// Programs that do not import it link no QUIC, and need none of its packages.
 public struct HTTP3Support: Sendable {
-  /// Makes what opens the connections to an origin.
+  /// Makes the opener of the connections to an origin.
   package var makeOpener: @Sendable (HTTP3Environment) -> any ConnectionOpener
   /// The largest header or trailer list of a response.
   package var maximumHeaderListSize: Int
-  /// Whether HTTP/3 is one more version beside those over TCP, used where it is found; else it is the only one.
+  /// Whether HTTP/3 is used beside TCP where it is found. If false, HTTP/3 is the only version.
   package var isDiscovered: Bool
 
   package init(
@@ -31,7 +31,7 @@ public struct HTTP3Support: Sendable {
   }
 }
 
-/// What HTTP/3 connections to an origin stand on.
+/// What a client provides for HTTP/3 connections to an origin.
 package struct HTTP3Environment: Sendable {
   package var origin: Origin
   package var configuration: NIOHTTPClient.Configuration

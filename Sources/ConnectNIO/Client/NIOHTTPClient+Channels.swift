@@ -2,7 +2,7 @@ public import Connect
 public import ConnectChannels
 internal import Synchronization
 
-/// What a client's channels do, for those who watch over a service.
+/// What a client's channels do, for the operators of a service.
 extension NIOHTTPClient {
   /// Finds the servers of `origin` and connects to them without a call, so that the first call need not wait. Calls that come
   /// meanwhile wait for the same connections.

@@ -30,8 +30,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   struct State {
     var isShutDown = false
     var channels = ChannelTable<EndpointKey>()
-    /// The first channel of each destination, which all get who ask for no particular event loop. Empty if the configuration says
-    /// that there are several event loops: then it is the channel on the first of them.
+    /// The first channel of each destination, for callers that ask for no particular event loop. Empty if the
+    /// configuration has several event loops: such callers then get the channel on the first of them.
     var sharedChannels = ChannelTable<Destination>()
     /// What the channels of a destination have in common, as long as there are any.
     var origins = WeakTable<Destination, SharedOrigin>()
@@ -88,17 +88,17 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     for channel in channels { channel.closeWhenIdle() }
   }
 
-  /// The endpoint of `origin`, which all `ProtocolClient`s share. The loops of the group take turns with origins, unless
-  /// ``Configuration/eventLoops`` says that there are several for each: then it is the one on the first of them. With
-  /// `executor`, the endpoint is one on that executor's loop.
+  /// The endpoint of `origin`, which all `ProtocolClient`s share. Origins take turns on the loops of the group. If
+  /// ``Configuration/eventLoops`` asks for several loops, it is the endpoint on the first of them. With `executor`, it
+  /// is the endpoint on that executor's loop.
   ///
-  /// With `requiresHTTP2`, ``Configuration/HTTPVersion/automatic`` means HTTP/2 by prior knowledge in cleartext
-  /// and `h2` alone in the TLS handshake. Such an endpoint has connections of its own, which it shares with
-  /// others only if the configuration says ``Configuration/HTTPVersion/http2Only``.
+  /// With `requiresHTTP2`, ``Configuration/HTTPVersion/automatic`` means HTTP/2 by prior knowledge in cleartext and
+  /// `h2` alone in the TLS handshake. Such an endpoint has its own connections. It shares them with others only if the
+  /// configuration says ``Configuration/HTTPVersion/http2Only``.
   ///
-  /// - Throws: `ConnectError` with `invalid_argument` if `origin` is no possible address, or `executor` did
-  ///   not come from an endpoint of a `NIOHTTPClient`; with `failed_precondition` if HTTP/2 is required, but the
-  ///   configuration says ``Configuration/HTTPVersion/http1Only``, or if the settings of proxies cannot be used.
+  /// - Throws: `ConnectError` with `invalid_argument` if `origin` is no possible address, or if `executor` did not come
+  ///   from an endpoint of a `NIOHTTPClient`. With `failed_precondition` if HTTP/2 is required, but the configuration
+  ///   says ``Configuration/HTTPVersion/http1Only``, or if the settings of proxies cannot be used.
   public func endpoint(
     for origin: Origin,
     on executor: (any CallExecutor)?,
@@ -230,17 +230,17 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     )
   }
 
-  /// The channel has had no calls for a long time. Whoever still has it may go on with it.
+  /// The channel has had no calls for a long time. Owners that still hold it may go on with it.
   private func forget(_ key: EndpointKey) {
     let channels = self.state.withLock { state in
       let isShared = state.sharedChannels.peek(key.destination) === state.channels.peek(key)
       return [state.channels.release(key), isShared ? state.sharedChannels.release(key.destination) : nil]
     }
-    // Let go of outside of the lock.
+    // Released outside of the lock.
     _ = channels
   }
 
-  /// The channel of those who ask for no particular event loop, if there is one, without holding it.
+  /// The channel for callers that ask for no particular event loop, if there is one. Does not hold it.
   func knownChannel(_ destination: Destination) -> OriginChannel? {
     let eventLoop = self.lanes.first.map { ObjectIdentifier($0.eventLoop) }
     return self.state.withLock { state in
@@ -251,7 +251,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
 
   func destination(of origin: Origin, requiresHTTP2: Bool) throws(ConnectError) -> Destination {
     try origin.checkAddress()
-    // HTTP/3 is good for gRPC and for all else, so that they share connections.
+    // HTTP/3 serves gRPC and all other protocols, so they share connections.
     guard !self.configuration.isHTTP3Alone(for: origin) else {
       return Destination(origin: origin, version: .automatic)
     }

@@ -12,10 +12,10 @@ internal import Darwin
 extension NIOHTTPClient.Configuration {
   /// Which proxy connections go through.
   ///
-  /// A proxy makes a tunnel to the server for each connection, with `http://` and `https://` origins alike; TLS is spoken
-  /// with the server, through the tunnel. Many HTTP proxies allow tunnels to port 443 alone unless their rules say
-  /// otherwise. The proxy resolves the server's name: the resolver of ``NIOHTTPClient/Configuration/channel`` is not
-  /// asked. `unix:` origins never have a proxy.
+  /// A proxy makes a tunnel to the server for each connection, with `http://` and `https://` origins alike. TLS is
+  /// spoken with the server, through the tunnel. Many HTTP proxies allow tunnels to port 443 alone unless their rules
+  /// say otherwise. The proxy resolves the server's name: the resolver of ``NIOHTTPClient/Configuration/channel`` is
+  /// not asked. `unix:` origins never have a proxy.
   ///
   /// The settings are read once, when the client is made. If they cannot be used, calls fail with `failed_precondition`
   /// and a message that says what to change.
@@ -31,7 +31,7 @@ extension NIOHTTPClient.Configuration {
     /// Each name counts in lower case before capitals. A value is `http://USER:PASSWORD@HOST:PORT` or
     /// `socks5://USER:PASSWORD@HOST:PORT`; user and password may be left out, and have escapes (`%40` for `@`).
     case environment
-    /// This proxy, but for the servers of `exceptions`.
+    /// This proxy, except for the servers of `exceptions`.
     ///
     /// ```swift
     /// import ConnectChannels

@@ -1,11 +1,11 @@
-/// Objects that others keep.
+/// Weak references to objects that others retain.
 struct WeakTable<Key: Hashable, Object: AnyObject> {
   private struct Entry {
     weak var object: Object?
   }
 
   private var entries: [Key: Entry] = [:]
-  /// At how many entries those are looked for whose objects are gone.
+  /// The number of entries at which entries without an object are swept.
   private var sweepCount = 64
 
   subscript(key: Key) -> Object? {

@@ -4,7 +4,7 @@ package struct CertificateFields: Sendable {
   package private(set) var issuer: CertificateName
   /// 1 to 3. Only the certificates of version 3 have extensions.
   private(set) var version = 1
-  /// Of the basic constraints: whether it is a certificate authority's; nil without basic constraints.
+  /// From the basic constraints: whether it is a certificate authority's; nil without basic constraints.
   private(set) var isAuthority: Bool?
   /// Whether the key usage, if there is one, allows to sign certificates (keyCertSign).
   private(set) var maySignCertificates = true
@@ -15,7 +15,7 @@ package struct CertificateFields: Sendable {
   /// Whether subject and issuer are the same, as in self-signed certificates.
   package var isSelfIssued: Bool { self.subject == self.issuer }
 
-  /// Whether it is a certificate authority's. Without basic constraints it is not (RFC 5280, section 4.2.1.9), but
+  /// Whether it is a certificate authority's. Without basic constraints it is not (RFC 5280, section 4.2.1.9), except
   /// for old roots: version 1 has no extensions.
   var isOfAuthority: Bool { self.isAuthority ?? (self.version == 1 && self.isSelfIssued) }
 

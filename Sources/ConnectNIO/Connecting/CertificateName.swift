@@ -1,7 +1,7 @@
 /// The name of a certificate's subject or issuer (RFC 5280, section 4.1.2.4).
 ///
-/// Two names are equal if they differ at most in case, in white space and in the types of their strings, as
-/// RFC 5280, section 7.1, compares them.
+/// Two names are equal if they differ at most in case, in white space and in the types of their strings (RFC 5280,
+/// section 7.1).
 package struct CertificateName: Sendable, Equatable {
   private struct Attribute: Sendable, Equatable {
     var type: [UInt8]

@@ -3,8 +3,8 @@ package import NIOSSL
 
 /// Compares a host's name with the names in a certificate (RFC 9525, section 6.3).
 ///
-/// NIOSSL does that, too, but it also accepts a certificate for the peer's IP address when a name was asked for.
-/// Whoever can make a name resolve to his own address, and has a certificate for that, would be believed.
+/// NIOSSL does that, too, but it also accepts a certificate for the peer's IP address when a name was asked for. An
+/// attacker who makes a name resolve to his own address, and has a certificate for this address, would be believed.
 package enum CertificateNames {
   /// Whether NIOSSL may have accepted `certificate` for another reason than that it has the name `host`.
   static func isDoubtful(_ certificate: NIOSSLCertificate, for host: String) -> Bool {

@@ -1,8 +1,8 @@
 package import Connect
 internal import NIOCore
 
-/// The errors of a connection to a server that speaks something else than the client, which is what new users meet first.
-/// They say what the server seems to speak, and what to set.
+/// The errors of a connection to a server that speaks another protocol than the client. New users meet these errors
+/// first. They say what the server seems to speak, and what to set.
 extension ConnectError {
   /// An error of a connection, to which the call adds which request it was for.
   package static func ofConnection(
@@ -15,7 +15,7 @@ extension ConnectError {
     return error
   }
 
-  /// The same, since the server speaks another version of HTTP than was required of it.
+  /// The same, for a server that speaks another version of HTTP than was required.
   static func ofVersion(_ code: Code, _ message: String, _ cause: (any Swift.Error)? = nil) -> ConnectError {
     var error = self.ofConnection(code, message, cause)
     error.unnamed = .version

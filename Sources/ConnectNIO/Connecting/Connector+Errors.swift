@@ -18,7 +18,7 @@ extension Connector {
     .ofConnection(.unavailable, "\(step) \(self.origin) timed out after \(limit)\(advice)")
   }
 
-  /// The server does not speak HTTP/2, without which nothing goes.
+  /// The server does not speak HTTP/2, which is required.
   func noHTTP2(_ reason: String, cause: (any Error)? = nil) -> ConnectError {
     let need =
       self.configuration.version == .http2Only
@@ -42,7 +42,7 @@ extension Connector {
     }
   }
 
-  /// What stands in front of the origin where the connection to its proxy is meant.
+  /// The words before the origin in errors of the connection to its proxy; empty without a proxy.
   private var proxyText: String {
     self.route.map { " the proxy \($0.proxy) for" } ?? ""
   }
@@ -50,7 +50,7 @@ extension Connector {
   /// A few words for a list of addresses; nil if the error is not of the address.
   func reason(of error: any Error, to attempt: PooledConnection) -> String? {
     switch error {
-    // A list names the origin, and would lack the proxy.
+    // A list of addresses names the origin, but not the proxy.
     case _ where self.route != nil: nil
     case is ConnectError: nil
     case ChannelError.connectTimeout: "timed out after \(attempt.timeLimit)"

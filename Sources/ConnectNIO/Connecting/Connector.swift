@@ -15,14 +15,14 @@ internal import Musl
 /// Opens connections for a channel: TCP or a Unix domain socket, then TLS, then the handlers of the version of HTTP.
 struct Connector: ConnectionOpener, Sendable {
   let origin: Origin
-  /// What connections are to speak. More than the configuration says if calls require HTTP/2.
+  /// The version that connections are to speak. Stricter than in the configuration if calls require HTTP/2.
   let version: NIOHTTPClient.Configuration.HTTPVersion
-  /// Nil for connections without a proxy. Else the addresses are the proxy's.
+  /// Nil for connections without a proxy. Otherwise the addresses are the proxy's.
   let route: ProxyRoute?
   let configuration: NIOHTTPClient.Configuration
   let tlsContexts: TLSContextProvider
   let executor: EventLoopExecutor
-  /// By how much the connections ping more slowly than configured, since their server has asked for that.
+  /// The factor by which connections ping more slowly than configured, because their server has asked for that.
   let keepalivePace: NIOLoopBoundBox<Int>
   let logger: Logger
 
@@ -68,7 +68,7 @@ struct Connector: ConnectionOpener, Sendable {
     attempt.stop = { opened.value?.close(promise: nil) }
     ClientBootstrap(group: self.eventLoop)
       .connectTimeout(timeout)
-      // So that an attempt that is given up does not go on.
+      // Lets `stop` end an attempt that is given up.
       .channelInitializer { channel in
         opened.value = channel
         return channel.eventLoop.makeSucceededVoidFuture()
@@ -106,7 +106,7 @@ struct Connector: ConnectionOpener, Sendable {
 
   // MARK: - Proxy
 
-  /// Has the proxy make a tunnel if there is one, and goes on with `next`.
+  /// Asks the proxy, if there is one, for a tunnel, then calls `next`.
   private func openTunnel(
     on channel: any Channel,
     for attempt: PooledConnection,

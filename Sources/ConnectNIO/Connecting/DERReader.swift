@@ -23,7 +23,7 @@ struct DERReader {
     }
     if length >= 0x80 {
       let count = length & 0x7f
-      // No certificate is as long as four bytes can tell, which might overflow an Int of 32 bits.
+      // No certificate needs a length of four bytes, which might overflow an Int of 32 bits.
       guard (1...3).contains(count), bytes.count >= count else { return nil }
       length = bytes.prefix(count).reduce(0) { $0 << 8 | Int($1) }
       bytes = bytes.dropFirst(count)

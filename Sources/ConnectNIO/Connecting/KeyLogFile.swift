@@ -9,12 +9,13 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A file that gets the secrets of TLS sessions, a line each, in the format of NSS (`SSLKEYLOGFILE`), so that tools such as
-/// Wireshark can read what was recorded.
+/// A file that gets the secrets of TLS sessions, a line each, in the format of NSS (`SSLKEYLOGFILE`). Tools such as
+/// Wireshark can then decrypt what they have recorded.
 package final class KeyLogFile: Sendable {
   private let descriptor: CInt
 
-  /// Appends to the file, and makes it if there is none, for the user alone. A pipe without a reader is an error.
+  /// Opens the file to append to it. Creates it for the user alone if there is none. A pipe without a reader is an
+  /// error.
   ///
   /// - Throws: ``ConnectError`` with `failed_precondition`.
   package init(path: String) throws(ConnectError) {

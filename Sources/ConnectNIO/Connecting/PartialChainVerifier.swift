@@ -1,20 +1,19 @@
 internal import NIOSSL
 
-/// Lets BoringSSL verify a server's certificates, and takes any trust anchor for the end of a chain. For one
+/// Lets BoringSSL verify a server's certificates, and accepts any trust anchor as the end of a chain. For one
 /// handshake; confined to its event loop.
 ///
-/// BoringSSL can do that by itself (`X509_V_FLAG_PARTIAL_CHAIN`), but NIOSSL has no way to ask for it. This is the
-/// same with a verification callback: BoringSSL calls it with each certificate that it has found good, and with
-/// each fault that it finds. It does not tell the fault. A fault is forgiven only of a certificate that is a trust
-/// anchor, byte for byte, and that is valid by its dates. Signatures and all other certificates are up to
-/// BoringSSL, the host name is up to NIOSSL.
+/// BoringSSL can do that by itself (`X509_V_FLAG_PARTIAL_CHAIN`), but NIOSSL has no way to ask for it. A verification
+/// callback does the same here. BoringSSL calls it for each good certificate, and for each fault, without telling the
+/// fault. A fault is forgiven only if the certificate is a trust anchor, byte for byte, and valid by its dates.
+/// Signatures and all other certificates are up to BoringSSL, the host name is up to NIOSSL.
 ///
 /// The context must have no self-signed authorities. BoringSSL checks the policies of chains that end with one, and
 /// may call back about them without a certificate, which makes NIOSSL trap.
 final class PartialChainVerifier {
   private let anchors: TrustAnchors
   private var forgiven: [TrustAnchors.Anchor] = []
-  /// What BoringSSL found fault with first, and what was not forgiven.
+  /// The first certificate with a fault that was not forgiven.
   private(set) var faulty: NIOSSLCertificate?
 
   init(_ anchors: TrustAnchors) {
@@ -32,7 +31,7 @@ final class PartialChainVerifier {
   ) -> NIOSSLVerificationResult {
     switch result {
     case .certificateVerified:
-      // BoringSSL does not look at policies when the end of the chain was forgiven. Who cannot process this
+      // BoringSSL does not look at policies when the end of the chain was forgiven. A verifier that cannot process this
       // extension has to refuse the certificate (RFC 5280, sections 4.2 and 4.2.1.11).
       let fields = (try? certificate.toDERBytes()).flatMap { CertificateFields(der: $0) }
       if let fields, !fields.hasPolicyConstraints { return .certificateVerified }
@@ -46,7 +45,7 @@ final class PartialChainVerifier {
     return .failed
   }
 
-  /// Whether what was forgiven was rightly forgiven. To be asked when the handshake is over, before anything else.
+  /// Whether it was right to forgive the faults. To be called when the handshake is over, before anything else.
   ///
   /// - Parameter certificate: The server's own.
   func accepts(_ certificate: NIOSSLCertificate) -> Bool {
@@ -56,8 +55,8 @@ final class PartialChainVerifier {
   }
 }
 
-/// Calls what NIOSSL calls deprecated without a warning, since nothing else keeps BoringSSL's own verification:
-/// the callback that NIOSSL recommends has to do all of it itself, signatures included.
+/// Avoids the warning for a function that NIOSSL has deprecated. Nothing else keeps BoringSSL's own verification: the
+/// callback that NIOSSL recommends has to do all of it itself, signatures included.
 private protocol HandlerMaker {
   static func makeHandler(
     _ context: NIOSSLContext,

@@ -9,12 +9,12 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Verifies the server that a connection is made to, with a second handshake if the first verification is not the
-/// one that suits the server's certificate. Confined to the connection's event loop.
+/// Verifies the server of a connection. A second handshake follows if another way of verification may suit the server's
+/// certificate. Confined to the connection's event loop.
 package final class ServerVerification {
   private let contexts: TLSContexts
   private let origin: Origin
-  /// The current way and those that are left.
+  /// The current way to verify, and those that are left.
   private var ways: ArraySlice<TLSContexts.Verification>
   private var verifier: PartialChainVerifier?
   private var isRefused = false
@@ -94,7 +94,7 @@ extension ServerVerification {
   ///
   /// - Parameters:
   ///   - anchors: What is trusted; nil for the system's roots.
-  ///   - faulty: The certificate of an issuer that was found fault with.
+  ///   - faulty: The certificate of an issuer in which a fault was found.
   package static func refusal(
     of certificate: NIOSSLCertificate?,
     anchors trusted: TrustAnchors?,

@@ -25,7 +25,7 @@ package struct SystemTrustRoots: Sendable {
     self.files.first(where: Self.hasContent).flatMap { try? NIOSSLCertificate.fromPEMFile($0) }
   }
 
-  /// - Throws: ``ConnectError`` with `failed_precondition` if there are none. Else each connection would fail, and
+  /// - Throws: ``ConnectError`` with `failed_precondition` if there are none. Otherwise each connection would fail, and
   ///   the error would be about the server.
   func check() throws(ConnectError) {
     #if os(Linux)

@@ -36,8 +36,8 @@ package enum TLSAlert {
 
   /// Which check has failed, in words; nil if no word is known for it.
   ///
-  /// With TLS 1.3 the server judges the client's certificate after the handshake is over for the client, so that
-  /// these errors come at any time until the first response.
+  /// With TLS 1.3, the handshake is over for the client before the server judges the client's certificate. These errors
+  /// can therefore come at any time until the first response.
   static func meaning(of error: any Error) -> String? {
     for name in self.names(in: error) {
       if let meaning = self.meaning(ofName: name) { return "\(meaning) (\(name))" }

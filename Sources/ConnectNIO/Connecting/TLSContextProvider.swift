@@ -5,8 +5,8 @@ internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// Has the TLS contexts of a configuration: made when they are first needed, and again when the files have changed
-/// that the configuration names. All of that happens away from the event loops, since reading trust roots takes
+/// Provides the TLS contexts of a configuration. They are made when they are first needed, and again when the
+/// configuration's files have changed. That happens away from the event loops, since reading trust roots takes
 /// milliseconds.
 ///
 /// Connections keep the context that they were opened with.
@@ -28,8 +28,7 @@ package final class TLSContextProvider: Sendable {
   private let logger: Logger
   private let paths: [String]
   private let state = Mutex(State())
-  /// The files that the context was last made of, or that it could not be made of. Locked for as long as work
-  /// goes on, of which there is one at a time.
+  /// The files of the last attempt to make a context. Locked while work goes on, so that one thread works at a time.
   private let files = Mutex<TLSFiles?>(nil)
 
   /// - Parameter applicationProtocols: What to offer by ALPN, best first.
@@ -68,7 +67,7 @@ package final class TLSContextProvider: Sendable {
     return promise.futureResult
   }
 
-  /// Whether nothing can change it: contexts that are not made of files. What has failed may work later.
+  /// Whether nothing can change it: the contexts were made without files. A failure may become a success later.
   private func isFinal(_ outcome: Outcome) -> Bool {
     if case .success = outcome { self.paths.isEmpty } else { false }
   }
@@ -89,7 +88,7 @@ package final class TLSContextProvider: Sendable {
 
   private func update(_ previous: Outcome?, _ files: inout TLSFiles?) -> Outcome {
     guard let previous, case .success = previous, let old = files else {
-      // Also what has failed, whether or not because of the files: there may have been too many open ones.
+      // Retries after any failure, even if the files did not cause it: there may have been too many open files.
       let new = TLSFiles(paths: self.paths)
       files = new
       return self.make(using: new)
@@ -101,7 +100,7 @@ package final class TLSContextProvider: Sendable {
     return self.replace(previous, using: new)
   }
 
-  /// A context made of changed files; the previous one, which works, if they cannot be used.
+  /// A context made of the changed files; the previous context, which works, if they cannot be used.
   private func replace(_ previous: Outcome, using files: TLSFiles) -> Outcome {
     let outcome = self.make(using: files)
     switch outcome {
@@ -136,7 +135,7 @@ package final class TLSContextProvider: Sendable {
         )
       )
     } catch {
-      // An error of our own is all in the message.
+      // The message of our own errors says everything.
       let cause = error is ConnectError ? nil : error
       return .failure(.unusableTLSConfiguration(Self.describe(error), cause: cause))
     }
@@ -225,7 +224,7 @@ package final class TLSContextProvider: Sendable {
 
   private static func describe(_ error: any Error) -> String {
     if let message = (error as? ConnectError)?.message { return message }
-    // The key itself has been read by then. Also found while files are being exchanged one after the other.
+    // The key itself has been read by then. Also happens while files are replaced one after the other.
     if case NIOSSLError.failedToLoadPrivateKey = error {
       return "the private key is not the one of the client's certificate"
     }

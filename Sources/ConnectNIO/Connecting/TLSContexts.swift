@@ -2,7 +2,7 @@ internal import Connect
 internal import NIOSSL
 internal import Synchronization
 
-/// What connections to servers are opened with: up to two TLS contexts, which verify in different ways.
+/// The TLS contexts for connections to servers: up to two, which verify in different ways.
 package final class TLSContexts: Sendable {
   enum Verification: Sendable {
     /// Everything is up to BoringSSL, which wants chains that end with a self-signed authority.
@@ -14,11 +14,11 @@ package final class TLSContexts: Sendable {
 
   /// Nil if the system's trust roots count, or nothing is verified.
   var anchors: TrustAnchors? { self.material.anchors }
-  /// What they were made of.
+  /// The material that the contexts were made of.
   package let material: TLSMaterial
   private let standard: NIOSSLContext?
   private let partialChain: NIOSSLContext?
-  /// Where the partial chain was what worked last. Others are asked with the standard verification first.
+  /// The origins where the partial chain worked last. Other origins are tried with the standard verification first.
   private let partialChainOrigins = Mutex<Set<Origin>>([])
 
   /// - Parameters:
@@ -37,8 +37,9 @@ package final class TLSContexts: Sendable {
       configuration.trustRoots = .certificates(anchors.all.filter(isIncluded).map(\.certificate))
       return try NIOSSLContext(configuration: configuration)
     }
-    // BoringSSL believes what a trusted certificate has signed even if that is no authority's. Those are left out:
-    // the certificate of one server must not vouch for another. If none is left, that means that none is trusted.
+    // BoringSSL believes what a trusted certificate has signed, even if the certificate is no authority's. Such
+    // certificates are left out: the certificate of one server must not vouch for another. An empty list means that
+    // none is trusted.
     let needsStandard = !allowsPartialChains || anchors.all.contains(where: \.isRoot)
     self.standard = needsStandard ? try context(\.isAuthority) : nil
     self.partialChain = allowsPartialChains ? try context(\.isIntermediate) : nil

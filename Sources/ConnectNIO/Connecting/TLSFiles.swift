@@ -10,7 +10,7 @@ internal import Darwin
 
 /// The files that a TLS configuration names, as they were when they were read.
 struct TLSFiles {
-  /// Says what `stat` says about a file. Different ones mean that it may have changed.
+  /// The identity of a file by `stat`. Another identity means that the file may have changed.
   private struct Identity: Equatable {
     var device: UInt64
     var inode: UInt64

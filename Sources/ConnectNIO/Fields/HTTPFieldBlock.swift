@@ -2,8 +2,8 @@ package import Connect
 
 /// Gathers the fields of header blocks, one block after the other.
 ///
-/// A server's blocks resemble each other. As long as the fields of a block are those of the one before, nothing is made
-/// anew: the block is then the same list, which costs no allocation, only a comparison.
+/// A server's blocks resemble each other. As long as the fields of a block are those of the previous block, nothing is
+/// created. A block with the same fields is the same list: it costs a comparison, but no allocation.
 package struct HTTPFieldBlock {
   /// Lists of more bytes than these are not kept for comparison.
   static let maximumKeptSize = 4 << 10
@@ -57,7 +57,7 @@ package struct HTTPFieldBlock {
     )
   }
 
-  /// The block's fields; they are the previous ones from now on.
+  /// The block's fields, which the next block is compared with.
   package mutating func finish() -> Headers {
     let size = self.size
     let result: Headers

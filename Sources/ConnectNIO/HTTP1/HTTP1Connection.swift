@@ -6,12 +6,12 @@ internal import NIOHTTP1
 
 /// An HTTP/1.1 connection: one request and its response at a time.
 ///
-/// It is the last handler of the channel, behind an ``HTTP1ReadGuard`` and NIOHTTP1's encoder and decoder, and
-/// confined to the channel's event loop. Functions that the call or the pool calls only write; they flush, close and tell others
-/// afterwards, from the event loop, so that nobody is called back from within a function he called.
+/// It is the last handler of the channel, behind an ``HTTP1ReadGuard`` and NIOHTTP1's encoder and decoder, and confined
+/// to the channel's event loop. Functions that the call or the pool calls only write. Flushing, closing and callbacks
+/// follow later from the event loop, so that no caller is re-entered.
 ///
-/// The response's body is held back by not reading: `read` is passed on only while the call has fewer than
-/// `responseWindow` bytes that it has not consumed.
+/// The response's body is held back by not reading. `read` is passed on only while the call has fewer than
+/// `responseWindow` unconsumed bytes.
 final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   typealias InboundIn = HTTPClientResponsePart
   typealias OutboundIn = HTTPClientRequestPart
@@ -44,7 +44,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
   var isReadWithheld = false
   /// Whether the delegate wants to hear of `alt-svc` fields.
   var looksForAltSvc = false
-  /// What it took to open this connection.
+  /// How long the steps to open this connection took.
   var setup: HTTPConnectionInfo.Setup?
   /// TLS ended without its close_notify: the end of the connection proves nothing.
   var sawUncleanShutdown = false
@@ -231,7 +231,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
 
   /// The error of an answer in another protocol; nil for `bytes` that may be of a response of HTTP/1.1.
   private func foreignAnswer(_ bytes: ByteBuffer) -> ConnectError? {
-    // What the others begin with is a control character, which no head has.
+    // Other protocols begin with a control character, which no head has.
     guard let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self), first < 0x20 else {
       return nil
     }
@@ -242,8 +242,8 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     }
   }
 
-  /// Looks, once the decoder has seen a piece, whether what ended in it ended where it does. If not, the decoder
-  /// may hold the beginning of something that nobody asked for.
+  /// Checks, once the decoder has seen a piece, that a head or body that ended in the piece ended with the piece. If
+  /// not, the decoder may hold the beginning of something that nobody asked for.
   ///
   /// - Parameters:
   ///   - isHead: Whether the piece was to be of a head.
@@ -290,7 +290,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     }
   }
 
-  /// Holds a list of fields against the limit; false if the stream has failed for it.
+  /// Checks the size of a list of fields. False if the stream has failed because of it.
   private func accept(_ headers: HTTPHeaders?) -> Bool {
     let size = HTTP1Messages.size(of: headers)
     let limit = self.configuration.maxHeaderListSize

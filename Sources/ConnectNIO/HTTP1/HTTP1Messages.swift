@@ -59,8 +59,8 @@ enum HTTP1Messages {
     return headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
   }
 
-  /// Where the parser stops by itself: well above our own limit, so that this one is what most responses
-  /// meet, with the exact figure.
+  /// The parser's own limit. It is well above our limit, so that most responses meet ours, whose error has the exact
+  /// figure.
   static func parserLimit(_ limit: Int) -> Int {
     limit > Int.max / 4 ? Int.max : max(limit, 16 * 1024) * 4
   }

@@ -2,9 +2,9 @@ internal import NIOCore
 
 /// Stands between the socket (or TLS) and NIO's decoder, and lets through only bytes of a response that is due.
 ///
-/// The decoder by itself keeps half a response head that comes behind a response, or while the connection is
-/// idle, and would take it for the beginning of the next request's answer. So heads are given to it without
-/// what follows them, and then the connection knows how long the response is before it sees more.
+/// By itself, the decoder keeps half a response head that comes behind a response or while the connection is idle. It
+/// would take this half for the beginning of the next request's answer. So heads are passed on without what follows
+/// them. The connection then knows how long the response is before it sees more.
 final class HTTP1ReadGuard: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer

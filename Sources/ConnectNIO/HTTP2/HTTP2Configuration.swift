@@ -29,24 +29,23 @@ public struct HTTP2Configuration: Sendable, Hashable {
     }
   }
 
-  /// How many bytes of a response the server may send before the call has taken them: the bound on what one
-  /// stream holds in memory (SETTINGS_INITIAL_WINDOW_SIZE). 1 MiB by default; 1 byte to 2^31 - 1.
+  /// How many bytes of a response the server may send before the call has taken them (SETTINGS_INITIAL_WINDOW_SIZE).
+  /// This bounds what one stream holds in memory. 1 MiB by default; 1 byte to 2^31 - 1.
   public var initialStreamWindow: Int
-  /// How many bytes of all responses of a connection may be on their way. What has arrived is bounded for each
-  /// stream by its own window, so that one which is not read holds back no other. 16 MiB by default; 65,535 bytes
-  /// to 2^31 - 1.
+  /// How many bytes of all responses of a connection may be on their way. Each stream's own window bounds what has
+  /// arrived, so that a stream that is not read holds back no other. 16 MiB by default; 65,535 bytes to 2^31 - 1.
   public var connectionWindow: Int
   /// The largest frame that the server may send, in bytes (SETTINGS_MAX_FRAME_SIZE). 16 KiB by default; 16 KiB to
   /// 2^24 - 1.
   public var maxFrameSize: Int
-  /// The largest header or trailer list of a response, counted as in RFC 9113, section 6.5.2: the bytes of
-  /// names and values and 32 for each field. A call that gets more fails with `resource_exhausted`.
-  /// `HeaderListSize.defaultLimit` (64 KiB) by default. Much more is of little use: libnghttp2 gives up a connection
-  /// on which a header block comes in more than nine frames.
+  /// The largest header or trailer list of a response. A call that gets more fails with `resource_exhausted`. Counted
+  /// as in RFC 9113, section 6.5.2: the bytes of names and values, and 32 for each field. `HeaderListSize.defaultLimit`
+  /// (64 KiB) by default. Much more is of little use: libnghttp2 gives up a connection on which a header block comes in
+  /// more than nine frames.
   public var maxHeaderListSize: Int
-  /// Pings at intervals; off by default. Without it, too, a connection on which a call has timed out while nothing at all was
-  /// received is tested with a ping before it serves another call; the answer may then take 20 seconds, or
-  /// ``Keepalive/timeout``.
+  /// Pings at intervals; off by default. Without it, too, a connection is tested with a ping when a call has timed out
+  /// while nothing at all was received. The connection serves no other call before the answer, which may take 20
+  /// seconds, or ``Keepalive/timeout``.
   public var keepalive: Keepalive?
 
   /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that

@@ -2,12 +2,12 @@ internal import Connect
 internal import ConnectChannels
 internal import NIOCore
 
-/// A ping to a peer that calls have waited for in vain.
+/// A ping to a peer that calls got no answer from.
 struct HTTP2PeerTest {
   /// Ends the connection if the ping goes unanswered; nil while there is none.
   var timer: Scheduled<Void>?
-  /// Whether a ping was answered, and no response has come since: servers end connections that ping again and again without
-  /// doing anything (gRFC A8: after two pings within five minutes).
+  /// Whether a ping was answered, and no response has come since. Servers end connections that ping again and again
+  /// without doing anything (gRFC A8: after two pings within five minutes).
   var isSpent = false
   var lastPing: NIODeadline?
 }

@@ -5,8 +5,8 @@ internal import NIOCore
 
 /// One HTTP/2 connection to an origin: a channel handler around an ``HTTP2Session``.
 ///
-/// It is put at the end of a pipeline that carries the bytes of HTTP/2: after TLS has agreed on `h2`, or straight
-/// on a socket to a server that is known to speak HTTP/2 in cleartext. From then on it closes the channel by
+/// It is put at the end of a pipeline that carries the bytes of HTTP/2. This is after TLS has agreed on `h2`, or
+/// directly on a cleartext socket to a server that is known to speak HTTP/2. From then on it closes the channel by
 /// itself.
 ///
 /// ```
@@ -14,8 +14,8 @@ internal import NIOCore
 /// write:  calls change the session's queues -> one flush per tick -> channel -> events
 /// ```
 ///
-/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:sending:)` only, which run as the event
-/// loop's own work and never below a function that a call or the pool has called.
+/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:sending:)` only. Both run as the event
+/// loop's own work, never below a function that a call or the pool has called.
 ///
 /// Confined to the channel's event loop.
 final class HTTP2Connection: StreamConnection {
@@ -26,10 +26,10 @@ final class HTTP2Connection: StreamConnection {
     case closed
   }
 
-  /// A flush writes to the channel whenever it has gathered about so many bytes.
+  /// A flush writes to the channel whenever it has gathered about this many bytes.
   static let writeSize = 128 << 10
-  /// With so many answers waiting for a channel that is not writable, nothing more is read. libnghttp2 gives
-  /// up the connection at 1,000.
+  /// With this many answers waiting for a channel that is not writable, nothing more is read. libnghttp2 gives up the
+  /// connection at 1,000.
   static let heldAnswerLimit = 256
 
   let session: HTTP2Session
@@ -71,7 +71,7 @@ final class HTTP2Connection: StreamConnection {
   var hasServedStream = false
   /// Whether the delegate wants to hear of `alt-svc` fields.
   var looksForAltSvc = false
-  /// What it took to open this connection.
+  /// How long the steps to open this connection took.
   var setup: HTTPConnectionInfo.Setup?
   lazy var remoteAddress: String? = self.channel.remoteAddress.flatMap { RemoteAddress.text($0) }
 
@@ -80,17 +80,17 @@ final class HTTP2Connection: StreamConnection {
   var peerTest = HTTP2PeerTest()
   /// When the ping was sent that has no answer yet.
   var pingTime: NIODeadline?
-  /// Nil if there is none. Each call looks, so accesses are not checked while it runs.
+  /// Nil without keepalive. Each call reads it, so exclusivity is not checked at run time.
   @exclusivity(unchecked) var keepalive: HTTP2Keepalive?
   var keepaliveTask: Scheduled<Void>?
-  /// By how much the connections to this server ping more slowly than configured.
+  /// The factor by which the connections to this server ping more slowly than configured.
   let keepalivePace: NIOLoopBoundBox<Int>?
 
   /// - Parameters:
   ///   - channel: The channel that the handler is going to be added to.
   ///   - scheme: The value of `:scheme`, `http` or `https`.
   ///   - authority: The value of `:authority`.
-  ///   - peer: What errors call the peer; scheme and authority if that is nil.
+  ///   - peer: The peer's name in errors; scheme and authority if it is nil.
   init(
     channel: any Channel,
     scheme: String,
@@ -142,8 +142,8 @@ final class HTTP2Connection: StreamConnection {
 // MARK: - Writing
 
 extension HTTP2Connection {
-  /// Has everything that was submitted written in this tick: at the end of the read that is going on, or else
-  /// once the event loop gets to it.
+  /// Schedules the writing of everything that was submitted in this tick. It is written at the end of the current read,
+  /// or else once the event loop gets to it.
   func scheduleFlush() {
     guard !self.isReading, !self.isFlushScheduled else { return }
     self.isFlushScheduled = true
@@ -198,8 +198,8 @@ extension HTTP2Connection {
 
   /// Whether the peer makes us queue answers (to PING and SETTINGS) that it does not read.
   ///
-  /// What the streams themselves may queue, up to HEADERS, WINDOW_UPDATE and RST_STREAM each, does not count:
-  /// were reading to stop for that, a peer that is blocked writing could never read it.
+  /// Frames of the streams themselves do not count: up to HEADERS, WINDOW_UPDATE and RST_STREAM each. If reading
+  /// stopped for them, a peer that is blocked writing could never read them.
   var isReadToBeHeld: Bool {
     !self.channel.isWritable
       && self.session.queuedFrames > Self.heldAnswerLimit + 3 * self.session.liveCount
@@ -209,13 +209,12 @@ extension HTTP2Connection {
 // MARK: - Events
 
 extension HTTP2Connection {
-  /// Acts on the session's events, those included that this causes.
+  /// Acts on the session's events, including those that this causes.
   func handleEvents() {
     guard !self.isHandlingEvents else { return }
     self.isHandlingEvents = true
     while !self.session.events.isEmpty {
-      // Before anything else that came with it, so that a handler which starts a stream when it hears of an end
-      // is not given this connection again.
+      // Reported first: a handler that starts a stream when it hears of an end must not get this connection again.
       if self.session.goAway != nil, self.servedStreams != nil { self.reportWillClose() }
       var events = ContiguousArray<HTTP2Event>()
       swap(&events, &self.handledEvents)

@@ -4,12 +4,12 @@ internal import Connect
 /// The header fields of one request or trailer, as libnghttp2 wants them. One is kept by a session and used for
 /// every request, so that a call allocates nothing here.
 ///
-/// Names and values of most fields are copied one behind the other into one block of memory, which libnghttp2
-/// copies on submission; only then are the pointers set, since the block may move while it grows.
+/// Names and values of most fields are copied one behind the other into one block of memory, which libnghttp2 copies on
+/// submission. The pointers are set only then, since the block may move while it grows.
 struct HTTP2FieldArray: ~Copyable {
   private var fields: UnsafeMutableBufferPointer<nghttp2_nv>
   private var count = 0
-  /// The fields in front of this one point to memory of their own.
+  /// The fields in front of this index point to memory outside of the block.
   private var firstCopied = 0
   private var bytes: UnsafeMutableRawBufferPointer
   private var byteCount = 0
@@ -38,7 +38,7 @@ struct HTTP2FieldArray: ~Copyable {
     self.fields[..<self.count].reduce(0) { $0 + $1.namelen + $1.valuelen + 32 }
   }
 
-  /// Puts the fields of a request in the place of all.
+  /// Replaces all fields with those of a request.
   ///
   /// - Parameter contentLength: Nil for no such field.
   mutating func replaceAll(
@@ -96,7 +96,7 @@ struct HTTP2FieldArray: ~Copyable {
     )
   }
 
-  /// Headers whose values are another one in each request: to remember them only fills the peer's table, and displaces
+  /// Whether a header has another value in each request. Remembering it would only fill the peer's table, and displace
   /// what is worth remembering.
   private static func isUnique(_ name: String) -> Bool {
     // By length first: this runs for each header of each call.
@@ -140,7 +140,7 @@ struct HTTP2FieldArray: ~Copyable {
   }
 
   private mutating func copy(_ string: String) -> Int {
-    // Strings of this platform are contiguous, but for those that come from elsewhere.
+    // Swift's own strings are contiguous. Strings from elsewhere may not be.
     if let count = string.utf8.withContiguousStorageIfAvailable({ self.copy($0) }) { return count }
     var string = string
     return string.withUTF8 { self.copy($0) }

@@ -2,7 +2,7 @@ internal import CNghttp2
 
 /// The content of a GOAWAY frame (RFC 9113, section 6.8), received or sent.
 struct HTTP2GoAway {
-  /// At most so many bytes of the debug data are kept.
+  /// The most bytes of the debug data that are kept.
   private static let debugDataLimit = 256
 
   /// Streams with larger identifiers were not processed.

@@ -24,7 +24,7 @@ struct HTTP2Keepalive {
   private var pingedAt: NIODeadline?
   private(set) var isResting = false
 
-  /// - Parameter slowdown: By how much the interval is longer than configured.
+  /// - Parameter slowdown: The factor by which the interval is longer than configured.
   init(_ configuration: HTTP2Configuration.Keepalive, slowdown: Int = 1, now: NIODeadline) {
     let interval = max(configuration.interval.clamped, HTTP2Configuration.Keepalive.shortestInterval)
     self.interval = TimeAmount((interval * max(slowdown, 1)).clamped)

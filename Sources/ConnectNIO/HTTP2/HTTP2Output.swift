@@ -1,12 +1,12 @@
 internal import NIOCore
 
-/// What a session wants to send: frames in one buffer, which is used again for the next tick, and large pieces
-/// of bodies as buffers of their own between them.
+/// What a session wants to send: frames in one buffer, which is used again for the next tick. Large pieces of bodies
+/// are separate buffers between the frames.
 struct HTTP2Output {
   /// A piece of a body of this size or more, in bytes, is passed on as it is instead of being copied.
   ///
-  /// TLS copies everything anyway while it encrypts, and makes records of each buffer: large pieces would leave
-  /// the nine bytes of each DATA frame's header to a record of their own. There, everything is copied.
+  /// TLS copies everything anyway while it encrypts, and makes records of each buffer. A large piece would leave the
+  /// nine bytes of its DATA frame's header in a separate record. So with TLS, everything is copied.
   static let cleartextCopyLimit = 8 << 10
   /// A buffer is not filled beyond this many bytes, nor kept for reuse if it has become larger.
   private static let bufferLimit = 64 << 10

@@ -2,8 +2,8 @@ internal import CNghttp2
 internal import Connect
 internal import NIOCore
 
-// What libnghttp2 calls while it reads and writes. The functions passed to it capture nothing, find the session
-// and the stream by the pointers that were given to it, and do no more than append to them.
+// What libnghttp2 calls while it reads and writes. The functions passed to it capture nothing. They find the session
+// and the stream by the pointers that were given to it, and only append to them.
 
 extension HTTP2Session {
   static func makeHandle(userData: UnsafeMutableRawPointer) -> OpaquePointer? {

@@ -57,8 +57,8 @@ extension HTTP2Session {
     _ = nghttp2_session_resume_data(handle, stream.id)
   }
 
-  /// Gives `count` bytes of the response's body back to the peer's window for the stream. Those for the
-  /// connection were given back as they arrived, so that a stream that nobody reads holds back itself alone.
+  /// Gives `count` bytes of the response's body back to the peer's window for the stream. The connection's window got
+  /// them back as they arrived, so that an unread stream holds back only itself.
   func consume(_ count: Int, of stream: HTTP2Stream) {
     let count = min(count, stream.unconsumed)
     guard count > 0, let handle = self.handle else { return }
@@ -83,9 +83,9 @@ extension HTTP2Session {
 
   /// Ends the request of a stream whose response is complete.
   ///
-  /// If END_STREAM is all that is due, it is sent; else RST_STREAM with CANCEL, so that the stream does not
-  /// count against the peer's limit for ever. libnghttp2 sends no DATA, an empty one neither, while a window is
-  /// used up; then END_STREAM could wait for ever, too.
+  /// If END_STREAM is all that is due, it is sent. Otherwise RST_STREAM with CANCEL is sent, so that the stream does
+  /// not count against the peer's limit forever. A window that is used up also leads to RST_STREAM: libnghttp2 then
+  /// sends no DATA, not even empty ones, and END_STREAM could wait forever.
   func settleRequest(of stream: HTTP2Stream) {
     guard !stream.isClosed, !stream.isReset, stream.request != .ended, let handle = self.handle else {
       return

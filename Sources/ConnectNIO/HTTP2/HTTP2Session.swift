@@ -5,15 +5,15 @@ internal import NIOCore
 /// The client's half of an HTTP/2 connection without the socket: libnghttp2's session, and the only place that
 /// touches it.
 ///
-/// Bytes go in with ``receive(_:)`` and come out of ``fillOutput(limit:)``; what was found in them is left in a
-/// list of events. The C callbacks only append to that list and to the streams; they call no one, and nothing
-/// here calls the connection, a handler or a delegate.
+/// Bytes go in with ``receive(_:)`` and come out of ``fillOutput(limit:)``. What was found in them is left in a list of
+/// events. The C callbacks only append to this list and to the streams. Nothing here calls the connection, a handler or
+/// a delegate.
 ///
-/// Confined to one thread, that of the connection's event loop. Each live stream holds the C session's reference
-/// to it: it is retained when it is submitted and released once, when the C session closes it or when the
-/// session is invalidated, whichever comes first.
+/// Confined to one thread, that of the connection's event loop. Each live stream holds the C session's reference to it.
+/// The reference is retained on submission, and released once: when the C session closes the stream or when the session
+/// is invalidated, whichever comes first.
 final class HTTP2Session {
-  /// What libnghttp2 makes at most of the fields of a request, in bytes (`max_send_header_block_length`).
+  /// The largest block that libnghttp2 makes of the fields of a request, in bytes (`max_send_header_block_length`).
   static let maximumHeaderBlock = 64 << 10
 
   let configuration: HTTP2Configuration
@@ -23,8 +23,8 @@ final class HTTP2Session {
   let scheme: UnsafeBufferPointer<UInt8>
   let authority: UnsafeBufferPointer<UInt8>
 
-  // What callbacks change. No access to one of these may span a call into libnghttp2. What each frame needs is not checked
-  // for that while it runs.
+  // Changed by callbacks: no access to one of these may span a call into libnghttp2. For those that each frame needs,
+  // exclusivity is not checked at run time.
   @exclusivity(unchecked) var events: ContiguousArray<HTTP2Event> = []
   @exclusivity(unchecked) var output: HTTP2Output
   @exclusivity(unchecked) var requestFields = HTTP2FieldArray()
@@ -41,11 +41,11 @@ final class HTTP2Session {
   var outputLimit = 0
   /// The last GOAWAY of the peer.
   var goAway: HTTP2GoAway?
-  /// The GOAWAY that we sent, which libnghttp2 does of itself if the peer breaks the protocol.
+  /// The GOAWAY that we sent. libnghttp2 sends one by itself if the peer breaks the protocol.
   var sentGoAway: HTTP2GoAway?
   /// What libnghttp2 said when it could not go on; nil while it can.
   private(set) var fatalError: String?
-  /// Whether that was a header block in more frames than libnghttp2 takes.
+  /// Whether `fatalError` is about a header block in more frames than libnghttp2 takes.
   private(set) var isHeaderBlockEndless = false
 
   /// The streams that the C session knows, newest first; see `insert(_:)` and `remove(_:)`.

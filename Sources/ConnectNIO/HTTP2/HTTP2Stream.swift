@@ -3,9 +3,9 @@ internal import NIOCore
 
 /// One request and its response on an ``HTTP2Connection``, confined to the connection's event loop.
 ///
-/// It lives in three places: with the call, in the session's list of live streams, and in events that wait. It
-/// holds its handler and its connection until the call is over for the handler, which may be earlier than for
-/// HTTP/2: a reset may still have to go out.
+/// It lives in three places: with the call, in the session's list of live streams, and in events that wait. It holds
+/// its handler and its connection until the call is over for the handler. HTTP/2 may need the stream longer: a reset
+/// may still have to go out.
 final class HTTP2Stream: HTTPStream {
   /// How far the request is.
   enum RequestState {
@@ -45,10 +45,11 @@ final class HTTP2Stream: HTTPStream {
   var notSentError: Int32 = 0
 
   var request = RequestState.open
-  // Each call changes it several times, so accesses are not checked while it runs: none spans a call out.
+  // Each call changes it several times, so exclusivity is not checked at run time. That is safe: no access spans a call
+  // out.
   @exclusivity(unchecked) var outbound = HTTP2OutboundBody()
   var requestTrailers = Headers()
-  /// Whether the session has asked for more of the body in vain.
+  /// Whether the session has asked for more of the body when there was none.
   var isDeferred = false
   /// Whether the handler waits to hear that it may write more.
   var owesWritable = false
@@ -71,8 +72,8 @@ final class HTTP2Stream: HTTPStream {
     self.connection = connection
   }
 
-  /// Ends the stream for the call: the handler, which is returned, hears no more than what the caller tells it
-  /// now, and the functions of `HTTPStream` do nothing any more. Nil if that has happened before.
+  /// Ends the stream for the call, and returns its handler; nil if that has happened before. The handler hears no more
+  /// than what the caller tells it now. The functions of `HTTPStream` have no effect any more.
   func detach() -> (any HTTPStreamHandler)? {
     let handler = self.handler
     self.handler = nil

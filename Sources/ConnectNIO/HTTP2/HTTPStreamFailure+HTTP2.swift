@@ -20,8 +20,8 @@ extension HTTPStreamFailure {
     )
   }
 
-  /// libnghttp2 could not send the request's HEADERS. The peer has not seen the request, but one that is too
-  /// large would not get through elsewhere.
+  /// libnghttp2 could not send the request's HEADERS. The peer has not seen the request. A request that is too large
+  /// would not get through elsewhere either.
   static func notSent(libraryError: Int32, size: Int) -> HTTPStreamFailure {
     switch libraryError {
     case NGHTTP2_ERR_FRAME_SIZE_ERROR.rawValue:

@@ -4,8 +4,8 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 
-/// One look of a ``DNSResolver``: reads the files of the machine, then asks for addresses or services, and for a service config
-/// at the same time.
+/// One look of a ``DNSResolver``. It reads the files of the machine. Then it asks for addresses or services, and for a
+/// service config at the same time.
 ///
 /// `@unchecked Sendable`: what changes is touched on the executor alone.
 final class DNSLook: @unchecked Sendable {
@@ -92,7 +92,7 @@ final class DNSLook: @unchecked Sendable {
   }
 
   private func findBindings(_ files: ResolverFiles) {
-    // Servers of a service may be others than those that the host's records speak of.
+    // The servers of a service may be others than those in the host's records.
     guard self.service == nil,
       let search = ServiceBindingSearch(self.origin, hosts: files.hosts, self.surroundings.alternatives)
     else { return }

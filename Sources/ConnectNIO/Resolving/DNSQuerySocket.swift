@@ -13,8 +13,9 @@ internal import Darwin
 
 /// The socket of one DNS query.
 ///
-/// Each query has a socket, and so a port, of its own: the system chooses it at random, which makes forged answers harder
-/// (RFC 5452, section 9.2). The socket is connected to the server, so that datagrams of others do not arrive.
+/// Each query has its own socket, and so its own port. The system chooses the port at random, which makes forged
+/// answers harder (RFC 5452, section 9.2). The socket is connected to the server, so that datagrams of others do not
+/// arrive.
 ///
 /// `@unchecked Sendable`: what changes is touched on `eventLoop` alone; functions for other threads hop first.
 final class DNSQuerySocket: ChannelInboundHandler, @unchecked Sendable {
@@ -56,7 +57,7 @@ final class DNSQuerySocket: ChannelInboundHandler, @unchecked Sendable {
     self.eventLoop.execute { self.channel?.read() }
   }
 
-  /// Ends without another event, but for one that is on its way. May be called from any thread.
+  /// Ends without another event, except one that is on its way. May be called from any thread.
   func close() {
     self.eventLoop.execute { self.end() }
   }

@@ -17,8 +17,8 @@ internal import NIOPosix
 /// `/etc/nsswitch.conf` are not used. Queries go over UDP, each from a random port, and over TCP where an answer does not fit
 /// into a datagram.
 ///
-/// Where the client looks for HTTP/3 beside TCP, HTTPS records (RFC 9460) of `https` origins are asked for as well; the addresses
-/// do not wait for them. Their aliases and address hints are not used.
+/// Where the client looks for HTTP/3 beside TCP, the resolver also asks for HTTPS records (RFC 9460) of `https`
+/// origins. The addresses do not wait for these records, whose aliases and address hints are not used.
 ///
 /// A look that fails is reported with the code `unavailable`. The error's `exception` is a `ResolutionError`, whose reason
 /// tells a name that does not exist from servers that do not answer.
@@ -73,9 +73,9 @@ public struct DNSResolver: NameResolver {
 
   /// Resolves a service (SRV, RFC 2782), whatever the host of the client's origin, which TLS verifies.
   ///
-  /// A target with one address of each family is one endpoint. A target with more is one endpoint for each address, and its
-  /// weight is divided among them. A weight of 0 counts as 1. Targets of a higher priority number are left out as long as one
-  /// of a lower has an address.
+  /// A target with one address of each family is one endpoint. A target with more is one endpoint for each address, and
+  /// its weight is divided among them. A weight of 0 counts as 1. Targets with a higher priority number are left out as
+  /// long as one with a lower number has an address.
   ///
   /// - Parameter name: With its labels for service and protocol, such as `_grpc._tcp.example.com`.
   public static func service(

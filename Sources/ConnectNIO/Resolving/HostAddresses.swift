@@ -27,11 +27,11 @@ enum HostAddresses {
   ///
   /// - Returns: The addresses without duplicates, in the system's order, which is that of RFC 6724.
   static func lookUp(_ host: String) throws(ResolutionError) -> [IPAddress] {
-    // C would take a part of the name for the name.
+    // C would read the name only up to the zero byte.
     guard !host.utf8.contains(0) else { throw self.error(EAI_NONAME) }
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
-    // Else each address comes once for each type of sockets.
+    // Otherwise each address comes once for each type of sockets.
     hints.ai_socktype = self.streamSocket
     var first: UnsafeMutablePointer<addrinfo>?
     let status = getaddrinfo(host, nil, &hints, &first)

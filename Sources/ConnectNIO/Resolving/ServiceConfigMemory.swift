@@ -11,8 +11,8 @@ final class ServiceConfigMemory: @unchecked Sendable {
   private var lastGood: String?
 
   /// - Parameter outcome: What the look for TXT records has brought.
-  /// - Returns: The service config to use: none if servers say that there is none; the last good one if they could not be
-  ///   asked, or if theirs cannot be read.
+  /// - Returns: The service config to use: none if servers say that there is none. It is the last good one if servers
+  ///   could not be asked, or if theirs cannot be read.
   func update(
     _ outcome: StubResolutionRun.Outcome,
     _ hostname: String,

@@ -2,7 +2,8 @@ package import ConnectChannels
 package import NIOCore
 
 extension SocketAddress {
-  /// - Throws: If the port is none, the path is too long, or the interface of a link-local address does not exist.
+  /// - Throws: If the port is out of range, the path is too long, or the interface of a link-local address does not
+  ///   exist.
   package init(_ address: EndpointAddress) throws {
     switch address {
     case .unix(let path):

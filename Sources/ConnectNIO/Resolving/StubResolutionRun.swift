@@ -19,7 +19,7 @@ final class StubResolutionRun: @unchecked Sendable {
   private var queries: [StubResolution.QueryID: OpenQuery] = [:]
   private var expiry: (any CallTimer)?
   private var completion: ((Outcome) -> Void)?
-  /// Not one with a seed: who can guess a query's number can forge its answer.
+  /// Not seeded: anyone who can guess a query's number can forge its answer.
   private var random = SystemRandomNumberGenerator()
 
   /// - Parameter eventLoop: For the sockets.
