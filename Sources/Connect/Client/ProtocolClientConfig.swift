@@ -2,8 +2,8 @@ public import Logging
 
 /// How a ``ProtocolClient`` makes its calls.
 public struct ProtocolClientConfig: Sendable {
-  /// `http://host:port`, `https://host:port` or `unix:/path`, with an optional base path for the first two.
-  /// One that cannot be used makes each call fail with `invalid_argument`.
+  /// `http://host:port`, `https://host:port` or `unix:/path`, with an optional base path for the first two. An unusable
+  /// host makes each call fail with `invalid_argument`.
   public var host: String
   /// The protocol on the wire, or several protocols from which the client selects the first that works.
   public var networkProtocol: NetworkProtocol

@@ -65,7 +65,7 @@ final class StreamIteration: Sendable {
     if !self.isRepeated { self.session.call.cancel() }
   }
 
-  /// The next result, if it can be had without waiting; nil says nothing.
+  /// The next result, if it is available without waiting. Nil does not mean the end.
   func poll() -> ResultPart? { self.isRepeated ? nil : self.session.poll() }
 
   /// Waits for the next result; nil behind the end.

@@ -25,7 +25,7 @@ public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
   }
 }
 
-/// A call that answers a stream of messages with one.
+/// A call that answers a stream of messages with one message.
 ///
 /// Dropping it, cancelling the task that sends or waits, or ``cancel()`` cancels the call on the wire.
 public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
@@ -58,7 +58,7 @@ public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
 public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
   let session: StreamSession
 
-  /// Sends without waiting. It does not keep the call alive.
+  /// Sends without waiting. The handle does not keep the call alive.
   package var handle: StreamHandle<Input, Output> { StreamHandle(call: self.session.call) }
 
   /// Sends a message. Waits while the server does not take what was sent before.

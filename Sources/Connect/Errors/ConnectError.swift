@@ -66,8 +66,8 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.isUnsent = newValue }
   }
 
-  /// Whether the client itself has found, in a message, why the call cannot succeed: another attempt would end the same way, and
-  /// the error says nothing about the server.
+  /// Whether the client has found the cause of the failure in a message. Another attempt would fail in the same way,
+  /// and the error says nothing about the server.
   package var isFinal: Bool {
     get { self.storage.isFinal }
     set { self.unique.isFinal = newValue }
