@@ -186,7 +186,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   // MARK: Response
 
-  /// The next result; nil if more has to arrive, which this lets happen.
+  /// The next result; nil if more has to arrive, for which the stream then makes room.
   func next() -> ResultPart? {
     guard let result = self.response.next(from: self.stream) else { return nil }
     guard result.isFailure, case .end(let error?, let trailers) = result else { return result }

@@ -3,7 +3,8 @@
 protocol CallSide: PipelineOutside {
   /// Whether jobs need a task of their own.
   var runsJobsApart: Bool { get }
-  /// The call has async interceptors: they are to run where the call is made, which is here and now.
+  /// Called in the caller's task if the call has async interceptors, which then run with the task-local values of that
+  /// task.
   func prepareForJobs(on executor: any CallExecutor)
   /// Whether a waiting task keeps the call alive.
   var isWaitedFor: Bool { get }

@@ -23,7 +23,7 @@ public struct CallFunction {
   /// Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   public var requestFunction: ((inout HTTPRequest<Void>) throws -> Void)?
   /// Called once with the outcome, in the reverse order. It may change the outcome, but cannot turn a failure into a
-  /// success. It is also called when the call is cancelled or its deadline passes; its changes are ignored then. The
+  /// success. It also receives the error of a cancellation or of a passed deadline; its changes are ignored then. The
   /// headers and messages of a stream have already gone out.
   public var outcomeFunction: ((inout CallOutcome) -> Void)?
   /// Called exactly once, when the call is over for any reason, with the outcome that the caller gets. Release here the

@@ -55,7 +55,7 @@ public struct CallOutcome: Sendable {
 
   /// An outcome that a hook, or a test of hooks, makes. Its counts are 0.
   ///
-  /// - Parameter code: For an outcome without `error`: one that is not ``Code/ok`` makes it an error.
+  /// - Parameter code: Ignored if there is an `error`. Another code than ``Code/ok`` creates an error with this code.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),

@@ -20,7 +20,7 @@ extension GRPCProtocol {
 
 /// What requests of gRPC and gRPC-Web have in common.
 enum GRPCRequestRules {
-  /// All of `grpc-` is reserved, and what says how the body is coded.
+  /// All of `grpc-` is reserved, and so are the headers that say how the body is coded.
   static func owns(headerName name: String) -> Bool {
     switch name.utf8.first {
     case UInt8(ascii: "a"): name == "accept-encoding"
@@ -51,7 +51,7 @@ enum GRPCRequestRules {
 enum GRPCTimeout {
   private static let maximumValue: Int128 = 99_999_999
   private static let attosecondsPerNanosecond: Int128 = 1_000_000_000
-  /// The units and what each is of the one before, finest first.
+  /// The units, finest first, each with its size in the unit before.
   private static let units: [(symbol: Character, factor: Int128)] = [
     ("n", 1), ("u", 1000), ("m", 1000), ("S", 1000), ("M", 60), ("H", 60),
   ]
