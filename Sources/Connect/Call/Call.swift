@@ -282,8 +282,8 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
 
   // MARK: Deadline
 
-  /// Ends the call with `deadline_exceeded` if the deadline has passed and the timer has not fired yet. Later errors of
-  /// the peer do not count.
+  /// Ends the call with `deadline_exceeded` if the deadline has passed and the timer has not fired yet. Errors of the
+  /// peer then no longer count.
   func endIfDeadlineHasPassed() -> Bool {
     guard let remaining = self.attempts.plan.remainingTime, remaining <= .zero else { return false }
     self.terminate(with: CallTimers.deadlineError(of: self))

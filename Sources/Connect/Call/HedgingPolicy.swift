@@ -1,12 +1,12 @@
-/// How a unary call hedges against a slow or failing server: it makes further attempts while earlier ones still run, and
-/// takes the first good answer.
+/// How a unary call hedges against a slow or failing server. It makes further attempts while earlier ones still run,
+/// and takes the first good answer.
 ///
-/// The rules are those of [gRPC's proposal A6](https://github.com/grpc/proposal/blob/master/A6-client-retries.md): each
+/// The rules are those of [gRPC's proposal A6](https://github.com/grpc/proposal/blob/master/A6-client-retries.md). Each
 /// further attempt starts a ``delay`` after the one before, or at once when an attempt fails with one of ``codes``. The
 /// first success, or the first error with another code, is the call's outcome, and all attempts that still run are
-/// cancelled on the wire. When all fail, the last error is the outcome. An error that carries
-/// `grpc-retry-pushback-ms` delays the next attempt by exactly this number of milliseconds; with a negative value, or
-/// a value that is not a number, no further attempt starts.
+/// cancelled on the wire. When all fail, the last error is the outcome. An error that carries `grpc-retry-pushback-ms`
+/// delays the next attempt by exactly this number of milliseconds. With a negative value, or a value that is not a
+/// number, no further attempt starts.
 ///
 /// Interceptors see one request, and the answer that wins; only metrics hooks hear of every attempt. Requests from the
 /// second attempt on say in `grpc-previous-rpc-attempts` how many there were before.

@@ -1,5 +1,5 @@
-/// The protocols that a client may speak on one of its executors, in the order of its preference, and which of them to speak to
-/// each origin.
+/// The protocols that a client may speak on one of its executors, in the order of its preference. Also knows which of
+/// them to speak to each origin.
 final class ProtocolChoices: Sendable {
   /// One for each protocol.
   let environments: [CallEnvironment]

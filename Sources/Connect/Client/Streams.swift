@@ -53,8 +53,8 @@ public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
 
 /// A call with a stream of messages in both directions, which may overlap where HTTP/2 is spoken.
 ///
-/// Dropping it, leaving the loop over its results before the end, cancelling a task that sends or reads, or ``cancel()``
-/// cancels the call on the wire.
+/// The call is cancelled on the wire by ``cancel()``, by dropping the stream, or by cancelling a task that sends or
+/// reads. Leaving the loop over the results before the end also cancels the call.
 public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
   let session: StreamSession
 

@@ -36,8 +36,8 @@ struct ResponseEncoding {
   /// The header that names the encoding.
   let header: String
 
-  /// The most that a message of `size` bytes can take in compressed form, in bytes: none of the encodings adds
-  /// more to data that does not compress.
+  /// The largest compressed form of a message of `size` bytes, in bytes: no encoding adds more to data that does not
+  /// compress.
   static func maximumCompressedSize(of size: Int) -> Int {
     size.addingReportingOverflow(size / 128 + 1024).overflow ? size : size + size / 128 + 1024
   }

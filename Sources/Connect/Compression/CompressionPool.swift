@@ -3,7 +3,7 @@ public import NIOCore
 /// A way to compress messages: its name on the wire, and both directions.
 ///
 /// It compresses each message independently, and is called from any thread. The name "pool" comes from the Connect
-/// ecosystem: an implementation reuses its contexts, since to set one up costs more than to compress a small message.
+/// ecosystem. An implementation reuses its contexts, since to set one up costs more than to compress a small message.
 ///
 /// ``GzipCompressionPool`` and ``DeflateCompressionPool`` are always available. The package traits `Brotli`, `Zstd` and
 /// `Snappy` add pools of these names. A custom pool works like the built-in ones.

@@ -64,8 +64,8 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
   /// task, and cancel only that task: the attempt is then abandoned, also on the wire. The interceptor may go on with
   /// another `next` or return another response.
   ///
-  /// - Throws: `CancellationError` if the task was cancelled, or if an inner interceptor started a new attempt; in the
-  ///   latter case the result of this interceptor is ignored. ``ConnectError`` with `internal` if an earlier `next` is
+  /// - Throws: `CancellationError` if the task was cancelled, or if an inner interceptor started a new attempt. After a
+  ///   new attempt, the result of this interceptor is ignored. ``ConnectError`` with `internal` if an earlier `next` is
   ///   still pending, with `resource_exhausted` if the cap is reached and no attempt has had a response.
   public func callAsFunction(_ request: HTTPRequest<Input>) async throws -> ResponseMessage<Output> {
     try await self.body(request)
@@ -117,8 +117,8 @@ public struct StreamNext<Input: Sendable, Output: Sendable>: Sendable {
   /// The interceptor may read the response's results in a child task, and cancel only that task: the attempt is then
   /// abandoned, also on the wire. The interceptor may go on with another `next` or return another response.
   ///
-  /// - Throws: The last attempt's ``ConnectError`` if no other attempt is possible: the cap on retries is reached, more
-  ///   request messages were sent than are kept, or a result of this interceptor has gone out. If the last attempt had
+  /// - Throws: The last attempt's ``ConnectError`` if no other attempt is possible. The reason is the cap on retries,
+  ///   more request messages than are kept, or a result of this interceptor that has gone out. If the last attempt had
   ///   no error, ``ConnectError`` with `resource_exhausted`. ``ConnectError`` with `internal` if the results of an
   ///   earlier `next` have not ended.
   public func callAsFunction(_ request: StreamRequest<Input>) async throws -> StreamResponse<Output> {

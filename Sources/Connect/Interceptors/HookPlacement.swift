@@ -8,8 +8,8 @@ public enum HookPlacement: Sendable, Hashable {
   case asListed
   /// Inside of all hooks that are ``asListed``, also of those listed behind. Several keep the order of the list.
   case innermost
-  /// The author asserts that nothing these hooks do depends on the user: neither their changes of requests and
-  /// responses, nor the choice of requests that they let pass. In exchange they may stand inside of a cache: if a hook
+  /// The author asserts that nothing these hooks do depends on the user. This includes their changes of requests and
+  /// responses, and the choice of requests that they let pass. In exchange they may stand inside of a cache: if a hook
   /// listed before them is ``innermost``, they stand inside of that hook.
   ///
   /// If this is not true, one user may see what a cache has stored for another.

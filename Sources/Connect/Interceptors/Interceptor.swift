@@ -5,11 +5,11 @@
 /// something does so in ``Proceed/task(_:)``. Such a task runs on the same executor, and so may use the interceptor's
 /// state.
 ///
-/// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are three levels: *call hooks* see
-/// the call as a whole without its messages, *message hooks* the method's own types, *byte hooks* the encoded message
-/// and the HTTP request. On the way down, all call hooks come first, then all message hooks, then all byte hooks. On
-/// the way up, the order is reversed. Byte hooks of unary calls may have another place than that of the list, for
-/// example in a cache: see ``HookPlacement``.
+/// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are three levels. *Call hooks* see
+/// the call as a whole, without its messages. *Message hooks* see the method's own types. *Byte hooks* see the encoded
+/// message and the HTTP request. On the way down, all call hooks come first, then all message hooks, then all byte
+/// hooks. On the way up, the order is reversed. Byte hooks of unary calls may have another place than that of the list,
+/// for example in a cache: see ``HookPlacement``.
 ///
 /// All hooks are absent by default. An interceptor can also be written with `async` functions, see
 /// ``AsyncUnaryInterceptor`` and ``AsyncStreamInterceptor``, or, on the level of bytes, ``AsyncUnaryByteInterceptor`` and

@@ -266,8 +266,8 @@ public enum StreamResultVerb<Message: Sendable>: Sendable {
 extension Proceed {
   /// Passes a result on: the one given, or another in its place.
   ///
-  /// A message in place of the end is followed by a successful end; an end in place of anything else ends the
-  /// stream, and what follows inside is cancelled.
+  /// A message in place of the end is followed by a successful end. An end in place of anything else ends the stream,
+  /// and cancels everything inside.
   @inlinable
   @inline(__always)
   public func callAsFunction<Message>(
@@ -293,8 +293,8 @@ extension Proceed {
 
   /// Starts a new attempt at the first hook of this level, with the request messages sent so far.
   ///
-  /// Refused, so that this result passes on, when the cap on retries is reached, the delay would pass the deadline,
-  /// this hook has passed on a result of this attempt, or more request messages were sent than are kept.
+  /// Refused, so that this result passes on, when the cap on retries is reached or the delay would pass the deadline.
+  /// Also refused when this hook has passed on a result of this attempt, or the sent messages exceed what is kept.
   public func retry<Message>(
     _ request: HTTPRequest<Void>? = nil,
     after delay: Duration = .zero

@@ -4,7 +4,7 @@ public import NIOCore
 /// is absent costs nothing.
 ///
 /// Hooks run on the call's executor, one at a time, outside of any task. Later values may reach a hook before it has
-/// proceeded with an earlier one; they go on in the order of the wire, whatever the order in which the hook proceeds.
+/// proceeded with an earlier one. Values go on in the order of the wire, whatever the order in which the hook proceeds.
 /// If a hook proceeds before it returns, the value goes on when the hook has returned.
 public struct StreamHooks<RequestMessage: Sendable, ResponseMessage: Sendable> {
   /// What the request hook calls to go on: with a request, an error, or an answer.

@@ -49,8 +49,8 @@ public struct StreamResponse<Output: Sendable>: Sendable {
 
   /// The same response with the error at its end, if it has one, replaced.
   ///
-  /// - Parameter transform: Returns another error, or nil for a stream that ends well. The stream ends with an error
-  ///   that it throws.
+  /// - Parameter transform: Returns another error, or nil for a stream that ends well. If `transform` throws, the
+  ///   stream ends with the thrown error.
   public func mapErrors(
     _ transform: @escaping @Sendable (ConnectError) async throws -> ConnectError?
   ) -> StreamResponse<Output> {
@@ -83,8 +83,8 @@ public struct StreamResponse<Output: Sendable>: Sendable {
   ///
   /// After a message, the other response's messages and end go on, without its headers; a retry is refused then.
   ///
-  /// - Parameter recover: Returns the other response, or nil for the error as it is. The stream ends with an error that
-  ///   it throws. It does not receive errors of the other response.
+  /// - Parameter recover: Returns the other response, or nil for the error as it is. If `recover` throws, the stream
+  ///   ends with the thrown error. `recover` does not receive errors of the other response.
   public func recoverErrors(
     _ recover: @escaping @Sendable (ConnectError) async throws -> StreamResponse<Output>?
   ) -> StreamResponse<Output> {

@@ -16,7 +16,7 @@ public struct HTTPMetrics: Sendable, Hashable {
   public var connection: HTTPConnectionInfo?
   /// The HTTP status of the response; nil if no response arrived.
   public var httpStatus: Int?
-  /// The name of the compression that the request announces for its messages, for example `gzip`; nil for none, for
+  /// The name of the compression that the request announces for its messages, for example `gzip`. Nil for none, for
   /// GET, and for calls without a ``CallOptions/arrangement``, where it is not recorded.
   public var requestEncoding: String?
   /// The name of the compression that the response announces for its messages; nil as for the request.

@@ -1,7 +1,7 @@
 /// A request as interceptors see it on its way down.
 ///
-/// `Message` is the method's input in message hooks, `ByteBuffer` in byte hooks of unary calls, and `Void` at
-/// the start of a stream, whose messages follow one by one. The headers are the user's. The wire protocol adds its own
+/// `Message` is the method's input in message hooks, and `ByteBuffer` in byte hooks of unary calls. It is `Void` at the
+/// start of a stream, whose messages follow one by one. The headers are the user's. The wire protocol adds its own
 /// headers (timeout, encodings, protocol version) below the interceptors.
 ///
 /// Copying a request copies two references. Changing a copy does not change the original.

@@ -30,7 +30,7 @@ final class AsyncStreamRun {
   var results: Deque<ResultPart> = []
   var hasPassedOut = false
   var isClosed = false
-  /// Waits until a result is asked for.
+  /// Waits until a result is wanted.
   var demand: Mailbox<Void>?
   /// Whether a requested result has not arrived yet.
   var isWanted = false

@@ -134,7 +134,7 @@ final class AsyncStreamStage: AsyncStage {
     self.perform(of: run) { $0.close(insideOf: self.index, cuttingAt: self.index, run.host) }
   }
 
-  /// The body wants to know when a result is asked for.
+  /// Tells the body when a result is wanted.
   func awaitDemand(of run: AsyncStreamRun, _ mailbox: Mailbox<Void>) {
     if run.isWanted { mailbox.post(.success(())) } else { run.demand = mailbox }
   }

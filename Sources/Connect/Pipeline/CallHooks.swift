@@ -1,7 +1,7 @@
-/// The interceptors of a call, outermost first, and their call hooks once they were asked for them. Confined to the call's
+/// The interceptors of a call, outermost first, with their call hooks once they are known. Confined to the call's
 /// executor.
 final class CallHooks: InterceptorSource {
-  /// An interceptor, and its call hooks once it was asked for them.
+  /// An interceptor, with its call hooks once they are known.
   struct Entry {
     let interceptor: any Interceptor
     fileprivate var function = CallFunction()

@@ -1,7 +1,7 @@
 internal import DequeModule
 
-/// Decides in which order a call's parts pass its stages: where a new attempt starts, and what an answer or the end of
-/// a stream abandons. Each ``Stage`` decides which parts wait there.
+/// Decides in which order a call's parts pass its stages. It also decides where a new attempt starts, and what an
+/// answer or the end of a stream abandons. Each ``Stage`` decides which parts wait there.
 ///
 /// It calls no other code, and does not look into messages. Stages are counted from the outermost one; the codec is a
 /// stage, too. A unary call is a stream of one part in each direction.

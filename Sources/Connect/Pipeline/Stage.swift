@@ -1,9 +1,9 @@
 /// An interceptor at one level of a call, or the codec between the levels. It decides which parts wait, and what a
 /// `proceed` does.
 ///
-/// It calls no other code, and does not look into messages. It returns the parts that it gives up, to be released where
-/// no access is in progress: a release may run user code that re-enters this object. Subclasses add the hooks that the
-/// ``Pipeline`` calls.
+/// It calls no other code, and does not look into messages. It returns the parts that it gives up. They are to be
+/// released where no access is in progress, since a release may run user code that re-enters this object. Subclasses
+/// add the hooks that the ``Pipeline`` calls.
 class Stage {
   /// How the pipeline continues after a request hook.
   enum RequestStep {

@@ -41,8 +41,8 @@ package final class Visit: HookTicket, @unchecked Sendable {
       return
     }
     let (place, number) = (Confined(self.place), self.number)
-    // In a task, since a copy may be released while a lock of the event loop is held: for example by `Scheduled.cancel()`,
-    // which releases what the scheduled closure has captured. The executor would take the same lock.
+    // In a task, since a copy may be released while a lock of the event loop is held. For example, `Scheduled.cancel()`
+    // releases the captures of the scheduled closure under the lock. The executor would take the same lock.
     Task.detached { host.executor.execute { host.hookWasDropped(place.value, number) } }
   }
 

@@ -141,7 +141,7 @@ struct EnvelopedResponse {
   /// Drops what is buffered.
   mutating func discard() { self.envelopes.discard() }
 
-  /// The error for bytes that are left when the body has ended, or that follow the envelope with the end flag; nil if
+  /// The error for bytes that are left when the body has ended, or that follow the envelope with the end flag. Nil if
   /// there are none.
   ///
   /// - Parameter end: The name of that envelope's message.

@@ -41,7 +41,7 @@ extension ConnectError {
 
 extension HTTPResponseHead {
   /// Whether the response says that the server takes no requests of this protocol. Then the server has not processed
-  /// the request: the statuses mean that it refuses the content type, or the version of HTTP (RFC 9110, sections
+  /// the request. The statuses mean that it refuses the content type, or the version of HTTP (RFC 9110, sections
   /// 15.5.16, 15.5.22 and 15.6.6). If the response itself is in this protocol, the server refuses something else, such
   /// as the codec.
   func refuses(_ wire: any WireProtocol) -> Bool {

@@ -2,10 +2,10 @@ internal import NIOCore
 
 /// What a request must satisfy before any of it is sent. No transport below checks it again.
 ///
-/// Names are tokens and values have no control characters but the tab (RFC 9110, sections 5.1 and 5.5), nor spaces at
-/// either end, which HTTP/2 forbids (RFC 9113, section 8.2.1) and HTTP/1.1 would drop in silence. Bytes from 0x80 on,
-/// for UTF-8, are allowed. Fields that steer the connection (RFC 9113, section 8.2.2) or belong to the wire protocol
-/// are refused.
+/// Names are tokens, and values have no control characters but the tab (RFC 9110, sections 5.1 and 5.5). Values have no
+/// spaces at either end, which HTTP/2 forbids (RFC 9113, section 8.2.1) and HTTP/1.1 would silently drop. Bytes from
+/// 0x80 on, for UTF-8, are allowed. Fields that steer the connection (RFC 9113, section 8.2.2) or belong to the wire
+/// protocol are refused.
 enum HeaderRules {
   /// The only field with a name reserved by gRPC that interceptors may set: retry interceptors announce the number of
   /// earlier attempts in it.

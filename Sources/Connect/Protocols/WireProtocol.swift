@@ -16,8 +16,8 @@ protocol WireProtocol: Sendable {
   /// The content-type of a request.
   func contentType(codecName: String, isUnary: Bool) -> String
 
-  /// Whether the messages of such a call are enveloped, so that any number can be sent in a body and each says
-  /// whether it is compressed.
+  /// Whether the messages of such a call are enveloped. Then a body holds any number of messages, and each says whether
+  /// it is compressed.
   func envelopesMessages(of streamType: StreamType) -> Bool
 
   /// The piece of a request's body that carries `message`.
@@ -100,7 +100,8 @@ protocol ResponseDecoder {
   /// bytes.
   mutating func settle()
 
-  /// How many of the received bytes it still holds: partial messages, and whole ones not yet asked for.
+  /// How many of the received bytes the decoder still holds: partial messages, and whole messages that were not yet
+  /// taken.
   var bufferedByteCount: Int { get }
 }
 

@@ -1,7 +1,7 @@
 /// Where a call lives: runs the call's work in order, one piece at a time, and tells the time.
 ///
-/// A transport gives one to each call. For a network transport it is the event loop of the connection that
-/// serves the call, so that a call needs no lock; a test's executor runs on one thread in virtual time.
+/// A transport gives one to each call. For a network transport it is the event loop of the connection that serves the
+/// call, so that a call needs no lock. A test's executor runs on one thread in virtual time.
 public protocol CallExecutor: AnyObject, Sendable {
   /// Time since some fixed point; never goes back.
   var now: Duration { get }

@@ -14,6 +14,6 @@ package final class CallTaskExecutor: TaskExecutor {
 
 extension TaskExecutor {
   /// The executor itself, if tasks have to run there. Nil for a ``CallTaskExecutor``, which stands in for an executor
-  /// of calls without a task executor; tasks of interceptors that begin at once then run anywhere.
+  /// of calls without a task executor. Tasks of interceptors that begin at once then run anywhere.
   package var unlessOfCalls: (any TaskExecutor)? { self is CallTaskExecutor ? nil : self }
 }

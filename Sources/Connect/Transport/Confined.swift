@@ -1,5 +1,5 @@
-/// A value confined to one call's executor. It passes through code that may run elsewhere, or that the compiler cannot
-/// check, such as `Sendable` closures that only run on the executor.
+/// A value confined to one call's executor. It passes through code that may run elsewhere, for example into `Sendable`
+/// closures that only run on the executor.
 ///
 /// `@unchecked Sendable`: the value is read on the executor, which debug builds check where it is known.
 package struct Confined<Value>: @unchecked Sendable {

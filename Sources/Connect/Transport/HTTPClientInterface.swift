@@ -21,8 +21,8 @@ public protocol HTTPClientInterface: Sendable {
   ///     endpoint of the same transport.
   ///   - requiresHTTP2: Whether streams of the endpoint must go over HTTP/2 or HTTP/3, as gRPC's must. The transport then
   ///     never falls back to HTTP/1.1; a server that does not speak HTTP/2 fails the stream.
-  /// - Throws: ``ConnectError`` with `invalid_argument` if the transport cannot serve such an origin, and with
-  ///   `failed_precondition` if it is not allowed to speak the HTTP/2 that is required.
+  /// - Throws: ``ConnectError`` with `invalid_argument` if the transport cannot serve such an origin. With
+  ///   `failed_precondition` if the transport is not allowed to speak HTTP/2 and it is required.
   func endpoint(
     for origin: Origin,
     on executor: (any CallExecutor)?,
@@ -115,8 +115,8 @@ public struct HTTPStreamRequest: Sendable {
   }
 }
 
-/// The side of a stream that the call drives. All functions are called on the endpoint's executor; after
-/// ``cancel()``, and after the handler was told of the end or of a failure, they do nothing.
+/// The side of a stream that the call drives. All functions are called on the endpoint's executor. They do nothing
+/// after ``cancel()``, and after the handler was told of the end or of a failure.
 public protocol HTTPStream: AnyObject {
   /// Adds bytes to the request's body. They are sent as the peer's window and the socket allow; the handler
   /// is told by ``HTTPStreamHandler/streamDidBecomeWritable()`` when they no longer wait in the transport.
@@ -143,11 +143,11 @@ extension HTTPStream {
 }
 
 /// The side of a stream that the transport drives. All functions are called on the endpoint's executor, never from
-/// within a function of ``HTTPStream`` or ``HTTPEndpoint``: a transport that notices an event in such a function
+/// within a function of ``HTTPStream`` or ``HTTPEndpoint``. A transport that notices an event in such a function
 /// reports it afterwards.
 ///
-/// The order is: `streamDidStart` at most once, one head, any number of bytes, then exactly one of
-/// `streamDidEnd` and `streamDidFail`; the latter may come at any point.
+/// The order is: `streamDidStart` at most once, one head, any number of bytes, then exactly one of `streamDidEnd` and
+/// `streamDidFail`. `streamDidFail` may come at any point.
 public protocol HTTPStreamHandler: AnyObject {
   /// The request has got a connection.
   func streamDidStart(on connection: HTTPConnectionInfo)
@@ -188,8 +188,8 @@ public struct HTTPResponseHead: Sendable {
 public struct HTTPStreamFailure: Sendable {
   /// What the caller should see, unless its own deadline or cancellation came first.
   public var error: ConnectError
-  /// Whether the peer certainly did not process the request (refused stream, above GOAWAY's last stream id,
-  /// connection lost before a byte was written), so that it may be sent again whatever the method.
+  /// Whether the peer certainly did not process the request, so that it may be sent again whatever the method.
+  /// Examples: a refused stream, a stream above GOAWAY's last stream id, a connection lost before a byte was written.
   public var isUnprocessed: Bool
   /// Whether the peer speaks another version of HTTP than the stream needs, and so has not processed the request. A client that
   /// may choose its protocol then makes the call in another one.

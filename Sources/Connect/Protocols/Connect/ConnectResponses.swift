@@ -194,7 +194,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
 /// Decodes the response of a stream, <https://connectrpc.com/docs/protocol#streaming-response>: enveloped
 /// messages, and an end-of-stream message with the outcome.
 ///
-/// The end comes out when the body has ended, so that bytes behind the end-of-stream message are noticed: they are an
+/// The end comes out when the body has ended, so that bytes after the end-of-stream message are noticed. They are an
 /// error, `internal`, as in connect-go. A status other than 200 comes from an intermediary. An error in JSON is
 /// honoured; without one, the status counts.
 struct ConnectStreamDecoder: ResponseDecoder {

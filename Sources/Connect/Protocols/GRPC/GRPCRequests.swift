@@ -56,8 +56,8 @@ enum GRPCTimeout {
     ("n", 1), ("u", 1000), ("m", 1000), ("S", 1000), ("M", 60), ("H", 60),
   ]
 
-  /// `timeout` in the finest unit that does not take more digits, rounded up so that the server never gives up
-  /// before the client; at least 1 ns and at most what eight digits of hours can say.
+  /// `timeout` in the finest unit that needs no more digits, from 1 ns to 99,999,999 hours. Rounded up, so that the
+  /// server never times out before the client.
   static func encode(_ timeout: Duration) -> String {
     var value = max(1, self.divide(timeout.attoseconds, by: self.attosecondsPerNanosecond))
     var symbol: Character = "n"
