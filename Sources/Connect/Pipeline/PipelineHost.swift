@@ -14,7 +14,7 @@ package protocol PipelineHost: AnyObject, Sendable {
   /// Ends the call if its deadline has passed, even if the timer has not fired yet.
   func endIfDeadlineHasPassed() -> Bool
 
-  /// Continues the call after a hook has proceeded later than it returned.
+  /// Continues the call: a hook has proceeded after it had returned.
   func hookDid(_ action: HookAction, _ visit: Visit)
   /// The last copy of a visit's `proceed` was released uncalled.
   func hookWasDropped(_ visit: Visit.Place, _ number: Int)

@@ -156,7 +156,7 @@ struct ResultFlow {
     guard case .retry(let delay) = decision else {
       return self.follow(stage.pass(consume result, mayPass: mayPass), of: stage, at: index, 0)
     }
-    // There is no visit; 0 is the number of none.
+    // There is no visit; no visit has the number 0.
     let step = stage.didReturn(.retry(nil, after: delay), given: given, 0, mayPass: mayPass)
     return self.follow(step, of: stage, at: index, 0)
   }

@@ -3,10 +3,10 @@ internal import NIOCore
 /// Decodes the response of a call, <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses>:
 /// headers, enveloped messages, and trailers with the status. The same for unary calls and for streams.
 ///
-/// A response without body and trailers has its status in the headers ("trailers-only"). The end of the stream may
-/// arrive separately, and empty trailers may arrive (in gRPC-Web: a frame without fields). A status in the headers of
-/// other responses is ignored. With another HTTP status than 200, a status from the server counts; without one, the
-/// HTTP status counts. ``GRPCWebResponseDecoder`` uses this decoder with trailers in the body.
+/// A response without body and trailers has its status in the headers ("trailers-only"). This also holds if the end of
+/// the stream arrives separately, or if the trailers are empty (in gRPC-Web: a frame without fields). A status in the
+/// headers of other responses is ignored. With another HTTP status than 200, a status from the server counts; without
+/// one, the HTTP status counts. ``GRPCWebResponseDecoder`` uses this decoder with trailers in the body.
 struct GRPCResponseDecoder: ResponseDecoder {
   enum TrailerPlace {
     case http
