@@ -2,15 +2,14 @@ internal import NIOCore
 
 /// One attempt of a call on the wire: a request in the wire protocol, and the response that comes back for it.
 ///
-/// Sends the request once more, unseen by anybody, if the server certainly did not process it.
-/// Confined to the call's executor.
+/// Makes one transparent retry if the server certainly did not process the request. Confined to the call's executor.
 final class Attempt: HTTPStreamHandler, PipelineAttempt {
   enum Body {
     /// The whole request: one message, then the end.
     case message(ByteBuffer)
-    /// The request as another attempt has sent it, or this one.
+    /// A request that this or another attempt has already written in this protocol.
     case sent(SentRequest)
-    /// The same, written in another protocol.
+    /// A request that an attempt has written in another protocol; its messages are framed again.
     case given(SentRequest)
     /// Messages follow.
     case messages
@@ -18,15 +17,15 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   /// What went to the network and came from there.
   struct Traffic {
-    /// Nil if nothing went there.
+    /// Nil if nothing went to the network.
     var method: HTTPStreamRequest.Method?
     var unwrittenBytes = 0
     var requestBodyBytes = 0
     var responseBodyBytes = 0
-    /// That of the connection which serves the request, if call hooks are to be told.
+    /// The remote address of the connection; nil unless call hooks need it.
     var remoteAddress: String?
 
-    /// What call hooks are told of the attempt; nil if nothing went to the network.
+    /// The attempt's summary for call hooks; nil if nothing went to the network.
     func summary(_ head: HTTPResponseHead?) -> CallOutcome.Exchange? {
       guard self.method != nil else { return nil }
       return CallOutcome.Exchange(
@@ -45,25 +44,25 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     case cancelled
   }
 
-  /// Keeps the call, while the attempt is on the wire.
+  /// Keeps the call alive while the attempt is on the wire.
   private let host: any PipelineHost
   private let attempts: Attempts
   /// The call, in the protocol of this attempt.
   let plan: CallPlan
-  /// As it left the interceptors.
+  /// The request as it left the interceptors.
   let request: RequestHead
   let response: ResponseReader
   private var stream: (any HTTPStream)?
   private var phase = Phase.running
 
-  /// Nil once it need not be sent again, or cannot.
+  /// What a resend would send; nil once a resend is unnecessary or impossible.
   private(set) var sent: SentRequest?
   private(set) var traffic = Traffic()
 
-  /// Nil if no hook wants metrics, or once they have them.
+  /// Nil if no hook wants metrics, or once the hooks have received them.
   private var meter: AttemptMeter?
 
-  /// - Parameter replaced: The attempt in whose place this one starts. Nobody is told of the change.
+  /// - Parameter replaced: The attempt that this one replaces. Hooks do not see the replacement.
   init(
     _ attempts: Attempts,
     _ plan: CallPlan,
@@ -159,7 +158,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       }
       bytes = try self.plan.writer.body(of: consume message)
     } catch {
-      // What the server has got so far is of no use without this message.
+      // The server cannot use the request without this message.
       self.stream?.cancel()
       self.stream = nil
       self.end(with: error)
@@ -175,7 +174,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   }
 
   private func write(_ bytes: ByteBuffer, given: ByteBuffer? = nil) {
-    // Taken out, so that each access to the variable is over at once.
+    // Moved out and back, so that each exclusive access to the variable ends at once.
     if var sent = self.sent {
       self.sent = nil
       if sent.append(bytes, given: given) { self.sent = sent }
@@ -187,14 +186,14 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   // MARK: Response
 
-  /// The next result; nil if more has to arrive, which this lets happen.
+  /// The next result; nil if more has to arrive, for which the stream then makes room.
   func next() -> ResultPart? {
     guard let result = self.response.next(from: self.stream) else { return nil }
     guard result.isFailure, case .end(let error?, let trailers) = result else { return result }
     return self.named(error).map { .end($0, trailers: trailers) }
   }
 
-  /// An error that the transport or the decoder has found, with the name of the request; nil if the call is over.
+  /// An error of the transport or the decoder, with the name of the request; nil if the call is over.
   private func named(_ error: ConnectError) -> ConnectError? {
     if self.host.endIfDeadlineHasPassed() { return nil }
     let named = error.naming(
@@ -206,7 +205,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     return self.attempts.resends.search?.explain(named, error.unnamed, of: self) ?? named
   }
 
-  /// The one response that the results of a unary call come to, once that is known.
+  /// The response of a unary call; nil until it is known.
   func takeResponse() -> SingleMessage? {
     guard var single = self.response.takeSingle(from: self.stream, of: self.plan.info) else {
       return nil
@@ -220,9 +219,9 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   // MARK: End
 
-  /// Gives up the attempt on the wire. Nothing is told of it any more.
+  /// Abandons the attempt on the wire. It delivers no further results.
   ///
-  /// - Parameter isReplaced: Whether another attempt takes its place.
+  /// - Parameter isReplaced: Whether another attempt replaces this one.
   func cancel(isReplaced: Bool = false) {
     let wasRunning = self.phase == .running
     self.phase = .cancelled
@@ -233,7 +232,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       self.stream?.cancel()
     }
     self.stream = nil
-    // Later: a hook could end the call, under the feet of whoever gives up this attempt.
+    // Metrics hooks run later: a hook that ends the call would otherwise re-enter the caller of this function.
     guard !isReplaced else { return }
     self.meter?.count(sent: self.traffic.requestBodyBytes, received: self.traffic.responseBodyBytes)
     self.meter.take()?.finishLater(self.attempts, self.host)

@@ -2,10 +2,10 @@ internal import NIOCore
 
 /// Measures one attempt for the hooks that want its metrics. Confined to the call's executor.
 struct AttemptMeter {
-  /// Takes the metrics as they come.
+  /// Collects the metrics.
   private let report: MetricsReport
   private let startTime: Duration
-  /// Whether somebody looks that closely.
+  /// Whether the metrics include encodings.
   private let readsEncodings: Bool
 
   /// A meter for the attempt that was started last.
@@ -42,7 +42,7 @@ struct AttemptMeter {
     self.report.pass(host)
   }
 
-  /// Gives them to the hooks later, as they are now.
+  /// Gives the current metrics to the hooks, in a later job of the executor.
   func finishLater(_ attempts: Attempts, _ host: any PipelineHost) {
     self.report.metrics.duration = self.elapsed(host)
     attempts.pendingMetrics += 1
@@ -57,14 +57,14 @@ struct AttemptMeter {
 }
 
 extension HTTPStreamRequest.Body {
-  /// The bytes of a body that is known as a whole; 0 for one that is not.
+  /// The size of a complete body in bytes; 0 for a streamed body.
   var completeSize: Int {
     if case .complete(let body) = self { body.readableBytes } else { 0 }
   }
 }
 
 extension Headers {
-  /// What these say of how messages behind them are compressed, in any of the protocols.
+  /// The message encoding that these headers announce, in any of the protocols; nil for identity.
   fileprivate var announcedEncoding: String? {
     for field in self {
       switch field.name {

@@ -1,11 +1,11 @@
 internal import NIOCore
 
-/// The attempts of a call: starts them, counts them, and says whether there may be another. A retry of a hook, another `next`
-/// and a hedge come here; so the cap and the delay stand in one place.
+/// The attempts of a call: starts them, counts them, and says whether there may be another. Hook retries, repeated
+/// `next` calls and hedges all start here, so that one place enforces the cap and the delay.
 ///
 /// Confined to the call's executor.
 final class Attempts: PipelineInside {
-  /// The call's, or the one that the service's rules have made of it.
+  /// The call's plan, with the service's rules once they are known.
   var plan: CallPlan {
     didSet { self.resends.search?.plan = self.plan }
   }
@@ -13,29 +13,29 @@ final class Attempts: PipelineInside {
   private(set) var number = 1
   /// How many of the attempts are hedges.
   private(set) var hedgeCount = 0
-  /// The one that runs, of a call that does not hedge.
+  /// The running attempt of a call that does not hedge.
   private var only: Attempt?
-  /// Has those that run, of a call that hedges.
+  /// Holds the running attempts of a call that hedges.
   private var hedge: Hedge?
   private(set) var resends: Resends
   private var retryTimer: (any CallTimer)?
-  /// Whether hooks are being told of the call's end, which they must not start again.
+  /// Whether hooks are being told of the call's end. They can neither retry nor end the call then.
   var isEnding = false
 
   /// The hooks for metrics, outermost first.
   private(set) var metricsHooks: [MetricsReport.Hook] = []
-  /// How many attempts were given up whose metrics hooks are still to be called, before the end is told.
+  /// Abandoned attempts whose metrics hooks have not run yet. The call's end is reported after these hooks.
   var pendingMetrics = 0
   /// How many attempts went to the network.
   private var sentCount = 0
-  /// Whether somebody will ask for the last attempt.
+  /// Whether call hooks need the summary of the last attempt.
   var keepsSummary = false
-  /// The last attempt whose outcome counts, for call hooks.
+  /// Summary of the last attempt whose outcome counts, for call hooks.
   private var summary: CallOutcome.Exchange?
 
-  /// What the call sends again by itself, below its hooks.
+  /// Resends below the hooks: the transparent retry, and the search for a protocol.
   struct Resends {
-    /// Whether the first attempt has been sent once more, as the server had not processed it.
+    /// Whether the call has used its transparent retry. Each hedge has its own.
     fileprivate var hasRetriedTransparently = false
     /// Nil if the client speaks one protocol.
     let search: ProtocolSearch?
@@ -74,9 +74,9 @@ final class Attempts: PipelineInside {
     hedge.begin(after: self.start(request, body, host), host)
   }
 
-  /// Starts an attempt: the one place where that happens.
+  /// Starts an attempt. All attempts start here.
   ///
-  /// - Parameter replaced: The attempt in whose place it starts. The two count as one.
+  /// - Parameter replaced: The attempt that the new one replaces. The two count as one.
   @discardableResult
   func start(
     _ request: RequestHead,
@@ -91,7 +91,7 @@ final class Attempts: PipelineInside {
     return attempt
   }
 
-  /// Starts an attempt beside others.
+  /// Starts a further attempt while earlier ones run.
   func startHedge(_ request: RequestHead, _ sent: consuming SentRequest, _ host: any PipelineHost) {
     sent.head.headers["grpc-previous-rpc-attempts"] = ["\(self.number)"]
     self.number += 1
@@ -157,14 +157,14 @@ final class Attempts: PipelineInside {
     }
     self.drop()
     self.note(attempt)
-    // Without byte hooks the shorter way.
+    // Without byte hooks, no `HTTPResponse` is needed.
     if !forByteHooks, case .success(.bytes(let bytes)) = collected.result {
       return .whole(MessageCodec(self.plan).decode(bytes, collected.headers, collected.trailers, 200))
     }
     return .wholeBytes(attempt.response.makeResponse(collected, to: attempt.request))
   }
 
-  /// Gives up what is on the wire, if anything is.
+  /// Abandons the attempts on the wire, if any.
   func drop() {
     if let attempt = self.only {
       self.only = nil
@@ -191,7 +191,7 @@ final class Attempts: PipelineInside {
   // MARK: What hooks are told
 
   func add(_ hook: MetricsReport.Hook) {
-    // Taken out, so that each access to the variable is over at once.
+    // Moved out and back, so that each exclusive access to the variable ends at once.
     var hooks: [MetricsReport.Hook] = []
     swap(&hooks, &self.metricsHooks)
     hooks.append(hook)
@@ -204,7 +204,7 @@ final class Attempts: PipelineInside {
     }
   }
 
-  /// Says in an outcome what went to the network.
+  /// Adds to an outcome what went to the network.
   func describe(_ outcome: inout CallOutcome) {
     if let last = self.only ?? self.hedge?.last { self.note(last) }
     outcome.attempts = self.sentCount

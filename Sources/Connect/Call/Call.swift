@@ -1,12 +1,13 @@
 internal import Synchronization
 
-/// One call, from its start to its end. It owns the deadline, cancellation, and the rule that a call completes exactly once;
-/// the ``Pipeline`` moves what flows, ``Attempts`` what goes to the wire, and a ``CallSide`` is the caller's.
+/// One call, from its start to its end. It owns the deadline, cancellation, and the rule that a call completes exactly
+/// once. The ``Pipeline`` moves requests and results through the hooks, ``Attempts`` handles the wire, and a
+/// ``CallSide`` stands for the caller.
 ///
-/// `@unchecked Sendable`: confined to its executor, which debug builds check at its doors. `init`, ``cancel()``
-/// and ``run(_:)`` may be called from anywhere and hop.
+/// `@unchecked Sendable`: confined to its executor, which debug builds check at the entry points. `init`, ``cancel()``
+/// and ``run(_:)`` may be called from any thread.
 final class Call: PipelineHost, Cancellable, @unchecked Sendable {
-  /// What the call was made with; ``Attempts/plan`` has what the service's rules add.
+  /// The plan at the start of the call; ``Attempts/plan`` adds the service's rules.
   let plan: CallPlan
   let executor: any CallExecutor
   let side: any CallSide
@@ -17,7 +18,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
 
   private(set) var isOver = false
   private let hasEndedFlag = Atomic(false)
-  /// Whether a hook may be on the stack while the call ends, which is to return before the end hooks are called.
+  /// Whether a hook may be on the stack while the call ends. End hooks run only after that hook has returned.
   private var mayEndInHook = false
   private var timers = CallTimers()
 
@@ -48,7 +49,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     if side.runsJobsApart, hooks.haveAsyncForm(isUnary: plan.isUnary) { side.prepareForJobs(on: executor) }
   }
 
-  /// Nobody is left who could continue the call or end it. Hooks that wait are told, like at any other end.
+  /// No reference is left that could continue or end the call. Waiting hooks are told, as at any other end.
   deinit {
     guard !self.isOver else { return }
     self.plan.environment.load?.callEnded()
@@ -73,7 +74,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
 
   // MARK: From anywhere
 
-  /// Does something with the call on its executor: at once if the caller is there, else later.
+  /// Runs `work` on the call's executor: at once if the caller is already there, else later.
   func run(_ work: @escaping @Sendable (Call) -> Void) {
     if self.executor.isCurrent { work(self) } else { self.executor.execute { work(self) } }
   }
@@ -130,8 +131,8 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   }
 
   /// - Parameters:
-  ///   - rules: What the service says of the method; nil for nothing.
-  ///   - start: When the call has begun to look for them.
+  ///   - rules: The service's rules for the method; nil if there are none.
+  ///   - start: When the call began to look for its rules.
   private func begin(by rules: MethodRules?, since start: Duration) {
     if let rules {
       self.attempts.plan = self.plan.following(rules, since: start)
@@ -200,14 +201,14 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     }
   }
 
-  /// What call hooks are told of an end.
+  /// The outcome of an end, for call hooks.
   private func outcome(of end: ResultPart) -> CallOutcome {
     var outcome = self.side.outcome(of: end)
     self.attempts.describe(&outcome)
     return outcome
   }
 
-  /// Ends the call with an error of its own.
+  /// Ends the call with a local error: cancellation, the deadline, or an abandoned hook.
   func terminate(with error: ConnectError) {
     guard !self.isOver, !self.attempts.isEnding else { return }
     self.attempts.isEnding = true
@@ -226,9 +227,9 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     self.complete(with: end)
   }
 
-  /// Completes the call, unless it is over, and lets go of the interceptors, which are told of it.
+  /// Completes the call unless it is over. Tells the interceptors and releases them.
   ///
-  /// - Parameter known: What call hooks have made of the end, if they have seen it.
+  /// - Parameter known: The outcome as call hooks left it; nil if they have not seen the end.
   private func complete(with end: ResultPart, _ known: consuming CallOutcome? = nil) {
     guard !self.isOver else { return }
     self.isOver = true
@@ -281,8 +282,8 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
 
   // MARK: Deadline
 
-  /// Ends the call with `deadline_exceeded` if its time is up, although the timer has not run yet: then no error
-  /// of the peer counts any more.
+  /// Ends the call with `deadline_exceeded` if the deadline has passed and the timer has not fired yet. Errors of the
+  /// peer then no longer count.
   func endIfDeadlineHasPassed() -> Bool {
     guard let remaining = self.attempts.plan.remainingTime, remaining <= .zero else { return false }
     self.terminate(with: CallTimers.deadlineError(of: self))

@@ -1,6 +1,6 @@
 internal import Logging
 
-/// What all calls of a client have in common: the way to the server, the protocol, the codec, and the limits.
+/// What all calls of a client have in common: the endpoint, the protocol, the codec, and the limits.
 final class CallEnvironment: Sendable {
   /// Limits and habits of calls, from the client's configuration.
   struct Settings: Sendable {
@@ -12,7 +12,7 @@ final class CallEnvironment: Sendable {
     var maximumWaitingValues: Int
     /// How many messages of the caller wait to be sent.
     var maximumQueuedMessages: Int
-    /// How long an interceptor may hold a call up before the log says so; nil for no such warning.
+    /// How long an interceptor may hold a call up before a warning is logged; nil for no warning.
     var holdingPatience: Duration?
     var hedging: (@Sendable (MethodInfo) -> HedgingPolicy?)?
     /// Whether calls wait for a server that can be reached.
@@ -23,7 +23,7 @@ final class CallEnvironment: Sendable {
   let codec: any Codec
   let wire: any WireProtocol
   let logger: Logger
-  /// Tells clients apart that servers know by something other than headers; nil if there is nothing of the kind.
+  /// Distinguishes clients that the transport authenticates to servers; nil if it does not authenticate them.
   let clientIdentity: UInt64?
   /// Where calls live.
   let executor: any CallExecutor
@@ -33,10 +33,10 @@ final class CallEnvironment: Sendable {
   let load: CallLoad?
   let writers: RequestWriters
   let origin: Origin
-  /// What the service says of its methods; nil where the transport does not know.
+  /// The service's rules for its methods; nil if the transport knows none.
   let serviceRules: ServiceRules?
   let ruledEndpoint: (any RuledEndpoint)?
-  /// That of the client.
+  /// Shared by all environments of the client.
   let ruleWarnings: RuleWarnings
   private let decoders: DecoderMaker
 
@@ -50,9 +50,9 @@ final class CallEnvironment: Sendable {
   private let maximumMetadataSize: Int
 
   /// - Parameters:
-  ///   - executor: Where calls are to live; nil for where the transport says.
-  ///   - load: Counts the calls there.
-  ///   - problem: Why no call can be made, whatever the host.
+  ///   - executor: The executor of the calls; nil for the transport's choice.
+  ///   - load: Counts the calls on the executor.
+  ///   - problem: Why no call can be made, even if the host is usable.
   ///   - unaryGET: Whether calls without side effects go as GET.
   init(
     settings: Settings,
@@ -109,13 +109,13 @@ final class CallEnvironment: Sendable {
     if case .failure(let error) = self.endpoint { error } else { nil }
   }
 
-  /// The way to `origin`, which is another than the client's if an interceptor has said so.
+  /// The endpoint for `origin`, which differs from the client's origin if an interceptor has changed it.
   func endpoint(for origin: Origin) -> Result<any HTTPEndpoint, ConnectError> {
     guard origin != self.origin else { return self.endpoint }
     return Self.endpoint(of: self.httpClient, for: origin, on: self.executor, wire: self.wire)
   }
 
-  /// The one place where a transport is asked for a way, with what the protocol needs of it.
+  /// Asks the transport for an endpoint that meets the protocol's needs.
   private static func endpoint(
     of httpClient: any HTTPClientInterface,
     for origin: Origin,
@@ -132,7 +132,7 @@ final class CallEnvironment: Sendable {
     method.streamType == .unary ? self.unaryContentType : self.streamContentType
   }
 
-  /// The request of a call, but for its message.
+  /// The request of a call, without its message.
   func makeRequestHead(
     for method: MethodInfo,
     headers: Headers,

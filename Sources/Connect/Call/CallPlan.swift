@@ -1,6 +1,6 @@
 internal import Logging
 
-/// What a call is from its beginning on: nothing of it changes. A call whose service has rules for it goes on with another plan.
+/// The immutable description of a call. A call with service rules continues with a second plan that includes them.
 final class CallPlan: HookEnvironment {
   let environment: CallEnvironment
   /// The protocols of a client that may choose; nil if the client speaks one.
@@ -10,22 +10,23 @@ final class CallPlan: HookEnvironment {
   let streamType: StreamType
   /// The metadata that the caller sends.
   let headers: Headers
-  /// All that the call carries along, with what it has inherited.
+  /// The call's context, including inherited values.
   let context: CallContext
   /// The time that the call may take, if the service's rules give no shorter one; nil for no limit.
   private let givenTimeout: Duration?
-  /// How the caller wants this call to hedge; nil for what the client says.
+  /// The caller's hedging policy for this call; nil for the client's policy.
   let hedging: HedgingPolicy?
-  /// Whether the caller wants the call to wait for a server that can be reached; nil for what the client or the rules say.
+  /// Whether the caller wants the call to wait for a server that can be reached; nil for the default of the client or
+  /// the rules.
   private let waitForReady: Bool?
-  /// Whether somebody looks closely, so that metrics say how messages were compressed.
+  /// Whether a tool examines the call, so that metrics include the encodings of messages.
   let isExplained: Bool
-  /// What is bound around hooks; nil if nothing was there to be inherited.
+  /// What to bind or measure around hooks; nil for nothing.
   let inheritance: Inheritance?
   let writer: RequestWriter
   /// On the executor's clock.
   private let deadline: Duration?
-  /// What the service says of the call; nil for nothing, and until it is known.
+  /// The service's rules for the call; nil if there are none, or while they are unknown.
   let rules: FollowedRules?
 
   init(
@@ -87,9 +88,9 @@ final class CallPlan: HookEnvironment {
 
   var isUnary: Bool { self.streamType == .unary }
 
-  /// The same call with what the service says of its method.
+  /// The same call with the service's rules for its method.
   ///
-  /// - Parameter start: When the call has begun.
+  /// - Parameter start: When the call began.
   func following(_ rules: MethodRules, since start: Duration) -> CallPlan {
     var deadline = rules.timeout.map { start + $0 }
     if let own = self.deadline, let other = deadline, own <= other { deadline = nil }
@@ -103,7 +104,7 @@ final class CallPlan: HookEnvironment {
   /// The time that the call may take; nil for no limit.
   var timeout: Duration? { self.rules?.timeout ?? self.givenTimeout }
 
-  /// What is left until the deadline; nil if there is none. May be less than zero.
+  /// The time left until the deadline; nil without a deadline. May be negative.
   var remainingTime: Duration? {
     (self.rules?.deadline ?? self.deadline).map { $0 - self.environment.executor.now }
   }
@@ -124,7 +125,7 @@ final class CallPlan: HookEnvironment {
     )
   }
 
-  /// The request that the caller made, but for its message.
+  /// The caller's request, without its message.
   func makeRequestHead() -> RequestHead {
     guard let rules = self.rules else {
       return self.environment.makeRequestHead(
@@ -136,7 +137,7 @@ final class CallPlan: HookEnvironment {
       )
     }
     var context = self.context
-    // An inherited deadline is that of the call, which its hooks hand on.
+    // Hooks pass the inherited deadline on, so that it must be the one that the call follows.
     if rules.deadline != nil, let inherited = context.deadline, let remaining = self.remainingTime {
       context.deadline = inherited.moved(toRemaining: remaining)
     }
@@ -149,7 +150,7 @@ final class CallPlan: HookEnvironment {
     )
   }
 
-  /// How the call hedges; nil if it does not. Inlined, since for most calls it can be told at once.
+  /// How the call hedges; nil if it does not. Inlined: for most calls the first checks decide.
   @inline(__always)
   var hedgingPolicy: HedgingPolicy? {
     guard self.hedging != nil || self.environment.settings.hedging != nil || self.rules != nil, self.isUnary,

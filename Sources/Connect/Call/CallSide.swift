@@ -3,9 +3,10 @@
 protocol CallSide: PipelineOutside {
   /// Whether jobs need a task of their own.
   var runsJobsApart: Bool { get }
-  /// The call has async interceptors: they are to run where the call is made, which is here and now.
+  /// Called in the caller's task if the call has async interceptors, which then run with the task-local values of that
+  /// task.
   func prepareForJobs(on executor: any CallExecutor)
-  /// Whether somebody waits for the call who keeps it.
+  /// Whether a waiting task keeps the call alive.
   var isWaitedFor: Bool { get }
 
   // MARK: The request
@@ -17,12 +18,12 @@ protocol CallSide: PipelineOutside {
 
   /// Takes the end. Called once.
   func complete(with end: ResultPart)
-  /// Lets go of whatever waits; called once the call is over.
+  /// Releases everything that waits. Called once the call is over.
   func release(_ method: MethodInfo)
 
   /// An error as the end of this call.
   func end(of error: ConnectError) -> ResultPart
-  /// What call hooks are told of an end.
+  /// The outcome of an end, for call hooks.
   func outcome(of end: ResultPart) -> CallOutcome
   /// An end as call hooks have changed it.
   func end(_ end: ResultPart, changedTo outcome: CallOutcome) -> ResultPart

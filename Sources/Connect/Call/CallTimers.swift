@@ -1,4 +1,4 @@
-/// What a call waits for that can be cancelled.
+/// The cancellable waits of a call.
 struct CallTimers {
   /// Will end the call.
   var deadline: (any CallTimer)?
@@ -7,7 +7,7 @@ struct CallTimers {
   /// Nil unless the service's rules are not known yet.
   var ruleWait: ServiceRules.Wait?
 
-  /// The end of a call whose time is up.
+  /// The error of a call whose deadline has passed.
   static func deadlineError(of call: Call) -> ConnectError {
     let plan = call.attempts.plan
     let source = plan.rules?.timeout == nil ? "" : " (the timeout of the service config)"

@@ -1,6 +1,6 @@
 /// The errors that a call itself finds and that name more than the method.
 extension ConnectError {
-  /// A hook has let go of its `proceed`.
+  /// A hook has released its `proceed` without calling it.
   static func abandoned(_ method: MethodInfo, by holder: HookHolder) -> ConnectError {
     ConnectError(
       code: .internalError,

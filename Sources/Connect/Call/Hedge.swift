@@ -5,9 +5,9 @@ final class Hedge {
   private let attempts: Attempts
   private var first: ObjectIdentifier?
   private var running: [Attempt] = []
-  /// The hedges that have been sent once more, as the server had not processed them.
+  /// The hedges that have used their transparent retry.
   private var retried: [Attempt] = []
-  /// What each attempt sends; nil once no other will start.
+  /// What each attempt sends; nil once no further attempt will start.
   private var sent: SentRequest?
   /// Will start the next attempt.
   private var timer: (any CallTimer)?
@@ -33,7 +33,7 @@ final class Hedge {
     self.running.append(attempt)
   }
 
-  /// An attempt has started in the place of another one, in another protocol. Later ones start in the same.
+  /// An attempt has replaced another one, in another protocol. Later attempts also use the new protocol.
   func didReplace(_ replaced: Attempt, by attempt: Attempt) {
     if self.isFirst(replaced) { self.first = ObjectIdentifier(attempt) }
     guard self.sent != nil, let sent = attempt.sent else { return }
@@ -63,7 +63,7 @@ final class Hedge {
   }
 
   private func startDue(_ host: any PipelineHost) {
-    // Where none runs, the server has said when to come again, and the budget has been asked then.
+    // If no attempt runs, this one follows a pushback of the server, and the budget was checked then.
     if self.running.isEmpty || self.budgetAllowsMore { self.startNext(host) } else { self.startNoMore() }
   }
 
@@ -76,7 +76,7 @@ final class Hedge {
 
   // MARK: What runs
 
-  /// The attempt that started last, of those that run.
+  /// The running attempt that started last.
   var last: Attempt? { self.running.last }
 
   func isFirst(_ attempt: Attempt) -> Bool { self.first.map { $0 == ObjectIdentifier(attempt) } ?? true }
@@ -115,7 +115,7 @@ final class Hedge {
     return nil
   }
 
-  /// Whether other attempts decide the call's outcome, since one that is over ended with `error` and does not.
+  /// Whether the call goes on after an attempt that ended with `error`, so that other attempts decide its outcome.
   private func goesOn(after error: ConnectError?, _ host: any PipelineHost) -> Bool {
     guard let error else {
       self.policy.budget?.recordSuccess()

@@ -15,7 +15,7 @@ struct MessageCodec: PipelineCodec {
     case .whole(let head, let message):
       let bytes = try self.encode(message, deterministic: head.encodesDeterministically || head.isGET == true)
       guard forByteHooks, head.isGET == true else { return .wholeBytes(head, bytes) }
-      // Byte hooks want to know whether it will go as GET.
+      // Byte hooks need to know whether the request will go as GET.
       var request = HTTPRequest(head: head, message: bytes)
       request.isGET = self.plan.writer.goesAsGET(request)
       return request.part

@@ -1,4 +1,5 @@
-/// What a service says of the calls of a method: a `methodConfig` of gRPC's service config, as far as calls have to do with it.
+/// A service's rules for the calls of a method: the parts of a `methodConfig` of gRPC's service config that concern
+/// calls.
 ///
 /// The rules hold for the whole call, also where an interceptor sends its request to another host.
 package final class MethodRules: Sendable {
@@ -34,7 +35,8 @@ package final class MethodRules: Sendable {
 /// The rules that a call follows.
 final class FollowedRules: Sendable {
   let method: MethodRules
-  /// When the time of the rules is over, on the executor's clock; nil if they give none, or the call's own time is shorter.
+  /// The deadline that the rules set, on the executor's clock; nil if they set none, or the call's own deadline is
+  /// earlier.
   let deadline: Duration?
 
   init(_ method: MethodRules, deadline: Duration?) {
@@ -42,6 +44,6 @@ final class FollowedRules: Sendable {
     self.deadline = deadline
   }
 
-  /// That of the rules, if it counts.
+  /// The timeout of the rules; nil unless it sets the call's deadline.
   var timeout: Duration? { self.deadline == nil ? nil : self.method.timeout }
 }

@@ -1,5 +1,5 @@
-/// The protocols that a client may speak on one of its executors, in the order of its preference, and which of them to speak to
-/// each origin.
+/// The protocols that a client may speak on one of its executors, in the order of its preference. Also knows which of
+/// them to speak to each origin.
 final class ProtocolChoices: Sendable {
   /// One for each protocol.
   let environments: [CallEnvironment]
@@ -20,7 +20,7 @@ final class ProtocolChoices: Sendable {
     return self.environments[self.clamped(self.memory.index(for: origin))]
   }
 
-  /// The next one, round and round, that is none of `others`; nil if there is none.
+  /// The next environment, in cyclic order, that is not one of `others`; nil if there is none.
   func next(after environment: CallEnvironment, except others: [CallEnvironment]) -> CallEnvironment? {
     let index = self.index(of: environment)
     return (self.environments[(index + 1)...] + self.environments[..<index]).first { next in
@@ -28,16 +28,16 @@ final class ProtocolChoices: Sendable {
     }
   }
 
-  /// Lets calls to `origin` begin with a protocol that gets through.
+  /// Lets calls to `origin` begin with this protocol, which gets through.
   ///
-  /// - Returns: Whether they began with another one.
+  /// - Returns: Whether calls began with another protocol before.
   func remember(_ environment: CallEnvironment, for origin: Origin) -> Bool {
     self.update(origin) { _ in self.index(of: environment) }
   }
 
   /// Lets calls to `origin` begin with the next protocol, if they began with this one.
   ///
-  /// - Returns: Whether they did.
+  /// - Returns: Whether calls began with this protocol before.
   func avoid(_ environment: CallEnvironment, for origin: Origin) -> Bool {
     let index = self.index(of: environment)
     let next = (index + 1) % self.environments.count

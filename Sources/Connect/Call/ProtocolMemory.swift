@@ -8,7 +8,7 @@ final class ProtocolMemory: Sendable {
 
   /// What is remembered of the client's own origin.
   private let remembered = Atomic(0)
-  /// The same for the origins that interceptors chose. Those that are missing begin with the preferred protocol.
+  /// The same for the origins that interceptors chose. A missing origin begins with the preferred protocol.
   private let others = Mutex<[Origin: Int]>([:])
 
   /// The protocol of the client's own origin.
@@ -21,7 +21,7 @@ final class ProtocolMemory: Sendable {
 
   /// - Returns: Whether the change has changed anything.
   func updateOwn(_ change: (Int) -> Int) -> Bool {
-    // A change at the same time is as good as this one.
+    // If a concurrent change wins, its result is as good as this one.
     let old = self.own
     let new = change(old)
     return self.remembered.compareExchange(expected: old, desired: new, ordering: .relaxed).exchanged

@@ -18,7 +18,7 @@ final class ProtocolSearch {
   /// A request as it goes out in the protocol that is remembered for its origin, unless that has failed before in this call.
   func routed(_ request: RequestHead) -> RequestHead {
     let info = self.plan.info
-    // With a content type of an interceptor's own, the request belongs to the protocol that the interceptor saw.
+    // If an interceptor has set another content type, the request stays in the protocol that the interceptor saw.
     guard self.choices.environments.contains(where: { $0.contentType(of: info) == request.contentType })
     else {
       return request
@@ -30,9 +30,9 @@ final class ProtocolSearch {
 
   // MARK: What attempts find out
 
-  /// An attempt has failed in a way that shows that its protocol does not get through, and that the request was not processed.
+  /// An attempt has failed because its protocol does not get through. The server did not process the request.
   ///
-  /// - Returns: Whether the request goes out again, in another protocol and in the place of this attempt.
+  /// - Returns: Whether a new attempt, in another protocol, replaces this one.
   func goesOn(
     after error: ConnectError,
     from attempt: Attempt,
@@ -58,7 +58,7 @@ final class ProtocolSearch {
     return true
   }
 
-  /// A response has begun that says nothing against its protocol.
+  /// A response has begun that does not reject its protocol.
   func didReceive(_ head: HTTPResponseHead, to attempt: Attempt) {
     guard !self.failures.isEmpty, self.isUntouched(attempt) else { return }
     let environment = attempt.plan.environment
@@ -68,9 +68,9 @@ final class ProtocolSearch {
     }
   }
 
-  /// The error of an attempt that has ended, with what the call has tried before.
+  /// The error of an attempt that has ended, with the protocols that the call tried before.
   ///
-  /// - Parameter found: What it was before it named the request.
+  /// - Parameter found: The error before it named the request.
   func explain(_ error: ConnectError, _ found: ConnectError.Unnamed?, of attempt: Attempt) -> ConnectError {
     guard let found else { return error }
     if case .trailers = found, self.isUntouched(attempt) { self.avoid(attempt) }
@@ -92,7 +92,8 @@ final class ProtocolSearch {
     }
   }
 
-  /// Whether the content type is the protocol's. One that an interceptor chose may be what the server refuses.
+  /// Whether the content type is the protocol's. If an interceptor chose another content type, the server may refuse
+  /// that type, and not the protocol.
   private func isUntouched(_ attempt: Attempt) -> Bool {
     attempt.request.contentType == attempt.plan.environment.contentType(of: self.plan.info)
   }

@@ -1,7 +1,7 @@
 internal import Logging
 internal import Synchronization
 
-/// Says in a client's log, once for each kind, what of a service's rules its calls do not follow.
+/// Logs, once for each kind, which rules of a service the client's calls do not follow.
 final class RuleWarnings: Sendable {
   private enum Kind: Hashable {
     case retriesWithoutInterceptor, retriesBeyondCap, hedgedStream

@@ -7,9 +7,9 @@ struct SentRequest {
 
   /// The head, with a body that is known as a whole.
   var head: HTTPStreamRequest
-  /// What followed. The first message whatever its size, since most calls have no other.
+  /// The messages after the head. The first one is kept whatever its size, since most calls have only one.
   private(set) var messages: [ByteBuffer] = []
-  /// All messages as they were given, to be written in another protocol; nil if the client speaks one.
+  /// All messages before framing, to write them in another protocol; nil if the client speaks one.
   private(set) var given: [ByteBuffer]?
   private var byteCount = 0
   var isFinished = false
@@ -21,7 +21,7 @@ struct SentRequest {
 
   /// Keeps a message, if not too much was sent.
   ///
-  /// - Parameter given: The message as it was given, if the client may choose its protocol.
+  /// - Parameter given: The message before framing, if the client may choose its protocol.
   /// - Returns: False if what was sent cannot be kept.
   mutating func append(_ message: ByteBuffer, given: ByteBuffer? = nil) -> Bool {
     self.byteCount += max(message.readableBytes, given?.readableBytes ?? 0)

@@ -4,15 +4,16 @@ internal import Synchronization
 package protocol RuledEndpoint: HTTPEndpoint {
   var serviceRules: ServiceRules { get }
 
-  /// Calls wait for the rules, so many with the one that has just begun to. Called on the executor.
+  /// A call has begun to wait for the rules; now `count` calls wait. Called on the executor.
   ///
-  /// - Returns: Why that one cannot wait, if it cannot.
+  /// - Returns: Why this call cannot wait; nil if it can.
   func callsWaitForRules(_ count: Int) -> ConnectError?
 }
 
 /// The rules of a service for its methods, as far as an endpoint knows them.
 ///
-/// All functions are called on the endpoint's executor. The state is behind a mutex all the same, which nobody contends for.
+/// All functions are called on the endpoint's executor. The state is still behind a mutex, without contention, to be
+/// `Sendable`.
 package final class ServiceRules: Sendable {
   package typealias LookUp = @Sendable (MethodInfo) -> MethodRules?
 
@@ -41,10 +42,10 @@ package final class ServiceRules: Sendable {
   private struct State {
     /// Nil if there are no rules.
     var lookUp: LookUp?
-    /// By path, what was looked up.
+    /// The looked-up rules, by path.
     var found: [String: MethodRules?] = [:]
     var isExpected = false
-    /// Whether the last try to find them out has failed. Calls then go on without them, unless they are patient.
+    /// Whether the last update has failed. Calls that are not patient then go on without it.
     var hasFailed = false
     var waiting: [Int: Waiter] = [:]
     var lastNumber = 0
@@ -59,7 +60,7 @@ package final class ServiceRules: Sendable {
   private static let maximumFound = 1_000
 
   private let state = Mutex(State())
-  /// Beside the mutex, for the calls of services without rules.
+  /// Outside the mutex, so that calls of services without rules take no lock.
   private let inUse = Atomic(false)
 
   /// No rules, and none are expected.
@@ -88,8 +89,8 @@ package final class ServiceRules: Sendable {
     }
   }
 
-  /// No update is to be had at the moment: calls go on with the rules that are known, unless they wait for a server that can be
-  /// reached anyway.
+  /// No update is available at the moment. Calls go on with the known rules, except calls that wait for a reachable
+  /// server.
   package func updateFailed() {
     self.goOn { state in
       state.hasFailed = true

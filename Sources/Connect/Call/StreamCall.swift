@@ -8,7 +8,7 @@ struct StreamCall: Sendable {
     self.side = Confined(side, to: call.executor)
   }
 
-  /// Does something with the caller's side on the executor.
+  /// Runs `work` with the caller's side on the executor.
   func run(_ work: @escaping @Sendable (StreamSide, Call) -> Void) {
     self.call.run { work(self.side.value, $0) }
   }
@@ -20,7 +20,7 @@ struct StreamCall: Sendable {
     self.call.cancel()
   }
 
-  /// Ends the request behind what was sent.
+  /// Ends the request after the messages sent so far.
   func finish() {
     self.run { $0.finishRequest($1) }
   }

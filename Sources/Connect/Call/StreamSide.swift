@@ -1,6 +1,7 @@
 internal import DequeModule
 
-/// The caller of a stream. It asks for results by number, and nothing is read beyond that; it may send while there is room.
+/// The caller of a stream. It asks for a number of results, and nothing is read beyond that number. It may send while
+/// there is room.
 final class StreamSide: CallSide {
   typealias SendCompletion = @Sendable (ConnectError?) -> Void
 
@@ -19,12 +20,12 @@ final class StreamSide: CallSide {
   private var runner: Mailbox<Void>?
   private(set) var demand = 0
   private var outgoing: Deque<Outgoing> = []
-  /// Beside the queue, which is not looked at where nothing is in it.
+  /// Whether `outgoing` has elements: a cheaper check than the queue itself.
   private(set) var hasOutgoing = false
-  /// To be told that the message which was taken last is accepted.
+  /// Called when the message that was taken last is accepted.
   private var acceptance: SendCompletion?
   private var isRequestFinished = false
-  /// What the call hooks are told at the end.
+  /// For the outcome that call hooks receive.
   private var receivedHeaders = Headers()
   private var sentCount = 0
   private var receivedCount = 0
@@ -38,7 +39,7 @@ final class StreamSide: CallSide {
 
   // MARK: From the caller, on the executor
 
-  /// Asks for so many more results. `Int.max` asks for all; a number below 1 asks for nothing.
+  /// Asks for `count` more results. `Int.max` asks for all; a number below 1 asks for nothing.
   func request(_ count: Int, _ call: Call) {
     guard !call.isOver, count > 0 else { return }
     self.demand = self.demand > Int.max - count ? Int.max : self.demand + count
@@ -81,7 +82,7 @@ final class StreamSide: CallSide {
     return true
   }
 
-  /// Ends the request behind what was sent.
+  /// Ends the request after the messages sent so far.
   func finishRequest(_ call: Call) {
     guard !call.isOver, !self.isRequestFinished else { return }
     self.isRequestFinished = true

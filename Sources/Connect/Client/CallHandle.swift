@@ -1,7 +1,7 @@
 /// A call that is under way, to cancel it with. Dropping it does not cancel.
 ///
-/// A call that nobody can end or go on with any more, since an interceptor has let go of `proceed`, the call has
-/// no deadline, and no handle is left, fails with `internal`.
+/// A call fails with `internal` when nothing can end or continue it any more. This happens if an interceptor has
+/// released `proceed`, the call has no deadline, and no handle is left.
 public struct CallHandle: Sendable {
   private let call: Call
 

@@ -2,7 +2,7 @@
 struct CallLanes: Sendable {
   /// One executor, with all protocols that the client may speak there.
   struct Lane: Sendable {
-    /// That of the preferred protocol. Calls in all protocols live on its executor.
+    /// The environment of the preferred protocol. Calls in all protocols live on its executor.
     let environment: CallEnvironment
     /// Nil if the client speaks one protocol.
     let choices: ProtocolChoices?
@@ -34,8 +34,8 @@ struct CallLanes: Sendable {
 
   var all: [Lane] { [self.first] + self.others }
 
-  /// Finds the lane of a call that is made here and now, and counts the call there until it ends: the executor that the caller
-  /// runs on, else the one with the fewest calls.
+  /// The lane for a new call: on the executor that the caller runs on, else on the one with the fewest calls. The lane
+  /// counts the call until it ends.
   func take() -> Lane {
     if self.others.isEmpty { return self.first }
     let lane = self.current ?? self.leastLoaded
@@ -99,8 +99,8 @@ extension CallLanes.Lane {
 
 extension ProtocolClientConfig {
   /// - Parameters:
-  ///   - executor: Where calls are to live; nil for where the transport says.
-  ///   - load: Counts the calls there.
+  ///   - executor: The executor of the calls; nil for the transport's choice.
+  ///   - load: Counts the calls on the executor.
   fileprivate func makeEnvironment(
     _ wire: any WireProtocol,
     _ httpClient: any HTTPClientInterface,

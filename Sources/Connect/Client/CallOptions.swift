@@ -27,7 +27,7 @@ public struct CallOptions: Sendable {
     set { self.rare = Rare(hedging: self.hedging, arrangement: newValue) }
   }
 
-  /// What few calls have, so that the others don't carry it along.
+  /// Options that few calls have, kept apart so that other calls do not pay for them.
   private final class Rare: Sendable {
     let hedging: HedgingPolicy?
     let arrangement: (@Sendable ([any Interceptor]) -> [any Interceptor])?

@@ -8,7 +8,7 @@ final class ClientStreamSession: Sendable {
     let response = Confined(SharedResponse())
     self.call = client.makeClientStream(method, options) { response.value.set($0) }
     self.response = Confined(response.value, to: self.call.call.executor)
-    // Then it is over before it begins, and nothing is sent.
+    // The call is then over before it begins, and nothing is sent.
     if Task.isCancelled { self.call.cancel() }
     self.call.call.run { $0.startOnExecutor() }
   }

@@ -1,8 +1,8 @@
 extension ProtocolClient {
-  /// Adds to the options of a call that is made here and now what it inherits. To be called in the caller's task.
+  /// Adds inherited context and deadline to a call's options. Must be called in the caller's task.
   ///
   /// - Parameter executor: Where the call will live.
-  /// - Returns: What is to be done around its hooks; nil for nothing.
+  /// - Returns: What to bind or measure around the call's hooks; nil for nothing.
   func inherit(
     into options: inout CallOptions,
     method: MethodInfo,

@@ -32,7 +32,7 @@ extension ProtocolClient {
     return BidirectionalStream(session: session)
   }
 
-  /// Starts a call that answers a stream of messages with one.
+  /// Starts a call that answers a stream of messages with one message.
   public func clientStream<Input, Output>(
     _ method: MethodSpec<Input, Output>,
     options: CallOptions = CallOptions()
@@ -90,7 +90,7 @@ extension ProtocolClient {
     self.stream(method, .serverStream, options, demand: demand, onResult)
   }
 
-  /// Starts a call that answers a stream of messages with one, and calls back once with that.
+  /// Starts a call that answers a stream of messages with one message, and calls back once with the response.
   ///
   /// - Parameter completion: Called on the call's executor, which for sockets is an event loop: it must not
   ///   block.

@@ -16,14 +16,14 @@ public final class ProtocolClient: Sendable {
   /// The configuration that the client was created with.
   public let config: ProtocolClientConfig
 
-  /// A number that no other client of the process has, if the transport tells servers who the client is
-  /// (``HTTPClientInterface/authenticatesClient``); else nil. Caches that several clients share keep their responses apart
-  /// by it.
+  /// A number unique in the process, if the transport authenticates the client to servers
+  /// (``HTTPClientInterface/authenticatesClient``); else nil. A cache that several clients share uses this number to
+  /// keep their responses apart.
   public let clientIdentity: UInt64?
   private static let lastIdentity = Atomic<UInt64>(0)
 
   private let lanes: CallLanes
-  /// Whether the interceptors of a call were asked whether the configuration suits them.
+  /// Whether interceptors have been asked if the configuration suits them.
   private let hasCheckedInterceptors = Atomic(false)
 
   /// Where tasks wait for this client's calls at the least cost: the event loop of its connections. A task that prefers
@@ -35,12 +35,12 @@ public final class ProtocolClient: Sendable {
   /// }
   /// ```
   ///
-  /// What runs there must not block, nor compute for long: all calls on the loop wait for it.
-  /// Where the transport spreads calls over several event loops, it is the first one; ``taskExecutors`` has all of them.
+  /// Tasks on this executor must not block, nor compute for long: all calls on the loop wait for them. Where the
+  /// transport spreads calls over several event loops, this is the first loop; ``taskExecutors`` has all of them.
   public var taskExecutor: any TaskExecutor { self.lanes.first.environment.taskExecutor }
 
-  /// Those of all event loops on which calls of this client live: more than one only if the transport says so
-  /// (``HTTPClientInterface/executors``). A call that is made on one of them lives there.
+  /// The executors of all event loops on which calls of this client live. There is more than one only if the transport
+  /// says so (``HTTPClientInterface/executors``). A call that is made on one of these loops lives there.
   public var taskExecutors: [any TaskExecutor] { self.lanes.all.map(\.environment.taskExecutor) }
 
   /// A client that makes its calls over `httpClient`. It opens no connection. A configuration that cannot be used
@@ -57,9 +57,9 @@ public final class ProtocolClient: Sendable {
 
   // MARK: For calls
 
-  /// Makes a call of a method that starts here and now, in the caller's task.
+  /// Makes a call of a method. Must be called in the caller's task.
   ///
-  /// - Parameter side: The caller's side of it.
+  /// - Parameter side: The caller's side of the call.
   func makeCall(
     of method: AnyMethod,
     as streamType: StreamType,

@@ -2,8 +2,8 @@ public import Logging
 
 /// How a ``ProtocolClient`` makes its calls.
 public struct ProtocolClientConfig: Sendable {
-  /// `http://host:port`, `https://host:port` or `unix:/path`, with an optional base path for the first two.
-  /// One that cannot be used makes each call fail with `invalid_argument`.
+  /// `http://host:port`, `https://host:port` or `unix:/path`, with an optional base path for the first two. An unusable
+  /// host makes each call fail with `invalid_argument`.
   public var host: String
   /// The protocol on the wire, or several protocols from which the client selects the first that works.
   public var networkProtocol: NetworkProtocol
@@ -40,12 +40,12 @@ public struct ProtocolClientConfig: Sendable {
   public var waitForReady: Bool
   /// When the ``logger`` warns of interceptors that hold calls up.
   public var hookWarnings: HookWarnings
-  /// Where the client logs what the errors of calls do not say: problems of its configuration or of a service config,
-  /// hooks that are slow or never proceed, the protocol that it has found. By default it logs nothing.
+  /// Where the client logs what the errors of calls do not say. Examples are problems of its configuration or of a
+  /// service config, slow hooks, and the protocol that it has found. By default it logs nothing.
   public var logger: Logger
 
-  /// A configuration for calls to `host`. All else has a default: the Connect protocol, protobuf's binary encoding,
-  /// no interceptors, no time limit, requests as they are and responses in gzip, no GET, no hedging.
+  /// A configuration for calls to `host`. All else has a default: the Connect protocol, protobuf's binary encoding, no
+  /// interceptors, no time limit, no GET, no hedging. Requests are not compressed, and responses may be in gzip.
   ///
   /// - Parameters:
   ///   - host: `http://host:port`, `https://host:port` or `unix:/path`. It is not checked here: each call fails with

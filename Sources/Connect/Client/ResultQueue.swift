@@ -8,7 +8,7 @@ final class ResultQueue {
 
   private var results: Deque<ResultPart> = []
   private var waiting: Deque<Continuation> = []
-  /// How many results the call was asked for that have not come yet.
+  /// How many results were requested from the call and have not arrived yet.
   private var askedCount = 0
   private var isComplete = false
 

@@ -1,4 +1,4 @@
-/// Makes of a client stream's results the one response that they come to.
+/// Combines the results of a client stream into its one response.
 ///
 /// Confined to the call's executor.
 final class SingleMessageReceiver {

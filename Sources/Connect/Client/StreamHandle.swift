@@ -5,15 +5,15 @@ public struct StreamHandle<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Sends a message as soon as the server takes it. Messages are sent in the order of these calls.
   ///
-  /// - Parameter completion: Called once on the call's executor: with nil when the message has been accepted,
-  ///   which is the time to send the next one, or with the reason why it cannot be sent; that is
-  ///   `resource_exhausted` if too many are waiting, `failed_precondition` if the call has ended.
+  /// - Parameter completion: Called once on the call's executor. Nil means that the message was accepted, and that the
+  ///   next one may be sent. An error says why the message cannot be sent: `resource_exhausted` if too many messages
+  ///   wait, `failed_precondition` if the call has ended.
   public func send(_ message: Input, completion: @escaping @Sendable (ConnectError?) -> Void = { _ in }) {
     let message = MessageBox(message)
     self.call.run { $0.send(message, $1, completion: completion) }
   }
 
-  /// Ends the request behind what was sent; the response goes on.
+  /// Ends the request after the messages sent so far; the response goes on.
   public func finish() {
     self.call.finish()
   }

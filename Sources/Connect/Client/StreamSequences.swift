@@ -2,9 +2,8 @@ internal import Synchronization
 
 /// The results of a stream, one by one: headers, messages, and the end, which may be an error.
 ///
-/// A result is read from the wire only when it is asked for. A stream is iterated once: leaving the loop before the end
-/// cancels the call, and a second iteration, of ``StreamMessages`` too, has one result, an end with
-/// `failed_precondition`.
+/// A result is read from the wire only on demand. A stream is iterated once: leaving the loop before the end cancels
+/// the call. A second iteration, of ``StreamMessages`` too, has one result, an end with `failed_precondition`.
 public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
   public typealias Element = StreamResult<Output>
   public typealias Failure = Never
@@ -27,8 +26,8 @@ public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
 
 /// The messages of a stream, one by one; throws the ``ConnectError`` that the stream ends with, if it does.
 ///
-/// A message is read from the wire only when it is asked for. A stream is iterated once: leaving the loop before the end
-/// cancels the call, and a second iteration, of ``StreamResults`` too, throws `failed_precondition`.
+/// A message is read from the wire only on demand. A stream is iterated once: leaving the loop before the end cancels
+/// the call. A second iteration, of ``StreamResults`` too, throws `failed_precondition`.
 public struct StreamMessages<Output: Sendable>: AsyncSequence, Sendable {
   public typealias Element = Output
 
@@ -65,7 +64,7 @@ final class StreamIteration: Sendable {
     if !self.isRepeated { self.session.call.cancel() }
   }
 
-  /// The next result, if it can be had without waiting; nil says nothing.
+  /// The next result, if it is available without waiting. Nil does not mean the end.
   func poll() -> ResultPart? { self.isRepeated ? nil : self.session.poll() }
 
   /// Waits for the next result; nil behind the end.

@@ -23,9 +23,10 @@ final class StreamSession: Sendable {
     !self.isIterated.exchange(true, ordering: .relaxed)
   }
 
-  /// Starts the call, and sends what is known of the request, in one hop.
+  /// Starts the call, and sends `message` and the end of the request, in one hop. Without a message, only starts the
+  /// call.
   func start(sending message: (any AnyMessage)? = nil) {
-    // Then it is over before it begins, and nothing is sent.
+    // The call is then over before it begins, and nothing is sent.
     if Task.isCancelled { self.call.cancel() }
     self.call.run { side, call in
       call.startOnExecutor()
@@ -35,7 +36,7 @@ final class StreamSession: Sendable {
     }
   }
 
-  /// The next result, if it can be had without waiting: for tasks on the call's executor.
+  /// The next result, if it is available without waiting: for tasks on the call's executor.
   func poll() -> ResultPart? {
     guard self.call.call.executor.isCurrent, !Task.isCancelled else { return nil }
     let call = self.call.call

@@ -25,7 +25,7 @@ public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
   }
 }
 
-/// A call that answers a stream of messages with one.
+/// A call that answers a stream of messages with one message.
 ///
 /// Dropping it, cancelling the task that sends or waits, or ``cancel()`` cancels the call on the wire.
 public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
@@ -53,12 +53,12 @@ public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
 
 /// A call with a stream of messages in both directions, which may overlap where HTTP/2 is spoken.
 ///
-/// Dropping it, leaving the loop over its results before the end, cancelling a task that sends or reads, or ``cancel()``
-/// cancels the call on the wire.
+/// The call is cancelled on the wire by ``cancel()``, by dropping the stream, or by cancelling a task that sends or
+/// reads. Leaving the loop over the results before the end also cancels the call.
 public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
   let session: StreamSession
 
-  /// Sends without waiting. It does not keep the call alive.
+  /// Sends without waiting. The handle does not keep the call alive.
   package var handle: StreamHandle<Input, Output> { StreamHandle(call: self.session.call) }
 
   /// Sends a message. Waits while the server does not take what was sent before.

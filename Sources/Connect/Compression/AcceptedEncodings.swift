@@ -5,7 +5,7 @@ final class AcceptedEncodings: Sendable {
   static let none = AcceptedEncodings([])
 
   private let pools: [any CompressionPool]
-  /// What announces them in a request; nil if there are none.
+  /// The header value that announces the encodings in a request; nil if there are none.
   let headerValue: String?
 
   init(_ pools: [any CompressionPool]) {
@@ -13,7 +13,7 @@ final class AcceptedEncodings: Sendable {
     self.headerValue = pools.isEmpty ? nil : pools.map(\.name).joined(separator: ",")
   }
 
-  /// How the messages of a response with these headers are encoded, as the header `name` says.
+  /// The encoding of a response's messages, as the header `name` says.
   ///
   /// - Throws: ``ConnectError`` with `internal` if the encoding was not announced.
   func encoding(of headers: Headers, header name: String) throws(ConnectError) -> ResponseEncoding {
@@ -33,11 +33,11 @@ final class AcceptedEncodings: Sendable {
 struct ResponseEncoding {
   /// Nil for a response that is not compressed.
   let pool: (any CompressionPool)?
-  /// The header that says so.
+  /// The header that names the encoding.
   let header: String
 
-  /// The most that a message of `size` bytes can take in compressed form, in bytes: none of the encodings adds
-  /// more to data that does not compress.
+  /// The largest compressed form of a message of `size` bytes, in bytes: no encoding adds more to data that does not
+  /// compress.
   static func maximumCompressedSize(of size: Int) -> Int {
     size.addingReportingOverflow(size / 128 + 1024).overflow ? size : size + size / 128 + 1024
   }

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// What a decompressor writes: a buffer that grows as it fills, and never beyond a limit.
+/// The output of a decompressor: a buffer that grows as it fills, and never beyond a limit.
 ///
 /// Its capacity is at most the limit, rounded up to a power of two as `ByteBuffer` does; bytes beyond the limit
 /// are never written.

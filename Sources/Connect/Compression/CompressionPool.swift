@@ -2,27 +2,26 @@ public import NIOCore
 
 /// A way to compress messages: its name on the wire, and both directions.
 ///
-/// It is called for one message at a time, each of which stands alone, and from any thread. The name "pool" is
-/// that of the Connect ecosystem: an implementation keeps its contexts between messages, since setting one up
-/// costs more than a small message does.
+/// It compresses each message independently, and is called from any thread. The name "pool" comes from the Connect
+/// ecosystem. An implementation reuses its contexts, since to set one up costs more than to compress a small message.
 ///
-/// ``GzipCompressionPool`` and ``DeflateCompressionPool`` are always there; with the package traits `Brotli`,
-/// `Zstd` and `Snappy` come those of these names. One's own works like any of them.
+/// ``GzipCompressionPool`` and ``DeflateCompressionPool`` are always available. The package traits `Brotli`, `Zstd` and
+/// `Snappy` add pools of these names. A custom pool works like the built-in ones.
 public protocol CompressionPool: Sendable {
   /// The encoding's name in headers, in lower case: `gzip`.
   var name: String { get }
 
   /// The compressed form of `message`, which may be empty.
   ///
-  /// - Throws: Any error; the call fails with `internal` and this error as its cause, or with a
-  ///   ``ConnectError`` as it is.
+  /// - Throws: Any error. The call fails with a ``ConnectError`` as it is; any other error becomes the cause of an
+  ///   `internal` error.
   func compress(_ message: ByteBuffer) throws -> ByteBuffer
 
-  /// What `message`, which is not empty, is the compressed form of.
+  /// The decompressed form of `message`, which is not empty.
   ///
   /// - Parameter maximumSize: In bytes. Must not be exceeded, not even in memory: what arrives is not trusted.
-  /// - Throws: ``ConnectError`` with `resource_exhausted` if the result would be larger; any other error for
-  ///   bytes that are no (whole) compressed message or that have something behind it: the call fails with
-  ///   `internal` and this error as its cause, or with a ``ConnectError`` as it is.
+  /// - Throws: ``ConnectError`` with `resource_exhausted` if the result would be larger. Any other error if the bytes
+  ///   are not exactly one whole compressed message. The call fails with a ``ConnectError`` as it is; any other error
+  ///   becomes the cause of an `internal` error.
   func decompress(_ message: ByteBuffer, maximumSize: Int) throws -> ByteBuffer
 }

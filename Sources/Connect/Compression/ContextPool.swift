@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Keeps what is costly to set up between uses, and gives each to one user at a time.
+/// Keeps contexts that are costly to set up between uses, and gives each context to one user at a time.
 final class ContextPool<Context: AnyObject>: Sendable {
   /// A context that nobody uses.
   ///
@@ -20,7 +20,8 @@ final class ContextPool<Context: AnyObject>: Sendable {
     self.make = make
   }
 
-  /// Runs `body` with a context that nobody else uses meanwhile. It is as its last user left it.
+  /// Runs `body` with a context that nobody else uses meanwhile. The context is in the state in which its last user
+  /// left it.
   func withContext<Result>(_ body: (Context) throws -> Result) throws -> Result {
     let idle = try self.idle.withLock { $0.popLast() } ?? Idle(context: self.make())
     defer {

@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// A context of zlib that compresses one message after the other.
 final class ZlibDeflater {
-  // zlib's state points back to it, so that it must not move.
+  // zlib's state points back to the stream, which must not move.
   private let stream: UnsafeMutablePointer<z_stream>
 
   /// - Parameters:

@@ -7,7 +7,7 @@ final class ZlibInflater {
 
   private let name: String
   private let isGzip: Bool
-  // zlib's state points back to it, so that it must not move.
+  // zlib's state points back to the stream, which must not move.
   private let stream: UnsafeMutablePointer<z_stream>
 
   /// - Parameters:
@@ -29,8 +29,8 @@ final class ZlibInflater {
     self.stream.deallocate()
   }
 
-  /// Writes what `message` is the compressed form of to `output`. A gzip file may have several members
-  /// (RFC 1952, section 2.2), whose contents follow each other.
+  /// Writes the decompressed form of `message` to `output`. A gzip file may have several members (RFC 1952, section
+  /// 2.2), whose contents follow each other.
   ///
   /// - Throws: ``ConnectError``: `resource_exhausted` at the output's limit, `internal` if the message is not
   ///   valid, not complete, or has something behind it.
@@ -56,7 +56,7 @@ final class ZlibInflater {
           }
           try self.reset()
         case Z_OK, Z_BUF_ERROR:
-          // zlib stops for want of input or of room; the latter is what the next round brings.
+          // zlib stops when it lacks input or room; the next round brings room.
           if hadRoom { throw CompressionErrors.corrupt(self.name, "it is incomplete") }
         case Z_NEED_DICT:
           throw CompressionErrors.corrupt(self.name, "it needs a dictionary")

@@ -87,7 +87,7 @@ private final class ZstdDecompressor {
     ZSTD_freeDCtx(self.context)
   }
 
-  /// Writes what `message`, one frame or several (RFC 8878, section 3.1), is the compressed form of.
+  /// Writes the decompressed form of `message`, which has one frame or several (RFC 8878, section 3.1).
   func decompress(_ message: ByteBuffer, to output: inout BoundedOutput) throws {
     ZSTD_DCtx_reset(self.context, ZSTD_reset_session_only)
     try message.withUnsafeReadableBytes { bytes in
@@ -104,7 +104,7 @@ private final class ZstdDecompressor {
         guard ZSTD_isError(status) == 0 else {
           throw CompressionErrors.corrupt("zstd", String(cString: ZSTD_getErrorName(status)))
         }
-        // 0 is the end of a frame, anything else says that more is to come.
+        // 0 is the end of a frame; any other status means that more follows.
         if status == 0, input.pos == input.size { return }
         if status != 0, hadRoom, input.pos == input.size {
           throw CompressionErrors.corrupt("zstd", "it is incomplete")

@@ -3,7 +3,7 @@ internal import Synchronization
 /// Cancels all calls that belong to it at once, also calls whose caller does not wait for them in the cancelled task.
 ///
 /// A call belongs to the `cancellation` of its ``CallContext``. ``CallContext/withValues(_:isolation:operation:)``
-/// makes one for what it runs.
+/// creates a cancellation for its operation.
 public final class CallCancellation: Sendable {
   private enum State: Sendable {
     /// Members that are gone are removed from time to time.

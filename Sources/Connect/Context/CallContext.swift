@@ -12,7 +12,7 @@ public struct CallContext: Sendable {
   @usableFromInline
   var values: [(key: ObjectIdentifier, value: any Sendable)] = []
 
-  // Not one of the values: most calls have no others, and so need no list.
+  // Kept outside of the list: most calls have no other value, and so need no list.
   /// Identifies the request that the call belongs to, in the logs of all services that are involved. If nil, the call
   /// inherits the request id of ``current``.
   ///

@@ -6,7 +6,7 @@ public protocol ContextPropagator: Sendable {
   /// in the context already were given with the call and take precedence.
   func capture(into context: inout CallContext)
 
-  /// Runs `hook` once, with the values of `context` bound. Called for every hook. A hook that is not run here is run
-  /// without the values.
+  /// Runs `hook` once, with the values of `context` bound. Called for every hook. If this function does not run the
+  /// hook, the hook runs without the values.
   func bind(_ context: CallContext, around hook: () -> Void)
 }

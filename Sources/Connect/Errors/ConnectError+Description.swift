@@ -5,8 +5,8 @@ public import Foundation
 #endif
 
 extension ConnectError: CustomStringConvertible {
-  /// Code and message, for example `not_found: no such user`. The cause is left out where there is a message, which
-  /// says of the cause what matters.
+  /// Code and message, for example `not_found: no such user`. If there is a message, the cause is left out, since the
+  /// message covers it.
   public var description: String {
     if let message = self.message, !message.isEmpty { return "\(self.code.name): \(message)" }
     return self.exception.map { "\(self.code.name): \($0)" } ?? self.code.name
@@ -14,7 +14,7 @@ extension ConnectError: CustomStringConvertible {
 }
 
 extension ConnectError: CustomDebugStringConvertible {
-  /// The description, and behind it the HTTP status, the types of the details, and the cause in its own words. Without
+  /// The description, then the HTTP status, the types of the details, and the debug description of the cause. Without
   /// the metadata, which may hold secrets.
   public var debugDescription: String {
     var parts = [self.description]
@@ -26,6 +26,6 @@ extension ConnectError: CustomDebugStringConvertible {
 }
 
 extension ConnectError: LocalizedError {
-  /// The ``description``, so that `localizedDescription` says it, too. In English, always.
+  /// The ``description``, for `localizedDescription`. Always in English.
   public var errorDescription: String? { self.description }
 }

@@ -2,15 +2,16 @@ extension ConnectError {
   /// The subject of an error whose message does not name the request yet, since the code that found the error does not
   /// know the request. ``naming(_:method:answeredWith:over:)`` completes the message.
   package enum Unnamed: Sendable {
-    /// A connection to a server that speaks something else, or that cannot be had at all. The message has the host.
+    /// A connection that could not be opened, or whose server speaks another protocol. The message has the host.
     case connection
-    /// The same, since the server speaks another version of HTTP than the stream needs. It has processed nothing.
+    /// A connection whose server speaks another version of HTTP than the stream needs. The server has processed
+    /// nothing.
     case version
     /// An HTTP/2 stream that the server reset before it had answered.
     case reset
     /// A gRPC response without trailers.
     case trailers
-    /// A response that is none of the protocol's. `text` is the beginning of its body, as far as that is text.
+    /// A response that does not follow the protocol. `text` is the beginning of its body, as far as the body is text.
     case response(text: String)
   }
 

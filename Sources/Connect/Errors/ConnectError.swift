@@ -58,16 +58,16 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.httpStatus = newValue }
   }
 
-  /// Whether the request of the failed attempt is known not to have left the interceptors: an interceptor failed the
-  /// request, or the call ended while an interceptor held it. Then the error says nothing about the server. Earlier attempts
-  /// of the call may have been sent.
+  /// Whether the request of the failed attempt is known not to have left the interceptors. Either an interceptor failed
+  /// the request, or the call ended while an interceptor held it. Then the error says nothing about the server. Earlier
+  /// attempts of the call may have been sent.
   public var isUnsent: Bool {
     get { self.storage.isUnsent }
     set { self.unique.isUnsent = newValue }
   }
 
-  /// Whether the client itself has found, in a message, why the call cannot succeed: another attempt would end the same way, and
-  /// the error says nothing about the server.
+  /// Whether the client has found the cause of the failure in a message. Another attempt would fail in the same way,
+  /// and the error says nothing about the server.
   package var isFinal: Bool {
     get { self.storage.isFinal }
     set { self.unique.isFinal = newValue }

@@ -1,4 +1,4 @@
-/// What people are told of an HTTP status.
+/// Descriptions of HTTP statuses, for people.
 package enum HTTPStatus {
   /// For example `HTTP status 503 Service Unavailable`; the number alone if the status is not registered.
   package static func describe(_ status: Int) -> String {

@@ -67,7 +67,7 @@ package enum Base64 {
     return text
   }
 
-  /// How many characters stand for so many bytes, with padding.
+  /// The number of characters that encode `count` bytes, with padding.
   package static func encodedLength(_ count: Int) -> Int { (count + 2) / 3 * 4 }
 
   /// Writes `source` in base64 to `target`, which has room for it, and returns the number of characters.

@@ -24,7 +24,7 @@ struct ByteTest {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-  /// Whether a test holds for any byte. All are looked at.
+  /// Whether a test holds for any byte. All bytes are tested, without an early exit.
   @inline(__always)
   func hasByte(_ test: (UInt8) -> ByteTest) -> Bool {
     var found = ByteTest(false)

@@ -87,7 +87,7 @@ public struct Headers: Sendable {
   }
 
   package mutating func append(_ field: Field) {
-    // Most requests get no more than one: a list of its size is made at less cost than one that grows.
+    // Most requests get at most one field. A list of one field costs less than a list that grows.
     if self.fields.isEmpty { self.fields = [field] } else { self.fields.append(field) }
   }
 

@@ -16,8 +16,8 @@ package enum PercentEncoding {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// What `text` stands for. A `%` that two hexadecimal digits do not follow stands for itself; bytes that are
-  /// no UTF-8 become U+FFFD.
+  /// The decoded form of `text`. A `%` without two hexadecimal digits after it stands for itself; bytes that are not
+  /// UTF-8 become U+FFFD.
   package static func decode(_ text: String) -> String {
     guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
     let bytes = Array(text.utf8)
@@ -54,7 +54,7 @@ package enum PercentEncoding {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
   }
 
-  /// What a hexadecimal digit stands for; nil for other bytes.
+  /// The value of a hexadecimal digit; nil for other bytes.
   package static func value(_ digit: UInt8) -> UInt8? {
     switch digit {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")

@@ -1,7 +1,7 @@
 public import NIOCore
 
-/// An interceptor of unary calls, written as one `async` function around `next`, that works on bytes, like byte hooks: it
-/// sees the HTTP request with the encoded message, and the response after the wire protocol.
+/// An interceptor of unary calls, written as one `async` function around `next`. It works on bytes, like byte hooks: it
+/// sees the HTTP request with the encoded message, and the response before its message is decoded.
 ///
 /// ```swift
 /// func interceptUnaryBytes(
@@ -15,13 +15,13 @@ public import NIOCore
 /// }
 /// ```
 ///
-/// Task-local values that the caller, or an async interceptor outside around its `next`, has bound are visible here. An
+/// Task-local values are visible here if the caller has bound them, or an outer async interceptor around its `next`. An
 /// interceptor has one async form for unary calls: this one or ``AsyncUnaryInterceptor``.
 public protocol AsyncUnaryByteInterceptor: Interceptor, Sendable {
-  /// Handles one unary call: returns its response, from `next` or of its own.
+  /// Handles one unary call: returns the response of `next`, or another one.
   ///
-  /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the byte hook
-  ///   after this one, and counts against the cap.
+  /// - Parameter next: Sends a request inwards. Every call after the first is a retry. It begins at the byte hook after
+  ///   this one, and counts against the cap.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   func interceptUnaryBytes(
     _ request: HTTPRequest<ByteBuffer>,
@@ -34,7 +34,7 @@ extension AsyncUnaryByteInterceptor {
   public var asyncUnaryForm: AsyncUnaryForm? { .bytes(self) }
 }
 
-/// What is inside an ``AsyncUnaryByteInterceptor``: called like a function.
+/// The inner part of the call, for an ``AsyncUnaryByteInterceptor``: called like a function.
 public struct UnaryByteNext: Sendable {
   private let body: @Sendable (HTTPRequest<ByteBuffer>) async throws -> HTTPResponse
 
@@ -43,22 +43,22 @@ public struct UnaryByteNext: Sendable {
     self.body = body
   }
 
-  /// Sends `request` inwards and waits for the response; an error of the RPC is in the response. All else is as in
+  /// Sends `request` inwards and waits for the response, which also carries an error of the RPC. Otherwise like
   /// ``UnaryNext/callAsFunction(_:)``.
   public func callAsFunction(_ request: HTTPRequest<ByteBuffer>) async throws -> HTTPResponse {
     try await self.body(request)
   }
 }
 
-/// An interceptor of streams, written as one `async` function around `next`, that works on bytes, like byte hooks: its
-/// messages are encoded.
+/// An interceptor of streams, written as one `async` function around `next`. It works on encoded messages, like byte
+/// hooks.
 ///
 /// An interceptor has one async form for streams: this one or ``AsyncStreamInterceptor``.
 public protocol AsyncStreamByteInterceptor: Interceptor, Sendable {
-  /// Handles one stream: returns its response, from `next` or of its own, at once.
+  /// Handles one stream: returns the response of `next`, or another one, at once.
   ///
-  /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the byte hook
-  ///   after this one, counts against the cap, and reads the request's messages from the first again.
+  /// - Parameter next: Sends a request inwards. Every call after the first is a retry. It begins at the byte hook after
+  ///   this one, counts against the cap, and reads the request's messages again from the first.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   func interceptStreamBytes(
     _ request: StreamRequest<ByteBuffer>,

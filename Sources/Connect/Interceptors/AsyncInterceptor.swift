@@ -31,12 +31,12 @@ public enum AsyncStreamForm: Sendable {
 /// }
 /// ```
 ///
-/// Task-local values that the caller, or an interceptor outside around its `next`, has bound are visible here.
+/// Task-local values are visible here if the caller has bound them, or an outer interceptor around its `next`.
 public protocol AsyncUnaryInterceptor: Interceptor, Sendable {
-  /// Handles one unary call: returns its response, from `next` or of its own.
+  /// Handles one unary call: returns the response of `next`, or another one.
   ///
-  /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the hook
-  ///   after this one, and counts against the cap.
+  /// - Parameter next: Sends a request inwards. Every call after the first is a retry. It begins at the hook after this
+  ///   one, and counts against the cap.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   func interceptUnary<Input: Sendable, Output: Sendable>(
     _ request: HTTPRequest<Input>,
@@ -49,7 +49,7 @@ extension AsyncUnaryInterceptor {
   public var asyncUnaryForm: AsyncUnaryForm? { .messages(self) }
 }
 
-/// What is inside an ``AsyncUnaryInterceptor``: called like a function.
+/// The inner part of the call, for an ``AsyncUnaryInterceptor``: called like a function.
 public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
   private let body: @Sendable (HTTPRequest<Input>) async throws -> ResponseMessage<Output>
 
@@ -58,15 +58,15 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
     self.body = body
   }
 
-  /// Sends `request` inwards and waits for the response; an error of the RPC is in the response.
+  /// Sends `request` inwards and waits for the response, which also carries an error of the RPC.
   ///
-  /// Once the cap on retries is reached it returns the last response again. Cancelling only the task that waits
-  /// here, a child of the interceptor's own, gives the attempt up, also on the wire; the interceptor may go on
-  /// with another `next` or return a response of its own.
+  /// Once the cap on retries is reached, it returns the last response again. The interceptor may wait here in a child
+  /// task, and cancel only that task: the attempt is then abandoned, also on the wire. The interceptor may go on with
+  /// another `next` or return another response.
   ///
-  /// - Throws: `CancellationError` if the task was cancelled or an interceptor inside started a new attempt; in the
-  ///   latter case the result of this interceptor is ignored. ``ConnectError`` with `internal` if an earlier `next`
-  ///   is still pending, with `resource_exhausted` if the cap is reached and no attempt has had a response.
+  /// - Throws: `CancellationError` if the task was cancelled, or if an inner interceptor started a new attempt. After a
+  ///   new attempt, the result of this interceptor is ignored. ``ConnectError`` with `internal` if an earlier `next` is
+  ///   still pending, with `resource_exhausted` if the cap is reached and no attempt has had a response.
   public func callAsFunction(_ request: HTTPRequest<Input>) async throws -> ResponseMessage<Output> {
     try await self.body(request)
   }
@@ -74,8 +74,8 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
 
 /// An interceptor of streams, written as one `async` function around `next`.
 ///
-/// It sees the request's messages and the response's results as asynchronous sequences and returns the latter,
-/// changed or not, at once: nothing is read until the caller asks for it.
+/// It sees the request's messages and the response's results as asynchronous sequences. It returns the results, changed
+/// or not, at once: nothing is read until the caller asks for it.
 ///
 /// ```swift
 /// func interceptStream<Input, Output>(
@@ -87,10 +87,10 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
 /// }
 /// ```
 public protocol AsyncStreamInterceptor: Interceptor, Sendable {
-  /// Handles one stream: returns its response, from `next` or of its own, at once.
+  /// Handles one stream: returns the response of `next`, or another one, at once.
   ///
-  /// - Parameter next: Sends a request inwards. Every call after the first is a retry that begins at the hook
-  ///   after this one, counts against the cap, and reads the request's messages from the first again.
+  /// - Parameter next: Sends a request inwards. Every call after the first is a retry. It begins at the hook after this
+  ///   one, counts against the cap, and reads the request's messages again from the first.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   func interceptStream<Input: Sendable, Output: Sendable>(
     _ request: StreamRequest<Input>,
@@ -103,7 +103,7 @@ extension AsyncStreamInterceptor {
   public var asyncStreamForm: AsyncStreamForm? { .messages(self) }
 }
 
-/// What is inside an ``AsyncStreamInterceptor``: called like a function.
+/// The inner part of the call, for an ``AsyncStreamInterceptor``: called like a function.
 public struct StreamNext<Input: Sendable, Output: Sendable>: Sendable {
   private let body: @Sendable (StreamRequest<Input>) async throws -> StreamResponse<Output>
 
@@ -114,13 +114,13 @@ public struct StreamNext<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Sends `request` inwards. Returns at once; errors of the RPC are in the response's end.
   ///
-  /// Cancelling only the task that reads the response's results, a child of the interceptor's own, gives the
-  /// attempt up, also on the wire; the interceptor may go on with another `next` or return a response of its own.
+  /// The interceptor may read the response's results in a child task, and cancel only that task: the attempt is then
+  /// abandoned, also on the wire. The interceptor may go on with another `next` or return another response.
   ///
-  /// - Throws: The last attempt's ``ConnectError`` if there can be no other: the cap on retries is reached, more
-  ///   request messages were sent than are kept, or a result of this interceptor has gone out.
-  ///   ``ConnectError`` with `internal` if the results of an earlier `next` have not ended, with
-  ///   `resource_exhausted` if there can be no other attempt and the last one had no error.
+  /// - Throws: The last attempt's ``ConnectError`` if no other attempt is possible. The reason is the cap on retries,
+  ///   more request messages than are kept, or a result of this interceptor that has gone out. If the last attempt had
+  ///   no error, ``ConnectError`` with `resource_exhausted`. ``ConnectError`` with `internal` if the results of an
+  ///   earlier `next` have not ended.
   public func callAsFunction(_ request: StreamRequest<Input>) async throws -> StreamResponse<Output> {
     try await self.body(request)
   }

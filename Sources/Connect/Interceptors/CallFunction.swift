@@ -1,7 +1,7 @@
-/// Call hooks: they see a call as its caller does, of whatever kind it is, and nothing of its messages.
+/// Call hooks: they see a call of any kind as its caller does, without its messages.
 ///
-/// One function serves unary calls and streams. The hooks stand outside of all others: what they pass on goes to the
-/// message hooks, and what those, retries among them, have made of the call comes back. So a call passes them once in each
+/// One function serves unary calls and streams. Call hooks stand outside of all others. The request goes on to the
+/// message hooks, and the final outcome comes back after all retries. So a call passes its call hooks once in each
 /// direction.
 ///
 /// ```swift
@@ -14,26 +14,27 @@
 /// }
 /// ```
 ///
-/// They return what they have to say instead of proceeding, so they cannot wait for anything; what has to wait belongs into
-/// the other hooks. In exchange they are the shortest to write and cost the least. Each is optional; one that is absent
-/// costs nothing. Hooks run on the call's executor, one at a time, outside of any task.
+/// Call hooks return instead of proceeding, so they cannot wait for anything; a hook that has to wait must be of
+/// another level. In exchange, call hooks are the shortest to write and cost the least. Each is optional; one that is
+/// absent costs nothing. Hooks run on the call's executor, one at a time, outside of any task.
 public struct CallFunction {
-  /// Called once with the request as the caller made it, but for its messages, in the order of the interceptors. It may
-  /// change the request, or throw: then nothing inside is touched, and the error goes up through the call hooks outside.
+  /// Called once with the caller's request, without its messages, in the order of the interceptors. It may change the
+  /// request, or throw. After a throw, no inner hook is called, and the error goes up through the outer call hooks.
   /// Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   public var requestFunction: ((inout HTTPRequest<Void>) throws -> Void)?
-  /// Called once with the outcome, in the reverse order. It may change it, but not make a call succeed that has failed.
-  /// When the call's own deadline passes or it is cancelled, it is called with that error too, and what it changes then is
-  /// ignored. The headers and messages of a stream have gone out by then.
+  /// Called once with the outcome, in the reverse order. It may change the outcome, but cannot turn a failure into a
+  /// success. It also receives the error of a cancellation or of a passed deadline; its changes are ignored then. The
+  /// headers and messages of a stream have already gone out.
   public var outcomeFunction: ((inout CallOutcome) -> Void)?
-  /// Called exactly once, when the call is over, whatever the reason, with the outcome as its caller gets it: the place to
-  /// give back what the interceptor has taken for the call. It is called in the reverse order, also where the request has
-  /// not got to this interceptor, or where the call was cancelled before it had begun.
+  /// Called exactly once, when the call is over for any reason, with the outcome that the caller gets. Release here the
+  /// resources that the interceptor holds for the call. It is called in the reverse order, even if the request has not
+  /// reached this interceptor, or the call was cancelled before it began.
   ///
-  /// It is the last of an interceptor's hooks, but for a metrics hook that waits for another interceptor's; what an
-  /// interceptor does in tasks may go on longer. A call that is cancelled, or whose deadline passes, may have a hook on the
-  /// stack or metrics that are still to be told: then the end hooks come after those, and maybe after its caller has got the
-  /// outcome.
+  /// It is the last of an interceptor's hooks, except for a metrics hook that waits for the metrics hook of another
+  /// interceptor. Tasks of an interceptor may go on longer.
+  ///
+  /// When a call is cancelled or its deadline passes, a hook may be on the stack, or metrics hooks may be outstanding.
+  /// The end hooks then come after these, and possibly after the caller has got the outcome.
   public var endFunction: ((CallOutcome) -> Void)?
 
   /// The hooks of one interceptor for one call; those that are nil are absent.
@@ -51,7 +52,7 @@ public struct CallFunction {
   @inline(__always)
   var isEmpty: Bool { self.isTransparent && self.endFunction == nil }
 
-  /// Whether the request passes it as it is, and nothing waits for the outcome.
+  /// Whether the request passes unchanged, and no hook waits for the outcome.
   @inline(__always)
   var isTransparent: Bool { self.requestFunction == nil && self.outcomeFunction == nil }
 }

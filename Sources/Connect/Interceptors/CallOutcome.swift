@@ -1,4 +1,4 @@
-/// How a call ends for its caller, as call hooks see it: all of a response but its messages.
+/// How a call ends for its caller, as call hooks see it: a response without its messages.
 public struct CallOutcome: Sendable {
   /// The call's last attempt as it was on the wire. For hedged calls: the attempt that decided the outcome.
   public struct Exchange: Sendable, Hashable {
@@ -8,7 +8,7 @@ public struct CallOutcome: Sendable {
     public var requestBodyBytes: Int
     /// The size of the response's body, in bytes, as it arrived.
     public var responseBodyBytes: Int
-    /// The peer's address as text; nil if none was reached, or if it is not known.
+    /// The peer's address as text; nil if no peer was reached, or if its address is not known.
     public var remoteAddress: String?
 
     /// An exchange with the given facts, for tests of hooks.
@@ -32,7 +32,7 @@ public struct CallOutcome: Sendable {
     set { if self.error == nil { self.error = newValue.error(metadata: self.trailers) } }
   }
 
-  /// The response's headers. Those of a stream have gone out before: a hook cannot change them.
+  /// The response's headers. A hook cannot change the headers of a stream, which have already gone out.
   public var headers: Headers
 
   /// The response's trailers, whatever the wire protocol puts them into; empty if none arrived.
@@ -41,10 +41,10 @@ public struct CallOutcome: Sendable {
   /// Why the call failed; nil for a call that succeeded.
   public var error: ConnectError?
 
-  /// How many messages the caller has sent that were accepted: for a unary call 1.
+  /// How many messages of the caller were accepted; 1 for a unary call.
   public internal(set) var messagesSent: Int
 
-  /// How many messages have come: for a unary call 1, or 0 if there was none.
+  /// How many messages have arrived; at most 1 for a unary call.
   public internal(set) var messagesReceived: Int
 
   /// How many attempts were made; 0 if nothing went to the network.
@@ -55,7 +55,7 @@ public struct CallOutcome: Sendable {
 
   /// An outcome that a hook, or a test of hooks, makes. Its counts are 0.
   ///
-  /// - Parameter code: For an outcome without `error`: one that is not ``Code/ok`` makes it an error.
+  /// - Parameter code: Ignored if there is an `error`. Another code than ``Code/ok`` creates an error with this code.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),
@@ -76,7 +76,7 @@ public struct CallOutcome: Sendable {
     self.init(headers: headers, trailers: error.metadata, error: error)
   }
 
-  /// What a call has come to.
+  /// The outcome of a call.
   @inline(__always)
   init(
     headers: Headers,
@@ -94,8 +94,8 @@ public struct CallOutcome: Sendable {
     self.exchange = nil
   }
 
-  /// Whether nothing has changed since it was copied to, or from, `other`. Parts that were put in anew count as changed, even
-  /// if they are equal: nothing is compared by its text.
+  /// Whether this outcome and `other` are unchanged copies of each other. Parts are compared by identity: a part that
+  /// was replaced by an equal one counts as changed.
   func isUnchanged(since other: CallOutcome) -> Bool {
     let hasSameError =
       switch (self.error, other.error) {
@@ -108,7 +108,7 @@ public struct CallOutcome: Sendable {
       && self.trailers.isIdentical(to: other.trailers)
   }
 
-  /// Keeps the counts of `given`, and its error if this one has none: no hook makes a call succeed that has failed.
+  /// Takes the counts of `given`, and its error if this outcome has none: no hook can turn a failure into a success.
   mutating func complete(from given: CallOutcome) {
     self.messagesSent = given.messagesSent
     self.messagesReceived = given.messagesReceived

@@ -1,14 +1,15 @@
 /// Wraps calls: sees, changes, answers, fails or repeats them.
 ///
-/// An ``InterceptorFactory`` makes a new interceptor for each call. So an interceptor may store the call's state in
-/// its own properties, also across retries. Its hooks run one at a time on the call's executor. A hook that has to
-/// wait for something does so in ``Proceed/task(_:)``, which runs there too, and so may use the interceptor's state.
+/// An ``InterceptorFactory`` makes a new interceptor for each call. So an interceptor may store the call's state in its
+/// own properties, also across retries. Its hooks run one at a time on the call's executor. A hook that has to wait for
+/// something does so in ``Proceed/task(_:)``. Such a task runs on the same executor, and so may use the interceptor's
+/// state.
 ///
-/// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are three levels: *call hooks* see
-/// the call as a whole and nothing of its messages, *message hooks* the method's own types, *byte hooks* the encoded
-/// message and the HTTP request. On the way down, all call hooks come before all message hooks, and those before all byte
-/// hooks; on the way up the other way round. Byte hooks of unary calls may have a ``HookPlacement`` other than that of the
-/// list, as those of a cache do.
+/// With interceptors A, B and C, requests pass A, B, C and responses C, B, A. There are three levels. *Call hooks* see
+/// the call as a whole, without its messages. *Message hooks* see the method's own types. *Byte hooks* see the encoded
+/// message and the HTTP request. On the way down, all call hooks come first, then all message hooks, then all byte
+/// hooks. On the way up, the order is reversed. Byte hooks of unary calls may have another place than that of the list,
+/// for example in a cache: see ``HookPlacement``.
 ///
 /// All hooks are absent by default. An interceptor can also be written with `async` functions, see
 /// ``AsyncUnaryInterceptor`` and ``AsyncStreamInterceptor``, or, on the level of bytes, ``AsyncUnaryByteInterceptor`` and

@@ -1,4 +1,4 @@
 extension Proceed {
-  /// Where the tasks of an interceptor have to run; nil where any place will do.
+  /// The executor on which the tasks of an interceptor have to run; nil if any executor will do.
   package var requiredTaskExecutor: (any TaskExecutor)? { self.taskExecutor?.unlessOfCalls }
 }

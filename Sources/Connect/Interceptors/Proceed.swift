@@ -1,6 +1,6 @@
 public import NIOCore
 
-/// What a hook calls, once, to say how the call goes on. It may be called later and from any thread.
+/// A hook calls this once to say how the call goes on. It may be called later and from any thread.
 ///
 /// It is called like a function with the value to pass on; the other verbs are methods, depending on the hook. A
 /// second call, or a call after the end, does nothing. When the last copy is released uncalled, the call fails with
@@ -10,10 +10,10 @@ public import NIOCore
 /// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
-  /// Takes what the hook does; nil if this was made from a closure.
+  /// Receives the hook's action; nil if this was made from a closure.
   @usableFromInline let ticket: (any HookTicket)?
   private let closure: ProceedClosure<Verb>?
-  /// Whether the call has ended already, by its deadline or its cancellation: what the hook does is ignored.
+  /// Whether the call has already ended, by its deadline or its cancellation. The hook's action is then ignored.
   public let isOver: Bool
 
   private init(_ closure: ProceedClosure<Verb>, isOver: Bool) {
@@ -48,17 +48,17 @@ public struct Proceed<Verb: Sendable>: Sendable {
     self.init(ProceedClosure(on: executor, body), isOver: false)
   }
 
-  /// The ticket of this `proceed`, or of the one around which it was made.
+  /// The ticket of this `proceed`, or of the outer `proceed` around which it was made.
   private var hookTicket: (any HookTicket)? { self.ticket ?? self.closure?.wrapped }
 
   var taskExecutor: (any TaskExecutor)? {
     self.hookTicket?.taskExecutor ?? self.closure?.executor
   }
 
-  /// The error of the attempt that a hook gave up last, to start another. To be read while the hook is called.
+  /// The error of the attempt that a hook abandoned last, for a retry. To be read while the hook is called.
   package var retryCause: ConnectError? { self.hookTicket?.retryCause }
 
-  /// Goes on as `verb` says, for hooks around other hooks, which pass on the verb of the inner hook.
+  /// Goes on as `verb` says. Hooks around other hooks use it to pass on the verb of the inner hook.
   public func send(_ verb: consuming Verb) {
     if let ticket = self.ticket {
       if let verb = verb as? any HookVerb { ticket.take(verb.action) }
@@ -68,7 +68,7 @@ public struct Proceed<Verb: Sendable>: Sendable {
   }
 }
 
-/// Gives what a hook does to a closure.
+/// Passes a hook's verb to a closure.
 private final class ProceedClosure<Verb: Sendable>: Sendable {
   let body: @Sendable (Verb) -> Void
   let wrapped: (any HookTicket)?
@@ -99,9 +99,10 @@ extension Proceed {
   /// }
   /// ```
   ///
-  /// To be called in the hook, or in such a task. Neither `body` nor what it awaits may block; both run there, unless
-  /// an awaited actor has its own executor. Other hooks of the call may run meanwhile. A `body` that ends without
-  /// having proceeded has let go of `proceed`: the call fails with `internal`. When the call ends the task goes on.
+  /// To be called in the hook, or in such a task. Neither `body` nor the functions it awaits may block; both run on the
+  /// call's executor, unless an awaited actor has its own executor. Other hooks of the call may run meanwhile. A `body`
+  /// that ends without having proceeded releases `proceed`: the call fails with `internal`. When the call ends the task
+  /// goes on.
   ///
   /// - Returns: The task, to cancel it with.
   @discardableResult
@@ -124,15 +125,15 @@ public enum RequestVerb<Request: Sendable, Response: Sendable>: Sendable {
 }
 
 extension Proceed {
-  /// Passes the request on to what is inside, or fails the call: then nothing inside is touched, and the error
-  /// goes up through the hooks outside.
+  /// Passes the request inwards, or fails the call. After a failure no inner hook is called, and the error goes up
+  /// through the outer hooks.
   public func callAsFunction<Request, Response>(
     _ result: Result<Request, ConnectError>
   ) where Verb == RequestVerb<Request, Response> {
     self.send(.proceed(result))
   }
 
-  /// The same, at less cost, where it is known that the request is one.
+  /// The same, at less cost, for an ``HTTPRequest`` that the compiler knows.
   @inlinable
   @inline(__always)
   public func callAsFunction<Message, Response>(
@@ -148,7 +149,7 @@ extension Proceed {
     }
   }
 
-  /// Answers the call: nothing inside is touched, and the response goes up through the hooks outside.
+  /// Answers the call. No inner hook is called, and the response goes up through the outer hooks.
   public func answer<Request, Response>(
     _ response: Response
   ) where Verb == RequestVerb<Request, Response> {
@@ -165,14 +166,14 @@ public enum ResponseVerb<Request: Sendable, Response: Sendable>: Sendable {
 }
 
 extension Proceed {
-  /// Passes a response on to what is outside: the one given, or another in its place.
+  /// Passes a response outwards: the one given, or another in its place.
   public func callAsFunction<Request, Response>(
     _ response: Response
   ) where Verb == ResponseVerb<Request, Response> {
     self.send(.proceed(response))
   }
 
-  /// The same, at less cost, where it is known that it is a response of messages.
+  /// The same, at less cost, for a response of messages that the compiler knows.
   @inlinable
   @inline(__always)
   public func callAsFunction<Request, Output>(
@@ -185,7 +186,7 @@ extension Proceed {
     }
   }
 
-  /// The same, at less cost, where it is known that it is a response of bytes.
+  /// The same, at less cost, for a response of bytes that the compiler knows.
   @inlinable
   @inline(__always)
   public func callAsFunction<Request>(
@@ -205,7 +206,7 @@ extension Proceed {
   /// call's deadline.
   ///
   /// - Parameters:
-  ///   - request: What to start with; nil for what the level was first started with.
+  ///   - request: The request to start with; nil for the level's first request.
   ///   - delay: How long to wait before.
   public func retry<Request, Response>(
     _ request: Request? = nil,
@@ -235,7 +236,7 @@ extension Proceed {
     }
   }
 
-  /// The same, at less cost, where it is known that messages are bytes.
+  /// The same, at less cost, for messages of bytes.
   @inlinable
   @inline(__always)
   public func callAsFunction(_ bytes: ByteBuffer) where Verb == StreamDataVerb<ByteBuffer> {
@@ -246,7 +247,7 @@ extension Proceed {
     }
   }
 
-  /// Passes nothing on, and releases what waits behind.
+  /// Passes nothing on, and releases the values that wait behind this one.
   public func drop<Message>() where Verb == StreamDataVerb<Message> {
     self.send(.drop)
   }
@@ -265,8 +266,8 @@ public enum StreamResultVerb<Message: Sendable>: Sendable {
 extension Proceed {
   /// Passes a result on: the one given, or another in its place.
   ///
-  /// A message in place of the end is followed by a successful end; an end in place of anything else ends the
-  /// stream, and what follows inside is cancelled.
+  /// A message in place of the end is followed by a successful end. An end in place of anything else ends the stream,
+  /// and cancels everything inside.
   @inlinable
   @inline(__always)
   public func callAsFunction<Message>(
@@ -279,7 +280,7 @@ extension Proceed {
     }
   }
 
-  /// The same, at less cost, where it is known that messages are bytes.
+  /// The same, at less cost, for messages of bytes.
   @inlinable
   @inline(__always)
   public func callAsFunction(_ result: StreamResult<ByteBuffer>) where Verb == StreamResultVerb<ByteBuffer> {
@@ -292,8 +293,8 @@ extension Proceed {
 
   /// Starts a new attempt at the first hook of this level, with the request messages sent so far.
   ///
-  /// Refused, so that this result passes on, when the cap on retries is reached, the delay would pass the deadline,
-  /// this hook has passed on a result of this attempt, or more request messages were sent than are kept.
+  /// Refused, so that this result passes on, when the cap on retries is reached or the delay would pass the deadline.
+  /// Also refused when this hook has passed on a result of this attempt, or the sent messages exceed what is kept.
   public func retry<Message>(
     _ request: HTTPRequest<Void>? = nil,
     after delay: Duration = .zero
@@ -316,7 +317,7 @@ extension Proceed where Verb == HTTPMetrics {
 
 // MARK: - Verbs without the types of messages
 
-/// A verb that a hook of a call can be given.
+/// A verb of a call's hook, which can be turned into an action.
 protocol HookVerb {
   var action: HookAction { get }
 }
@@ -391,7 +392,7 @@ extension HTTPResponse: ResultConvertible {
 }
 
 extension StreamAnswer: ResultConvertible {
-  /// The answer as a stream brings it.
+  /// The answer as the results of a stream.
   var results: [ResultPart] {
     [.headers(self.headers)] + self.messages.map { .message(MessageBox($0)) }
       + [.end(self.error, trailers: self.trailers)]

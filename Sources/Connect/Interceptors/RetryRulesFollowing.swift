@@ -1,2 +1,2 @@
-/// An interceptor that makes calls again as the service's ``RetryRules`` say, which a request brings along.
+/// An interceptor that retries calls by the service's ``RetryRules``, which the request carries.
 package protocol RetryRulesFollowing: Interceptor {}

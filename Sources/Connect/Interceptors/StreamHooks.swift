@@ -3,9 +3,9 @@ public import NIOCore
 /// The hooks of an interceptor around a stream (client, server or bidirectional). Each is optional; one that
 /// is absent costs nothing.
 ///
-/// Hooks run on the call's executor, one at a time, outside of any task. Later values may reach a hook before
-/// it has proceeded with an earlier one; they go on in the order of the wire, whatever the order in which the
-/// hook proceeds. What a hook proceeds with before it returns goes on when it has returned.
+/// Hooks run on the call's executor, one at a time, outside of any task. Later values may reach a hook before it has
+/// proceeded with an earlier one. Values go on in the order of the wire, whatever the order in which the hook proceeds.
+/// If a hook proceeds before it returns, the value goes on when the hook has returned.
 public struct StreamHooks<RequestMessage: Sendable, ResponseMessage: Sendable> {
   /// What the request hook calls to go on: with a request, an error, or an answer.
   public typealias RequestProceed = Proceed<

@@ -22,11 +22,10 @@ public struct StreamRequest<Input: Sendable>: Sendable {
 /// A stream's response as an ``AsyncStreamInterceptor`` sees it: headers, messages and the end as a sequence
 /// that is pulled.
 public struct StreamResponse<Output: Sendable>: Sendable {
-  /// Headers, messages, and the end. Throws only if the attempt was given up; errors of the RPC are in the
-  /// end.
+  /// Headers, messages, and the end. Throws only if the attempt was abandoned; errors of the RPC are in the end.
   public var results: PulledSequence<StreamResult<Output>>
 
-  /// A response of any results. One that ends without `.complete` ends well.
+  /// A response of any results. Results that end without `.complete` are a success.
   public init(results: PulledSequence<StreamResult<Output>>) {
     self.results = results
   }
@@ -50,8 +49,8 @@ public struct StreamResponse<Output: Sendable>: Sendable {
 
   /// The same response with the error at its end, if it has one, replaced.
   ///
-  /// - Parameter transform: Gives another error, or nil for a stream that ends well. What it throws is the error that
-  ///   the stream ends with.
+  /// - Parameter transform: Returns another error, or nil for a stream that ends well. If `transform` throws, the
+  ///   stream ends with the thrown error.
   public func mapErrors(
     _ transform: @escaping @Sendable (ConnectError) async throws -> ConnectError?
   ) -> StreamResponse<Output> {
@@ -70,7 +69,7 @@ public struct StreamResponse<Output: Sendable>: Sendable {
     )
   }
 
-  /// The same response; where it ends with an error, another response goes on in the place of the end.
+  /// The same response; if it ends with an error, another response continues in the place of the end.
   ///
   /// Headers are held back until the first message or the end. So a response that has shown no message can be replaced
   /// as a whole, also by a retry:
@@ -82,11 +81,10 @@ public struct StreamResponse<Output: Sendable>: Sendable {
   /// }
   /// ```
   ///
-  /// Behind a message, the other response's messages and end go on, and its headers are left out; a retry is refused
-  /// then.
+  /// After a message, the other response's messages and end go on, without its headers; a retry is refused then.
   ///
-  /// - Parameter recover: Gives the other response, or nil for the error as it is. What it throws is the error that the
-  ///   stream ends with. Errors of the other response are not given to it.
+  /// - Parameter recover: Returns the other response, or nil for the error as it is. If `recover` throws, the stream
+  ///   ends with the thrown error. `recover` does not receive errors of the other response.
   public func recoverErrors(
     _ recover: @escaping @Sendable (ConnectError) async throws -> StreamResponse<Output>?
   ) -> StreamResponse<Output> {
@@ -100,7 +98,7 @@ public struct StreamResponse<Output: Sendable>: Sendable {
   }
 }
 
-/// An asynchronous sequence of one static type that produces an element only when it is asked for one.
+/// An asynchronous sequence of one static type that produces an element only on demand.
 public struct PulledSequence<Element: Sendable>: AsyncSequence, Sendable {
   typealias Pull = () async throws -> Element?
 
@@ -126,7 +124,7 @@ public struct PulledSequence<Element: Sendable>: AsyncSequence, Sendable {
     }
   }
 
-  /// A sequence that transforms each element when it is asked for it.
+  /// A sequence that transforms each element on demand.
   public func mapped<Other: Sendable>(
     _ transform: @escaping @Sendable (Element) async throws -> Other
   ) -> PulledSequence<Other> {
@@ -159,11 +157,11 @@ private final class StreamRecovery<Output: Sendable> {
   typealias Recover = @Sendable (ConnectError) async throws -> StreamResponse<Output>?
 
   private var pull: PulledSequence<Result>.Pull
-  /// Nil once it was asked.
+  /// Nil once it was called.
   private var recover: Recover?
   /// Headers that may still be replaced.
   private var heldHeaders: Headers?
-  /// What follows headers that were held back.
+  /// The result after headers that were held back.
   private var heldResult: Result?
   private var hasShown = false
 
@@ -205,7 +203,7 @@ private final class StreamRecovery<Output: Sendable> {
     }
   }
 
-  /// Gives `result` out, behind headers that were held back.
+  /// Returns `result`, or the headers that were held back before it.
   private func show(_ result: Result) -> Result {
     self.hasShown = true
     guard let headers = self.heldHeaders.take() else { return result }

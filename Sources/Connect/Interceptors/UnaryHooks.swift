@@ -2,8 +2,9 @@ public import NIOCore
 
 /// The hooks of an interceptor around a unary call. Each is optional; one that is absent costs nothing.
 ///
-/// Hooks run on the call's executor, one at a time, outside of any task. A hook may work asynchronously; the
-/// call waits until it proceeds, up to the deadline. What it proceeds with before it returns goes on when it has returned.
+/// Hooks run on the call's executor, one at a time, outside of any task. A hook may work asynchronously; the call waits
+/// until it proceeds, up to the deadline. If a hook proceeds before it returns, the value goes on when the hook has
+/// returned.
 public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   /// What the request hook calls to go on: with a request, an error, or an answer.
   public typealias RequestProceed = Proceed<RequestVerb<HTTPRequest<Message>, Response>>
@@ -24,11 +25,11 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
     }
   }
 
-  /// Called with the response or the error, in the reverse order. When the call's own deadline passes or it is
-  /// cancelled, it is called with that error too, but what it proceeds with then is ignored.
+  /// Called with the response or the error, in the reverse order. It is also called with the error when the call is
+  /// cancelled or its deadline passes; its action is ignored then.
   ///
-  /// In byte hooks, HTTP status 304 is no error if the request had `if-none-match`. A hook answers it by
-  /// proceeding with a message, or with a response of its own; else the call fails with `unknown`.
+  /// In byte hooks, HTTP status 304 is no error if the request had `if-none-match`. A hook answers it by proceeding
+  /// with a message, or with another response; else the call fails with `unknown`.
   public var responseFunction: ((Response, ResponseProceed) -> Void)? {
     get { self.responseHook ?? self.responseUpdate.map(Self.function) }
     set {
@@ -63,8 +64,8 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
     self.responseMetricsFunction = responseMetricsFunction
   }
 
-  /// Hooks in the synchronous form: shorter to write, and with less cost, for those that have nothing to wait for. They are
-  /// the same as hooks that proceed before they return.
+  /// Hooks in the synchronous form, for hooks that need not wait: shorter to write, and at less cost. They behave like
+  /// hooks that proceed before they return.
   ///
   /// ```swift
   /// UnaryFunction(
@@ -151,9 +152,9 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   }
 }
 
-/// What a synchronous response hook of a unary call says.
+/// How a call goes on after a synchronous response hook.
 public enum ResponseDecision: Sendable, Hashable {
-  /// The response goes on to what is outside.
+  /// The response goes on outwards.
   case proceed
   /// Start a new attempt at the first hook of this level, with the request of the caller, after this delay.
   case retry(after: Duration)

@@ -4,7 +4,7 @@ public struct HTTPMetrics: Sendable, Hashable {
   public var attempt: Int
   /// From the attempt's start (its request left the interceptors) to its end.
   public var duration: Duration
-  /// From the attempt's start until a connection took it; nil if none did.
+  /// From the attempt's start until a connection took the attempt; nil if none did.
   public var timeToConnection: Duration?
   /// From the attempt's start to the response's head; nil if none arrived.
   public var timeToHeaders: Duration?
@@ -12,17 +12,17 @@ public struct HTTPMetrics: Sendable, Hashable {
   public var requestBodyBytes: Int
   /// The size of the response's body, in bytes, as it arrived.
   public var responseBodyBytes: Int
-  /// The connection that served it; nil if none did.
+  /// The connection that served the attempt; nil if none did.
   public var connection: HTTPConnectionInfo?
   /// The HTTP status of the response; nil if no response arrived.
   public var httpStatus: Int?
-  /// The name of the compression that the request announces for its messages, for example `gzip`; nil for none, for GET,
-  /// and for calls without an ``CallOptions/arrangement``, which are not looked at so closely.
+  /// The name of the compression that the request announces for its messages, for example `gzip`. Nil for none, for
+  /// GET, and for calls without a ``CallOptions/arrangement``, where it is not recorded.
   public var requestEncoding: String?
   /// The name of the compression that the response announces for its messages; nil as for the request.
   public var responseEncoding: String?
 
-  /// How long the attempt waited for a connection while none was being opened for it, as far as is known; nil if none
+  /// How long the attempt waited while no connection was being opened for it, as far as is known; nil if no connection
   /// took it.
   public var queueing: Duration? {
     guard let time = self.timeToConnection else { return nil }

@@ -1,7 +1,7 @@
 /// A request as interceptors see it on its way down.
 ///
-/// `Message` is the method's input in message hooks, `ByteBuffer` in byte hooks of unary calls, and `Void` at
-/// the start of a stream, whose messages follow one by one. The headers are the user's. The wire protocol adds its own
+/// `Message` is the method's input in message hooks, and `ByteBuffer` in byte hooks of unary calls. It is `Void` at the
+/// start of a stream, whose messages follow one by one. The headers are the user's. The wire protocol adds its own
 /// headers (timeout, encodings, protocol version) below the interceptors.
 ///
 /// Copying a request copies two references. Changing a copy does not change the original.
@@ -66,7 +66,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
     }
   }
 
-  /// Whether the context has nothing, which is so for most calls.
+  /// Whether the context is empty, as for most calls.
   package var isContextEmpty: Bool { self.head.context?.isEmpty ?? true }
 
   /// Whether the request will go as HTTP GET, with the message in the URL. Caches depend on it. A hook may set it to
@@ -101,7 +101,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   /// The time limit of the whole call with all its attempts, counted from its start; nil if there is no limit.
   public var timeout: Duration? { self.head.timeout }
 
-  /// How the service wants failed calls to be made again; nil if it says nothing.
+  /// The service's rules for retries; nil if there are none.
   package var retryRules: RetryRules? { self.head.retryRules }
 
   /// A request that belongs to no call yet. When a hook passes it on, it inherits from the request that the hook
@@ -150,7 +150,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
 
   /// Lets a hook change the request, which then has all that belongs to the call.
   ///
-  /// Where others share the head, it is copied as soon as it is changed: then the old one is at hand afterwards.
+  /// If others share the head, the first change copies it: the old head is then available afterwards.
   mutating func change(by update: (inout HTTPRequest) throws -> Void) rethrows {
     if isKnownUniquelyReferenced(&self.head) {
       let given = self.head.callPart

@@ -6,13 +6,13 @@ public import NIOCore
 extension Headers {
   /// Adds `value` as base64 without padding, behind the values that `name` already has.
   ///
-  /// - Parameter name: Should end with `-bin`, since that is how the other side knows.
+  /// - Parameter name: Should end with `-bin`, which tells the peer that the value is binary.
   public mutating func addBinary(name: String, value: ByteBuffer) {
     self.add(name: name, value: String(buffer: Base64.encode(value, alphabet: .standard, isPadded: false)))
   }
 
-  /// The values of `name`, decoded. Values that something on the way has joined with commas come apart again;
-  /// padding may be there or not.
+  /// The values of `name`, decoded. Values that an intermediary has joined with commas are split again. Padding is
+  /// optional.
   ///
   /// - Throws: ``ConnectError`` with `internal` if a value is not base64.
   public func binaryValues(_ name: String) throws(ConnectError) -> [ByteBuffer] {

@@ -13,8 +13,8 @@ extension HTTPFields {
 
   /// The same fields as `HTTPFields`.
   ///
-  /// - Throws: ``ConnectError`` with `invalid_argument` if a name is not a valid field name, if a value holds
-  ///   bytes that HTTP forbids, or if there are too many fields for `HTTPFields`.
+  /// - Throws: ``ConnectError`` with `invalid_argument` for an invalid field name, for a value with bytes that HTTP
+  ///   forbids, or for too many fields for `HTTPFields`.
   public init(_ headers: Headers) throws(ConnectError) {
     guard headers.count <= Self.maximumCount else {
       throw ConnectError(

@@ -1,20 +1,20 @@
-/// Receives what a hook does. Each visit of a hook has one, which all copies of its `proceed` share.
+/// Receives a hook's action. Each visit of a hook has one ticket, which all copies of its `proceed` share.
 @usableFromInline
 protocol HookTicket: AnyObject, Sendable {
   /// From any thread. Counts once, and only while the visit does.
   func take(_ action: consuming HookAction)
 
-  /// Whether nothing comes of what the hook does, since the call is over.
+  /// Whether the hook's action is ignored, since the call is over.
   var isOver: Bool { get }
   /// Whether the caller is on the call's executor.
   var isOnExecutor: Bool { get }
   /// Where tasks of hooks run.
   var taskExecutor: any TaskExecutor { get }
-  /// The error of the attempt that a hook has given up last.
+  /// The error of the attempt that a hook abandoned last.
   var retryCause: ConnectError? { get }
 }
 
-/// What a hook does, whatever the types of the messages.
+/// A hook's action, whatever the types of the messages.
 @usableFromInline
 package enum HookAction: Sendable {
   /// Passes a part of the request on.
@@ -23,9 +23,9 @@ package enum HookAction: Sendable {
   case receive(ResultPart)
   /// Fails the call, from a request hook.
   case fail(ConnectError)
-  /// Answers in place of what is inside.
+  /// Answers in place of the inner hooks and the network.
   case answer([ResultPart])
-  /// Starts a new attempt at the first hook of the level; nil for what the level was first started with.
+  /// Starts a new attempt at the first hook of the level; nil for the level's first request.
   indirect case retry(RequestPart?, after: Duration)
   /// Passes nothing on.
   case drop

@@ -1,16 +1,17 @@
 public import NIOCore
 
-/// What flows down through the interceptors. Messages are those of the method, or behind the codec bytes.
+/// A part of a request on its way down through the interceptors. Messages have the method's type before the codec, and
+/// are bytes after it.
 @usableFromInline
 package enum RequestPart: Sendable {
   /// The whole request of a unary call.
   case whole(RequestHead, any AnyMessage)
-  /// The same behind the codec, where nobody has put the bytes into a box.
+  /// The same after the codec, with bytes that are not boxed.
   case wholeBytes(RequestHead, ByteBuffer)
   /// The beginning of a stream, whose messages follow.
   case head(RequestHead)
   case message(any AnyMessage)
-  /// A message behind the codec, where nobody has put the bytes into a box.
+  /// A message after the codec, with bytes that are not boxed.
   case bytes(ByteBuffer)
   /// The end of a stream.
   case end
@@ -23,7 +24,7 @@ package enum RequestPart: Sendable {
     }
   }
 
-  /// Whether it has a head.
+  /// Whether the part has a head.
   var hasHead: Bool {
     switch self {
     case .whole, .wholeBytes, .head: true
@@ -46,7 +47,7 @@ package enum RequestPart: Sendable {
     }
   }
 
-  /// Whether nothing of it has to change to go on in place of `given`.
+  /// Whether the part can go on in place of `given` without a change.
   private func isUnchanged(from given: RequestHead?, isUnary: Bool) -> Bool {
     switch self {
     case .whole(let head, _): isUnary && head === given

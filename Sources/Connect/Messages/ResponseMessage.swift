@@ -53,7 +53,7 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
 
   /// A response that a hook answers with, or that a test makes.
   ///
-  /// - Parameter code: For a `result` without error: one that is not ``Code/ok`` makes it an error.
+  /// - Parameter code: Ignored if `result` is an error. Another code than ``Code/ok`` creates an error with this code.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),

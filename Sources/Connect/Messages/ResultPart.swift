@@ -1,6 +1,6 @@
 public import NIOCore
 
-/// What flows up through the interceptors.
+/// A part of a response on its way up through the interceptors.
 @usableFromInline
 package enum ResultPart: Sendable {
   /// The whole response to a unary call.
@@ -9,12 +9,12 @@ package enum ResultPart: Sendable {
   case wholeBytes(HTTPResponse)
   case headers(Headers)
   case message(any AnyMessage)
-  /// A message in front of the codec, where nobody has put the bytes into a box.
+  /// A message before it is decoded, with bytes that are not boxed.
   case bytes(ByteBuffer)
   /// The end of a stream.
   case end(ConnectError?, trailers: Headers)
 
-  /// The end that is an error, of a stream.
+  /// The end of a stream that failed.
   static func failed(_ error: ConnectError) -> ResultPart {
     .end(error, trailers: error.metadata)
   }
@@ -52,8 +52,8 @@ package enum ResultPart: Sendable {
 }
 
 extension StreamResult {
-  /// The part that carries this result. An end has an error if its code or its error says so, whatever a hook has made of
-  /// them: neither is lost.
+  /// The part that carries this result. An end has an error if its code or its error says so, even if a hook has set
+  /// only one of them.
   @inlinable
   @inline(__always)
   package var part: ResultPart {

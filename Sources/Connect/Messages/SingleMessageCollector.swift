@@ -8,7 +8,8 @@ struct SingleMessage {
 
 /// Collects the results of a response that must have exactly one message.
 ///
-/// <https://connectrpc.com/docs/protocol#unary-response>: no message at all, or several, is `unimplemented`.
+/// <https://connectrpc.com/docs/protocol#unary-response>: a response with no message, or with several, is
+/// `unimplemented`.
 struct SingleMessageCollector {
   private let method: MethodInfo
   private var headers = Headers()

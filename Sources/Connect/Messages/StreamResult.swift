@@ -1,4 +1,4 @@
-/// One thing that a response stream brings: headers once, then messages, then its end.
+/// One result of a response stream: headers once, then messages, then its end.
 public enum StreamResult<Message: Sendable>: Sendable {
   /// The response's headers, at most once and before any message.
   case headers(Headers)
@@ -19,7 +19,7 @@ public enum StreamResult<Message: Sendable>: Sendable {
 }
 
 extension StreamResult {
-  /// The same result with a code and an error that agree, whatever a hook has made of them: neither is lost.
+  /// The same result with a code and an error that agree, even if a hook has set only one of them.
   var consistent: Self {
     guard case .complete(let code, let error, let trailers) = self else { return self }
     let found = error ?? code.error(metadata: trailers)

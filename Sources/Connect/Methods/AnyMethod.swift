@@ -1,7 +1,7 @@
 public import NIOCore
 
-/// A method whose message types are known to its closures alone. They are made with the ``MethodSpec``, where the compiler
-/// often knows the types and specializes the closures for them.
+/// A method whose message types only its closures know. The closures are made with the ``MethodSpec``, where the
+/// compiler often knows the types and specializes the closures for them.
 @usableFromInline
 package final class AnyMethod: Sendable {
   @usableFromInline typealias Encode =
@@ -25,13 +25,13 @@ package final class AnyMethod: Sendable {
     self.acceptance = accept
   }
 
-  /// Shows the visitor the method with its types.
+  /// Calls the visitor with the method and its types.
   func accept(_ visitor: any MethodVisitor) {
     self.acceptance(visitor, self)
   }
 }
 
-/// Is shown a method with its types.
+/// Receives a method with its types.
 @usableFromInline
 protocol MethodVisitor {
   func visit<Input: Sendable, Output: Sendable>(_ method: MethodSpec<Input, Output>)

@@ -1,7 +1,8 @@
 package import NIOCore
 
 extension ByteBuffer {
-  /// The flags and the length that streams, and gRPC always, send in front of a message.
+  /// The bytes of an envelope's prefix, flags and length. Streams send it in front of each message, and gRPC does in
+  /// all calls.
   private static let headroom = 5
 
   /// An empty buffer for a message, with room for an envelope's prefix in front.

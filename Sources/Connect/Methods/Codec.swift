@@ -2,7 +2,7 @@ public import NIOCore
 
 /// Turns messages into bodies and back. The configuration's codec serves all calls of a client.
 ///
-/// Your own codec may cast messages to a protocol of yours and encode them, or wrap another codec, for example to
+/// A custom codec may cast messages to its own protocol to encode them. It may also wrap another codec, for example to
 /// encrypt the bytes of ``ProtoCodec``.
 ///
 /// Bodies are `ByteBuffer`. Where another library wants Foundation's `Data`, `Data(bytes.readableBytesView)` and
@@ -14,10 +14,10 @@ public protocol Codec: Sendable {
   /// The bytes of `message`.
   ///
   /// - Parameters:
-  ///   - coding: What the message's family offers.
+  ///   - coding: The encodings of the message's family.
   ///   - deterministic: Whether equal messages have to give equal bytes (GET requests, cache keys).
-  /// - Throws: Any error; the call fails with `internal` and this error as its cause, or with a
-  ///   ``ConnectError`` as it is.
+  /// - Throws: Any error. The call fails with a ``ConnectError`` as it is; any other error becomes the cause of an
+  ///   `internal` error.
   func encode<Message: Sendable>(
     _ message: Message,
     as coding: MessageCoding<Message>,
@@ -26,8 +26,8 @@ public protocol Codec: Sendable {
 
   /// The message in `bytes`.
   ///
-  /// - Throws: Any error; the call fails with `internal` and this error as its cause, or with a
-  ///   ``ConnectError`` as it is.
+  /// - Throws: Any error. The call fails with a ``ConnectError`` as it is; any other error becomes the cause of an
+  ///   `internal` error.
   func decode<Message: Sendable>(
     _ bytes: ByteBuffer,
     as coding: MessageCoding<Message>

@@ -1,9 +1,9 @@
-/// A message of any type: a ``MessageBox``. What carries calls passes messages on without knowing their types, so it is
+/// A message of any type: a ``MessageBox``. Code that carries calls does not know the types of messages, so it is
 /// compiled once.
 @usableFromInline package typealias AnyMessage = AnyObject & Sendable
 
-/// Holds the message of a request or of a response, which so take the same room whatever the message's type. Code that is
-/// generic over messages, as hooks are, then copies them without looking their types up at run time.
+/// Holds the message of a request or of a response, so that their size does not depend on the message's type. Generic
+/// code, such as hooks, then copies requests and responses without looking types up at run time.
 @usableFromInline
 package final class MessageBox<Message: Sendable>: Sendable {
   @usableFromInline package let message: Message

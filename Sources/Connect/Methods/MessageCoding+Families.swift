@@ -19,10 +19,10 @@ extension MessageCoding where Message: SwiftProtobuf.Message {
 extension MessageCoding where Message: Codable {
   /// Plain `Codable` types: JSON only.
   ///
-  /// The JSON is what protobuf's canonical mapping would be for the same values, as far as `Codable` goes, so
-  /// that such types can talk to protobuf services: a `Date` is an RFC 3339 time in UTC with milliseconds if it
-  /// has any, `Data` is base64, the numbers that JSON lacks are `"NaN"`, `"Infinity"` and `"-Infinity"`. For
-  /// other conventions give a coding of your own (``init(binary:json:)``) to the method.
+  /// As far as `Codable` allows, the JSON is that of protobuf's canonical mapping, so that such types can talk to
+  /// protobuf services. A `Date` is an RFC 3339 time in UTC, with milliseconds if it has any. `Data` is base64. The
+  /// numbers that JSON lacks are `"NaN"`, `"Infinity"` and `"-Infinity"`. For other conventions, give the method a
+  /// custom coding (``init(binary:json:)``).
   public static var codable: MessageCoding {
     MessageCoding(
       binary: nil,
@@ -37,8 +37,8 @@ extension MessageCoding where Message: Codable {
 extension MessageCoding {
   /// The error of a codec that needs an encoding which this family does not have.
   ///
-  /// It is `internal`, as for every message that cannot be encoded: nothing that the caller put in the request
-  /// would make it work, the client and the method do not fit.
+  /// It is `internal`, as for every message that cannot be encoded: no request would work, since the client's codec and
+  /// the method do not fit.
   func lacks(_ encoding: String, codecName: String) -> ConnectError {
     ConnectError(
       code: .internalError,

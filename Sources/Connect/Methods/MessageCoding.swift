@@ -2,13 +2,13 @@ public import NIOCore
 
 /// How the messages of one type are coded: by which encodings, and with which functions.
 ///
-/// There is one for each family of messages: ``protobuf`` for SwiftProtobuf's, ``codable`` for plain `Codable`
-/// types; other modules add theirs with ``init(binary:json:)``.
+/// Each family of messages has one: ``protobuf`` for SwiftProtobuf's messages, ``codable`` for plain `Codable` types.
+/// Other modules add theirs with ``init(binary:json:)``.
 public final class MessageCoding<Message: Sendable>: Sendable {
   /// The functions that encode and decode messages in one encoding. `Options` are the codec's.
   public struct Functions<Options: Sendable>: Sendable {
-    /// The bytes of a message. May throw any error; the call then fails with `internal` and this error as its cause,
-    /// or with a ``ConnectError`` as it is.
+    /// The bytes of a message. May throw any error: the call fails with a ``ConnectError`` as it is; any other error
+    /// becomes the cause of an `internal` error.
     public let encode: @Sendable (Message, Options) throws -> ByteBuffer
     /// The message in some bytes. May throw as ``encode`` may.
     public let decode: @Sendable (ByteBuffer, Options) throws -> Message

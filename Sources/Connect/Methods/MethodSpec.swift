@@ -16,7 +16,7 @@ public struct MethodSpec<Input: Sendable, Output: Sendable>: Sendable {
   /// How response messages are coded.
   public let output: MessageCoding<Output>
   @usableFromInline package let erased: AnyMethod
-  /// Puts a request's message into a box, whose type is known where the method is made.
+  /// Puts a request's message into a box. The compiler knows its type where the method is made.
   @usableFromInline let box: @Sendable (Input) -> any AnyMessage
 
   /// A method between messages of any families.

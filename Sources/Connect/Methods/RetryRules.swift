@@ -1,10 +1,10 @@
-/// How failed calls of a method are made again, as its service says (gRFC A6). ``RetryRulesFollowing`` interceptors do that.
+/// A service's rules for retries of a method's calls (gRFC A6). ``RetryRulesFollowing`` interceptors follow them.
 package final class RetryRules: Sendable {
-  /// With the first one.
+  /// Includes the first attempt.
   package let maximumAttempts: Int
   /// The codes of errors after which another attempt may succeed.
   package let codes: Set<Code>
-  /// Told of each attempt's end; shared by the calls of a channel. Nil without throttling.
+  /// Records the end of each attempt; shared by the calls of a channel. Nil without throttling.
   package let throttle: (any AttemptBudget)?
   private let initialBackoff: Duration
   private let maximumBackoff: Duration
@@ -39,7 +39,7 @@ package final class RetryRules: Sendable {
   ///
   /// - Parameters:
   ///   - retry: 1 for the first retry.
-  ///   - random: A number from 0 to 1, another one for each wait.
+  ///   - random: A number from 0 to 1, drawn for each wait.
   package func delay(beforeRetry retry: Int, random: Double = .random(in: 0...1)) -> Duration {
     var longest = self.initialBackoff
     // Attempts are few; see ``maximumAttempts``.

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// The tokens of [gRPC's retry
 /// throttling](https://github.com/grpc/proposal/blob/master/A6-client-retries.md#throttling-retry-attempts-and-hedged-rpcs):
-/// an attempt that fails takes one away, one that succeeds adds a fraction. There may be other attempts while more than half
-/// of the tokens are left.
+/// a failed attempt takes one token away, a successful attempt adds a fraction. Further attempts are allowed while more
+/// than half of the tokens are left.
 package struct RetryTokens: ~Copyable, Sendable {
   /// gRPC's precision.
   private static let unitsPerToken = 1000.0
@@ -13,11 +13,11 @@ package struct RetryTokens: ~Copyable, Sendable {
   private let gain: Int
   private let units: Atomic<Int>
 
-  /// All tokens are there at first.
+  /// Starts with all tokens.
   ///
   /// - Parameters:
   ///   - maximum: From 1 to 1,000,000. Not-a-number counts as 1.
-  ///   - ratio: What a success adds, in tokens; at least 0.001, which not-a-number counts as.
+  ///   - ratio: What a success adds, in tokens; at least 0.001. Not-a-number counts as 0.001.
   package init(maximum: Double, ratio: Double) {
     // `max` gives its first argument where the second is not a number.
     self.maximum = Int(min(max(1, maximum), 1_000_000) * Self.unitsPerToken)
@@ -25,14 +25,14 @@ package struct RetryTokens: ~Copyable, Sendable {
     self.units = Atomic(self.maximum)
   }
 
-  /// How many there are.
+  /// The number of tokens left.
   package var count: Double { Double(self.units.load(ordering: .relaxed)) / Self.unitsPerToken }
 
-  /// Whether more than half are left.
+  /// Whether more than half of the tokens are left.
   package var allowRetry: Bool { self.units.load(ordering: .relaxed) > self.maximum / 2 }
 
   package func recordSuccess() {
-    // Most often all are there: then nothing is written, so that threads do not get in each other's way.
+    // Most often no token is missing. Then nothing is written, so that threads do not contend.
     guard self.units.load(ordering: .relaxed) < self.maximum else { return }
     self.change { min(self.maximum, $0 + self.gain) }
   }
@@ -42,7 +42,7 @@ package struct RetryTokens: ~Copyable, Sendable {
     self.change { max(0, $0 - Int(Self.unitsPerToken)) } > self.maximum / 2
   }
 
-  /// - Returns: What it was changed to.
+  /// - Returns: The new value.
   @discardableResult
   private func change(_ change: (Int) -> Int) -> Int {
     var old = self.units.load(ordering: .relaxed)

@@ -1,24 +1,24 @@
-/// The async form of an interceptor, as a stage of a pipeline. Its body runs in a task of its own; what the body wants reaches
-/// the pipeline through ``PipelineHost/perform(_:)``. The windows of the ``Stage`` stay empty.
+/// The async form of an interceptor, as a stage of a pipeline. Its body runs in a separate task, and reaches the
+/// pipeline through ``PipelineHost/perform(_:)``. The windows of the ``Stage`` stay empty.
 class AsyncStage: Stage {
-  /// Where it stands in the pipeline.
+  /// The position of the stage in the pipeline.
   final var index = 0
   final override var role: Role { .async(self) }
 
   // MARK: The request
 
-  /// Whether it takes another part from outside.
+  /// Whether the stage takes another part from outside.
   var hasRoom: Bool { true }
   /// Takes a part of the request from outside.
   func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {}
   /// The next part of the request that goes on inwards.
   func takeReady() -> RequestPart? { nil }
-  /// Counts the bytes that a message turned out to have against what may be kept.
+  /// Counts the encoded size of a message against the limit of what is kept for a retry.
   func charge(_ byteCount: Int) {}
 
   // MARK: The response
 
-  /// Whether a result should be brought to it from inside.
+  /// Whether the stage should receive a result from inside.
   ///
   /// - Parameter isWanted: Whether a result of this stage is wanted outside.
   func wantsResult(_ isWanted: Bool) -> Bool { false }
@@ -35,8 +35,8 @@ class AsyncStage: Stage {
   var held: HookHolder.Held? { nil }
   /// Whether nothing of the request has gone on inwards.
   var holdsRequest: Bool { false }
-  /// Gives up what it does.
+  /// Abandons the work of the stage.
   func giveUp() {}
-  /// Lets the body see `error` as the end of what it waits for; the call is over.
+  /// The call is over: everything that the body waits for ends with `error`.
   func end(with error: ConnectError) {}
 }

@@ -1,7 +1,7 @@
 internal import DequeModule
 
-/// One run of the body of an ``AsyncStreamStage``: from a request's head to the end, or to a new attempt that
-/// begins further out and has another run.
+/// One run of the body of an ``AsyncStreamStage``, from a request's head to the end. A new attempt that begins further
+/// out starts another run.
 ///
 /// Confined to the call's executor.
 final class AsyncStreamRun {
@@ -10,13 +10,13 @@ final class AsyncStreamRun {
   let head: RequestHead
   var job: Job?
 
-  /// Messages from outside, in order, from the first on while they are few enough to be kept.
+  /// Messages from outside, in order. They begin with the first one while they are within the limits for a retry.
   var messages: Deque<any AnyMessage> = []
-  /// The number of the first one in ``messages``.
+  /// The number of the first message in ``messages``.
   var firstMessage = 0
   var hasRequestEnded = false
   var reader: AsyncStreamReader?
-  /// What messages that have been encoded came to, in this attempt and in the longest one.
+  /// The encoded bytes of messages, in this attempt and in the longest attempt.
   private var attemptBytes = 0
   private var replayBytes = 0
   private let maximumReplayBytes: Int
@@ -26,13 +26,13 @@ final class AsyncStreamRun {
   /// How the last attempt ended.
   var lastError: ConnectError?
 
-  /// What goes on outwards.
+  /// Results that go on outwards.
   var results: Deque<ResultPart> = []
   var hasPassedOut = false
   var isClosed = false
-  /// Waits until a result is asked for.
+  /// Waits until a result is wanted.
   var demand: Mailbox<Void>?
-  /// Whether a result was asked for that has not come yet.
+  /// Whether a requested result has not arrived yet.
   var isWanted = false
 
   init(_ host: any PipelineHost, head: RequestHead, maximumReplayBytes: Int) {
@@ -41,18 +41,18 @@ final class AsyncStreamRun {
     self.maximumReplayBytes = maximumReplayBytes
   }
 
-  /// Counts the bytes that messages turned out to have against what may be kept of them.
+  /// Counts the encoded bytes of messages against the limit of what is kept for a retry.
   func charge(_ byteCount: Int) {
     self.attemptBytes += byteCount
     self.replayBytes = max(self.replayBytes, self.attemptBytes)
   }
 
-  /// Begins to count again, since the messages are sent again.
+  /// Restarts the count, since the messages are sent again.
   func restartCount() {
     self.attemptBytes = 0
   }
 
-  /// Lets go of messages that were read, if no other `next` can have them.
+  /// Releases messages that were read, if no other `next` can read them.
   func trim() {
     guard
       self.hasPassedOut || self.firstMessage > 0 || self.messages.count > 1024
@@ -90,20 +90,20 @@ final class AsyncStreamReader {
   }
 }
 
-/// What one `next` of a stream's interceptor has started. Confined to the call's executor.
+/// The state of one `next` of a stream's interceptor. Confined to the call's executor.
 final class AsyncStreamNext {
   /// Runs the jobs of async stages inside, where `next` was called.
   let runner: Mailbox<Void>
   var sender: Job?
   /// Parts of the request to go on inwards.
   var parts: Deque<RequestPart> = []
-  /// Waits until they have gone on.
+  /// Waits until ``parts`` have gone on.
   var room: Mailbox<Void>?
   /// Waits for a result from inside.
   var waiting: Mailbox<ResultPart?>?
   /// Whether nothing more comes from inside.
   private(set) var hasEnded = false
-  /// Whether that is so since it was cancelled.
+  /// Whether it has ended by a cancellation.
   private(set) var isGivenUp = false
 
   init(runner: Mailbox<Void>) {

@@ -2,9 +2,9 @@ internal import DequeModule
 
 /// An interceptor of streams in its async form, as a stage of a ``Pipeline``.
 ///
-/// Its body runs in a task of its own, see ``AsyncStreamTask``. Request messages that come from outside are kept here until
-/// the body, or what it gave to `next`, asks for them; results that come from inside go straight to whoever asks. Nothing is
-/// brought that was not asked for.
+/// Its body runs in a separate task, see ``AsyncStreamTask``. Request messages from outside wait here until they are
+/// read, by the body or through the sequence that it passed to `next`. Results from inside go straight to the waiting
+/// reader. Nothing moves without demand.
 ///
 /// Confined to the call's executor.
 final class AsyncStreamStage: AsyncStage {
@@ -19,7 +19,7 @@ final class AsyncStreamStage: AsyncStage {
   /// Whether messages are bytes. Then they are counted once, since a retry here does not encode them again.
   private let isEncoded: Bool
   private let maximumReplayBytes: Int
-  /// One run of the body. A new attempt that begins further out has another.
+  /// The current run of the body. A new attempt that begins further out starts another run.
   private var run: AsyncStreamRun?
 
   init(
@@ -120,7 +120,7 @@ final class AsyncStreamStage: AsyncStage {
     self.run === run && run.next === next && !next.hasEnded
   }
 
-  /// Gives a result of the body outwards.
+  /// Passes a result of the body outwards.
   func pass(_ result: ResultPart, of run: AsyncStreamRun) {
     guard self.run === run, !run.isClosed else { return }
     run.isWanted = false
@@ -134,7 +134,7 @@ final class AsyncStreamStage: AsyncStage {
     self.perform(of: run) { $0.close(insideOf: self.index, cuttingAt: self.index, run.host) }
   }
 
-  /// The body wants to know when a result is asked for.
+  /// Tells the body when a result is wanted.
   func awaitDemand(of run: AsyncStreamRun, _ mailbox: Mailbox<Void>) {
     if run.isWanted { mailbox.post(.success(())) } else { run.demand = mailbox }
   }
@@ -233,7 +233,7 @@ final class AsyncStreamStage: AsyncStage {
     run.host.pump()
   }
 
-  /// The task that reads the results was cancelled: the attempt is given up.
+  /// The task that reads the results was cancelled: the attempt is abandoned.
   func giveUp(_ next: AsyncStreamNext, of run: AsyncStreamRun) {
     guard self.isCurrent(next, of: run) else { return }
     next.cancel()
@@ -242,8 +242,8 @@ final class AsyncStreamStage: AsyncStage {
     }
   }
 
-  /// Does something with the pipeline, once no hook is on the stack. A hook may have started an attempt further out: then
-  /// the run does not count any more.
+  /// Runs `work` with the pipeline, once no hook is on the stack. If a hook has started an attempt further out by then,
+  /// the run is obsolete and `work` does not run.
   private func perform(of run: AsyncStreamRun, _ work: @escaping (Pipeline) -> Void) {
     run.host.perform { if self.run === run { work($0) } }
   }

@@ -1,5 +1,4 @@
-/// What the tasks of an ``AsyncStreamStage`` do. They may run anywhere; what they want of the stage they ask for on the call's
-/// executor.
+/// The tasks of an ``AsyncStreamStage``. They may run anywhere, and use the stage only on the call's executor.
 struct AsyncStreamTask: Sendable {
   typealias Stage = AsyncStreamStage
 
@@ -11,7 +10,7 @@ struct AsyncStreamTask: Sendable {
     self.here = Confined((stage, run), to: executor)
   }
 
-  /// Runs the body and gives its results outwards, each when it is asked for.
+  /// Runs the body and passes its results outwards, each on demand.
   func makeJob(_ body: @escaping Stage.Body, _ head: RequestHead) -> Job {
     Job {
       do {
@@ -34,7 +33,7 @@ struct AsyncStreamTask: Sendable {
     }
   }
 
-  /// The request's messages, as the body reads them. Each iteration begins with the first.
+  /// The request's messages, as the body reads them. Each iteration begins with the first message.
   private var messages: Stage.Messages {
     Stage.Messages {
       let reader = Confined(AsyncStreamReader(), to: self.executor)
@@ -94,7 +93,7 @@ struct AsyncStreamTask: Sendable {
 
   /// Waits for what `start` arranges to be posted. Throws if the run is over or the task is cancelled.
   ///
-  /// - Parameter onCancel: Undoes what `start` has arranged, so that nothing is posted that nobody reads.
+  /// - Parameter onCancel: Undoes `start`, so that no value is posted without a reader.
   private func wait<Value: Sendable>(
     _ start: @escaping @Sendable (AsyncStreamStage, AsyncStreamRun, Mailbox<Value>) -> Void,
     onCancel: @escaping @Sendable (AsyncStreamStage, AsyncStreamRun, Mailbox<Value>) -> Void = { _, _, _ in }

@@ -5,7 +5,7 @@ final class AsyncUnaryStage: AsyncStage {
   typealias Next = @Sendable (RequestPart) async throws -> ResultPart
   typealias Body = @Sendable (RequestPart, @escaping Next) async throws -> ResultPart
 
-  /// One run of the body. A new attempt that begins further out has another.
+  /// One run of the body. A new attempt that begins further out starts another run.
   private final class Run {
     /// Keeps the call alive while the body runs.
     let host: any PipelineHost

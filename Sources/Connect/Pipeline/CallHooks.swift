@@ -1,7 +1,7 @@
-/// The interceptors of a call, outermost first, and their call hooks once they were asked for them. Confined to the call's
+/// The interceptors of a call, outermost first, with their call hooks once they are known. Confined to the call's
 /// executor.
 final class CallHooks: InterceptorSource {
-  /// An interceptor, and its call hooks once it was asked for them.
+  /// An interceptor, with its call hooks once they are known.
   struct Entry {
     let interceptor: any Interceptor
     fileprivate var function = CallFunction()
@@ -10,11 +10,11 @@ final class CallHooks: InterceptorSource {
       self.interceptor = interceptor
     }
 
-    /// Whether it is left out.
+    /// Whether the interceptor is left out.
     var isNone: Bool { self.interceptor.isNone }
   }
 
-  /// What a call lets go of, and who is to be told of its end.
+  /// The interceptors that a call has released, which are to be told of its end.
   struct Released {
     fileprivate let entries: [Entry]
     fileprivate let inheritance: Inheritance?
@@ -32,7 +32,7 @@ final class CallHooks: InterceptorSource {
   private let method: MethodInfo
   private let inheritance: Inheritance?
   private var entries: [Entry]
-  /// Among how many interceptors, from the outermost on, are those that wait for the outcome.
+  /// All interceptors that wait for the outcome are among this many, from the outermost on.
   private var waitingCount = 0
   private(set) var hasEndHooks = false
   /// Whether no hook has anything to do with the request or its outcome.
@@ -57,7 +57,7 @@ final class CallHooks: InterceptorSource {
     }
   }
 
-  /// Whether one of the interceptors makes calls again as the service says.
+  /// Whether one of the interceptors follows the service's retry rules.
   var followRetryRules: Bool { self.entries.contains { $0.interceptor is any RetryRulesFollowing } }
 
   // MARK: Asking
@@ -90,7 +90,7 @@ final class CallHooks: InterceptorSource {
   private func keep(_ function: consuming CallFunction, at index: Int) {
     if function.endFunction != nil { self.hasEndHooks = true }
     if !function.isTransparent { self.isTransparent = false }
-    // Taken out, so that each access to the variable is over at once.
+    // Moved out and back, so that each exclusive access to the variable ends at once.
     var entries: [Entry] = []
     swap(&entries, &self.entries)
     entries[index].function = function
@@ -104,7 +104,7 @@ final class CallHooks: InterceptorSource {
   /// - Returns: Nil if a hook has ended the call.
   /// - Throws: What a hook throws.
   func passDown(_ head: consuming RequestHead, _ host: any PipelineHost) throws -> RequestHead? {
-    // The one reference to the head: what hooks change, they change in place.
+    // The only reference to the head, so that hooks change it in place.
     var request = HTTPRequest(head: head)
     let entries = self.entries
     for index in entries.indices {
@@ -125,9 +125,9 @@ final class CallHooks: InterceptorSource {
   /// Whether there are hooks that are to be told of the outcome.
   var areWaiting: Bool { self.waitingCount > 0 }
 
-  /// Tells the hooks that wait for it of the outcome, which they may change, the innermost first. They are told once.
+  /// Tells the waiting hooks of the outcome once, the innermost first. They may change it.
   ///
-  /// - Returns: Whether one has changed it.
+  /// - Returns: Whether a hook has changed the outcome.
   func passUp(_ outcome: inout CallOutcome) -> Bool {
     let (entries, count) = (self.entries, self.waitingCount)
     self.waitingCount = 0
@@ -144,7 +144,7 @@ final class CallHooks: InterceptorSource {
     return isChanged
   }
 
-  /// Lets go of the interceptors, to be released where users' code may run.
+  /// Returns the interceptors, to be released where user code may run.
   func release() -> Released {
     let released = Released(entries: self.entries, inheritance: self.inheritance)
     self.entries = []

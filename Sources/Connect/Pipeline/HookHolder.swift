@@ -1,4 +1,4 @@
-/// An interceptor that has something of a call and has not passed it on, as messages name it.
+/// An interceptor that holds a part of a call. Its description is for messages.
 struct HookHolder: CustomStringConvertible {
   enum Held {
     case request
@@ -21,7 +21,7 @@ struct HookHolder: CustomStringConvertible {
     return "\(self.interceptor) has \(what)"
   }
 
-  /// Nil if the interceptor has nothing at this stage, or has passed it on.
+  /// Nil if the interceptor holds nothing at this stage.
   init?(_ stage: Stage) {
     let held: Held? =
       switch stage.role {
@@ -42,13 +42,13 @@ struct HookHolder: CustomStringConvertible {
   }
 }
 
-/// Who holds up a call with these stages.
+/// The interceptors that hold up a call with these stages.
 struct HookHolders {
   let stages: [Stage]
 
   init(in pipeline: Pipeline) { self.stages = pipeline.order.stages }
 
-  /// The interceptor that a visit was made to, if the pipeline waits for what its hook does.
+  /// The interceptor of a visit, if the pipeline waits for the action of its hook.
   func holder(of place: Visit.Place, _ number: Int) -> HookHolder? {
     switch place {
     case .request(let index):
@@ -62,8 +62,8 @@ struct HookHolders {
     }
   }
 
-  /// The outermost interceptor that has something, unless it has headers alone: most of these wait for what the server sends
-  /// behind them.
+  /// The outermost interceptor that holds something. Nil if it holds only headers: most such interceptors wait for what
+  /// the server sends next.
   var blocking: HookHolder? {
     for stage in self.stages {
       if let holder = HookHolder(stage) { return holder.held == .headers ? nil : holder }
@@ -71,7 +71,7 @@ struct HookHolders {
     return nil
   }
 
-  /// Whether an interceptor has the request and has not passed it on.
+  /// Whether an interceptor holds the request.
   var haveHead: Bool {
     self.stages.contains { stage in
       switch stage.role {

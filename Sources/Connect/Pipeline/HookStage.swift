@@ -1,6 +1,7 @@
 internal import NIOCore
 
-/// The hooks of an interceptor at one level, for the ``Pipeline``, which does not know the types of messages. Subclasses do.
+/// The hooks of an interceptor at one level, for the ``Pipeline``, which does not know the types of messages.
+/// Subclasses know them.
 class HookStage: Stage {
   final let kinds: HookKinds
   final override var role: Role { .hooks(self) }
@@ -63,7 +64,7 @@ extension HTTPRequest {
 
 /// Message hooks around a unary call.
 ///
-/// Generic over the messages alone: types that are put together from these would have to be looked up.
+/// Generic over the message types alone: types composed of these would have to be looked up at run time.
 final class UnaryMessageStage<Input: Sendable, Output: Sendable>: HookStage {
   private let hooks: UnaryMessageFunction<Input, Output>
 

@@ -1,6 +1,6 @@
 internal import Logging
 
-/// Measures how long hooks occupy the call's executor, and warns of those that do so for long.
+/// Measures how long hooks occupy the call's executor, and warns of slow hooks.
 struct HookWatch: Sendable {
   let executor: any CallExecutor
   let limit: Duration

@@ -22,7 +22,7 @@ final class HookWindow<Element> {
   var count: Int { self.slots.count }
   var isEmpty: Bool { self.slots.isEmpty }
 
-  /// Whether nothing waits, in a window that is made when something does.
+  /// Whether nothing waits. A window is created only when something waits.
   static func isClear(_ window: HookWindow?) -> Bool { window?.isEmpty ?? true }
 
   /// Adds a value that does not wait for the hook.
@@ -30,7 +30,7 @@ final class HookWindow<Element> {
     self.slots.append(Slot(id: nil, state: .ready(element)))
   }
 
-  /// Adds a value that the hook is given with this number. Numbers are never used again, so a late `proceed` finds nothing.
+  /// Adds a value that the hook receives with this number. Numbers are never reused, so a late `proceed` finds nothing.
   func appendWaiting(_ element: Element, as id: Int) {
     self.slots.append(Slot(id: id, state: .waiting(element)))
   }
@@ -45,7 +45,7 @@ final class HookWindow<Element> {
     if case .waiting(let element)? = self.slots.first?.state { element } else { nil }
   }
 
-  /// Lets values in front of the one with this number go on as they are, with which the hook has not yet proceeded.
+  /// Lets all values before the one with this number go on unchanged, if the hook has not yet proceeded with them.
   func passAll(before id: Int) {
     guard let index = self.index(of: id) else { return }
     for index in 0..<index {
@@ -67,10 +67,10 @@ final class HookWindow<Element> {
     self.slots[index].state = element.map(State.ready) ?? .dropped
   }
 
-  /// Throws away all values behind the one with this number.
+  /// Removes all values after the one with this number.
   ///
-  /// - Returns: What was thrown away. Releasing it may run code of users that re-enters the owner, so the owner does that when
-  ///   the access to this window is over.
+  /// - Returns: The removed values. Releasing them may run user code that re-enters the owner. So the owner releases
+  ///   them after its access to this window.
   @discardableResult
   func removeAll(behind id: Int) -> HookWindow {
     let first = self.index(of: id).map { $0 + 1 } ?? self.slots.count

@@ -1,4 +1,4 @@
-/// What a call takes along from the task that makes it, to where its hooks run.
+/// What a call inherits from the caller's task, for its hooks.
 package final class Inheritance: Sendable {
   private let context: CallContext
   private let propagators: [any ContextPropagator]
@@ -7,8 +7,8 @@ package final class Inheritance: Sendable {
   fileprivate let watch: HookWatch?
 
   /// - Parameters:
-  ///   - context: The call's, with all that it has inherited.
-  ///   - binds: Whether the context and what propagators bind are bound around hooks.
+  ///   - context: The call's context, including inherited values.
+  ///   - binds: Whether the context and the values of propagators are bound around hooks.
   ///   - watch: Measures how long hooks run.
   init(context: CallContext, propagators: [any ContextPropagator], binds: Bool, watch: HookWatch?) {
     self.context = context
@@ -38,12 +38,11 @@ package final class Inheritance: Sendable {
 }
 
 extension Inheritance? {
-  /// Runs a hook, or what calls one, with what the call has inherited bound, if there is anything.
+  /// Runs a hook, or code that calls one, with the inherited values bound, if there are any.
   ///
   /// - Parameters:
-  ///   - context: That of the request which the hook is given, since another hook may have changed it; nil for
-  ///     the call's.
-  ///   - interceptor: Whose hook it is.
+  ///   - context: The context of the hook's request, which another hook may have changed; nil for the call's context.
+  ///   - interceptor: The interceptor of the hook.
   @inline(__always)
   func bind<Value, Failure>(
     _ context: @autoclosure () -> CallContext?,
@@ -57,7 +56,7 @@ extension Inheritance? {
       do throws(Failure) { result = .success(try hook()) } catch { result = .failure(error) }
     }
     measurement?.end()
-    // Nil if a propagator has not run it.
+    // Nil if a propagator has not run the hook.
     return if let result { try result.get() } else { try hook() }
   }
 }

@@ -1,14 +1,14 @@
 internal import DequeModule
 
-/// Message hooks, or byte hooks: where attempts start again, and what is kept for that.
+/// The level of message hooks, or of byte hooks: where retries start, and the parts that are kept for them.
 final class Level {
-  /// The messages that followed what it was started with.
+  /// The messages that followed the level's first part.
   private(set) var log: ReplayLog<RequestPart>
   private var hasEnded = false
-  /// What is to be sent again before anything new.
+  /// The parts to send again before anything new.
   private var replay: Deque<RequestPart> = []
   private var mustReplay = false
-  /// Whether a retry waits for its time.
+  /// Whether a retry waits for its delay to end.
   var isWaitingToRetry = false
 
   init(log: ReplayLog<RequestPart>) {
@@ -18,12 +18,12 @@ final class Level {
   /// Whether nothing new can be sent for now.
   var isBusy: Bool { self.isWaitingToRetry || self.mustReplay }
 
-  /// A part that follows the first one has come to the level.
+  /// A part after the first one has arrived at the level.
   func note(_ part: RequestPart) {
     if case .end = part { self.hasEnded = true } else { self.log.append(part) }
   }
 
-  /// Counts the bytes that a message turned out to have against what may be kept.
+  /// Counts the encoded bytes of a message against the limit of what is kept for a retry.
   func charge(_ byteCount: Int) { self.log.charge(byteCount) }
 
   /// The messages are sent again, and counted again.

@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// Brings what happens on a call's executor to the one task that waits for it, in order.
+/// Brings events from a call's executor, in order, to the one task that waits for them.
 ///
-/// Besides values it brings jobs: async functions to run in a task made where the waiting task is, so that they
-/// see its task-local values.
+/// Besides values it brings jobs: async functions. The waiting task creates the tasks of jobs, so that they see its
+/// task-local values.
 ///
 /// Confined to the executor, which makes it `Sendable`: `state` is touched only there.
 final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
@@ -74,8 +74,8 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
 }
 
 extension Mailbox where Value == Void {
-  /// A mailbox with a task that stands where this is called, to run async interceptors with the caller's task-local values.
-  /// The task ends when something is posted.
+  /// A mailbox with a task that runs async interceptors with the caller's task-local values. The task ends when
+  /// something is posted.
   static func detached(on executor: any CallExecutor) -> Mailbox<Void> {
     let mailbox = Mailbox<Void>(executor: executor)
     Task(executorPreference: executor.taskExecutor) { try? await mailbox.value {} }
@@ -83,15 +83,15 @@ extension Mailbox where Value == Void {
   }
 }
 
-/// Runs jobs in tasks that inherit the task-local values of where it stands.
+/// Runs jobs in tasks that inherit the task-local values of the runner's own task.
 protocol JobRunner: AnyObject {
   func run(_ job: Job)
 }
 
 /// An async function that a call wants to run, and can cancel.
 ///
-/// It is started in the waiting task and cancelled on the executor. Either the start or the cancellation is first: once
-/// ``cancel()`` has returned, the body sees itself as cancelled, also if it begins only then.
+/// It is started in the waiting task and cancelled on the executor. Once ``cancel()`` has returned, the body sees
+/// itself as cancelled, even if it begins only then.
 package final class Job: Sendable {
   private enum State {
     case new
@@ -102,8 +102,8 @@ package final class Job: Sendable {
   }
 
   private let body: @Sendable () async -> Void
-  /// Nothing is called while it is locked: an executor that gets a task, and the cancellation handlers of a task, run at
-  /// once and may come back here.
+  /// Nothing is called while it is locked: executors and cancellation handlers may run at once, and re-enter this
+  /// object.
   private let state = Mutex(State.new)
 
   init(_ body: @escaping @Sendable () async -> Void) {
@@ -115,7 +115,7 @@ package final class Job: Sendable {
     let task = Task(executorPreference: executor.taskExecutor) {
       if !self.isRunning {
         await self.waitForStart()
-        // Whoever cancelled had no task to cancel.
+        // ``cancel()`` had no task to cancel.
         if !self.isRunning { withUnsafeCurrentTask { $0?.cancel() } }
       }
       await self.body()

@@ -1,5 +1,5 @@
-/// The metrics of an attempt, and the hooks that want them: they are called from the last to the first, and nothing waits for
-/// that. It outlives the pipeline, since an attempt may end with the call.
+/// The metrics of an attempt, and the hooks that want them. The hooks are called from the last to the first, and
+/// nothing waits for them. The report outlives the pipeline, since an attempt may end with the call.
 ///
 /// Confined to the call's executor.
 package final class MetricsReport {
@@ -10,10 +10,10 @@ package final class MetricsReport {
     let interceptor: any Interceptor.Type
   }
 
-  /// As the attempt has them, and then as hooks pass them on.
+  /// The metrics of the attempt, and then those that hooks pass on.
   var metrics: HTTPMetrics
-  /// Those that are still to be called, outermost first. A hook may keep its `proceed`, and thereby this report, so none is
-  /// kept here longer than that.
+  /// The hooks that are still to be called, outermost first. A called hook is not kept, since it may hold its
+  /// `proceed`, and thereby this report.
   private var hooks: [Hook]
   /// The number of the visit whose hook has returned without having passed the metrics on.
   private var waiting: Int?
@@ -40,7 +40,7 @@ package final class MetricsReport {
   }
 
   private func takeHook() -> Hook? {
-    // Taken out, so that each access to the variable is over at once.
+    // Moved out and back, so that each exclusive access to the variable ends at once.
     var hooks: [Hook] = []
     swap(&hooks, &self.hooks)
     guard hooks.count > 1 else { return hooks.first }

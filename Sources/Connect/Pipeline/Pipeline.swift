@@ -1,13 +1,13 @@
 internal import DequeModule
 
-/// The one executor of hooks: moves the parts of a call's request and response through its stages.
+/// Runs all hooks: moves the parts of a call's request and response through its stages.
 ///
-/// ``PipelineOrder`` decides; ``RequestFlow`` and ``ResultFlow`` call hooks and the codec. Nothing that a hook does is acted on
-/// before the hook has returned. Parts move only where there is room, so whoever is slow, a hook, the wire or the caller, holds
+/// ``PipelineOrder`` decides; ``RequestFlow`` and ``ResultFlow`` call hooks and the codec. Nothing that a hook does is
+/// acted on before the hook has returned. Parts move only where there is room, so a slow hook, wire or caller holds
 /// back the source.
 ///
-/// The call, its ``PipelineHost``, owns it; it is confined to the call's executor. It does not keep the call: who lets it
-/// continue brings the call along, so that a call which nobody can continue goes away.
+/// The call, its ``PipelineHost``, owns the pipeline, which is confined to the call's executor. The pipeline has no
+/// reference to the call: its functions take the host as an argument. So a call that nobody can continue is released.
 package final class Pipeline {
   private enum Event {
     case hook(HookAction, Visit)
@@ -17,7 +17,7 @@ package final class Pipeline {
   let order: PipelineOrder
   let surroundings: Surroundings
   var hasAsyncStages = false
-  /// How many of the byte hooks, the last ones, stand inside of all that are placed as listed.
+  /// How many byte hooks, at the end, stand inside of all hooks that are placed as listed.
   var innerCount = 0
   /// Whether the request has passed the call hooks. Nothing moves before.
   private(set) var hasStarted = false
@@ -29,7 +29,7 @@ package final class Pipeline {
   /// A visit that nobody uses any more, for the next hook.
   private var spareVisit: Visit?
   private var lastNumber = 0
-  /// The error of the last attempt that a hook has given up.
+  /// The error of the attempt that a hook abandoned last.
   var retryCause: ConnectError?
 
   /// A pipeline without stages.
@@ -76,20 +76,20 @@ package final class Pipeline {
     repeat {
       self.mustMoveAgain = false
       if self.hasEvents { self.handleEvents(host) }
-      // What a hook has done, to an earlier part perhaps, comes before the next part.
+      // A hook's action, perhaps on an earlier part, is handled before the next part.
       while !host.isOver, !self.hasEvents, results.moveNext() { self.mustMoveAgain = true }
       if !host.isOver, !self.hasEvents, request.moveAll() { self.mustMoveAgain = true }
     } while (self.mustMoveAgain || self.hasEvents) && !host.isOver
   }
 
-  /// Takes the outcome of a hook that had returned before.
+  /// Takes the action of a hook that had already returned.
   package func hookDid(_ action: HookAction, _ visit: Visit, _ host: any PipelineHost) {
     self.events.append(.hook(action, visit))
     self.hasEvents = true
     self.move(host)
   }
 
-  /// Does something for an async stage, once no hook is on the stack.
+  /// Runs `work` for an async stage, once no hook is on the stack.
   package func perform(_ work: @escaping (Pipeline) -> Void, _ host: any PipelineHost) {
     self.events.append(.work(work))
     self.hasEvents = true
@@ -144,23 +144,23 @@ package final class Pipeline {
 
   // MARK: Attempts
 
-  /// The codec has found an error: it takes the place of what is inside.
+  /// The codec has found an error, which replaces everything inside.
   func fail(with error: ConnectError, _ host: any PipelineHost) {
     guard !host.isOver else { return }
     let form: Stage.Form = self.order.isUnary ? .response : .stream
     self.answer(at: self.order.codec, with: [form.failure(error)], host)
   }
 
-  /// Lets results take the place of what is inside of a stage.
+  /// Lets results replace everything inside of a stage.
   func answer(at index: Int, with results: [ResultPart], _ host: any PipelineHost) {
     self.close(insideOf: index - 1, cuttingAt: index, host)
     self.order.setAnswer(results, at: index)
     self.mustMoveAgain = true
   }
 
-  /// Gives up what is inside of a stage.
+  /// Abandons everything inside of a stage.
   ///
-  /// - Parameter cut: From there on, parts of the request are thrown away; nil where a new attempt starts.
+  /// - Parameter cut: From this stage on, parts of the request are dropped; nil if a new attempt starts.
   func close(insideOf index: Int, cuttingAt cut: Int?, _ host: any PipelineHost) {
     self.giveUp(self.order.close(insideOf: index, cuttingAt: cut), from: index + 1)
   }
@@ -180,7 +180,7 @@ package final class Pipeline {
     return true
   }
 
-  /// Gives up what async stages and attempts do, and then what waited.
+  /// Abandons the work of async stages and attempts, and then releases what waited.
   private func giveUp(_ old: [Stage.Kept], from first: Int) {
     if self.hasAsyncStages {
       for stage in self.order.stages[first...] {
@@ -204,7 +204,7 @@ package final class Pipeline {
 
   // MARK: End
 
-  /// Gives up all that goes on here, and lets go of the interceptors, which may hold on to a `proceed` and thereby to the call.
+  /// Abandons all work, and releases the interceptors, which may hold a `proceed` and thereby the call.
   package func release() {
     if self.hasAsyncStages { self.giveUp([], from: 0) }
     let old = self.order.release()

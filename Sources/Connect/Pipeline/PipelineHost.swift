@@ -6,23 +6,23 @@ package protocol PipelineHost: AnyObject, Sendable {
   var environment: any HookEnvironment { get }
   var executor: any CallExecutor { get }
   var isOver: Bool { get }
-  /// The same, for other threads.
+  /// ``isOver``, for other threads.
   var hasEnded: Bool { get }
 
   /// Takes the end that has passed all stages.
   func finish(with end: ResultPart)
-  /// Ends the call if its time is up, although the timer has not run yet.
+  /// Ends the call if its deadline has passed, even if the timer has not fired yet.
   func endIfDeadlineHasPassed() -> Bool
 
-  /// Continues the call after a hook that had returned has proceeded.
+  /// Continues the call: a hook has proceeded after it had returned.
   func hookDid(_ action: HookAction, _ visit: Visit)
-  /// The last `proceed` of a visit is gone, and was not called.
+  /// The last copy of a visit's `proceed` was released uncalled.
   func hookWasDropped(_ visit: Visit.Place, _ number: Int)
-  /// A hook has returned and not proceeded, or an async interceptor goes on with what it was given.
+  /// A hook has returned without proceeding, or an async interceptor has received a part.
   func hookWaits()
   /// Lets the pipeline continue: something has changed.
   func pump()
-  /// Gives an async interceptor's doing to the pipeline, once no hook is on the stack.
+  /// Runs `work` of an async interceptor with the pipeline, once no hook is on the stack.
   func perform(_ work: @escaping (Pipeline) -> Void)
 }
 
@@ -55,7 +55,7 @@ extension PipelineHost {
   }
 }
 
-/// Where the hooks of a call run, and what about.
+/// The environment of a call's hooks.
 package protocol HookEnvironment: Sendable {
   var info: MethodInfo { get }
   var logger: Logger { get }
@@ -64,12 +64,12 @@ package protocol HookEnvironment: Sendable {
 }
 
 extension Pipeline {
-  /// What is around a pipeline, but for the call itself.
+  /// What surrounds a pipeline, except for the call itself.
   package struct Surroundings {
     let outside: any PipelineOutside
     let inside: any PipelineInside
     let codec: any PipelineCodec
-    /// What is bound around hooks; nil if nothing is.
+    /// What to bind or measure around hooks; nil for nothing.
     let inheritance: Inheritance?
     /// How many bytes of a stream's request are kept for another attempt.
     let maximumReplayBytes: Int
@@ -96,9 +96,9 @@ package protocol PipelineOutside: AnyObject {
   var hasOutgoing: Bool { get }
   /// The next part of the request that the caller has sent; nil for none.
   ///
-  /// - Parameter isObsolete: Whether to send more is of no use.
+  /// - Parameter isObsolete: Whether sending more is useless.
   func takeOutgoing(isObsolete: @autoclosure () -> Bool) -> RequestPart?
-  /// That part has gone inwards as far as it gets for now.
+  /// The taken part has gone inwards as far as it can for now.
   func outgoingWasTaken()
 
   /// How many results the caller wants.
@@ -112,18 +112,18 @@ package protocol PipelineOutside: AnyObject {
 
 /// The attempts, inside of the last stage.
 package protocol PipelineInside: AnyObject {
-  /// The one that runs, unless several do.
+  /// The running attempt; nil if several run.
   var running: (any PipelineAttempt)? { get }
-  /// That of its response, if its head has arrived.
+  /// The HTTP status of the running attempt, if its response's head has arrived.
   var httpStatus: Int? { get }
 
   /// Takes a part of the request that has passed all stages; a head starts an attempt.
   func transmit(_ part: consuming RequestPart, _ host: any PipelineHost)
-  /// The next result that has arrived; nil if more has to arrive for that.
+  /// The next result that has arrived; nil if more has to arrive.
   ///
   /// - Parameter forByteHooks: Whether byte hooks see it.
   func takeArrived(_ host: any PipelineHost, forByteHooks: Bool) -> ResultPart?
-  /// Gives up what is on the wire.
+  /// Abandons the attempts on the wire.
   func drop()
 
   /// Takes one retry from the cap. False if the cap is reached, or if the delay would pass the deadline.
@@ -150,7 +150,7 @@ package protocol PipelineCodec {
   func encode(_ part: consuming RequestPart, forByteHooks: Bool) throws(ConnectError) -> RequestPart
   /// The message in the bytes of a result.
   ///
-  /// - Parameter httpStatus: That of the response, for errors.
+  /// - Parameter httpStatus: The HTTP status of the response, for errors.
   func decode(_ result: consuming ResultPart, _ httpStatus: @autoclosure () -> Int?) throws(ConnectError)
     -> ResultPart
 }
@@ -158,8 +158,8 @@ package protocol PipelineCodec {
 /// The interceptors of a call.
 package protocol InterceptorSource: AnyObject {
   var count: Int { get }
-  /// Whether the call has ended, so that no more of them need be asked.
+  /// Whether the call has ended, so that no more interceptors need be asked.
   var isOver: Bool { get }
-  /// An interceptor, which is asked for its call hooks.
+  /// Asks an interceptor for its call hooks, and returns the interceptor.
   func askForCallHooks(_ index: Int) -> any Interceptor
 }

@@ -1,15 +1,15 @@
 internal import DequeModule
 
-/// Decides in which order a call's parts pass its stages: where a new attempt starts, and what an answer or the end of a
-/// stream gives up. What waits at one stage, the ``Stage`` decides.
+/// Decides in which order a call's parts pass its stages. It also decides where a new attempt starts, and what an
+/// answer or the end of a stream abandons. Each ``Stage`` decides which parts wait there.
 ///
-/// It calls nobody and looks into no message. Stages are counted from the outermost one; the codec is a stage, too. A unary
-/// call is a stream of one part in each direction.
+/// It calls no other code, and does not look into messages. Stages are counted from the outermost one; the codec is a
+/// stage, too. A unary call is a stream of one part in each direction.
 ///
-/// Its parts are classes, each with one owner: exclusive access to a variable of a class need not be enforced at run time
-/// where each access is over at once, unlike access to a structure that is changed as a whole.
+/// Its parts are classes, each with one owner. Accesses to variables of these classes end at once, and need no
+/// exclusivity check at run time. A structure that is changed as a whole would need one.
 final class PipelineOrder {
-  /// What was there when the call was over, to be released by whoever gets it.
+  /// What was left when the call was over. The caller of ``PipelineOrder/release()`` releases it.
   struct Remains {
     let waiting: [Stage.Kept]
     let stages: [Stage]
@@ -23,18 +23,18 @@ final class PipelineOrder {
   let maximumWaiting: Int
   /// Empty without interceptors; then there is not even a codec.
   private(set) var stages: [Stage] = []
-  /// What the levels were started with; nil until then, and if they have no hooks.
+  /// The first part of each level; nil until it arrives, and if the level has no hooks.
   private var firstMessage: RequestPart?
   private var firstBytes: RequestPart?
-  /// Nil for unary calls, until an attempt is started again.
+  /// Nil for unary calls, until the first retry.
   private(set) var messages: Level?
   private(set) var bytes: Level?
-  /// From this stage on, parts of the request are thrown away, and no result comes from there; nil if that is nowhere so.
+  /// From this stage on, parts of the request are dropped, and no result arrives; nil if there is no such stage.
   private(set) var cut: Int?
-  /// The stage where results enter that another one gives in place of what is inside; nil if there are none.
+  /// The stage where the results of an answer enter; nil if there is no answer.
   private(set) var answerEntry: Int?
   private var answer: Deque<ResultPart> = []
-  /// Grows with each reset, so that a retry that waits knows whether it still counts.
+  /// Grows with each reset, so that a waiting retry knows whether it is obsolete.
   private(set) var epoch = 0
   /// Whether a stage may keep a part.
   var mayKeep = false
@@ -46,7 +46,7 @@ final class PipelineOrder {
 
   /// Adds a stage at `index`, before anything flows.
   func insert(_ stage: Stage, at index: Int, isMessageStage: Bool) {
-    // Taken out, so that each access to the variable is over at once.
+    // Moved out and back, so that each exclusive access to the variable ends at once.
     var stages: [Stage] = []
     swap(&stages, &self.stages)
     if stages.isEmpty {
@@ -58,7 +58,7 @@ final class PipelineOrder {
     if isMessageStage { self.codec += 1 }
   }
 
-  /// Whether nothing is kept anywhere: then parts pass in one go, and ``mayKeep`` is false until one is kept.
+  /// Updates ``mayKeep``. If no stage keeps a part, parts pass in one go until one is kept.
   func settle() {
     self.mayKeep = self.stages.contains {
       !HookWindow.isClear($0.requests) || !HookWindow.isClear($0.results)
@@ -72,7 +72,7 @@ final class PipelineOrder {
 
   /// Begins the level of messages, or of bytes, with the first part that comes to it.
   ///
-  /// - Parameter log: What a stream is to keep for another attempt.
+  /// - Parameter log: The log in which a stream keeps messages for another attempt.
   func begin(atMessages: Bool, with first: RequestPart, _ log: @autoclosure () -> ReplayLog<RequestPart>) {
     let level = self.isUnary ? nil : Level(log: log())
     if atMessages {
@@ -85,12 +85,12 @@ final class PipelineOrder {
   /// Whether a retry could still send all messages again.
   var canReplay: Bool { self.messages?.log.isComplete == true || self.bytes?.log.isComplete == true }
 
-  /// Whether a retry waits for its time.
+  /// Whether a retry waits for its delay to end.
   var isWaitingToRetry: Bool {
     self.messages?.isWaitingToRetry == true || self.bytes?.isWaitingToRetry == true
   }
 
-  /// Whether parts of the request that get there are thrown away.
+  /// Whether parts of the request that reach this stage are dropped.
   func isCut(at index: Int) -> Bool { self.cut.map { index >= $0 } ?? false }
 
   // MARK: Attempts
@@ -98,7 +98,7 @@ final class PipelineOrder {
   /// The next result of an answer.
   func takeAnswer() -> ResultPart? { self.answer.popFirst() }
 
-  /// Results take the place of what is inside of a stage. To be called once that is given up.
+  /// Lets results replace everything inside of a stage, which must be closed before.
   func setAnswer(_ results: [ResultPart], at index: Int) {
     self.answerEntry = index - 1
     self.answer = Deque(results)
@@ -106,8 +106,8 @@ final class PipelineOrder {
 
   /// Prepares a retry that a hook has asked for: a new attempt at the first stage of its level.
   ///
-  /// - Parameter request: What to start with; nil for what the level was first started with.
-  /// - Returns: What to start with; nil if not all that was sent is still there.
+  /// - Parameter request: The request to start with; nil for the level's first part.
+  /// - Returns: The part to start with; nil if the messages that were sent are no longer complete.
   func retryHead(_ request: RequestPart?, at index: Int) -> RequestPart? {
     let isMessages = self.isMessageStage(index)
     guard let first = isMessages ? self.firstMessage : self.firstBytes else { return nil }
@@ -130,16 +130,16 @@ final class PipelineOrder {
 
   /// The delay is over.
   ///
-  /// - Returns: False if the retry does not count any more.
+  /// - Returns: False if the retry is obsolete.
   func retry(for index: Int, with head: RequestPart, in epoch: Int) -> Bool {
     guard epoch == self.epoch else { return false }
     (self.isMessageStage(index) ? self.messages : self.bytes)?.replay(head)
     return true
   }
 
-  /// What is inside of a stage is given up.
+  /// Abandons everything inside of a stage.
   ///
-  /// - Parameter cut: From there on, parts of the request are thrown away; nil where a new attempt starts.
+  /// - Parameter cut: From this stage on, parts of the request are dropped; nil if a new attempt starts.
   func close(insideOf index: Int, cuttingAt cut: Int?) -> [Stage.Kept] {
     let old = self.reset(from: index + 1, keepingHeadsOutsideOf: 0)
     self.cut = cut
@@ -174,7 +174,7 @@ final class PipelineOrder {
     return self.stages.map { $0.finish() }
   }
 
-  /// Nothing will flow any more: gives up the stages and all that is kept.
+  /// Nothing will flow any more: returns the stages, and all parts that are kept.
   func release() -> Remains? {
     let waiting = self.close(insideOf: -1, cuttingAt: 0)
     guard !self.stages.isEmpty else { return nil }

@@ -1,13 +1,13 @@
-/// What was sent, as long as it is little enough to be kept, so that it can be sent again from the start.
+/// The elements that were sent. They are kept within limits, so that they can be sent again from the start.
 struct ReplayLog<Element> {
   private(set) var elements: [Element] = []
   /// Whether nothing was left out, so that ``elements`` is all that was sent.
   private(set) var isComplete: Bool
-  /// Bytes of the elements, as far as they have been counted in the present pass and in the longest one.
+  /// The bytes of elements that were counted in the present pass, and in the longest pass.
   private var passByteCount = 0
   private var byteCount = 0
   private let maximumBytes: Int
-  /// Elements that are not bytes yet count for their number alone.
+  /// Elements that are not encoded yet count only by their number.
   private let maximumCount: Int
 
   init(maximumBytes: Int, maximumCount: Int = 1024, isComplete: Bool = true) {
@@ -22,7 +22,7 @@ struct ReplayLog<Element> {
     self.charge(byteCount)
   }
 
-  /// Counts bytes that elements turned out to have.
+  /// Counts the encoded bytes of elements.
   mutating func charge(_ byteCount: Int) {
     guard self.isComplete else { return }
     self.passByteCount += byteCount
@@ -30,12 +30,12 @@ struct ReplayLog<Element> {
     if self.byteCount > self.maximumBytes || self.elements.count > self.maximumCount { self.drop() }
   }
 
-  /// Begins to count anew, since the elements are sent again and will be charged again.
+  /// Restarts the count, since the elements are sent again and will be charged again.
   mutating func restart() {
     self.passByteCount = 0
   }
 
-  /// Lets go of everything; nothing can be sent again.
+  /// Drops all elements; nothing can be sent again.
   mutating func drop() {
     self.elements = []
     self.isComplete = false

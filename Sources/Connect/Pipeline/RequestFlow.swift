@@ -18,7 +18,7 @@ struct RequestFlow {
       && self.order.messages?.isBusy != true && self.hasRoom(at: 0)
   }
 
-  /// Whether to send more is of no use: the response has ended, and nothing can start it again.
+  /// Whether sending more is useless: the response has ended, and no retry is possible.
   private var isObsolete: Bool {
     guard self.order.cut != nil || self.inside.running?.isOver == true else { return false }
     return !self.order.canReplay && !self.pipeline.hasAsyncStages
@@ -96,7 +96,7 @@ struct RequestFlow {
     self.inside.transmit(part, self.host)
   }
 
-  /// Moves parts that wait, those furthest along first, and then new ones.
+  /// Moves waiting parts, the innermost first, and then new ones.
   ///
   /// - Returns: Whether anything moved.
   func moveAll() -> Bool {
@@ -134,7 +134,7 @@ struct RequestFlow {
     return hasMoved
   }
 
-  /// What a hook has done, to an earlier part perhaps, comes before the next part.
+  /// A hook's action, perhaps on an earlier part, is handled before the next part.
   private var mayGoOn: Bool { !self.host.isOver && !self.pipeline.hasEvents }
 
   private func takeReady(at index: Int) -> RequestPart? {
@@ -197,7 +197,7 @@ struct RequestFlow {
     }
   }
 
-  /// Counts the bytes that a message turned out to have against what may be kept.
+  /// Counts the encoded bytes of a message against the limit of what is kept for a retry.
   private func charge(_ byteCount: Int) {
     self.order.messages?.charge(byteCount)
     self.order.bytes?.charge(byteCount)

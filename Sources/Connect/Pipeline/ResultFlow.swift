@@ -22,7 +22,7 @@ struct ResultFlow {
     }
   }
 
-  /// Whether a result should be brought to the stage.
+  /// Whether the stage should receive a result.
   private func isWanted(at last: Int) -> Bool {
     var isWanted = self.outside.demand > 0
     guard self.order.mayKeep || self.pipeline.hasAsyncStages, last >= 0 else { return isWanted }
@@ -70,7 +70,7 @@ struct ResultFlow {
     if result.isEnd { self.host.finish(with: result) } else { self.outside.deliver(result) }
   }
 
-  /// Moves results that wait, those furthest along first, or brings the next one.
+  /// Moves waiting results, the outermost first, or takes the next one.
   ///
   /// - Returns: Whether anything moved.
   func moveNext() -> Bool {
@@ -156,14 +156,14 @@ struct ResultFlow {
     guard case .retry(let delay) = decision else {
       return self.follow(stage.pass(consume result, mayPass: mayPass), of: stage, at: index, 0)
     }
-    // No visit of this stage has a number.
+    // There is no visit; no visit has the number 0.
     let step = stage.didReturn(.retry(nil, after: delay), given: given, 0, mayPass: mayPass)
     return self.follow(step, of: stage, at: index, 0)
   }
 
-  /// A hook that had returned has proceeded.
+  /// A hook has proceeded after it had returned.
   ///
-  /// - Returns: False if the visit does not count any more.
+  /// - Returns: False if the visit is obsolete.
   func hookDid(_ action: HookAction, at index: Int, _ number: Int) -> Bool {
     guard index < self.stages.count else { return false }
     let stage = self.stages[index]
@@ -194,7 +194,7 @@ struct ResultFlow {
   private func decode(_ result: consuming ResultPart) -> ResultPart? {
     do throws(ConnectError) {
       let decoded = try self.pipeline.surroundings.codec.decode(result, self.inside.httpStatus)
-      // A codec is code of users, which may end the call.
+      // A codec may be user code, which may end the call.
       return self.host.isOver ? nil : decoded
     } catch {
       self.pipeline.fail(with: error, self.host)

@@ -1,16 +1,17 @@
-/// What an interceptor has at one level of a call, or the codec between the levels: which parts wait there, and what a
-/// `proceed` counts for.
+/// An interceptor at one level of a call, or the codec between the levels. It decides which parts wait, and what a
+/// `proceed` does.
 ///
-/// It calls nobody and looks into no message. What it gives up it returns, to be released where nothing is accessed: that may
-/// run code of users, which may come back. Subclasses add what the ``Pipeline`` calls.
+/// It calls no other code, and does not look into messages. It returns the parts that it gives up. They are to be
+/// released where no access is in progress, since a release may run user code that re-enters this object. Subclasses
+/// add the hooks that the ``Pipeline`` calls.
 class Stage {
   /// How the pipeline continues after a request hook.
   enum RequestStep {
-    /// The part goes to the stage behind.
+    /// The part goes to the next stage inwards.
     case pass(RequestPart)
     /// The part stays here, for now or for good.
     case stay
-    /// These results take the place of what is inside.
+    /// These results replace everything inside.
     case answer([ResultPart])
 
     /// A request hook fails the call.
@@ -23,17 +24,17 @@ class Stage {
 
   /// How the pipeline continues after a response hook.
   enum ResultStep {
-    /// The result goes to the stage outside.
+    /// The result goes to the next stage outwards.
     case pass(ResultPart)
     /// The result stays here, for now or for good.
     case stay
-    /// The hook has ended the stream: what is inside is to be given up.
+    /// The hook has ended the stream: everything inside is to be abandoned.
     case end
-    /// The hook asks for a new attempt; if there is to be none, ``Stage/retryWasRefused(_:)``.
+    /// The hook asks for a new attempt. If it is refused, ``Stage/retryWasRefused(_:)`` is to be called.
     case retry(RequestPart?, after: Duration)
   }
 
-  /// What the stage has on its way outwards.
+  /// The form of a result at the stage.
   enum Form {
     case response
     case responseBytes
@@ -42,7 +43,7 @@ class Stage {
 
     var isUnary: Bool { self == .response || self == .responseBytes }
 
-    /// An error as the stage has it.
+    /// An error in this form.
     func failure(_ error: ConnectError) -> ResultPart {
       switch self {
       case .response: .whole(AnyResponse(error: error))
@@ -52,7 +53,7 @@ class Stage {
     }
   }
 
-  /// What the pipeline calls.
+  /// How the pipeline calls the stage.
   enum Role {
     case codec
     case hooks(HookStage)
@@ -63,11 +64,11 @@ class Stage {
   typealias Kept = (requests: HookWindow<RequestPart>?, results: HookWindow<ResultPart>?)
 
   final let form: Form
-  /// For messages.
+  /// Named in errors and logs.
   final let interceptor: any Interceptor.Type
-  /// Parts of the request that wait at its hook, or for room behind; nil until one does.
+  /// Parts of the request that wait at its hook, or for room further in; nil until one waits.
   final private(set) var requests: HookWindow<RequestPart>?
-  /// Parts of the response that wait at its hook, or for room outside; nil until one does.
+  /// Parts of the response that wait at its hook, or for room further out; nil until one waits.
   final private(set) var results: HookWindow<ResultPart>?
   /// Whether its hook has the request, or the stream's head, and has not passed it on. Set before the hook is called.
   final var holdsHead = false
@@ -87,14 +88,14 @@ class Stage {
 
   // MARK: The request
 
-  /// Whether it takes another part of the request, where `maximum` parts may wait.
+  /// Whether the stage takes another part of the request, where `maximum` parts may wait.
   final func hasRoomForRequest(_ maximum: Int) -> Bool {
     HookWindow.isClear(self.requests) || (!self.holdsHead && self.requests.map { $0.count < maximum } ?? true)
   }
 
   /// A part passes without a hook.
   ///
-  /// - Parameter mayPass: Whether there is room behind, and nothing waits in front.
+  /// - Parameter mayPass: Whether there is room further in, and no earlier part waits.
   final func pass(_ part: consuming RequestPart, mayPass: Bool) -> RequestStep {
     if part.hasHead {
       self.holdsHead = false
@@ -124,7 +125,7 @@ class Stage {
 
   /// The hook has proceeded before it returned.
   ///
-  /// - Parameter given: The head that the hook was given.
+  /// - Parameter given: The head that the hook received.
   final func didReturn(_ action: consuming HookAction, given: RequestHead?, mayPass: Bool) -> RequestStep {
     if given != nil { self.holdsHead = false }
     let step = self.step(action, given)
@@ -132,9 +133,9 @@ class Stage {
     return self.goOn(part, false)
   }
 
-  /// The hook has proceeded later.
+  /// The hook has proceeded after it had returned.
   ///
-  /// - Returns: Nil if the visit does not count any more.
+  /// - Returns: Nil if the visit is obsolete.
   final func didRequest(_ action: consuming HookAction, _ number: Int) -> RequestStep? {
     guard let requests = self.requests, let given = requests.waiting(number) else { return nil }
     if given.hasHead { self.holdsHead = false }
@@ -164,19 +165,19 @@ class Stage {
 
   // MARK: The response
 
-  /// Whether it takes another result, where `maximum` results may wait.
+  /// Whether the stage takes another result, where `maximum` results may wait.
   final func hasRoomForResult(_ maximum: Int) -> Bool { self.results.map { $0.count < maximum } ?? true }
 
   /// A result has come.
   ///
-  /// - Returns: False if it is of no interest any more.
+  /// - Returns: False if the result is to be ignored, since the stage has had the end.
   final func accept(_ result: borrowing ResultPart) -> Bool {
     guard !self.isClosed else { return false }
     if result.isEnd { self.isClosed = true }
     return true
   }
 
-  /// A result goes on outwards, if there is room and nothing waits in front.
+  /// A result goes on outwards, if there is room and no earlier result waits.
   final func pass(_ result: consuming ResultPart, mayPass: Bool) -> ResultStep {
     guard mayPass else {
       self.resultWindow.appendReady(result)
@@ -216,9 +217,9 @@ class Stage {
     return self.didResult(action, number) ?? .stay
   }
 
-  /// The hook has proceeded later.
+  /// The hook has proceeded after it had returned.
   ///
-  /// - Returns: Nil if the visit does not count any more.
+  /// - Returns: Nil if the visit is obsolete.
   final func didResult(_ action: consuming HookAction, _ number: Int) -> ResultStep? {
     guard let results = self.results, let given = results.waiting(number) else { return nil }
     switch consume action {
@@ -247,8 +248,7 @@ class Stage {
     return .stay
   }
 
-  /// There is no new attempt for the hook that has asked for one: the result passes on, and so does all that the hook has
-  /// kept back.
+  /// The hook's retry was refused: the result passes on, together with all results that the hook has held back.
   final func retryWasRefused(_ number: Int) {
     guard let results = self.results, let given = results.waiting(number) else { return }
     results.passAll(before: number)
@@ -287,7 +287,8 @@ class Stage {
   }
 }
 
-// Hooks whose messages are bytes proceed with bytes. At message hooks, these are messages of a method that has such.
+// Hooks whose messages are bytes proceed with bytes. At message hooks, these are messages of a method whose type is
+// bytes.
 
 extension RequestPart {
   fileprivate consuming func boxed(for form: Stage.Form) -> RequestPart {

@@ -1,9 +1,9 @@
 internal import NIOCore
 
-/// Asks the interceptors of a call for their hooks, outermost first, and puts the stages in the order in which the request
+/// Asks the interceptors of a call for their hooks, outermost first. Puts the stages in the order in which the request
 /// passes them: message hooks, the codec, byte hooks. If the call ends meanwhile, it stops asking.
 ///
-/// No larger than what the existential of a visitor holds without an object of its own.
+/// Small enough for the existential of a visitor to hold it without an allocation.
 struct StageBuilder: MethodVisitor {
   let pipeline: Pipeline
   let interceptors: any InterceptorSource

@@ -6,7 +6,7 @@ struct Termination {
 
   func tell(_ pipeline: Pipeline) {
     let waiting = pipeline.order.finish()
-    // A hook may complete the call, which lets go of the stages.
+    // A hook may complete the call, which releases the stages.
     let stages = pipeline.order.stages
     var visit: EndedVisit?
     for index in stages.indices.reversed() {

@@ -2,9 +2,11 @@ internal import Synchronization
 
 /// One visit of a hook, which all copies of its `proceed` share.
 ///
-/// What the hook does before it returns waits here until it has returned. So hooks do not stand on each other's stack, and
-/// what was bound around one is not bound around what follows. Once the hook has returned without having proceeded, the visit
-/// is armed: nobody can go on with the call when the last copy of `proceed` is released uncalled, and the host is told.
+/// An action that the hook takes before it returns waits here until the hook has returned. So hooks do not nest on the
+/// stack, and values bound around one hook are not bound around the next.
+///
+/// A hook that returns without having proceeded arms the visit. If the last copy of `proceed` is then released
+/// uncalled, nobody can continue the call, and the host is told.
 ///
 /// `@unchecked Sendable`: `host`, `place` and `number` are set while nobody else has the visit. The other variables are
 /// touched on the call's executor, which debug builds check, and at the end, when nobody has the visit any more.
@@ -19,7 +21,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
   private let executor: any CallExecutor
   private var host: (any PipelineHost)?
   private(set) var place: Place
-  /// Never used again in the same call.
+  /// Unique within the call.
   private(set) var number: Int
   private var isOnStack = true
   private var isArmed = false
@@ -39,14 +41,14 @@ package final class Visit: HookTicket, @unchecked Sendable {
       return
     }
     let (place, number) = (Confined(self.place), self.number)
-    // In a task, since a copy may be released while a lock of the event loop is held: for example by `Scheduled.cancel()`,
-    // which releases what the scheduled closure has captured. The executor would take the same lock.
+    // In a task, since a copy may be released while a lock of the event loop is held. For example, `Scheduled.cancel()`
+    // releases the captures of the scheduled closure under the lock. The executor would take the same lock.
     Task.detached { host.executor.execute { host.hookWasDropped(place.value, number) } }
   }
 
   // MARK: For the pipeline
 
-  /// Prepares a visit that nobody else has for another hook.
+  /// Prepares a visit for another hook. Nobody else has the visit.
   func renew(_ number: Int, at place: Place, of host: any PipelineHost) {
     self.host = host
     self.place = place
@@ -55,7 +57,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
     self.isUsed.store(false, ordering: .relaxed)
   }
 
-  /// Nobody else has the visit, and it holds no call until it is renewed.
+  /// Releases the call, until the visit is renewed. Nobody else has the visit.
   func rest() {
     self.host = nil
     self.place = .request(0)
@@ -64,7 +66,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
   /// The hook has returned.
   ///
   /// - Parameter waits: Whether the call waits for the hook if it has not proceeded.
-  /// - Returns: What it has done; nil if it has not proceeded yet.
+  /// - Returns: The hook's action; nil if it has not proceeded yet.
   func hookReturned(waits: Bool) -> HookAction? {
     self.isOnStack = false
     guard let action = self.action.take() else {
@@ -76,12 +78,12 @@ package final class Visit: HookTicket, @unchecked Sendable {
 
   var canBeRenewed: Bool { !self.isArmed }
 
-  /// Whether a pipeline waits for what the hook does.
+  /// Whether a pipeline waits for the hook's action.
   package func isAwaited(in pipeline: Pipeline) -> Bool {
     HookHolders(in: pipeline).holder(of: self.place, self.number) != nil
   }
 
-  /// The report whose metrics the hook was given; nil for other hooks.
+  /// The report whose metrics the hook received; nil for other hooks.
   package var metricsReport: MetricsReport? {
     if case .metrics(let report) = self.place { report } else { nil }
   }

@@ -1,8 +1,8 @@
 internal import NIOCore
 
-/// Gathers a body of limited size. One that arrives in a single chunk is that chunk, not a copy.
+/// Gathers a body of limited size. A body that arrives in a single chunk is not copied.
 struct BodyBuffer {
-  /// What is reserved for a body on the word of its `content-length` alone, in bytes.
+  /// The most that is reserved for a body because of its `content-length` alone, in bytes.
   private static let maximumReservation = 4 << 20
 
   let limit: Int

@@ -1,13 +1,13 @@
 /// Makes the decoders of a client's responses.
 struct DecoderMaker: Sendable {
   let wire: any WireProtocol
-  /// What requests announce.
+  /// The encodings that requests announce.
   let acceptedEncodings: AcceptedEncodings
   /// The largest message that is received, in bytes, after decompression.
   let maximumMessageSize: Int
 
   /// - Parameters:
-  ///   - contentType: That of the request.
+  ///   - contentType: The content type of the request.
   ///   - maximumMessageSize: The call's limit for a message; the client's counts if it is lower.
   ///   - maximumMetadataSize: The limit for metadata in the body, in bytes.
   func makeDecoder(

@@ -38,8 +38,8 @@ package struct Envelope: Equatable {
 extension ResponseEncoding {
   /// The message in an envelope.
   ///
-  /// - Throws: ``ConnectError``: `internal` if it is flagged as compressed and the response has no encoding or
-  ///   the bytes are not in it, `resource_exhausted` if it would be larger than the limit.
+  /// - Throws: ``ConnectError``: `internal` if the message is flagged as compressed, and the response has no encoding
+  ///   or the bytes do not decompress. `resource_exhausted` if the message would be larger than the limit.
   func message(of envelope: Envelope, maximumSize: Int) throws(ConnectError) -> ByteBuffer {
     guard envelope.flags & Envelope.compressedFlag != 0 else { return envelope.message }
     guard self.pool != nil else {

@@ -3,18 +3,18 @@ package import NIOCore
 
 /// Cuts a body into ``Envelope``s, wherever its chunks begin and end.
 ///
-/// A message that lies within one chunk is a slice of it, unless it is small and has to wait; one that spans chunks is put
-/// together as they arrive. So each is copied once at most (above ``maximumReservation``, what has arrived is moved as it
-/// grows), and what waits holds little more memory than it has bytes. Limits are checked on the prefix, before anything is
-/// buffered for the message. What flags mean is the protocol's business, but for one: the flag that marks the
-/// last envelope (end-of-stream, trailers), which has a limit of its own.
+/// A message within one chunk is a slice of the chunk, unless it is small and has to wait. A message that spans chunks
+/// is assembled as they arrive. So each message is copied at most once; above ``maximumReservation``, its buffer also
+/// moves as it grows. Waiting messages hold little more memory than they have bytes.
+///
+/// Limits are checked on the prefix, before anything is buffered for the message. The protocol interprets all flags but
+/// one: the flag of the last envelope (end-of-stream, trailers), which has a separate limit.
 package struct EnvelopeDecoder: Sendable {
-  /// What is reserved for a message on the word of its prefix alone, in bytes; more is reserved as more
-  /// arrives.
+  /// The most that is reserved for a message because of its prefix alone, in bytes; more is reserved as more arrives.
   static let maximumReservation = 4 << 20
-  /// What is smaller and has to wait is copied, so that it does not hold on to a read buffer.
+  /// Smaller pieces that have to wait are copied, so that they do not retain a read buffer.
   static let smallSize = 1024
-  /// How many bytes of small envelopes are put together.
+  /// How many bytes of small envelopes are gathered in one buffer.
   private static let gatheredSize = 16 * 1024
 
   private let maximumMessageSize: Int
@@ -23,15 +23,15 @@ package struct EnvelopeDecoder: Sendable {
 
   /// Whole envelopes, the next one in front.
   private var current = ByteBuffer()
-  /// Whether these are in a chunk's storage, which may be the transport's read buffer.
+  /// Whether ``current`` is in a chunk's storage, which may be the transport's read buffer.
   private var isCurrentShared = false
-  /// What waits behind them...
+  /// The pieces after ``current``.
   private var waiting = Deque<Piece>()
-  /// ... and behind that: small envelopes, copied one behind the other.
+  /// Small envelopes after ``waiting``, copied one after the other.
   private var gathered = ByteBuffer()
-  /// The envelope behind those, of which some has arrived but not all.
+  /// The envelope after all of these, if only a part of it has arrived.
   private(set) var partial: Partial?
-  /// What is wrong behind all of these.
+  /// The error after all of these.
   private var failure: ConnectError?
 
   /// The bytes received and not yet handed out, prefixes included.
@@ -85,7 +85,7 @@ package struct EnvelopeDecoder: Sendable {
     self.maximumEndSize = maximumEndSize
   }
 
-  /// Takes the next chunk of the body. Nothing more is kept once ``next()`` is bound to throw.
+  /// Takes the next chunk of the body. Nothing more is kept once ``next()`` is certain to throw.
   package mutating func receive(_ bytes: ByteBuffer) {
     guard self.failure == nil else { return }
     var bytes = bytes
@@ -103,10 +103,10 @@ package struct EnvelopeDecoder: Sendable {
     }
   }
 
-  /// The next envelope; nil if more has to arrive for that.
+  /// The next envelope; nil if more has to arrive.
   ///
-  /// - Throws: ``ConnectError`` with `resource_exhausted` if the message is larger than the limit. The decoder
-  ///   is of no use after that.
+  /// - Throws: ``ConnectError`` with `resource_exhausted` if the message is larger than the limit. The decoder is
+  ///   unusable afterwards.
   package mutating func next() throws(ConnectError) -> Envelope? {
     while self.current.readableBytes == 0 {
       switch self.waiting.popFirst() {
@@ -132,7 +132,7 @@ package struct EnvelopeDecoder: Sendable {
     return Envelope(flags: flags, message: message)
   }
 
-  /// The message of the next envelope if it is there whole and has no flags; else nil, and nothing changes.
+  /// The message of the next envelope, if it has arrived completely and has no flags; else nil, and nothing changes.
   mutating func nextPlainMessage() -> ByteBuffer? {
     if self.current.readableBytes == 0 {
       guard self.waiting.isEmpty, self.gathered.readableBytes > 0 else { return nil }
@@ -155,7 +155,7 @@ package struct EnvelopeDecoder: Sendable {
     return message
   }
 
-  /// Lets go of the chunk that came last, if few of its bytes have to wait.
+  /// Releases the chunk that arrived last, if few of its bytes have to wait.
   mutating func settle() {
     guard self.isCurrentShared else { return }
     self.isCurrentShared = false
@@ -177,7 +177,7 @@ package struct EnvelopeDecoder: Sendable {
 
   // MARK: Receiving
 
-  /// Gives the envelope that has begun what it lacks of `bytes`.
+  /// Adds the missing bytes of the partial envelope, as far as `bytes` has them.
   private mutating func continuePartial(with bytes: inout ByteBuffer) throws(ConnectError) {
     // Taken out, so that its message is written in place.
     guard var partial = self.partial.take() else { return }
@@ -195,7 +195,7 @@ package struct EnvelopeDecoder: Sendable {
     }
   }
 
-  /// The envelopes in front of `bytes` that are whole and within their limits; nil if there is none.
+  /// The envelopes at the start of `bytes` that are whole and within their limits; nil if there is none.
   private func readWholeEnvelopes(from bytes: inout ByteBuffer) -> ByteBuffer? {
     var end = bytes.readerIndex
     while let flags = bytes.getInteger(at: end, as: UInt8.self),
@@ -232,7 +232,7 @@ package struct EnvelopeDecoder: Sendable {
       self.waiting.append(.envelopes(self.gathered))
       self.gathered = ByteBuffer()
     }
-    // What was there was handed out.
+    // The earlier envelopes were handed out.
     if self.gathered.readableBytes == 0 { self.gathered = ByteBuffer() }
     self.gathered.writeImmutableBuffer(envelopes)
   }
@@ -247,7 +247,7 @@ package struct EnvelopeDecoder: Sendable {
 
   private func accepts(length: Int, flags: UInt8) -> Bool {
     let limit = self.limit(flags: flags)
-    // The limit is that of the message itself, which is checked when it is decompressed.
+    // The limit applies to the decompressed message, and is checked again when it is decompressed.
     let isCompressed = flags & Envelope.compressedFlag != 0
     return length <= (isCompressed ? ResponseEncoding.maximumCompressedSize(of: limit) : limit)
   }

@@ -95,7 +95,7 @@ struct EnvelopedResponse {
     self.input = .failed(error)
   }
 
-  /// Lets ``next()`` throw `error` behind the headers, whatever else arrives.
+  /// Lets ``next()`` throw `error` after the headers, whatever else arrives.
   mutating func reject(with error: ConnectError) {
     self.discard()
     self.output = .failing(error)
@@ -110,7 +110,7 @@ struct EnvelopedResponse {
 
   mutating func finish() { self.output = .finished }
 
-  /// The next part; nil if more has to arrive for it, or if the end was reached.
+  /// The next part; nil if more has to arrive, or if the end was reached.
   mutating func next() throws(ConnectError) -> Part? {
     if let head = self.head, !self.isHeadDelivered {
       self.isHeadDelivered = true
@@ -141,7 +141,7 @@ struct EnvelopedResponse {
   /// Drops what is buffered.
   mutating func discard() { self.envelopes.discard() }
 
-  /// What is wrong with bytes that are left when the body has ended, or that follow the envelope with the end flag; nil if
+  /// The error for bytes that are left when the body has ended, or that follow the envelope with the end flag. Nil if
   /// there are none.
   ///
   /// - Parameter end: The name of that envelope's message.

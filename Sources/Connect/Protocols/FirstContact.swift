@@ -1,6 +1,6 @@
 extension ConnectError {
-  /// The same error with a message that says to which request it belongs, what the response says of itself, and what to do
-  /// about the mistakes that are likely when a server is spoken to for the first time.
+  /// The same error with a longer message. It names the request, quotes the response, and gives advice on mistakes that
+  /// are likely in the first contact with a server.
   ///
   /// Queries are left out: they may hold a message, or a secret.
   ///
@@ -27,7 +27,7 @@ extension ConnectError {
     case .trailers:
       advice = "proxies that drop trailers do this; for these, set networkProtocol to .grpcWeb"
     case .response(let text):
-      // With 304, a caller that has the response is answered in order, and pays for no text.
+      // 304 is a regular answer to a caller that has the response, and needs no text.
       guard let head, head.status != 304 else { return self }
       facts += FirstContact.facts(of: head, text: text)
       advice = FirstContact.advice(for: head, text: text, from: request.origin, over: wire)
@@ -40,9 +40,10 @@ extension ConnectError {
 }
 
 extension HTTPResponseHead {
-  /// Whether it says that the server takes no requests of this protocol. Then the server has not processed the request: the
-  /// statuses mean that it refuses the content type, or the version of HTTP (RFC 9110, sections 15.5.16, 15.5.22 and 15.6.6).
-  /// A server that says so in the protocol's own words refuses something else, such as the codec.
+  /// Whether the response says that the server takes no requests of this protocol. Then the server has not processed
+  /// the request. The statuses mean that it refuses the content type, or the version of HTTP (RFC 9110, sections
+  /// 15.5.16, 15.5.22 and 15.6.6). If the response itself is in this protocol, the server refuses something else, such
+  /// as the codec.
   func refuses(_ wire: any WireProtocol) -> Bool {
     switch self.status {
     case 415, 426, 505: FirstContact.networkProtocol(of: self.mediaType)?.wire.name != wire.name
@@ -50,9 +51,9 @@ extension HTTPResponseHead {
     }
   }
 
-  /// Whether it comes from a server that speaks this protocol.
+  /// Whether the response comes from a server that speaks this protocol.
   ///
-  /// - Parameter contentType: That of the request.
+  /// - Parameter contentType: The content type of the request.
   func answers(_ contentType: String, over wire: any WireProtocol) -> Bool {
     let type = self.mediaType
     if type == MediaType.essence(contentType) { return true }
@@ -69,14 +70,14 @@ extension HTTPResponseHead {
 
 /// Describes a response that does not belong to the protocol that the client speaks.
 private enum FirstContact {
-  /// What the response says of itself that helps to find out where it comes from.
+  /// Facts in the response that help to find out where it comes from.
   static func facts(of head: HTTPResponseHead, text: String) -> [String] {
     var facts: [String] = []
     func add(_ name: String, _ value: Substring?) {
       if let value { facts.append("\(name) '\(ResponseText.line(value))'") }
     }
     let headers = head.headers
-    // Where the content-type is what is wrong, the message has it.
+    // If the content-type is the problem, the message has it already.
     if head.status != 200 {
       let contentType = headers.first(lowercased: "content-type")
       if contentType == nil { facts.append("no content-type") }
@@ -119,7 +120,7 @@ private enum FirstContact {
     }
   }
 
-  /// The protocol that has such responses, by their content-type without parameters.
+  /// The protocol whose responses have this content-type (without parameters).
   static func networkProtocol(of type: String) -> NetworkProtocol? {
     // The longest first: each is a prefix of the one before.
     if type.hasPrefix(GRPCWebProtocol.textContentType) { return .grpcWebText }
@@ -131,7 +132,7 @@ private enum FirstContact {
     return nil
   }
 
-  /// As users write it.
+  /// The name of the protocol in source code.
   private static func name(of networkProtocol: NetworkProtocol) -> String {
     switch networkProtocol {
     case .connect: ".connect"

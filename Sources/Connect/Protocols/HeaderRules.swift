@@ -2,13 +2,13 @@ internal import NIOCore
 
 /// What a request must satisfy before any of it is sent. No transport below checks it again.
 ///
-/// Names are tokens and values have no control characters but the tab (RFC 9110, sections 5.1 and 5.5), nor
-/// spaces at either end, which HTTP/2 forbids (RFC 9113, section 8.2.1) and HTTP/1.1 would drop in silence.
-/// Bytes from 0x80 on, UTF-8 that is, pass. Fields that steer the connection (RFC 9113, section 8.2.2) or
-/// belong to the wire protocol are refused.
+/// Names are tokens, and values have no control characters but the tab (RFC 9110, sections 5.1 and 5.5). Values have no
+/// spaces at either end, which HTTP/2 forbids (RFC 9113, section 8.2.1) and HTTP/1.1 would silently drop. Bytes from
+/// 0x80 on, for UTF-8, are allowed. Fields that steer the connection (RFC 9113, section 8.2.2) or belong to the wire
+/// protocol are refused.
 enum HeaderRules {
-  /// Of the fields whose names gRPC reserves, the one that interceptors set: those that retry announce in it how many
-  /// attempts there were.
+  /// The only field with a name reserved by gRPC that interceptors may set: retry interceptors announce the number of
+  /// earlier attempts in it.
   private static let previousAttempts = "grpc-previous-rpc-attempts"
 
   /// Checks everything in `request` that a user or an interceptor may have set.
@@ -105,7 +105,7 @@ enum HeaderRules {
     }
   }
 
-  /// Neither a letter, nor a digit, nor one of !#$%&'*+-.^_`|~, a bit for each.
+  /// Neither a letter, nor a digit, nor one of !#$%&'*+-.^_`|~. The masks have a bit for each byte.
   private static func isForbiddenInToken(_ byte: UInt8) -> ByteTest {
     let bits: UInt64 = byte < 64 ? 0x03ff_6cfa_0000_0000 : 0x57ff_ffff_c7ff_fffe
     return ByteTest(byte >= 128) | ByteTest(bits &>> UInt64(byte & 63) & 1 == 0)

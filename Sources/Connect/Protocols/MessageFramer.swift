@@ -69,7 +69,7 @@ struct MessageFramer {
   }
 
   func frame(_ payload: consuming Payload) -> ByteBuffer {
-    // Taken out, so that nobody else holds the bytes, and the frame is made around them where they are.
+    // Moved out, so that the bytes have no other reference and are framed in place.
     var bytes = ByteBuffer()
     swap(&bytes, &payload.bytes)
     return self.wire.frame(bytes, isCompressed: payload.isCompressed, streamType: self.streamType)

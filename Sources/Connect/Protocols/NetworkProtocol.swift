@@ -6,7 +6,7 @@ public struct NetworkProtocol: Sendable {
   /// The Connect protocol, <https://connectrpc.com/docs/protocol>.
   public static let connect = NetworkProtocol(wires: [ConnectProtocol()])
   /// gRPC, <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>. Needs HTTP/2 on the whole way to the
-  /// server; a host without TLS is spoken to in HTTP/2 from the first byte.
+  /// server; without TLS, a connection speaks HTTP/2 from the first byte.
   public static let grpc = NetworkProtocol(wires: [GRPCProtocol()])
   /// gRPC-Web, <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md>, over HTTP of any version.
   public static let grpcWeb = NetworkProtocol(wires: [GRPCWebProtocol(isText: false)])
@@ -15,16 +15,17 @@ public struct NetworkProtocol: Sendable {
 
   /// The first of several protocols that gets through to the server. A client remembers it for each origin.
   ///
-  /// A call goes on to the next protocol, unseen by interceptors, if the server certainly did not process the request: it speaks
-  /// another version of HTTP than the protocol needs, or it refuses the request with HTTP status 415, 426 or 505. A gRPC response
-  /// without trailers fails its call, which the server may have processed; later calls use the next protocol. No other error
-  /// says anything about the protocol. A call tries each protocol at most once, and its error names all that it has tried.
+  /// A call goes on to the next protocol if the server certainly did not process the request. Interceptors do not see
+  /// this. Either the server speaks another version of HTTP than the protocol needs, or it refuses the request with
+  /// HTTP status 415, 426 or 505. A gRPC response without trailers fails its call, since the server may have processed
+  /// it; later calls use the next protocol. No other error says anything about the protocol. A call tries each protocol
+  /// at most once, and its error names all that it has tried.
   ///
   /// A stream that has sent more than 64 KiB in several messages is not sent again. The first call may go as POST where later
   /// ones go as GET.
   ///
-  /// - Parameter choices: The protocols, the preferred one first. With one, the client speaks that. With none, each call fails
-  ///   with `invalid_argument`.
+  /// - Parameter choices: The protocols, the preferred one first. With one choice, the client always speaks this
+  ///   protocol. With none, each call fails with `invalid_argument`.
   public static func automatic(_ choices: [NetworkProtocol] = [.grpc, .grpcWeb, .connect]) -> NetworkProtocol
   {
     var wires: [any WireProtocol] = []
@@ -37,7 +38,7 @@ public struct NetworkProtocol: Sendable {
   /// The preferred protocol.
   var wire: any WireProtocol { self.wires.first ?? ConnectProtocol() }
 
-  /// Why a client with this cannot make calls; nil if it can.
+  /// Why a client with this protocol cannot make calls; nil if it can.
   var problem: ConnectError? {
     guard self.wires.isEmpty else { return nil }
     return ConnectError(

@@ -6,7 +6,7 @@ final class RequestWriter: Sendable {
   private let wire: any WireProtocol
   private let streamType: StreamType
   private let unaryGET: UnaryGET
-  /// As the calls have it.
+  /// The compression that the calls ask for.
   let requestCompression: RequestCompression
   private let acceptedEncodings: AcceptedEncodings
   private let framer: MessageFramer

@@ -10,7 +10,7 @@ struct RequestWriters: Sendable {
   private let stream: RequestWriter
 
   /// - Parameters:
-  ///   - acceptedEncodings: What requests announce.
+  ///   - acceptedEncodings: The encodings that requests announce.
   ///   - maximumMessageSize: The limit for a message before compression, in bytes; nil for no limit.
   init(
     wire: any WireProtocol,
@@ -42,7 +42,7 @@ struct RequestWriters: Sendable {
     self.stream = make(isUnary: false)
   }
 
-  /// - Parameter requestCompression: That of the call.
+  /// - Parameter requestCompression: The request compression of the call.
   func writer(isUnary: Bool, _ requestCompression: RequestCompression) -> RequestWriter {
     if case .inherited = requestCompression { return isUnary ? self.unary : self.stream }
     return RequestWriter(

@@ -1,16 +1,16 @@
 internal import NIOCore
 
-/// The response of one attempt: what has arrived of it, and the results that come of that when they are asked for. Confined to
-/// the call's executor.
+/// The response of one attempt: buffers what has arrived, and decodes results on demand. Confined to the call's
+/// executor.
 ///
 /// ``DecodedResponse`` has the decoder of a protocol.
 class ResponseReader {
-  /// How many bytes may be taken before the transport hears of it, if more of them are there.
+  /// How many bytes may be taken before the transport is told, while more bytes are buffered.
   private static let consumptionStep = 16 * 1024
 
   /// The status and headers as they arrived.
   final private(set) var head: HTTPResponseHead?
-  /// Bytes that were given to us and that the transport may not yet replace by others.
+  /// Bytes that have arrived, and that were not yet reported to the transport as consumed.
   private var unconsumedBytes = 0
   /// Makes one response of the results, for unary calls.
   private var collector: SingleMessageCollector?
@@ -29,9 +29,9 @@ class ResponseReader {
 
   // MARK: Results
 
-  /// The next result; nil if more has to arrive, which this lets happen.
+  /// The next result; nil if more has to arrive. Then all bytes are reported as consumed, so that more can arrive.
   ///
-  /// - Parameter stream: Hears what was consumed.
+  /// - Parameter stream: Told what was consumed.
   final func next(from stream: (any HTTPStream)?) -> ResultPart? {
     if let message = self.nextPlainMessage() {
       self.consume(from: stream)
@@ -52,10 +52,10 @@ class ResponseReader {
     return result
   }
 
-  /// The one response that the results of a unary call come to; nil if more has to arrive.
+  /// The response of a unary call; nil if more has to arrive.
   final func takeSingle(from stream: (any HTTPStream)?, of method: MethodInfo) -> SingleMessage? {
     if let whole = self.takeWhole() { return whole }
-    // Taken out, so that each access to the variable is over at once.
+    // Moved out and back, so that each exclusive access to the variable ends at once.
     var collector = self.collector ?? SingleMessageCollector(method: method)
     self.collector = nil
     while let result = self.next(from: stream) {
@@ -65,7 +65,7 @@ class ResponseReader {
     return nil
   }
 
-  /// Gives back to the transport all that was taken, since more has to arrive.
+  /// Reports all bytes as consumed, since more has to arrive.
   final func consumeAll(from stream: (any HTTPStream)?) {
     guard self.unconsumedBytes > 0 else { return }
     let consumed = self.unconsumedBytes
@@ -84,7 +84,7 @@ class ResponseReader {
 
   // MARK: For byte hooks
 
-  /// Whether the response says that what a request has named is still current. That is no error.
+  /// Whether the response says that the version named in the request is still current. This is no error.
   final func isNotModified(for request: RequestHead) -> Bool {
     self.head?.status == 304 && request.headers.contains("if-none-match")
   }

@@ -16,8 +16,8 @@ protocol WireProtocol: Sendable {
   /// The content-type of a request.
   func contentType(codecName: String, isUnary: Bool) -> String
 
-  /// Whether the messages of such a call are enveloped, so that any number can be sent in a body and each says
-  /// whether it is compressed.
+  /// Whether the messages of such a call are enveloped. Then a body holds any number of messages, and each says whether
+  /// it is compressed.
   func envelopesMessages(of streamType: StreamType) -> Bool
 
   /// The piece of a request's body that carries `message`.
@@ -26,13 +26,13 @@ protocol WireProtocol: Sendable {
   /// The headers that go on the wire: `headers`, which were checked, and the protocol's own.
   func requestHeaders(_ headers: Headers, for request: WireRequest) -> Headers
 
-  /// The header that tells the server what is left until the deadline.
+  /// The header that tells the server the time left until the deadline.
   func timeoutField(_ timeout: Duration) -> Headers.Field
 
   /// Whether unary requests can go as GET.
   var supportsGET: Bool { get }
 
-  /// The query of a GET request that carries `message`; nil if the protocol has no such.
+  /// The query of a GET request that carries `message`; nil if the protocol has no GET.
   func getQuery(message: ByteBuffer, for request: WireRequest) -> String?
 
   /// A decoder for one response.
@@ -41,7 +41,7 @@ protocol WireProtocol: Sendable {
   ///   - contentType: The content-type of the request, which the response's has to match.
   ///   - maximumMessageSize: The limit for one received message, in bytes, after decompression.
   ///   - maximumMetadataSize: The limit for metadata that come in the body, counted like a header list.
-  ///   - acceptedEncodings: What the request has announced.
+  ///   - acceptedEncodings: The encodings that the request has announced.
   func makeDecoder(
     contentType: String,
     streamType: StreamType,
@@ -57,11 +57,11 @@ extension WireProtocol {
   func getQuery(message: ByteBuffer, for request: WireRequest) -> String? { nil }
 }
 
-/// What a protocol's own part of a request depends on.
+/// The facts that determine a protocol's own headers of a request.
 struct WireRequest {
   var contentType: String
   var streamType: StreamType
-  /// What is left until the deadline; more than zero. Nil for no deadline.
+  /// The time left until the deadline; more than zero. Nil for no deadline.
   var timeout: Duration?
   /// The encoding of the body, or that of enveloped messages, each of which says whether it is compressed.
   var encoding: String?
@@ -69,38 +69,39 @@ struct WireRequest {
   var isGET = false
 }
 
-/// Decodes one response: what arrives goes in, results come out when they are asked for.
+/// Decodes one response: bytes go in as they arrive, results come out on demand.
 ///
-/// It ends with exactly one `.complete`. Every way in which a response can be wrong becomes the error in it,
-/// after the messages that arrived whole before. Once `.complete` came out, input is ignored and ``next()``
-/// returns nil.
+/// The results end with exactly one `.complete`. Any fault of a response becomes the error in `.complete`, after the
+/// messages that arrived completely before. Once `.complete` came out, input is ignored and ``next()`` returns nil.
 protocol ResponseDecoder {
   mutating func receive(_ head: HTTPResponseHead)
   mutating func receive(_ bytes: ByteBuffer)
   /// The response's body ended in order.
   mutating func receiveEnd(trailers: Headers)
-  /// The response broke off; `error` is the end if the decoder does not know better (a complete one arrived).
+  /// The response broke off; `error` is the end, unless a complete end has arrived before.
   mutating func fail(_ error: ConnectError)
 
-  /// The next result; nil if more has to arrive for that. A unary response is `.headers`, `.message`,
-  /// `.complete`, or `.headers` and `.complete` with an error.
+  /// The next result; nil if more has to arrive. A unary response is `.headers`, `.message`, `.complete`, or `.headers`
+  /// and `.complete` with an error.
   mutating func next() -> StreamResult<ByteBuffer>?
 
-  /// The next result's message, if that is a message and is there; nil says nothing. A shorter way to what ``next()``
-  /// would give, for the many messages of a stream.
+  /// The next result's message, if the result is a message and has arrived; nil does not mean the end. A faster form of
+  /// ``next()``, for the many messages of a stream.
   mutating func nextPlainMessage() -> ByteBuffer?
 
-  /// The whole response at once, of a unary call's response that counts only as a whole. Nil if the decoder is not for such,
-  /// or if more has to arrive.
+  /// The whole response at once, for a unary response that counts only as a whole. Nil for other responses, or if more
+  /// has to arrive.
   mutating func takeWhole() -> SingleMessage?
 
-  /// Whether the response counts only as a whole, and its end has not come: then there are no results to be asked for.
+  /// Whether the response counts only as a whole, and its end has not arrived. Then there are no results yet.
   mutating func awaitsEnd() -> Bool
 
-  /// To be called when nobody asks for more for now: what waits is to hold little more memory than it has bytes.
+  /// To be called when there is no demand for now. Afterwards, buffered messages hold little more memory than they have
+  /// bytes.
   mutating func settle()
 
-  /// How many of the received bytes it still holds: partial messages, and whole ones not yet asked for.
+  /// How many of the received bytes the decoder still holds: partial messages, and whole messages that were not yet
+  /// taken.
   var bufferedByteCount: Int { get }
 }
 

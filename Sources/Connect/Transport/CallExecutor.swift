@@ -1,23 +1,23 @@
 /// Where a call lives: runs the call's work in order, one piece at a time, and tells the time.
 ///
-/// A transport gives one to each call. For a network transport it is the event loop of the connection that
-/// serves the call, so that a call needs no lock; a test's executor runs on one thread in virtual time.
+/// A transport gives one to each call. For a network transport it is the event loop of the connection that serves the
+/// call, so that a call needs no lock. A test's executor runs on one thread in virtual time.
 public protocol CallExecutor: AnyObject, Sendable {
   /// Time since some fixed point; never goes back.
   var now: Duration { get }
 
-  /// Whether the caller is already running on this executor: true while it runs what it was given. Debug builds trap where a
+  /// Whether the caller is already running on this executor: true while it runs its work. Debug builds trap where a
   /// call is touched and this is false.
   var isCurrent: Bool { get }
 
-  /// Runs `work` later, after everything that was given before it. May be called from any thread.
+  /// Runs `work` later, after all earlier work. May be called from any thread.
   func execute(_ work: @escaping @Sendable () -> Void)
 
   /// Runs `work` once `delay` has passed, unless it is cancelled before. To be called on the executor.
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer
 
-  /// Where the tasks of calls and of interceptors have to run. Nil, the default: tasks for async interceptors are work of this
-  /// executor, and those of adapters, retriers and credentials may run anywhere.
+  /// Where the tasks of calls and of interceptors have to run. If it is nil, the default, tasks for async interceptors
+  /// run as work of this executor. Tasks of adapters, retriers and credentials may then run anywhere.
   var taskExecutor: (any TaskExecutor)? { get }
 }
 

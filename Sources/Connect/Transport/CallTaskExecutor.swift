@@ -13,7 +13,7 @@ package final class CallTaskExecutor: TaskExecutor {
 }
 
 extension TaskExecutor {
-  /// Itself, if tasks have to run there; nil if it only stands in for an executor of calls that does not say so. Tasks of
-  /// interceptors that begin at once run anywhere then.
+  /// The executor itself, if tasks have to run there. Nil for a ``CallTaskExecutor``, which stands in for an executor
+  /// of calls without a task executor. Tasks of interceptors that begin at once then run anywhere.
   package var unlessOfCalls: (any TaskExecutor)? { self is CallTaskExecutor ? nil : self }
 }

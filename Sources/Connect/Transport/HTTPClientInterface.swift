@@ -5,24 +5,24 @@ public import NIOCore
 /// A transport does one thing: it carries a stream, a request and its response, with demand in both
 /// directions. It knows nothing of RPC.
 public protocol HTTPClientInterface: Sendable {
-  /// Whether the transport by itself tells servers who the client is: with a TLS client certificate, or with headers that
-  /// it adds. Such clients do not share cached responses with others. True unless the transport says otherwise.
+  /// Whether the transport itself authenticates the client to servers: with a TLS client certificate, or with headers
+  /// that it adds. Such clients do not share cached responses with others. True unless the transport says otherwise.
   var authenticatesClient: Bool { get }
 
-  /// The executors among which a `ProtocolClient` spreads its calls: each call goes to the one where it is made, else to the one
-  /// with the fewest calls. Each can be given to ``endpoint(for:on:requiresHTTP2:)``. Empty, unless the transport says otherwise:
-  /// then all calls of a client live where the transport puts its endpoint.
+  /// The executors among which a `ProtocolClient` spreads its calls. Each call goes to the executor where it is made,
+  /// else to the executor with the fewest calls. Each executor can be passed to ``endpoint(for:on:requiresHTTP2:)``.
+  /// Empty by default: then all calls of a client live where the transport puts its endpoint.
   var executors: [any CallExecutor] { get }
 
-  /// The way to `origin`. Opens nothing: the first stream does.
+  /// The endpoint for `origin`. Opens no connection: the first stream does.
   ///
   /// - Parameters:
   ///   - executor: If given, the endpoint has to live on this executor, which is one of ``executors``, or came from another
   ///     endpoint of the same transport.
   ///   - requiresHTTP2: Whether streams of the endpoint must go over HTTP/2 or HTTP/3, as gRPC's must. The transport then
   ///     never falls back to HTTP/1.1; a server that does not speak HTTP/2 fails the stream.
-  /// - Throws: ``ConnectError`` with `invalid_argument` if the transport cannot serve such an origin, and with
-  ///   `failed_precondition` if it is not allowed to speak the HTTP/2 that is required.
+  /// - Throws: ``ConnectError`` with `invalid_argument` if the transport cannot serve such an origin. With
+  ///   `failed_precondition` if the transport is not allowed to speak HTTP/2 and it is required.
   func endpoint(
     for origin: Origin,
     on executor: (any CallExecutor)?,
@@ -44,8 +44,9 @@ public protocol HTTPEndpoint: AnyObject, Sendable {
   /// body of a response are held to it, too. ``HeaderListSize/defaultLimit`` unless the transport says otherwise.
   var maximumHeaderListSize: Int { get }
 
-  /// The endpoint that this one hands its streams on to, for transports around other transports: what that one knows of its
-  /// service, such as the rules of a service config, holds for calls over this one, too. Nil, the default, for none.
+  /// The endpoint to which this one passes its streams, for transports around other transports. What the underlying
+  /// endpoint knows of its service, such as the rules of a service config, also holds for calls over this one. Nil by
+  /// default.
   var underlying: (any HTTPEndpoint)? { get }
 
   /// Starts a stream. To be called on ``executor``. Never fails by itself: whatever goes wrong reaches the
@@ -114,8 +115,8 @@ public struct HTTPStreamRequest: Sendable {
   }
 }
 
-/// The side of a stream that the call drives. All functions are called on the endpoint's executor; after
-/// ``cancel()``, and after the handler was told of the end or of a failure, they do nothing.
+/// The side of a stream that the call drives. All functions are called on the endpoint's executor. They do nothing
+/// after ``cancel()``, and after the handler was told of the end or of a failure.
 public protocol HTTPStream: AnyObject {
   /// Adds bytes to the request's body. They are sent as the peer's window and the socket allow; the handler
   /// is told by ``HTTPStreamHandler/streamDidBecomeWritable()`` when they no longer wait in the transport.
@@ -124,16 +125,16 @@ public protocol HTTPStream: AnyObject {
   /// Ends the request. Empty `trailers` send none.
   func finish(trailers: Headers)
 
-  /// Says that the call has taken `count` bytes of the response's body that it was given before. The
-  /// transport holds the peer back once the bytes given and not consumed reach the stream's window.
+  /// Says that the call has consumed `count` bytes of the response's body, which it received before. The transport
+  /// holds the peer back once the received and not yet consumed bytes reach the stream's window.
   func consume(_ count: Int)
 
-  /// Gives up the stream on the wire (RST_STREAM with CANCEL, or the connection's end for HTTP/1.1). The
-  /// handler hears nothing more.
+  /// Abandons the stream on the wire (RST_STREAM with CANCEL, or the connection's end for HTTP/1.1). The handler hears
+  /// nothing more.
   func cancel()
 
-  /// As ``cancel()``, since the call's time is over: what the server has not done in time may be its fault. A transport can
-  /// count that against the server, or look whether the connection is still alive. The same as ``cancel()`` by default.
+  /// Like ``cancel()``, because the call's deadline has passed, which may be the server's fault. A transport can count
+  /// this against the server, or check whether the connection is still alive. The same as ``cancel()`` by default.
   func expire()
 }
 
@@ -141,12 +142,12 @@ extension HTTPStream {
   public func expire() { self.cancel() }
 }
 
-/// The side of a stream that the transport drives. All functions are called on the endpoint's executor, never
-/// from within a function of ``HTTPStream`` or ``HTTPEndpoint``: a transport that finds something out there
-/// tells it afterwards.
+/// The side of a stream that the transport drives. All functions are called on the endpoint's executor, never from
+/// within a function of ``HTTPStream`` or ``HTTPEndpoint``. A transport that notices an event in such a function
+/// reports it afterwards.
 ///
-/// The order is: `streamDidStart` at most once, one head, any number of bytes, then exactly one of
-/// `streamDidEnd` and `streamDidFail`; the latter may come at any point.
+/// The order is: `streamDidStart` at most once, one head, any number of bytes, then exactly one of `streamDidEnd` and
+/// `streamDidFail`. `streamDidFail` may come at any point.
 public protocol HTTPStreamHandler: AnyObject {
   /// The request has got a connection.
   func streamDidStart(on connection: HTTPConnectionInfo)
@@ -187,8 +188,8 @@ public struct HTTPResponseHead: Sendable {
 public struct HTTPStreamFailure: Sendable {
   /// What the caller should see, unless its own deadline or cancellation came first.
   public var error: ConnectError
-  /// Whether the peer certainly did not process the request (refused stream, above GOAWAY's last stream id,
-  /// connection lost before a byte was written), so that it may be sent again whatever the method.
+  /// Whether the peer certainly did not process the request, so that it may be sent again whatever the method.
+  /// Examples: a refused stream, a stream above GOAWAY's last stream id, a connection lost before a byte was written.
   public var isUnprocessed: Bool
   /// Whether the peer speaks another version of HTTP than the stream needs, and so has not processed the request. A client that
   /// may choose its protocol then makes the call in another one.
@@ -199,7 +200,7 @@ public struct HTTPStreamFailure: Sendable {
 
   /// A failure with the error that the caller sees.
   ///
-  /// - Parameter isUnprocessed: See ``isUnprocessed``. To say true wrongly lets calls be made twice.
+  /// - Parameter isUnprocessed: See ``isUnprocessed``. If it is wrongly true, calls may be made twice.
   public init(error: ConnectError, isUnprocessed: Bool = false) {
     self.error = error
     self.isUnprocessed = isUnprocessed
@@ -227,14 +228,14 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
   public var isReused: Bool
   /// The peer's address as text, if known.
   public var remoteAddress: String?
-  /// What it took to open the connection; nil if it is reused, or if that is not known.
+  /// The time it took to open the connection; nil if it is reused, or if the time is not known.
   public var setup: Setup?
 
-  /// What it took to open a connection. It may have begun before the stream that waited for it.
+  /// The time it took to open a connection. The opening may have begun before the stream that waited for it.
   public struct Setup: Sendable, Hashable {
     /// Finding the addresses of the host's name.
     public var nameResolution: Duration
-    /// Connecting to one of them, or to the socket.
+    /// Connecting to one of the addresses, or to the socket.
     public var connecting: Duration
     /// The TLS handshake; nil without TLS.
     public var tls: Duration?

@@ -1,11 +1,11 @@
-/// How the size of headers, trailers and other metadata is counted and bounded, wherever they arrive: in HTTP/1.1,
-/// in HTTP/2, and in the body of a response (the end of a Connect stream, gRPC-Web's trailers).
+/// How the size of headers, trailers and other metadata is counted and bounded. This applies to HTTP/1.1, to HTTP/2,
+/// and to the body of a response (the end of a Connect stream, gRPC-Web's trailers).
 public enum HeaderListSize {
   /// The largest list that is accepted by default, in bytes: 64 KiB. A response with a larger one fails its call
   /// with `resource_exhausted`, whose message has both figures.
   ///
-  /// Transports let it be set, and say so (``HTTPEndpoint/maximumHeaderListSize``); metadata in bodies are held to the
-  /// same limit.
+  /// Transports make the limit configurable, and report it (``HTTPEndpoint/maximumHeaderListSize``). The same limit
+  /// applies to metadata in bodies.
   public static let defaultLimit = 64 << 10
 
   /// What each field counts besides its name and value, in bytes (RFC 9113, section 6.5.2).

@@ -18,8 +18,8 @@ extension Origin {
   /// the slashes at its end, and is empty if there is none. Everything behind `unix:` is the socket's path,
   /// taken literally.
   ///
-  /// - Throws: ``ConnectError`` with `invalid_argument`, whose message has the text and what is wrong with it
-  ///   (without user name and password, should there be such).
+  /// - Throws: ``ConnectError`` with `invalid_argument`, whose message has the text and what is wrong with it (without
+  ///   any user name and password).
   package static func parse(host text: String) throws(ConnectError) -> (origin: Origin, pathPrefix: String) {
     guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
       throw self.error(text, "has a control character")

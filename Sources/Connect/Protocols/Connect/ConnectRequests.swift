@@ -45,8 +45,8 @@ extension ConnectProtocol {
     )
   }
 
-  /// `timeout` in milliseconds, rounded up so that the server never gives up before the client, at least 1 and
-  /// at most what ten digits can say.
+  /// `timeout` in milliseconds, from 1 to the largest number of ten digits. Rounded up, so that the server never times
+  /// out before the client.
   private static func milliseconds(_ timeout: Duration) -> Int64 {
     let (seconds, attoseconds) = timeout.components
     guard seconds >= 0, attoseconds >= 0 else { return 1 }

@@ -137,7 +137,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
     }
   }
 
-  // Mutating, since a question to a large struct would copy it.
+  // Mutating, since a nonmutating access would copy the large struct.
   mutating func awaitsEnd() -> Bool {
     if case nil = self.outcome { true } else { false }
   }
@@ -194,9 +194,9 @@ struct ConnectUnaryDecoder: ResponseDecoder {
 /// Decodes the response of a stream, <https://connectrpc.com/docs/protocol#streaming-response>: enveloped
 /// messages, and an end-of-stream message with the outcome.
 ///
-/// The end comes out when the body has ended, so that bytes behind the end-of-stream message are noticed: they are an
-/// error, `internal`, as in connect-go. A status other than 200 comes from something between client and server. An error in
-/// JSON is honoured; without one, the status counts.
+/// The end comes out when the body has ended, so that bytes after the end-of-stream message are noticed. They are an
+/// error, `internal`, as in connect-go. A status other than 200 comes from an intermediary. An error in JSON is
+/// honoured; without one, the status counts.
 struct ConnectStreamDecoder: ResponseDecoder {
   private let contentType: String
   private let maximumMetadataSize: Int

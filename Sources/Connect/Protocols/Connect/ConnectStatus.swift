@@ -9,7 +9,7 @@ internal import Foundation
 /// The message that ends a stream, <https://connectrpc.com/docs/protocol#error-end-stream>: whether it
 /// succeeded, and its trailers.
 struct ConnectEndStream {
-  /// The flag of the envelope that holds it.
+  /// The flag of the envelope that holds the message.
   static let flag: UInt8 = 0b0000_0010
 
   /// Nil for a stream that succeeded.
@@ -61,10 +61,10 @@ struct ConnectErrorJSON: Decodable {
   /// Nil if it is missing, null, or none of the codes.
   let code: Code?
   let message: String?
-  /// Without those whose value is not base64.
+  /// Without details whose value is not base64.
   let details: [ConnectError.Detail]
 
-  /// The error in `body`; nil if that is not a JSON object.
+  /// The error in `body`; nil if `body` is not a JSON object.
   static func parse(_ body: ByteBuffer) -> ConnectErrorJSON? {
     guard body.readableBytes > 0 else { return nil }
     return try? JSONDecoder().decode(ConnectErrorJSON.self, from: Data(body.readableBytesView))
@@ -114,8 +114,7 @@ struct ConnectErrorJSON: Decodable {
 extension ConnectErrorJSON {
   /// The error of a complete response with another status than 200.
   ///
-  /// An error in JSON says what it is; where it has no usable code, the status says that, and the message is
-  /// kept.
+  /// An error in JSON counts. If it has no usable code, the status gives the code, and the message is kept.
   static func responseError(
     _ head: HTTPResponseHead,
     body: ByteBuffer,
@@ -130,7 +129,7 @@ extension ConnectErrorJSON {
     } catch {
       return error
     }
-    // One that does not decompress is one that does not parse: the status says what there is to say.
+    // A body that does not decompress is treated like a body that does not parse: the status counts.
     guard let text = try? encoding.decompress(body, maximumSize: self.maximumSize),
       let json = self.parse(text)
     else { return ResponseRules.statusError(head, body: body) }

@@ -20,7 +20,7 @@ extension GRPCProtocol {
 
 /// What requests of gRPC and gRPC-Web have in common.
 enum GRPCRequestRules {
-  /// All of `grpc-` is reserved, and what says how the body is coded.
+  /// All of `grpc-` is reserved, and so are the headers that say how the body is coded.
   static func owns(headerName name: String) -> Bool {
     switch name.utf8.first {
     case UInt8(ascii: "a"): name == "accept-encoding"
@@ -51,13 +51,13 @@ enum GRPCRequestRules {
 enum GRPCTimeout {
   private static let maximumValue: Int128 = 99_999_999
   private static let attosecondsPerNanosecond: Int128 = 1_000_000_000
-  /// The units and what each is of the one before, finest first.
+  /// The units, finest first, each with its size in the unit before.
   private static let units: [(symbol: Character, factor: Int128)] = [
     ("n", 1), ("u", 1000), ("m", 1000), ("S", 1000), ("M", 60), ("H", 60),
   ]
 
-  /// `timeout` in the finest unit that does not take more digits, rounded up so that the server never gives up
-  /// before the client; at least 1 ns and at most what eight digits of hours can say.
+  /// `timeout` in the finest unit that needs no more digits, from 1 ns to 99,999,999 hours. Rounded up, so that the
+  /// server never times out before the client.
   static func encode(_ timeout: Duration) -> String {
     var value = max(1, self.divide(timeout.attoseconds, by: self.attosecondsPerNanosecond))
     var symbol: Character = "n"

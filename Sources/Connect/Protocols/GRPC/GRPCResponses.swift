@@ -3,10 +3,10 @@ internal import NIOCore
 /// Decodes the response of a call, <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses>:
 /// headers, enveloped messages, and trailers with the status. The same for unary calls and for streams.
 ///
-/// A response without body and trailers has its status in the headers ("trailers-only"), also if the end of the stream comes
-/// on its own, or if trailers come that are empty (of gRPC-Web: a frame without any). A status in the headers of other responses
-/// is ignored. With another HTTP status than 200, a status from the server counts; without one, the HTTP status
-/// counts. ``GRPCWebResponseDecoder`` uses this decoder with trailers in the body.
+/// A response without body and trailers has its status in the headers ("trailers-only"). This also holds if the end of
+/// the stream arrives separately, or if the trailers are empty (in gRPC-Web: a frame without fields). A status in the
+/// headers of other responses is ignored. With another HTTP status than 200, a status from the server counts; without
+/// one, the HTTP status counts. ``GRPCWebResponseDecoder`` uses this decoder with trailers in the body.
 struct GRPCResponseDecoder: ResponseDecoder {
   enum TrailerPlace {
     case http
@@ -89,7 +89,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
     switch self.response.input {
     case .open: return nil
     case .ended(let trailers): return self.completeEnded(httpTrailers: trailers)
-    // Trailers that came in the body before say how the call ended.
+    // Trailers that arrived in the body before the failure say how the call ended.
     case .failed where self.bodyTrailers != nil: return self.completeEnded(httpTrailers: Headers())
     case .failed(let error): return self.complete(ResponseRules.brokenOff(error, self.response.head))
     }
@@ -128,7 +128,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
     return .complete(code: .ok, error: nil, trailers: GRPCStatus.metadata(of: trailers))
   }
 
-  /// Whether the body is a frame of trailers without any. Servers send one behind a status in the headers.
+  /// Whether the body is an empty trailer frame. Servers send such a frame after a status in the headers.
   private var isEmptyTrailerFrame: Bool { self.bodyTrailers != nil && self.bodySize == Envelope.prefixLength }
 
   /// Bytes of the body that are no whole message, or are behind the trailers.
@@ -157,8 +157,8 @@ struct GRPCResponseDecoder: ResponseDecoder {
     return .complete(code: error.code, error: error, trailers: trailers)
   }
 
-  /// All headers but the content-type are trailers. They were given as headers, too: it was not known yet that no body
-  /// would follow.
+  /// All headers but the content-type are trailers. They were delivered as headers, too, before it was known that no
+  /// body would follow.
   private mutating func completeTrailersOnly(
     _ error: ConnectError?,
     _ fields: Headers

@@ -9,9 +9,9 @@ struct GRPCStatus {
 
   /// Nil if `fields` has no `grpc-status`.
   ///
-  /// A value that is no code means `unknown`. `grpc-status-details-bin` has the same status in full, with details;
-  /// its code and message are preferred, as in grpc-go. If it does not decode it is left out: the code that
-  /// the server gave is worth more than the news that its details are broken.
+  /// A value that is no code means `unknown`. `grpc-status-details-bin` has the same status in full, with details; its
+  /// code and message are preferred, as in grpc-go. If it does not decode, it is left out: the server's code is worth
+  /// more than an error about its details.
   init?(_ fields: Headers) {
     guard let text = fields.first(lowercased: "grpc-status") else { return nil }
     let code = Self.code(text)
@@ -38,7 +38,7 @@ struct GRPCStatus {
     return name == "grpc-status" || name == "grpc-message" || name == "grpc-status-details-bin"
   }
 
-  /// What of `fields` is metadata.
+  /// The fields that are metadata.
   static func metadata(of fields: Headers) -> Headers {
     guard fields.contains(where: { self.isStatusField($0.name) }) else { return fields }
     return Headers(fields.filter { !self.isStatusField($0.name) })
@@ -120,7 +120,7 @@ struct ProtobufFieldReader {
   /// Whether everything was read and was well-formed.
   var isAtEnd: Bool { !self.hasFailed && self.bytes.readableBytes == 0 }
 
-  /// The next field; nil at the end, and for what is not well-formed.
+  /// The next field; nil at the end, and for malformed bytes.
   mutating func next() -> (number: UInt64, value: Value)? {
     guard !self.hasFailed, self.bytes.readableBytes > 0 else { return nil }
     guard let tag = self.readVarint(), tag >> 3 > 0, let value = self.readValue(wireType: tag & 7) else {

@@ -4,13 +4,13 @@ internal import NIOCore
 ///
 /// <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md#protocol-differences-vs-grpc-over-http2>
 enum GRPCWebTrailers {
-  /// The flag of the envelope that holds them.
+  /// The flag of the envelope that holds the trailers.
   static let flag: UInt8 = 0b1000_0000
 
-  /// The fields in `block`: lines that end with CRLF (a bare LF will do, and so will the end of the block), names
-  /// in any case, values without the spaces around them.
+  /// The fields in `block`. A line ends with CRLF, with a bare LF, or with the block. Names may be in any case; spaces
+  /// around values are removed.
   ///
-  /// - Parameter maximumSize: How large they may be, counted like a header list.
+  /// - Parameter maximumSize: How large the fields may be, counted like a header list.
   /// - Throws: ``ConnectError``: `internal` if a line has no name, `resource_exhausted` if they are too large.
   static func parse(_ block: ByteBuffer, maximumSize: Int = HeaderListSize.defaultLimit) throws(ConnectError)
     -> Headers
