@@ -17,13 +17,13 @@ struct CassetteFile {
       return
     }
     // The missing folders will be made.
-    var folder = URL(filePath: self.path).deletingLastPathComponent()
-    while !files.fileExists(atPath: folder.path(percentEncoded: false)), folder.pathComponents.count > 1 {
-      folder.deleteLastPathComponent()
-    }
-    let path = folder.path(percentEncoded: false)
-    guard files.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue,
-      files.isWritableFile(atPath: path)
+    var folder = self.path
+    repeat {
+      folder = (folder as NSString).deletingLastPathComponent
+    } while !["", "/"].contains(folder) && !files.fileExists(atPath: folder)
+    if folder.isEmpty { folder = "." }
+    guard files.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue,
+      files.isWritableFile(atPath: folder)
     else { throw self.notWritable }
   }
 
