@@ -32,7 +32,7 @@ struct CacheControl: Sendable {
     }
   }
 
-  /// At the commas that are not in quotes.
+  /// Splits at the commas outside of quotes.
   private static func split(_ value: String) -> [Substring] {
     var isQuoted = false
     return value.split { character in
@@ -41,7 +41,7 @@ struct CacheControl: Sendable {
     }
   }
 
-  /// Zero if `text` is no number; of a number that is too large, as much as can be.
+  /// Zero if `text` is no number; a number that is too large is clamped.
   private static func seconds(_ text: Substring) -> Duration {
     let digits = text.hasPrefix("\"") ? text.dropFirst().prefix { $0 != "\"" } : text
     guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return .zero }

@@ -16,16 +16,16 @@ internal import NIOCore
 /// 4. Then the client sends the whole request, as GET or POST by its length, with the header `request-hash`, which tells
 ///    the server to keep the message.
 ///
-/// A server that has not heard of this finds a message that does not decode; the request is sent whole, and the server is
-/// not asked again for a while. Such a second attempt counts against the call's retries.
+/// A server without the extension finds a message that does not decode. The request is then sent whole, and for a while
+/// the server gets only whole requests. Such a second attempt counts against the call's retries.
 ///
-/// Stands inside of all interceptors that look at requests, as the last one.
+/// List it last, inside of all interceptors that look at requests.
 public final class PersistedRequestInterceptor: Interceptor {
   private static let name = "request-hash"
   private static let unknown = "unknown"
   /// Field 0 of a wire type that does not exist, and a control character that JSON does not allow.
   private static let noMessage = ByteBuffer(bytes: [7])
-  /// Of a server that could not be asked, or that was not the one to answer.
+  /// Errors that do not tell whether the server has the extension.
   private static let inconclusive: Set<Code> = [
     .unavailable, .deadlineExceeded, .canceled, .resourceExhausted, .unauthenticated, .permissionDenied,
   ]
@@ -73,7 +73,7 @@ public final class PersistedRequestInterceptor: Interceptor {
 
   private func shorten(_ request: HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer> {
     self.sent = nil
-    // One that has the header is the second attempt.
+    // A request that already has the header is the second attempt.
     guard self.mayGoAsGET, request.message.readableBytes >= self.requests.minimumByteCount,
       request.trailers.isEmpty, !request.headers.contains(Self.name),
       self.requests.mayTry(request.url.origin)
@@ -89,7 +89,7 @@ public final class PersistedRequestInterceptor: Interceptor {
     return short
   }
 
-  /// The query that the whole request has, in whose place the hash was sent.
+  /// The query of the whole request, if the hash was sent in its place.
   static func wholeQuery(of request: HTTPRequest<Void>) -> String? {
     guard let query = request.url.query, let hash = request.headers.first(Self.name) else {
       return request.url.query
@@ -99,7 +99,7 @@ public final class PersistedRequestInterceptor: Interceptor {
     return query.hasPrefix(parameter + "&") ? String(query.dropFirst(parameter.count + 1)) : query
   }
 
-  /// Whether a response is the one to the whole request.
+  /// Whether the response answers the whole request, so that no second attempt is due.
   private func isAnswered(_ response: HTTPResponse, hash: String, origin: Origin) -> Bool {
     switch response.headers.first(Self.name) {
     case hash:

@@ -15,7 +15,7 @@ public final class PersistedRequests: Sendable {
   /// Servers without the extension, and until when they are not tried.
   private let lacking = Mutex<[Origin: Duration]>([:])
 
-  /// What is known of servers, which is nothing yet.
+  /// Nothing is known of any server yet.
   ///
   /// - Parameter clock: The time for `pause`.
   public init(

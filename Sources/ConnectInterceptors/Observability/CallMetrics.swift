@@ -96,8 +96,8 @@ public final class CallMetrics: Sendable {
       return timers[key]?[code.rawValue]
     }
     if let known { return known }
-    // Made outside of the lock, since the backend is other people's code; should another thread have been faster, its
-    // timer stays, and the backend knows both as one.
+    // Made outside of the lock, since the backend is other people's code. If another thread was faster, its timer stays,
+    // and the backend knows both as one.
     let timer = Timer(
       label: SemanticConventions.clientCallDuration,
       dimensions: self.dimensions(key, code),

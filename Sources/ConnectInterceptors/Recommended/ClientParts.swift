@@ -39,11 +39,10 @@ public struct ClientParts: Sendable {
   /// Bounds how many calls run at the same time; nil, the default, for no bound.
   public var concurrencyLimiter: ConcurrencyLimiter?
 
-  /// Context, traces, metrics, a log, retries and a circuit breaker with their defaults; no credentials, cache or
-  /// concurrency limit, which need to be told more.
+  /// Context, traces, metrics, a log, retries and a circuit breaker with their defaults. No credentials, cache or
+  /// concurrency limit: set these if they are needed.
   ///
-  /// - Parameter logger: For the log, of which in each second the first 100 lines of a kind are written, then each
-  ///   100th.
+  /// - Parameter logger: For the log. In each second, the first 100 lines of a kind are written, then every 100th.
   public init(logger: Logger) {
     self.log = CallLog(
       logger: logger,
@@ -69,9 +68,9 @@ extension [InterceptorFactory] {
   ///
   /// Metrics, log and traces without a backend are left out: set the backends up before this is called.
   ///
-  /// Your own interceptors may stand in front or behind, or belong to a method or a call. Where there is a cache,
-  /// their byte hooks stand outside of it, and of what follows it here, wherever they are listed, since they may tell users
-  /// apart; but for those that are `HookPlacement.userIndependent`.
+  /// Further interceptors may be listed before or after these, or belong to a method or a call. If there is a cache, their
+  /// byte hooks stand outside of it, and of what follows it here, wherever they are listed, since they may tell users
+  /// apart. Interceptors that are `HookPlacement.userIndependent` are exempt.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     if let options = parts.context {

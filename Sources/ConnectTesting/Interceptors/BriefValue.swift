@@ -9,7 +9,7 @@ func describe(_ value: Any) -> String {
   return line.count > 200 ? "\(line.prefix(200))…" : line
 }
 
-/// A value of ``Connect`` that has another text than its own for ``describe(_:)``.
+/// A value of ``Connect`` with a special text for ``describe(_:)``.
 protocol BriefValue {
   var brief: String { get }
 }

@@ -3,7 +3,7 @@ import ConnectProtobufC
 import ConnectReflection
 import NIOCore
 
-/// Prints messages as JSON: each on a line of its own, or over several lines for people.
+/// Prints messages as JSON: one in each line, or over several lines for people.
 struct MessagePrinter {
   var isIndented: Bool
   /// Whether fields have their names of the proto file, in place of lowerCamelCase.
