@@ -25,12 +25,12 @@ extension Credentials {
     public var isRefusal: @Sendable (ConnectError) -> Bool
     /// The methods whose calls show credentials: by default all. Leave out the methods that log in.
     public var methods: @Sendable (MethodInfo) -> Bool
-    /// How long a refresh may take before it is suspected to wait for itself. A refresh waits for itself if the provider
-    /// makes a call that inherits nothing of the provider's task: such a call waits for the token like any other.
+    /// How long a refresh may take before it is suspected to wait for itself. This happens if the provider makes a call that
+    /// inherits nothing of the provider's task: the call then waits for the token like any other.
     ///
     /// After this time, calls made since the refresh began fail with `unauthenticated`, and so do new calls until it
-    /// ends. The error's message says what to do. Calls of methods that are known not to be the provider's do not fail:
-    /// a call of such a method has started this refresh, or has waited for an earlier one.
+    /// ends. The error's message says what to do. Calls of methods that are known not to be the provider's do not fail. A
+    /// method is known once a call of it has started this refresh, or has waited for an earlier one.
     public var stallTimeout: Duration
 
     /// A configuration as given; what is left out is as in ``defaults``.

@@ -229,7 +229,7 @@ public final class Credentials: Sendable {
 
   // MARK: Refreshing
 
-  /// Whether a refresh is under way.
+  /// Whether a refresh is in flight.
   package var isRefreshing: Bool { self.state.withLock { $0.isRefreshing } }
 
   /// Detached, since the call that starts the refresh may be cancelled.

@@ -2,8 +2,8 @@ internal import Connect
 
 /// The directives of a `cache-control` header that concern a cache like ours, <https://www.rfc-editor.org/rfc/rfc9111>.
 ///
-/// A directive that is limited to some header fields counts for the whole response, and a time that is no number counts
-/// as zero: so a mistake never makes anything live longer.
+/// A directive that is limited to some header fields counts for the whole response. A time that is no number counts as
+/// zero. So a mistake never makes anything live longer.
 struct CacheControl: Sendable {
   private(set) var noStore = false
   private(set) var noCache = false

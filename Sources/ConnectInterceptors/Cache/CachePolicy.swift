@@ -18,10 +18,10 @@ public enum CachePolicy: Sendable, Hashable {
   /// written. To read that, use ``networkOnly`` or a request with `cache-control: no-cache`.
   case networkFirst
   /// A fresh response from the cache; without one the call fails with `failed_precondition`. A call that sets this policy
-  /// itself also fails if a cache never answers it: if its method may have side effects, if it says `no-store`, or if it
-  /// asks the server with `if-none-match`.
+  /// itself also fails if no cache may answer it: if its method may have side effects, or if it has `no-store` or
+  /// `if-none-match`.
   case cacheOnly
-  /// From the network, even if an identical call is under way. The response is stored.
+  /// From the network, even if an identical call is in flight. The response is stored.
   case networkOnly
 }
 

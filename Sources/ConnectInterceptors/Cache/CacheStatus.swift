@@ -14,7 +14,7 @@ public enum CacheStatus: Sendable, Hashable, CaseIterable {
   case revalidated
   /// From the cache, since the network failed; it may have expired.
   case stale
-  /// The response to an identical call that was under way.
+  /// The response to an identical call that was in flight.
   case collapsed
 
   private var line: String {

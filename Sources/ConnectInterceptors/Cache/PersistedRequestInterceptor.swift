@@ -1,16 +1,16 @@
 public import Connect
 internal import NIOCore
 
-/// Sends the hash of a large request first, and the request itself only to a server that does not know the hash: what
-/// Apollo calls automatic persisted queries, for unary calls of methods without side effects that may go as Connect GET.
+/// Sends the hash of a large request first, and the request itself only to a server that does not know the hash. Apollo
+/// calls this automatic persisted queries. For unary calls of methods without side effects that may go as Connect GET.
 ///
 /// An extension of the Connect protocol:
 ///
-/// 1. The client sends a GET with the header `request-hash`, the SHA-256 of the encoded message as 64 hexadecimal digits
-///    in lower case, and the same as the first parameter `request-hash` of the query, so that caches on the way tell
+/// 1. The client sends a GET with the header `request-hash`: the SHA-256 of the encoded message as 64 hexadecimal digits
+///    in lower case. The first parameter of the query has the same name and value, so that caches on the way tell
 ///    requests apart. In the place of the message is the byte 7, which is no message in protobuf nor JSON.
-/// 2. A server that knows the hash answers as if it had been sent the message, with `request-hash` and the hash among the
-///    response's headers, of errors too.
+/// 2. A server that knows the hash answers as to the message. The response's headers, also those of an error, have
+///    `request-hash` with the hash.
 /// 3. A server that does not know it answers with an error, `failed_precondition`, and the header
 ///    `request-hash: unknown`, and lets no cache store that.
 /// 4. Then the client sends the whole request, as GET or POST by its length, with the header `request-hash`, which tells

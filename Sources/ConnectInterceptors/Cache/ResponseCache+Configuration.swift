@@ -3,7 +3,7 @@ public import Connect
 extension ResponseCache {
   /// What a cache stores, for how long, and when it answers.
   public struct Configuration: Sendable {
-    /// The policy of calls that have no ``CachePolicy`` of their own.
+    /// The policy of calls that set no ``CachePolicy``.
     public var policy: CachePolicy
     /// How long a response is fresh if the server sends no `cache-control: max-age`. Zero to store only responses that
     /// have it.

@@ -28,8 +28,8 @@ public import NIOCore
 ///   interceptor rejects gets nothing from the cache.
 /// - A response is stored, and shared with calls in flight, only if the request went to the network with the same key
 ///   (`HTTPResponse.request`). A response that an interceptor inside has made is neither stored nor shared.
-/// - A request bypasses the cache if it has trailers, or if a header that says who the user is (`authorization`, `cookie`,
-///   `proxy-authorization`, headers in ``SensitiveHeaders``) is left out of the key by `keyHeaders`.
+/// - A request with trailers bypasses the cache. So does a request with a header that says who the user is
+///   (`authorization`, `cookie`, `proxy-authorization`, headers in ``SensitiveHeaders``), if `keyHeaders` leaves it out.
 /// - Clients whose transport authenticates them, such as with a TLS client certificate, have separate keys.
 ///
 /// To share responses between users, set a ``CachePartition`` or ``Configuration/sharesResponsesBetweenUsers``.
@@ -110,7 +110,7 @@ public final class ResponseCache: Sendable {
   }
 
   /// Whether the request that went to the network has this key. Interceptors inside of the cache's may have added something
-  /// that is no part of the key, such as a user's token: then the response is for one call alone.
+  /// that is no part of the key, such as a user's token. Then the response is for one call alone.
   func isMade(_ response: HTTPResponse, for key: CacheKey) -> Bool {
     guard let sent = response.request else { return response.error != nil }
     let queries = [sent.url.query, PersistedRequestInterceptor.wholeQuery(of: sent)]
@@ -123,8 +123,8 @@ public final class ResponseCache: Sendable {
 
   // MARK: Reading
 
-  /// Looks up the response to a request, fresh or not. There is none if the request has trailers, or if a header that says
-  /// who the user is is not part of its key.
+  /// Looks up the response to a request, fresh or not. There is none if the request has trailers, or if its key lacks a
+  /// header that says who the user is.
   ///
   /// - Parameter completion: Called once, at once or later, from any thread.
   public func entry(
@@ -163,12 +163,9 @@ public final class ResponseCache: Sendable {
 
   /// Stores the response to a request, if that is allowed. A 304 renews its entry; errors are not stored.
   ///
-  /// These are not stored either:
-  ///
-  /// - A response if a header that says who the user is is not part of the request's key.
-  /// - A response whose `HTTPResponse.request` has another key than `request`: interceptors inside have made it another
-  ///   user's.
-  /// - A response that was requested before the cache was told to forget it.
+  /// A response is not stored if the request's key lacks a header that says who the user is. Nor is it stored if its
+  /// `HTTPResponse.request` has another key than `request`: interceptors inside have then made it another user's. Nor is it
+  /// stored if it was requested before the cache was told to forget it.
   ///
   /// - Parameter mark: The result of ``mark(_:)`` when the request passed; without it the response counts as made now.
   public func store(

@@ -10,8 +10,8 @@ internal import Synchronization
 /// ```
 ///
 /// A circuit is closed while calls go through. When enough recent calls have failed, it opens: calls fail at once
-/// with `unavailable`. After a while it is half-open: a few trial calls go through; if all of them succeed it closes,
-/// and as soon as one fails it opens again.
+/// with `unavailable`. After a while it is half-open: a few trial calls go through. If all of them succeed, it closes; as
+/// soon as one fails, it opens again.
 public final class CircuitBreaker: Sendable {
   /// Whether a circuit lets calls through.
   public enum State: Sendable, Hashable {
@@ -23,7 +23,7 @@ public final class CircuitBreaker: Sendable {
     case halfOpen
   }
 
-  /// What has a circuit of its own.
+  /// What has a separate circuit.
   public enum Scope: Sendable, Hashable {
     /// Each server: all methods at one origin share a circuit.
     case host
@@ -33,11 +33,11 @@ public final class CircuitBreaker: Sendable {
 
   /// When circuits open and close.
   public struct Configuration: Sendable, Hashable {
-    /// What has a circuit of its own: ``Scope/host`` by default.
+    /// What has a separate circuit: ``Scope/host`` by default.
     public var scope: Scope
-    /// The codes of errors that count as failures. Other answers of a server count as successes. Errors found on this
-    /// side do not count: of a call that was cancelled, that had no place in a queue or spent its time there, or that an
-    /// interceptor further inside has failed before it was sent.
+    /// The codes of errors that count as failures. Other answers of a server count as successes. Errors found on this side do
+    /// not count: cancellation, no place in a queue or too long a wait there, a failure by an interceptor further inside
+    /// before the call was sent.
     public var failureCodes: Set<Code>
     /// The rate of failures, from 0 to 1, at which a circuit opens. With more than 1, or not-a-number, no circuit opens.
     public var failureRate: Double
@@ -47,7 +47,7 @@ public final class CircuitBreaker: Sendable {
     public var window: Duration
     /// How long a circuit is open before it tries again. A trial call that takes longer is not waited for.
     public var openDuration: Duration
-    /// How many trial calls must succeed, and how many may be under way at the same time; at least 1.
+    /// How many trial calls must succeed, and how many may be in flight at the same time; at least 1.
     public var trialCalls: Int
     /// How many circuits are kept at most; beyond, the least recently used circuit is forgotten. At least 1.
     public var maximumCircuits: Int
@@ -73,8 +73,8 @@ public final class CircuitBreaker: Sendable {
       self.maximumCircuits = max(1, maximumCircuits)
     }
 
-    /// A circuit for each host, that opens for 5 s when half of at least 20 calls within 10 s have failed, and closes
-    /// after one good trial call.
+    /// A circuit for each host. It opens for 5 s when half of at least 20 calls within 10 s have failed, and closes after one
+    /// successful trial call.
     public static var defaults: Configuration { Configuration() }
   }
 

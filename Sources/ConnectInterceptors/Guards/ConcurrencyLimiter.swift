@@ -10,8 +10,8 @@ private import Synchronization
 /// ```
 ///
 /// Calls beyond the bound wait for their turn, first come, first served. A call whose deadline passes or that is
-/// cancelled leaves the queue at once. A call fails with `resource_exhausted`, before anything of it is sent, if the queue
-/// is full, after the longest wait, or at once if its deadline will pass before its expected turn. The error has the
+/// cancelled leaves the queue at once. A call fails with `resource_exhausted` if the queue is full, after the longest wait,
+/// or at once if its deadline will pass before its expected turn. Nothing of such a call was sent. The error has the
 /// header `grpc-retry-pushback-ms: -1`, so that it is not retried.
 public final class ConcurrencyLimiter: Sendable {
   typealias Turn = @Sendable (Result<Void, ConnectError>) -> Void
@@ -46,7 +46,7 @@ public final class ConcurrencyLimiter: Sendable {
       return self.lastPlace
     }
 
-    /// Gives back the place of a call under way; false if it has none.
+    /// Gives back the place of a call in flight; false if it has none.
     mutating func endRun(_ place: Place, now: Duration) -> Bool {
       guard let start = self.running.removeValue(forKey: place) else { return false }
       let stay = now - start
@@ -78,7 +78,7 @@ public final class ConcurrencyLimiter: Sendable {
     }
   }
 
-  /// How many calls may be under way.
+  /// How many calls may be in flight.
   public let maximumCalls: Int
   /// How many calls may wait for their turn; further calls fail with `resource_exhausted`.
   public let maximumWaiting: Int
@@ -91,7 +91,7 @@ public final class ConcurrencyLimiter: Sendable {
   /// A limiter without calls.
   ///
   /// - Parameters:
-  ///   - maximumCalls: How many calls may be under way; at least 1.
+  ///   - maximumCalls: How many calls may be in flight; at least 1.
   ///   - maximumWaiting: How many calls may wait; at least 0, with which calls beyond the bound fail at once.
   public init(
     maximumCalls: Int,
@@ -106,7 +106,7 @@ public final class ConcurrencyLimiter: Sendable {
     self.time = ElapsedTime(on: clock)
   }
 
-  /// How many calls are under way.
+  /// How many calls are in flight.
   public var runningCount: Int { self.state.withLock { $0.running.count } }
 
   /// How many calls wait for their turn.

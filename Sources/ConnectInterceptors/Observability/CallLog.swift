@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The log of a client's calls, with swift-log. Made once; ``LoggingInterceptor`` writes into it.
 ///
-/// Lines are short and constant ("call completed", "call failed", …); what they are about is in their metadata, named
-/// as in OpenTelemetry's semantic conventions where those have a name:
+/// Lines are short and constant ("call completed", "call failed", …). Their metadata say what they are about, with the
+/// names of OpenTelemetry's semantic conventions where there are any:
 ///
 /// | metadata | for example |
 /// | --- | --- |

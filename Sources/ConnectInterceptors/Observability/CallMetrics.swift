@@ -6,7 +6,7 @@ internal import Synchronization
 /// ``MetricsInterceptor`` records into it.
 ///
 /// There is one metric, the timer `rpc.client.call.duration`: how long a call took for its caller, with all its
-/// attempts, and a stream from its start to its end. Its dimensions:
+/// attempts. A stream counts from its start to its end. The metric's dimensions:
 ///
 /// | dimension | for example |
 /// | --- | --- |

@@ -21,7 +21,7 @@ public final class LoggingInterceptor: Interceptor {
   private var method: MethodInfo?
   /// When the call passed here.
   private var startTime: Duration?
-  /// The call's request, from which lines read only when they are written.
+  /// The call's request. Copies cost nothing, and lines read from it only when they are written.
   private var request: HTTPRequest<Void>?
   private var requestHeaders = Headers()
   private var sensitiveHeaders: Set<String> = []

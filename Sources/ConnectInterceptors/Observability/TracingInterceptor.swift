@@ -39,7 +39,7 @@ public final class TracingInterceptor: Interceptor {
 
     /// The call, from its first attempt to its end.
     public static let call = Spans(rawValue: 1)
-    /// Each attempt. An interceptor further inside that answers in place of the network ends the attempt, too; to see
+    /// Each attempt. An interceptor further inside that answers in place of the network ends the attempt, too. To see
     /// only what goes out, list an interceptor for calls first and one for attempts last.
     public static let attempts = Spans(rawValue: 2)
   }

@@ -8,9 +8,9 @@ internal import NIOCore
 /// config.interceptors = [{ _ in RetryInterceptor(policy: .defaults, budget: budget) }]
 /// ```
 ///
-/// It has byte hooks: hooks for messages do not see the attempts that were given up, and interceptors inside see each
-/// attempt. A stream is retried until something of its response has gone out to the caller, with the request messages
-/// sent so far. From the second attempt on, the request says in `grpc-previous-rpc-attempts` how many there were.
+/// It has byte hooks: hooks for messages do not see abandoned attempts, and interceptors inside see each attempt. A stream
+/// is retried until something of its response has gone out to the caller, with the request messages sent so far. From
+/// the second attempt on, the request says in `grpc-previous-rpc-attempts` how many there were.
 ///
 /// If the channel's service config has a retry policy for the method, its attempts, codes and backoff replace the policy's,
 /// also for methods that are not marked as idempotent. The budget applies as well.

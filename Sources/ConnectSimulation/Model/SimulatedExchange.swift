@@ -51,7 +51,7 @@ final class SimulatedExchange: FailableExchange, @unchecked Sendable {
     return true
   }
 
-  /// When the client has given up the request; nil if it has not.
+  /// When the client has cancelled the request; nil if it has not.
   var closeTime: Duration? { self.base.closeTime }
 
   func nextChunk() async throws -> ByteBuffer? {

@@ -25,8 +25,8 @@ public final class SimulatedServer: @unchecked Sendable {
   public var concurrency: Int?
   /// How many requests may wait; others fail with `resource_exhausted`. Nil, the default, for any number.
   public var queueLimit: Int?
-  /// A request that takes longer, its wait in the queue included, is answered with `unavailable` after its work was done in
-  /// vain, as by a gateway with a slow backend. Nil, the default, for no limit.
+  /// A request that takes longer, its wait in the queue included, is answered with `unavailable`, though its work was done:
+  /// as by a gateway with a slow backend. Nil, the default, for no limit.
   public var timeLimit: Duration?
   /// Whether the server goes on working on cancelled requests, like servers that ignore cancellation. False by default.
   public var finishesAbandonedRequests = false

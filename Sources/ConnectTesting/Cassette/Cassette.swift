@@ -25,7 +25,7 @@ public final class Cassette: Sendable {
   }
 
   private struct State {
-    /// Nil for calls that are under way. In the order in which the calls began.
+    /// Nil for calls that are in flight. In the order in which the calls began.
     var tracks: [Track?] = []
     var size = 0
     var recordedCount = 0
@@ -281,7 +281,7 @@ public final class Cassette: Sendable {
   }
 
   func addMiss(_ description: String) {
-    // The first ones say enough.
+    // The first misses say enough.
     self.state.withLock { if $0.misses.count < 100 { $0.misses.append(description) } }
   }
 
@@ -307,7 +307,7 @@ public final class Cassette: Sendable {
     }
   }
 
-  /// Counts bytes of a call that is under way.
+  /// Counts bytes of a call that is in flight.
   ///
   /// - Returns: Whether the cassette has room for them.
   func reserve(_ count: Int) -> Bool {

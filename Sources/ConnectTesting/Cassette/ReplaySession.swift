@@ -3,10 +3,9 @@ internal import NIOCore
 
 /// A call that is answered from a cassette: takes the client's bytes, and says which parts of the response are due, and when.
 ///
-/// The messages of the request decide which recorded call answers: the first that was not asked before, that has the same
-/// messages so far, and that has something to serve after them. If a later message fits only another recorded call, the
-/// session goes on with that call, provided that both serve the same parts so far. No I/O: events in, parts of the response
-/// out.
+/// The messages of the request decide which recorded call answers. It is the first that was not asked before, that has the
+/// same messages so far, and that has a part to serve after them. If a later message fits only another recorded call, the
+/// session goes on with that call, provided that both serve the same parts so far. No I/O: events in, response parts out.
 struct ReplaySession: Sendable {
   enum Step: Sendable {
     /// Nothing comes before the client has done more.

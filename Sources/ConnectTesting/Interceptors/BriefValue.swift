@@ -14,7 +14,7 @@ protocol BriefValue {
   var brief: String { get }
 }
 
-/// `text` behind a colon, if there is any.
+/// The title, with `text` after a colon if there is any.
 private func behind(_ title: String, _ text: String) -> String {
   text.isEmpty ? title : "\(title): \(text)"
 }

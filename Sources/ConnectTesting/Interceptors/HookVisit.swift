@@ -64,8 +64,8 @@ public struct HookMisuse: Error, Sendable {
     case letGoOfProceed
     /// It called `proceed` more than once. Calls after the first do nothing.
     case proceededTwice
-    /// The value did not reach the interceptor, as in a call: a response to a request that was answered, failed or not passed
-    /// on, anything after the end, or a value that the async form did not read.
+    /// The value did not reach the interceptor, as in a call. For example a response to a request that was not passed on, a
+    /// value after the end, or a value that the async form did not read.
     case notWaiting
   }
 

@@ -37,10 +37,10 @@ public final class MockCall<Input: Sendable>: Sendable {
   public var attempts: Int { self.state.value.attempts }
 
   /// How the call ended for the caller, interceptors included: `Code.ok`, `Code.canceled` if the caller
-  /// cancelled it, or an error; nil as long as it is under way.
+  /// cancelled it, or an error; nil as long as it is in flight.
   public var code: Code? { self.state.value.code }
 
-  /// The error that the call ended with; nil for none, and as long as the call is under way.
+  /// The error that the call ended with; nil for none, and as long as the call is in flight.
   public var error: ConnectError? { self.state.value.error }
 
   /// Waits for the end of the call.

@@ -5,7 +5,7 @@ internal import Dispatch
 final class RealTimeExecutor: CallExecutor {
   /// A timer that releases its work as soon as it is cancelled.
   private final class Timer: CallTimer {
-    // Dispatch sources may be used from any thread; the library does not say so to the compiler.
+    // Dispatch sources may be used from any thread; Dispatch does not declare them `Sendable`.
     nonisolated(unsafe) private let source: any DispatchSourceTimer
 
     init(_ source: any DispatchSourceTimer) {

@@ -23,7 +23,7 @@ struct MessagePrinter {
 }
 
 extension ConnectError {
-  /// The details, each on lines of its own: as JSON if their type is known.
+  /// The details, each on separate lines: as JSON if their type is known.
   func detailLines(_ pool: DescriptorPool) -> [String] {
     self.details.map { detail in
       let text: String?
