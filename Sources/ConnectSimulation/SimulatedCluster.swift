@@ -5,8 +5,8 @@ internal import Foundation
 
 /// Services with many servers, a network and clients, in one process and in virtual time: minutes pass in seconds.
 ///
-/// Calls, interceptors, retries, hedging, protocols, balancing and connection pools are the real ones. Simulated are sockets,
-/// names and time, and of HTTP/2 what calls see of it: streams, resets and GOAWAY, not its frames.
+/// Calls, interceptors, retries, hedging, protocols, balancing and connection pools are the real ones. Sockets, names and
+/// time are simulated. So is the part of HTTP/2 that calls see: streams, resets and GOAWAY, but not frames.
 ///
 /// ```swift
 /// let cluster = SimulatedCluster(seed: 7)
@@ -23,12 +23,12 @@ internal import Foundation
 /// print(report)
 /// ```
 ///
-/// One seed and program give one course of events, the same in each run, of which ``SimulationReport/trace`` is the hash. What
-/// takes time or chance from elsewhere breaks that: `Task.sleep`, clocks other than ``clock``, `Int.random`, and what a set or a
-/// dictionary enumerates.
+/// The same program with the same seed has the same events in each run, and ``SimulationReport/trace`` is their hash. Other
+/// sources of time or chance break this: `Task.sleep`, clocks other than ``clock``, `Int.random`, and the order of sets and
+/// dictionaries.
 ///
 /// Each run checks that calls end once, that servers see no request after its cancellation, that attempts keep to
-/// ``maximumAttempts``, and that nothing is left afterwards. What does not hold is in ``SimulationReport/violations``.
+/// ``maximumAttempts``, and that nothing is left afterwards. Failed checks are in ``SimulationReport/violations``.
 ///
 /// `@unchecked Sendable`: what changes is touched on the executor, and before a run by the one who prepares it.
 public final class SimulatedCluster: @unchecked Sendable {
@@ -59,14 +59,14 @@ public final class SimulatedCluster: @unchecked Sendable {
     recorder.cluster = self
   }
 
-  /// Ends what is still there, which would hold itself: connections, timers, and tasks that wait.
+  /// Ends remaining connections, timers and waiting tasks, which would keep themselves alive.
   deinit {
     let servers = self.allServers
     self.executor.end { for server in servers { server.network.endConnections() } }
   }
 
-  /// The simulation's time, for interceptors and caches that have a clock of their own. Tasks of the simulation may sleep on it,
-  /// such as handlers and calls.
+  /// The simulation's time, for interceptors and caches that take a clock. Tasks of the simulation, such as handlers and
+  /// calls, may sleep on it.
   ///
   /// ```swift
   /// let breaker = CircuitBreaker(clock: cluster.clock)
@@ -79,10 +79,10 @@ public final class SimulatedCluster: @unchecked Sendable {
     set { self.recorder.maximumAttempts = newValue }
   }
 
-  /// A random source for those who want their own, determined by the seed.
+  /// A new random source, determined by the seed.
   public func makeRandom() -> SplitMix64 { SplitMix64(seed: self.random.next()) }
 
-  /// Numbers from 0 to 1 that the seed determines, for interceptors that have jitter: `RetryPolicy(random: cluster.chance)`.
+  /// Numbers from 0 to 1 that the seed determines, for interceptors with jitter: `RetryPolicy(random: cluster.chance)`.
   public var chance: @Sendable () -> Double {
     let source = Chance(self.makeRandom())
     return { source.next() }
@@ -94,7 +94,7 @@ public final class SimulatedCluster: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - name: With its port, such as `users.internal:443`. Clients call it by `https://` or `http://` and this name.
-  ///   - count: How many there are, at least 1.
+  ///   - count: How many servers there are, at least 1.
   ///   - zones: Servers are spread over them in turn.
   ///   - setup: Called for each server, before anything runs.
   @discardableResult
@@ -126,8 +126,8 @@ public final class SimulatedCluster: @unchecked Sendable {
   /// A transport for clients.
   ///
   /// - Parameters:
-  ///   - configuration: Its resolver, if it has one, counts in place of the cluster's names.
-  ///   - zone: Where the client is.
+  ///   - configuration: Its resolver, if it has one, replaces the cluster's names.
+  ///   - zone: The client's zone.
   public func httpClient(_ configuration: ChannelConfiguration = .defaults, zone: String = "a")
     -> SimulatedHTTPClient
   {
@@ -136,7 +136,7 @@ public final class SimulatedCluster: @unchecked Sendable {
 
   // MARK: Events
 
-  /// Does something when so much time has passed since the cluster was made.
+  /// Runs `work` at a time since the cluster was made.
   public func at(_ time: Duration, _ work: @escaping @Sendable () -> Void) {
     self.executor.run { _ = self.executor.schedule(after: time - self.executor.now, work) }
   }
@@ -152,9 +152,9 @@ public final class SimulatedCluster: @unchecked Sendable {
 
   // MARK: Runs
 
-  /// Makes calls for so much virtual time, then waits until they all have ended.
+  /// Makes calls for this much virtual time, then waits until all have ended.
   ///
-  /// - Parameter call: Makes one call; it gets the call's number. What it throws makes the call a failure.
+  /// - Parameter call: Makes one call; it gets the call's number. If it throws, the call has failed.
   public func run(
     for duration: Duration,
     load: SimulatedLoad,
@@ -179,7 +179,7 @@ public final class SimulatedCluster: @unchecked Sendable {
     generator.start()
     do {
       try self.executor.run(until: self.executor.now + duration)
-      // Calls that are under way may end; what waits for ever is given up.
+      // Calls in flight may end; calls that wait for ever are cancelled.
       try self.runUntilEmpty(within: .seconds(600))
       if self.recorder.pendingCalls > 0 {
         self.recorder.violation(
@@ -188,7 +188,7 @@ public final class SimulatedCluster: @unchecked Sendable {
         for task in self.calls.sorted(by: { $0.key < $1.key }) { task.value.cancel() }
         try self.runUntilEmpty(within: .seconds(600))
       }
-      // Servers that go on working, and resets under way.
+      // Servers finish their work, and resets arrive.
       try self.executor.run(until: self.executor.now + .seconds(60))
       self.executor.execute { self.checkThatNothingIsLeft() }
       try self.executor.run(until: self.executor.now)

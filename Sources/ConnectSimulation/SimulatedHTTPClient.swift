@@ -11,7 +11,7 @@ public final class SimulatedHTTPClient: HTTPClientInterface {
     var requiresHTTP2: Bool
   }
 
-  /// Where the client is.
+  /// The client's zone.
   public let zone: String
   private let cluster: SimulatedCluster
   private let configuration: ChannelConfiguration

@@ -7,7 +7,7 @@ struct Failure: Error {
   var message: String
   var exitCode: Int32
 
-  /// Arguments, files, JSON: what the user gave cannot be used.
+  /// Arguments, files or JSON of the user cannot be used.
   static func usage(_ message: String) -> Failure { Failure(message: message, exitCode: 64) }
 
   init(message: String, exitCode: Int32) {
@@ -16,7 +16,7 @@ struct Failure: Error {
   }
 
   init(_ error: ConnectError) {
-    // Without a response, these say that the client cannot do what it was told.
+    // Without a response, these codes mean that the client cannot do what was asked.
     let isUsage =
       error.httpStatus == nil && (error.code == .invalidArgument || error.code == .failedPrecondition)
     self.init(
@@ -26,7 +26,7 @@ struct Failure: Error {
     )
   }
 
-  /// What the library advises in its own terms, in those of the command line. The longest stand first.
+  /// Translates the library's advice into options of the command line. Longer texts come first.
   private static let advice = [
     ("make the client with NIOHTTPClient(configuration: .init(version: .http2Only))", "give --http 2"),
     ("set networkProtocol to .connect or .grpcWeb", "give --protocol connect or grpc-web"),
@@ -46,7 +46,7 @@ struct Failure: Error {
     self.advice.reduce(message) { $0.replacing($1.0, with: $1.1) }
   }
 
-  /// Runs what has to do with what the user gave alone: its errors are no answers of a server.
+  /// Runs local work on the user's input: its errors are errors of usage, not answers of a server.
   static func local<Value>(_ work: () throws -> Value) throws -> Value {
     do {
       return try work()

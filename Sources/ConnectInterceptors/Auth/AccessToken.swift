@@ -4,12 +4,12 @@ public import Connect
 ///
 /// The secret appears in no description, so not in logs, test failures or dumps either.
 public struct AccessToken: Sendable {
-  /// The secret itself. Empty for one that consists of ``headers`` alone.
+  /// The secret itself. Empty if the token consists of ``headers`` alone.
   public let value: String
   /// Headers that carry secrets besides the token's own header.
   public let headers: Headers
-  /// How long the token is accepted, from when it was handed over: OAuth's `expires_in`. Nil if only the server's
-  /// refusal ends that.
+  /// How long the token is accepted, counted from when ``Credentials`` receive it: OAuth's `expires_in`. Nil if only the
+  /// server's refusal ends it.
   public let lifetime: Duration?
 
   /// A token; without a lifetime it is used until a server refuses it.
@@ -21,7 +21,7 @@ public struct AccessToken: Sendable {
     self.lifetime = lifetime
   }
 
-  /// Credentials in headers of any names, and in no other.
+  /// A token that consists of these headers alone, whatever their names.
   public init(headers: Headers, expiresIn lifetime: Duration? = nil) {
     self.init("", headers: headers, expiresIn: lifetime)
   }

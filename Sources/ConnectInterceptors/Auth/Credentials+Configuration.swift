@@ -7,8 +7,8 @@ extension Credentials {
     public var header: String
     /// What comes before the token in the header, with a space between them; nil for nothing.
     public var scheme: String?
-    /// How long before its expiry a token is replaced, by a refresh that calls don't wait for; at most half of the
-    /// token's lifetime. The first call in that time starts it: without calls nothing is fetched.
+    /// How long before its expiry a token is replaced; at most half of the token's lifetime. The first call in that time
+    /// starts the refresh, and no call waits for it. Without calls nothing is fetched.
     public var refreshAhead: Duration
     /// How long a refresh may take. After that, the calls that wait for it fail with `deadline_exceeded`, unless
     /// their own deadline passes first.
@@ -17,20 +17,20 @@ extension Credentials {
     public var window: RefreshWindow
     /// Whether the token may be sent without TLS. Unix domain sockets count as secure.
     public var allowsCleartext: Bool
-    /// How long the headers of a stream may be held back to see whether the server refuses the token right behind them,
-    /// which is the case in which the stream can be started again.
+    /// How long the headers of a stream may be held back, to see whether the server refuses the token right after them.
+    /// A stream can be retried only while its headers are held back.
     public var streamHeaderDelay: Duration
-    /// Whether an error means that the token was refused: then it is not used any more, and the call makes one more
-    /// attempt with another. By default an error with the code `unauthenticated`.
+    /// Whether an error means that the server refused the token. The token is then discarded, and the call makes one more
+    /// attempt with another token. By default an error with the code `unauthenticated`.
     public var isRefusal: @Sendable (ConnectError) -> Bool
-    /// Which methods' calls show credentials: by default all methods. For leaving out the methods that log in.
+    /// The methods whose calls show credentials: by default all. Leave out the methods that log in.
     public var methods: @Sendable (MethodInfo) -> Bool
-    /// How long a refresh may take before it is suspected to wait for itself: for a call of the provider that inherits
-    /// nothing of its task, and so waits for the token like any other call.
+    /// How long a refresh may take before it is suspected to wait for itself. This happens if the provider makes a call that
+    /// inherits nothing of the provider's task: the call then waits for the token like any other.
     ///
-    /// Calls that were made since the refresh has begun then fail with `unauthenticated`, and so do further ones until it
-    /// ends, each with what to do in its message; but not calls of methods that are known not to be the provider's, since
-    /// one of their calls has started this refresh, or has waited for an earlier one.
+    /// After this time, calls made since the refresh began fail with `unauthenticated`, and so do new calls until it
+    /// ends. The error's message says what to do. Calls of methods that are known not to be the provider's do not fail. A
+    /// method is known once a call of it has started this refresh, or has waited for an earlier one.
     public var stallTimeout: Duration
 
     /// A configuration as given; what is left out is as in ``defaults``.
@@ -63,17 +63,17 @@ extension Credentials {
     public static var defaults: Configuration { Configuration() }
   }
 
-  /// How often a token may be fetched, so that a server that refuses every one does not cause a storm.
+  /// Limits how often a token may be fetched, so that a server that refuses every token does not cause a storm.
   ///
-  /// When the limit is reached, a call for which there is no token fails with `unauthenticated`, and a token that the
-  /// server refuses is kept.
+  /// When the limit is reached, a call without a token fails with `unauthenticated`. A token that the server refuses
+  /// is then kept.
   public struct RefreshWindow: Sendable, Hashable {
     /// The length of the time window, which ends now.
     public var interval: Duration
     /// How many refreshes may start in the window; at least 1.
     public var maximumRefreshes: Int
 
-    /// A window as given: 5 refreshes within 30 s where nothing else is said. Less than 1 refresh counts as 1.
+    /// A window; by default 5 refreshes within 30 s. Less than 1 refresh counts as 1.
     public init(interval: Duration = .seconds(30), maximumRefreshes: Int = 5) {
       self.interval = interval
       self.maximumRefreshes = max(1, maximumRefreshes)

@@ -2,7 +2,7 @@ public import Connect
 public import NIOCore
 internal import Synchronization
 
-/// Which credentials are being fetched where a call is made.
+/// The credentials whose provider makes the present call. The call goes without them.
 private enum RefreshedCredentials: CallContextKey {
   static let defaultValue: Set<ObjectIdentifier> = []
 }
@@ -22,25 +22,27 @@ private enum RefreshedCredentials: CallContextKey {
 /// )
 /// ```
 ///
-/// However many calls need a new token at the same time, one refresh runs, in a task of its own that no call cancels.
-/// Calls wait for it no longer than their deadline and cancellation allow. Calls that the provider makes, also with a client
-/// whose calls these credentials are for, go without them; so do those of tasks that it starts with `Task { … }`. Where a
-/// call inherits nothing of the provider's task, it needs ``CredentialsRefresh/options``, or to be of a method that
+/// Refreshes are single-flight: however many calls need a new token, one refresh runs, in a task that no call cancels.
+/// A call waits no longer than its deadline and cancellation allow.
+///
+/// The provider's own calls go without these credentials, whichever client makes them, also in tasks started with
+/// `Task { … }`. A call that inherits nothing of the provider's task needs ``CredentialsRefresh/options``, or a method
+/// that ``Configuration/methods`` leaves out.
 /// ``Configuration/methods`` leaves out.
 ///
-/// When the user changes, say so: ``invalidate()``, and ``update(_:)`` if the new token is there already.
+/// When the user changes, call ``invalidate()``, and then ``update(_:)`` if the new token is already known.
 public final class Credentials: Sendable {
   /// Fetches a token.
   ///
-  /// What it throws is the error of the calls that wait: `ConnectError` as it is, any other with
-  /// `unauthenticated` and itself as the cause.
+  /// An error that it throws fails the waiting calls: a `ConnectError` as it is, any other error as the cause of
+  /// `unauthenticated`.
   public typealias Provider = @Sendable (CredentialsRefresh) async throws -> AccessToken
 
   /// Makes the headers that show a token to the server with one request, for example a signature of it.
   ///
-  /// The request is as it is at the interceptor; `message` is what a unary call sends, encoded but not compressed, and
-  /// nil for streams. What it throws is the call's error, as with ``Provider``. It must not block, since it may begin on the
-  /// call's executor. Its task is cancelled when the attempt ends. Calls that it makes go without these credentials.
+  /// The request is the one that the interceptor received. `message` is what a unary call sends, encoded but not
+  /// compressed; nil for streams. A thrown error fails the call, as with ``Provider``. The function must not block, since it
+  /// may begin on the call's executor. Its task is cancelled when the attempt ends. Its own calls go without these credentials.
   public typealias Signer = @Sendable (HTTPRequest<ByteBuffer?>, AccessToken) async throws -> Headers
 
   /// How the token is shown to servers, and when it is replaced. It never changes.
@@ -51,7 +53,7 @@ public final class Credentials: Sendable {
   private let clock: any Clock<Duration>
   private let time: ElapsedTime
   private let state: Mutex<CredentialsState>
-  /// What watches a refresh that may wait for itself.
+  /// Watches a refresh that may wait for itself.
   private let stallTimer = StallTimer()
 
   /// - Parameters:
@@ -81,19 +83,19 @@ public final class Credentials: Sendable {
 
   // MARK: Changes of the user
 
-  /// Forgets the token and whose it was, for example when a user logs out: the next call waits for a new one from the
+  /// Forgets the token and its user, for example when a user logs out: the next call waits for a new token from the
   /// provider.
   ///
-  /// Calls that wait for a token are the former user's: they fail with `unauthenticated`. What a refresh under way brings
-  /// is ignored. A call that has shown the former token makes no other attempt with another.
+  /// Waiting calls belong to the former user: they fail with `unauthenticated`. The result of a refresh in flight is
+  /// ignored. A call that has shown the former token makes no other attempt with another token.
   public func invalidate() {
     self.tell(self.state.withLock { $0.invalidate() })
   }
 
-  /// Replaces the token, for example by one that a login has brought; calls that wait for one go on with it. What a
-  /// refresh under way brings is ignored.
+  /// Replaces the token, for example after a login. Waiting calls proceed with the new token. The result of a refresh in
+  /// flight is ignored.
   ///
-  /// If it is another user's, call ``invalidate()`` first, so that no call of the former user goes on with it.
+  /// If the token is another user's, call ``invalidate()`` first, so that no call of the former user proceeds with it.
   public func update(_ token: AccessToken) {
     let now = self.time.now
     self.tell(self.state.withLock { $0.update(token, now: now) })
@@ -118,7 +120,7 @@ public final class Credentials: Sendable {
 
   /// Whether a request should carry the token.
   ///
-  /// - Throws: ``ConnectError`` with `unauthenticated` if it should and the connection is not secure, as gRPC does.
+  /// - Throws: ``ConnectError`` with `unauthenticated` if the token should go but the connection is not secure, as in gRPC.
   func apply<Message>(to request: HTTPRequest<Message>) throws(ConnectError) -> Bool {
     guard !request.headers.contains(self.configuration.header),
       !request.context[WithoutCredentials.self],
@@ -141,10 +143,10 @@ public final class Credentials: Sendable {
     return true
   }
 
-  /// The token, if there is one that is good.
+  /// The token, if there is a valid one.
   ///
   /// - Parameter shown: The number of the token that the call has shown first; 0 for none. After a change of the user
-  ///   the call gets no other.
+  ///   the call gets no other token.
   func take(shown: UInt64) -> CredentialsLease? {
     let now = self.time.now
     guard let (lease, refresh) = self.state.withLock({ $0.take(now: now, shown: shown) }) else { return nil }
@@ -152,13 +154,13 @@ public final class Credentials: Sendable {
     return lease
   }
 
-  /// Calls back once with the token, or with the error of the refresh that was to bring it.
+  /// Calls back once with the token, or with the error of the refresh.
   ///
   /// - Parameters:
   ///   - method: The path of the call's method.
   ///   - shown: The number of the token that the call has shown first; 0 for none. After a change of the user the call
   ///     fails.
-  /// - Returns: For ``leave(_:)``, if that comes later.
+  /// - Returns: The wait, for ``leave(_:)``; nil if the completion has already been called.
   func take(
     for method: String,
     shown: UInt64,
@@ -181,14 +183,14 @@ public final class Credentials: Sendable {
     return nil
   }
 
-  /// Whoever waits is not interested any more: it is let go of, and not called back.
+  /// Ends a wait. Its completion is released and not called.
   func leave(_ wait: CredentialsState.Wait) {
-    // Outside of the lock: with it may go the call, and what is the user's.
+    // Outside of the lock: releasing the completion may release the call and run user code.
     let waiter = self.state.withLock { $0.leave(wait) }
     withExtendedLifetime(waiter) {}
   }
 
-  /// Says that the server did not accept a token: it is not used any more.
+  /// Reports that the server refused a token. The token is not used any more.
   ///
   /// - Returns: Whether another attempt makes sense.
   func refuse(_ generation: UInt64) -> Bool {
@@ -196,7 +198,7 @@ public final class Credentials: Sendable {
     return self.state.withLock { $0.refuse(generation, now: now) }
   }
 
-  /// Where the tasks run that sleep on the clock.
+  /// The executor of tasks that sleep on the clock.
   private var taskExecutor: (any TaskExecutor)? { (self.clock as? any ExecutorClock)?.taskExecutor }
 
   /// Runs `work` after a time on the clock, in a task that can be cancelled.
@@ -207,7 +209,7 @@ public final class Credentials: Sendable {
     }
   }
 
-  /// The context, so that calls which are made for these credentials do not wait for the token.
+  /// `context` with a mark: calls made in it do not wait for this token.
   func context(within context: CallContext) -> CallContext {
     var context = context
     context[RefreshedCredentials.self].insert(ObjectIdentifier(self))
@@ -227,16 +229,16 @@ public final class Credentials: Sendable {
 
   // MARK: Refreshing
 
-  /// Whether a refresh is under way.
+  /// Whether a refresh is in flight.
   package var isRefreshing: Bool { self.state.withLock { $0.isRefreshing } }
 
-  /// Detached, since whoever happens to start it may be cancelled.
+  /// Detached, since the call that starts the refresh may be cancelled.
   private func start(_ refresh: CredentialsState.Refresh) {
     Task.detached(executorPreference: self.taskExecutor) {
       let fetch = Task(executorPreference: self.taskExecutor) {
         self.finish(refresh, await self.fetch(refresh))
       }
-      // Nobody waits for a provider that does not end when it is cancelled.
+      // Calls do not wait for a provider that ignores its cancellation.
       let watch = self.afterDelay(self.configuration.refreshTimeout) {
         self.finish(refresh, .failure(self.timeoutError))
         fetch.cancel()
@@ -268,7 +270,7 @@ public final class Credentials: Sendable {
     self.tell(outcome)
   }
 
-  /// Tells those who have waited for the refresh that was under way, if any was.
+  /// Calls back those who waited for the refresh, if there was one.
   private func tell(_ outcome: CredentialsState.Outcome) {
     self.stallTimer.cancel(upTo: outcome.refresh)
     for waiter in outcome.waiters { waiter(outcome.result) }
@@ -280,7 +282,7 @@ public final class Credentials: Sendable {
       for waiter in outcome.waiters { waiter(outcome.result) }
     }
     self.stallTimer.set(timer, for: refresh)
-    // It may have ended in between.
+    // The refresh may have ended in between.
     if !self.state.withLock({ $0.isRunning(refresh) }) { self.stallTimer.cancel(upTo: refresh) }
   }
 

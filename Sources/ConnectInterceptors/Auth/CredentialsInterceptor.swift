@@ -4,14 +4,14 @@ internal import NIOCore
 /// Shows a token to the server with each call, and makes one more attempt with a new token if the server refuses it.
 /// For unary calls and streams.
 ///
-/// A call that has the header already, or ``WithoutCredentials``, passes as it is. The interceptor has to stand inside
-/// of those that change where a request goes.
+/// A call that already has the header, or ``WithoutCredentials``, passes unchanged. List this interceptor inside of
+/// interceptors that change a request's URL.
 public final class CredentialsInterceptor: Interceptor {
   private let credentials: Credentials
   private let shown = ShownCredentials()
-  /// For a refresh.
+  /// The wait for a refresh.
   private var wait: CredentialsState.Wait?
-  /// A stream's headers that wait for what comes behind.
+  /// A stream's headers, held back until the next result or the end of the delay.
   private var heldHeaders: (headers: DelayedHeaders, timer: Task<Void, Never>)?
 
   /// An interceptor for one call, as each factory makes it.
@@ -53,7 +53,7 @@ public final class CredentialsInterceptor: Interceptor {
         case .complete(_, let error?, _) where self.mayRetry(after: error):
           let headers = self.takeHeldHeaders()
           proceed.retry()
-          // Where the retry is refused, the error waits behind them; else nobody listens any more.
+          // If the retry is refused, the error follows these headers. Otherwise passing them has no effect.
           headers?.pass()
         case .message, .complete:
           self.takeHeldHeaders()?.pass()
@@ -63,7 +63,7 @@ public final class CredentialsInterceptor: Interceptor {
     )
   }
 
-  /// Holds headers back for a while: once they have gone out, a stream cannot be started again.
+  /// Holds headers back for a while: once they have gone out, a stream cannot be retried.
   private func hold(_ headers: StreamResult<ByteBuffer>, _ proceed: StreamFunction.ResultProceed) {
     let delay = self.credentials.configuration.streamHeaderDelay
     guard self.shown.generation > 0, !self.shown.hasRetried, delay > .zero else { return proceed(headers) }
@@ -111,9 +111,10 @@ public final class CredentialsInterceptor: Interceptor {
     }
   }
 
-  /// Passes a request on that has come back with the token in it; without the token if it goes elsewhere now.
+  /// Passes on a request that already has the token, since an interceptor inside sent it again. Removes the token if the
+  /// request now goes to a host that may not have it.
   ///
-  /// - Parameter headers: Those that show the token.
+  /// - Parameter headers: The headers that show the token.
   private func passAgain<Message, Response>(
     _ request: HTTPRequest<Message>,
     _ attempt: Int,
@@ -139,7 +140,7 @@ public final class CredentialsInterceptor: Interceptor {
 
   /// Passes a request on as it is.
   ///
-  /// - Parameter names: Of its headers that carry credentials.
+  /// - Parameter names: The request's headers that carry credentials.
   private func pass<Message, Response>(
     _ request: HTTPRequest<Message>,
     _ names: Set<String>,
@@ -154,7 +155,7 @@ public final class CredentialsInterceptor: Interceptor {
     self.shown.cancelSigning()
   }
 
-  /// Whether the server has refused the token of this attempt, and another attempt would show another one.
+  /// Whether the server has refused this attempt's token, and another attempt would show another token.
   private func mayRetry(after error: ConnectError) -> Bool {
     let generation = self.shown.generation
     guard generation > 0, !self.shown.hasRetried, self.credentials.configuration.isRefusal(error),

@@ -5,9 +5,9 @@ struct CredentialsLease: Sendable, CustomStringConvertible, CustomReflectable {
   /// Counts the tokens, from 1.
   let generation: UInt64
   let token: AccessToken
-  /// The token's, with scheme and value in the configured one.
+  /// The configured header with scheme and value, and the token's further headers.
   let headers: Headers
-  /// Those of the headers.
+  /// The names of ``headers``.
   let names: Set<String>
 
   init(_ token: AccessToken, generation: UInt64, _ configuration: Credentials.Configuration) {

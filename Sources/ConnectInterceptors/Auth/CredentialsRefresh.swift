@@ -1,6 +1,6 @@
 public import Connect
 
-/// What a provider of credentials is told when a new token is due.
+/// The argument of a credentials provider: why a new token is due, and options for the provider's calls.
 public struct CredentialsRefresh: Sendable {
   /// Why a new token is due.
   public enum Reason: Sendable, Hashable {
@@ -20,8 +20,8 @@ public struct CredentialsRefresh: Sendable {
   public let reason: Reason
   /// The token that the new one is to replace, for providers that need it. Nil after ``Credentials/invalidate()``.
   public let previous: AccessToken?
-  /// Options for the provider's own calls where they inherit nothing of its task: in a detached task, in a callback, on a
-  /// queue. With these they go without the credentials that are being fetched. Other calls of the provider need no options.
+  /// Options for calls of the provider that inherit nothing of its task: in a detached task, in a callback, on a queue.
+  /// Such calls then go without the credentials that are being fetched. Other calls of the provider need no options.
   ///
   /// ```swift
   /// login.getToken(request, options: refresh.options) { response in … }

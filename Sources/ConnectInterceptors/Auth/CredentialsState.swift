@@ -1,8 +1,8 @@
 internal import Connect
 internal import DequeModule
 
-/// What ``Credentials`` know: the token, the refresh that runs, and who waits for it. A state machine: events come in
-/// with the time, and what is to be done goes out.
+/// The state of ``Credentials``: the token, the running refresh, and the waiting calls. A pure state machine: events
+/// come in with the time, and actions go out.
 struct CredentialsState {
   typealias Waiter = @Sendable (Result<CredentialsLease, ConnectError>) -> Void
 
@@ -27,18 +27,18 @@ struct CredentialsState {
     case use(CredentialsLease, starting: Refresh?)
     /// The waiter was taken and will be called.
     case wait(Wait, starting: Refresh?)
-    /// The same; and the refresh with this number is to be watched from now on, for so long.
+    /// The same; and the refresh with this number must be watched for this long.
     case waitWatching(Wait, UInt64, for: Duration)
     case fail(ConnectError)
   }
 
-  /// Those who waited, and what they are to be told; and the number of the last refresh that this is about.
+  /// Whom to call back, with which result, and the number of the last refresh concerned.
   typealias Outcome = (waiters: [Waiter], result: Result<CredentialsLease, ConnectError>, refresh: UInt64)
 
   private struct Running {
     let id: UInt64
     let start: Duration
-    /// Of the call that has started it; nil if that did not wait.
+    /// The method of the call that started the refresh; nil if the call did not wait.
     let method: String?
     var isWatched = false
   }
@@ -50,7 +50,7 @@ struct CredentialsState {
     let waiter: Waiter
   }
 
-  /// How many methods are known not to be the provider's.
+  /// How many methods that are not the provider's are remembered.
   private static let maximumMethods = 1024
 
   private let configuration: Credentials.Configuration
@@ -60,7 +60,7 @@ struct CredentialsState {
   private var waitCount: UInt64 = 0
   /// The last token, and why it is not held any more.
   private var lost: (token: AccessToken?, reason: CredentialsRefresh.Reason)?
-  /// When refreshes were started, as far as they still count.
+  /// When refreshes were started, for those that still count in the window.
   private var starts: Deque<Duration> = []
   private var tokenCount: UInt64 = 0
   private var refreshCount: UInt64 = 0
@@ -108,7 +108,7 @@ struct CredentialsState {
     return .wait(self.add(Waiting(method: method, isSuspect: false, waiter: waiter)), starting: refresh)
   }
 
-  /// Whether a token, or rather the call that has shown it, is a former user's.
+  /// Whether the call that showed this token belongs to a former user.
   private func isFormer(_ generation: UInt64) -> Bool {
     generation > 0 && generation < self.firstGeneration
   }
@@ -143,8 +143,8 @@ struct CredentialsState {
 
   /// The server did not accept a token.
   ///
-  /// - Returns: Whether another attempt would show another token of the same user. Not if too many were fetched: then the
-  ///   token is kept, since one method that refuses every token must not deprive all others of theirs.
+  /// - Returns: Whether another attempt would show another token of the same user. False if too many tokens were fetched:
+  ///   then the token is kept, so that one method that refuses every token does not take it from all others.
   mutating func refuse(_ generation: UInt64, now: Duration) -> Bool {
     guard !self.isFormer(generation) else { return false }
     guard let held = self.held, held.lease.generation == generation else { return true }
@@ -162,7 +162,7 @@ struct CredentialsState {
   /// Whether a refresh has not ended.
   func isRunning(_ id: UInt64) -> Bool { self.running?.id == id }
 
-  /// A refresh has ended. Those who waited for it are to be told.
+  /// A refresh has ended. Those who waited for it must be called back.
   mutating func finish(_ id: UInt64, _ result: Result<AccessToken, ConnectError>, now: Duration) -> Outcome? {
     guard let running = self.running, running.id == id else { return nil }
     self.running = nil
@@ -173,7 +173,7 @@ struct CredentialsState {
       return (self.takeWaiters(), .success(self.hold(token, now: now)), id)
     case .failure(let error):
       if let expiry = self.held?.expiry {
-        // Once more at half of what is left, but not at once with every call.
+        // Refresh again after half of the remaining lifetime, but not with every call at once.
         self.held?.refreshTime = now + max((expiry - now) / 2, .seconds(1))
       }
       return (self.takeWaiters(), .failure(error), id)
@@ -184,13 +184,13 @@ struct CredentialsState {
     if self.ordinaryMethods.count < Self.maximumMethods { self.ordinaryMethods.insert(method) }
   }
 
-  /// A refresh takes so long that it may wait for calls that wait for it.
+  /// A refresh takes so long that it may wait for a call that waits for this refresh.
   mutating func stall(_ id: UInt64) -> Outcome? {
     guard self.isRunning(id) else { return nil }
     return (self.takeWaiters { $0.isSuspect }, .failure(self.stallError), id)
   }
 
-  /// In the order in which they came.
+  /// Removes waiters, in the order in which they came.
   private mutating func takeWaiters(where isWanted: (Waiting) -> Bool = { _ in true }) -> [Waiter] {
     let waiters = self.waiting.filter { isWanted($0.value) }.sorted { $0.key < $1.key }
     for waiter in waiters { self.waiting[waiter.key] = nil }
@@ -218,9 +218,9 @@ struct CredentialsState {
 
   // MARK: Changes from outside
 
-  /// The user is another one, or nobody. What is known, and what a refresh under way will bring, is the former user's.
+  /// The user has changed or logged out. The token, and the result of a refresh in flight, belong to the former user.
   ///
-  /// - Returns: Those who wait are to be told: they are calls of the former user.
+  /// - Returns: The waiting calls, which belong to the former user and must fail.
   mutating func invalidate() -> Outcome {
     self.held = nil
     self.lost = (nil, .invalidated)
@@ -233,7 +233,7 @@ struct CredentialsState {
     return (self.takeWaiters(), .failure(error), self.refreshCount)
   }
 
-  /// There is another token. What a refresh under way will bring is of no interest any more.
+  /// There is another token. The result of a refresh in flight will be ignored.
   mutating func update(_ token: AccessToken, now: Duration) -> Outcome {
     self.running = nil
     return (self.takeWaiters(), .success(self.hold(token, now: now)), self.refreshCount)
@@ -277,7 +277,7 @@ struct CredentialsState {
 }
 
 extension Credentials.RefreshWindow {
-  /// Of a call that would need one refresh more.
+  /// The error of a call that would need another refresh.
   fileprivate var error: ConnectError {
     ConnectError(
       code: .unauthenticated,

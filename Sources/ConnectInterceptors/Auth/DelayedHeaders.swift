@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Headers of a stream that pass when what comes behind them has come, or when time is up, whichever is first.
+/// Headers of a stream that pass when the next result arrives or when time is up, whichever is first.
 final class DelayedHeaders: Sendable {
   private let hasPassed = Atomic(false)
   private let onPass: @Sendable () -> Void

@@ -1,4 +1,4 @@
-/// Hosts that something is meant for.
+/// The hosts that may receive credentials.
 struct HostList: Sendable {
   private var names: [String] = []
   /// Each begins with a dot.

@@ -1,7 +1,7 @@
 internal import Connect
 internal import NIOCore
 
-/// How one attempt of a call shows the token that it is given, perhaps later and on any thread.
+/// Adds the token to the request of one attempt, perhaps later and on any thread.
 struct Presentation: Sendable {
   private let credentials: Credentials
   private let shown: ShownCredentials
@@ -53,7 +53,7 @@ struct Presentation: Sendable {
     to request: HTTPRequest<Message>
   ) -> HTTPRequest<Message> {
     var request = self.credentials.marked(request, names)
-    // A caller that has set one of them shows credentials of its own.
+    // A caller that has set one of these headers shows other credentials.
     guard !headers.contains(where: { request.headers.contains($0.name) }) else { return request }
     self.shown.show(headers, of: lease.generation, in: self.attempt)
     request.headers.append(contentsOf: headers)

@@ -6,11 +6,11 @@ internal import Synchronization
 final class ShownCredentials: Sendable {
   private struct State {
     var attempt = 0
-    /// Of the token that the present attempt shows; 0 for none.
+    /// The number of the token that the present attempt shows; 0 for none.
     var generation: UInt64 = 0
-    /// Of the token that the call has shown first; 0 for none.
+    /// The number of the token that the call has shown first; 0 for none.
     var firstGeneration: UInt64 = 0
-    /// What the last attempt that showed a token has added. Kept, since its request may come back at any time.
+    /// The headers added by the last attempt that showed a token. Kept, since its request may come back at any time.
     var last: (generation: UInt64, headers: Headers) = (0, Headers())
     var hasRetried = false
     var signing: Task<Void, Never>?
@@ -21,7 +21,7 @@ final class ShownCredentials: Sendable {
   /// The number of the token; 0 for none.
   var generation: UInt64 { self.state.withLock { $0.generation } }
 
-  /// The number of the token that the call has shown first, in whichever attempt; 0 for none. It says whose call it is.
+  /// The number of the token that the call has shown first, in whichever attempt; 0 for none. It identifies the user.
   var firstGeneration: UInt64 { self.state.withLock { $0.firstGeneration } }
 
   /// Whether the call was retried with another token.
@@ -32,9 +32,9 @@ final class ShownCredentials: Sendable {
 
   /// An attempt begins.
   ///
-  /// - Parameter headers: Those of its request.
-  /// - Returns: Its number, and those of the headers that show the token already: an interceptor inside may send the
-  ///   request again that has them.
+  /// - Parameter headers: The headers of the attempt's request.
+  /// - Returns: The attempt's number, and the headers that already show the token: an interceptor inside may send such a
+  ///   request again.
   func begin(_ headers: Headers) -> (attempt: Int, shown: Headers) {
     self.state.withLock { state in
       state.attempt += 1
@@ -57,8 +57,8 @@ final class ShownCredentials: Sendable {
     }
   }
 
-  /// The request of an attempt has headers that show a token. A wait that was given up may end later than the next attempt
-  /// began, and must not undo that.
+  /// The request of an attempt has headers that show a token. Has no effect if the next attempt has begun: an abandoned
+  /// wait may end later.
   func show(_ headers: Headers, of generation: UInt64, in attempt: Int) {
     self.state.withLock { state in
       guard state.attempt == attempt else { return }
@@ -80,7 +80,7 @@ final class ShownCredentials: Sendable {
     if isLate { task.cancel() }
   }
 
-  /// The call is over: what would sign a request now is late.
+  /// The call is over: a signature that ends now is too late.
   func end() {
     let signing = self.state.withLock { state in
       state.attempt += 1

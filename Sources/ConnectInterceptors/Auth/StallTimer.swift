@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What watches the newest refresh that may wait for itself. What comes late from an earlier refresh does not touch it.
+/// The timer of the newest refresh that may wait for itself. Late events of earlier refreshes do not affect it.
 final class StallTimer: Sendable {
   private struct Timer: Sendable {
     let refresh: UInt64
@@ -20,7 +20,7 @@ final class StallTimer: Sendable {
     unneeded?.cancel()
   }
 
-  /// All refreshes up to one have ended.
+  /// All refreshes up to this number have ended.
   func cancel(upTo refresh: UInt64) {
     let task = self.timer.withLock { timer -> Task<Void, Never>? in
       guard let ended = timer, ended.refresh <= refresh else { return nil }

@@ -22,16 +22,16 @@ public struct CacheAndNetwork<Output: Sendable>: AsyncSequence, Sendable {
 }
 
 extension ProtocolClient {
-  /// Makes a unary call and gives first what the cache has, if there is a fresh response to it, then what the network
-  /// brings, which may be an error.
+  /// Makes a unary call. Gives first the cached response, if there is a fresh one, then the network's response, which may
+  /// be an error.
   ///
   /// ```swift
   /// for await response in client.cacheAndNetwork(lookup, request) { show(response) }
   /// ```
   ///
-  /// The network is not waited for before the cache is asked, nor the other way round. Without a ``CacheReadInterceptor``
-  /// among the client's interceptors, or for a method that may have side effects, only the network answers. Both calls end
-  /// when the sequence is let go of, or the task that iterates it is cancelled.
+  /// The cache and the network are asked at the same time. Without a ``CacheReadInterceptor`` among the client's
+  /// interceptors, or for a method that may have side effects, only the network answers. Both calls end when the sequence
+  /// is released, or when the task that iterates it is cancelled.
   public func cacheAndNetwork<Input, Output>(
     _ method: MethodSpec<Input, Output>,
     _ request: Input,
@@ -39,7 +39,7 @@ extension ProtocolClient {
   ) -> CacheAndNetwork<Output> {
     var cacheOptions = options
     cacheOptions.context[CachePolicy.self] = .cacheOnly
-    // Nothing else keeps a call that no cache has seen from the network.
+    // Without a cache interceptor, nothing else keeps the call from the network.
     cacheOptions.interceptors.append { _ in CacheOnlyInterceptor() }
     var networkOptions = options
     networkOptions.context[CachePolicy.self] = .networkOnly

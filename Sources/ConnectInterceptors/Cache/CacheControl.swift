@@ -2,8 +2,8 @@ internal import Connect
 
 /// The directives of a `cache-control` header that concern a cache like ours, <https://www.rfc-editor.org/rfc/rfc9111>.
 ///
-/// A directive that is limited to some header fields counts for the whole response, and a time that is no number counts
-/// as zero: so a mistake never makes anything live longer.
+/// A directive that is limited to some header fields counts for the whole response. A time that is no number counts as
+/// zero. So a mistake never makes anything live longer.
 struct CacheControl: Sendable {
   private(set) var noStore = false
   private(set) var noCache = false
@@ -32,7 +32,7 @@ struct CacheControl: Sendable {
     }
   }
 
-  /// At the commas that are not in quotes.
+  /// Splits at the commas outside of quotes.
   private static func split(_ value: String) -> [Substring] {
     var isQuoted = false
     return value.split { character in
@@ -41,7 +41,7 @@ struct CacheControl: Sendable {
     }
   }
 
-  /// Zero if `text` is no number; of a number that is too large, as much as can be.
+  /// Zero if `text` is no number; a number that is too large is clamped.
   private static func seconds(_ text: Substring) -> Duration {
     let digits = text.hasPrefix("\"") ? text.dropFirst().prefix { $0 != "\"" } : text
     guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return .zero }

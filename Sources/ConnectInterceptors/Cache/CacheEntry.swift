@@ -5,18 +5,18 @@ internal import NIOCore
 public struct CacheEntry: Sendable {
   /// A successful response.
   public let response: HTTPResponse
-  /// The request's headers that the response varies by, with the values that they had. A request that has others must
-  /// not be given this response.
+  /// The request's headers that the response varies by, with their values. A request with other values must not get this
+  /// response.
   public let varyingFields: [Headers.Field]
   /// The names of these headers, including headers that the request did not have.
   public let varyingNames: [String]
-  /// When it was asked for, as far as is known: on the clock of the cache, counted from when the cache was made.
+  /// When the response was requested, as far as is known: on the clock of the cache, counted from when the cache was made.
   let requestTime: Duration
-  /// When the response was as old as it is young now: on the clock of the cache, counted from when the cache was made.
+  /// When the response's age was zero: on the clock of the cache, counted from when the cache was made.
   public let birth: Duration
-  /// Until when, counted alike, it is fresh.
+  /// Until when the response is fresh, on the same clock.
   public let expiry: Duration
-  /// How long after that it may be used if the network fails; nil for never, not even with an expiry yet to come.
+  /// How long after ``expiry`` the response may be used if the network fails. Nil for never, not even before the expiry.
   public let staleAllowance: Duration?
 
   /// What the server calls this version of the response.
@@ -35,7 +35,7 @@ public struct CacheEntry: Sendable {
 }
 
 extension Headers {
-  /// The fields that have one of some names, ordered by these.
+  /// The fields with these names, in the order of the names.
   func fields(named names: [String]) -> [Headers.Field] {
     names.flatMap { name in self.filter { $0.name == name } }
   }

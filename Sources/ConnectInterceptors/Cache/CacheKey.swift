@@ -1,7 +1,7 @@
 public import Connect
 public import NIOCore
 
-/// What a response is found by: the method, the request's bytes, and what else it may depend on.
+/// The key of a response: the method, the request's bytes, and whatever else the response may depend on.
 public struct CacheKey: Sendable {
   /// The server that the call goes to.
   public let origin: Origin
@@ -66,22 +66,22 @@ public struct CacheKey: Sendable {
     self.hash = hasher.finalize()
   }
 
-  /// Whether it tells users apart.
+  /// Whether the key tells users apart.
   var isPersonal: Bool {
     self.partition != nil || self.clientIdentity != nil
       || self.headers.contains { UserHeaders.partitioned.contains($0.name) }
   }
 
-  /// The key of the variant of a response that a request with some headers has.
+  /// The key of the response's variant for a request with these headers.
   ///
   /// - Parameter names: The headers that the response varies by.
   func variant(by names: [String], _ headers: Headers) -> CacheKey {
-    // With the names, so that no variant has the key itself.
+    // With the names, so that no variant's key equals this key.
     let marker = Headers.Field(name: "vary", value: names.joined(separator: ","))
     return CacheKey(self, message: self.message, adding: [marker] + headers.fields(named: names))
   }
 
-  /// The same key in no more memory than it needs, to be kept.
+  /// The same key without unused memory, to be stored.
   var compact: CacheKey {
     CacheKey(self, message: self.message.compact)
   }
@@ -112,7 +112,7 @@ extension CacheKey: CustomStringConvertible, CustomReflectable {
 }
 
 extension ByteBuffer {
-  /// The readable bytes in memory of their own; a slice keeps all of what it is a slice of.
+  /// A copy of the readable bytes; a slice keeps its whole underlying buffer in memory.
   var compact: ByteBuffer { ByteBuffer(bytes: self.readableBytesView) }
 }
 

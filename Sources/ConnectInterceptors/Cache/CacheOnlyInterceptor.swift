@@ -1,6 +1,6 @@
 internal import Connect
 
-/// Ends a call that is to be answered by the cache and was not, because there is none: the last interceptor of all.
+/// The innermost interceptor: fails a cache-only call that no cache interceptor has answered.
 struct CacheOnlyInterceptor: Interceptor {
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(requestFunction: { request, proceed in

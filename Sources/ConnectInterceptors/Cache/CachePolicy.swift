@@ -14,14 +14,14 @@ public import Connect
 public enum CachePolicy: Sendable, Hashable {
   /// A fresh response from the cache, else from the network.
   case cacheFirst
-  /// From the network; if that fails, from the cache. An identical call that is under way is joined, so this is no way
-  /// to read what was just written; ``networkOnly`` and a request with `cache-control: no-cache` are.
+  /// From the network; if that fails, from the cache. Joins an identical call in flight, so it may miss what was just
+  /// written. To read that, use ``networkOnly`` or a request with `cache-control: no-cache`.
   case networkFirst
-  /// From the cache if there is a fresh one; else the call fails with `failed_precondition`, and so do calls with this
-  /// policy of their own that a cache has nothing for: those whose method may have side effects, that say `no-store`, or
-  /// that ask the server with `if-none-match`.
+  /// A fresh response from the cache; without one the call fails with `failed_precondition`. A call that sets this policy
+  /// itself also fails if no cache may answer it: if its method may have side effects, or if it has `no-store` or
+  /// `if-none-match`.
   case cacheOnly
-  /// From the network, even if an identical call is under way. The response is stored.
+  /// From the network, even if an identical call is in flight. The response is stored.
   case networkOnly
 }
 
@@ -30,10 +30,10 @@ extension CachePolicy: CallContextKey {
   public static var defaultValue: CachePolicy? { nil }
 }
 
-/// Whose responses a call may share: set in `CallOptions.context`, for example to the number of the user.
+/// Whose responses a call may share: set in `CallOptions.context`, for example to the user's number.
 ///
-/// Stands in the cache's keys in place of the headers `authorization` and `cookie`, so that a user's responses are found
-/// again when the token is another one.
+/// Replaces the headers `authorization` and `cookie` in the cache's keys, so that a user's responses are still found after
+/// the token has changed.
 public enum CachePartition: CallContextKey {
   /// Nil: the headers `authorization` and `cookie` tell users apart.
   public static var defaultValue: String? { nil }

@@ -2,12 +2,12 @@ public import Connect
 
 /// Answers unary calls without side effects from a ``ResponseCache``, by their ``CachePolicy``.
 ///
-/// Identical calls under way become one: the first goes to the network, and the others take its response. If the first
+/// Identical calls are single-flight: the first goes to the network, and the others get the same response. If the first
 /// is cancelled or its deadline passes, another goes in its place.
 ///
-/// Its byte hooks are `HookPlacement.innermost`: they stand inside of all interceptors that may say who the user
-/// is, wherever those are listed, so that its keys tell users apart. What is listed behind it and has to stand inside of
-/// it, as retries, says that it is `HookPlacement.userIndependent`. Listed in front of
+/// Its byte hooks are `HookPlacement.innermost`: they stand inside of all interceptors that may say who the user is,
+/// wherever these are listed. So the cache's keys tell users apart. An interceptor that has to stand inside of the cache,
+/// such as retries, is listed after it and is `HookPlacement.userIndependent`. List this interceptor before
 /// ``CacheWriteInterceptor``.
 public final class CacheReadInterceptor: Interceptor {
   private let reading: CacheReading
@@ -33,7 +33,7 @@ public final class CacheReadInterceptor: Interceptor {
     guard self.hasNoSideEffects else { return UnaryMessageFunction() }
     return UnaryMessageFunction(
       updateResponse: { response in
-        // Bytes that do not decode would be given again and again.
+        // Otherwise bytes that do not decode would be served again and again.
         if response.error != nil { self.reading.forgetGiven() }
         return .proceed
       }

@@ -6,14 +6,14 @@ internal import Synchronization
 ///
 /// At the end of the call it leaves the flight, see ``end()``.
 final class CacheReading: Sendable {
-  /// An attempt that was let through to the network, or waits for one that was.
+  /// An attempt that went to the network, or that waits for an identical one in flight.
   private struct Attempt {
     let headers: Headers
     let control: CacheControl
-    /// What there is in the cache, to ask the server about.
+    /// The cached entry, for revalidation.
     let entry: CacheEntry?
     let mark: CacheMark
-    /// Nil if the call flies alone.
+    /// Nil if the call shares no flight.
     var seat: Flights.Seat?
 
     var key: CacheKey { self.mark.key }
@@ -23,9 +23,9 @@ final class CacheReading: Sendable {
     var attempt: Attempt?
     /// Whether the call is over. A storage may answer later.
     var hasEnded = false
-    /// What was last added to a request in `if-none-match`.
+    /// The value last added to a request as `if-none-match`.
     var addedETag: String?
-    /// The key of the response that the call was given, to be forgotten if it does not decode.
+    /// The key of the call's response, which is removed from the cache if it does not decode.
     var given: (key: CacheKey, headers: Headers)?
   }
 
@@ -46,13 +46,13 @@ final class CacheReading: Sendable {
 
   func receive(_ request: HTTPRequest<ByteBuffer>, _ proceed: UnaryFunction.RequestProceed) {
     var request = request
-    // An interceptor inside may have sent the request here again, with what was added to it.
+    // An interceptor inside may have sent the request again, with the header that was added here.
     if let etag = self.state.withLock({ $0.addedETag.take() }), request.headers["if-none-match"] == [etag] {
       request.headers.remove(name: "if-none-match")
     }
     let control = CacheControl(request.headers)
     let policy = request.context[CachePolicy.self] ?? self.cache.configuration.policy
-    // A caller that asks the server about a version of its own wants to see the answer.
+    // A caller that sends `if-none-match` itself wants to see the answer.
     guard policy != .networkOnly, !control.noStore, !request.headers.contains("if-none-match"),
       self.cache.mayServe(request)
     else {
@@ -60,7 +60,7 @@ final class CacheReading: Sendable {
       return proceed(policy == .cacheOnly ? .failure(.notInCache(path: request.url.path)) : .success(request))
     }
     let key = self.cache.key(for: request)
-    // A leader that makes another attempt leads on.
+    // A leader that makes another attempt stays the leader.
     self.leaveFlight(unlessLeading: key)
     self.cache.entry(for: key, headers: request.headers) { [request] entry in
       self.decide(request, key, policy, control, entry, proceed)
@@ -102,12 +102,12 @@ final class CacheReading: Sendable {
   ) {
     var attempt = attempt
     var outgoing = request
-    // Over POST, HTTP knows no such question.
+    // HTTP has no conditional POST.
     if request.isGET, let etag = attempt.entry?.etag {
       outgoing.headers["if-none-match"] = [etag]
       self.state.withLock { $0.addedETag = etag }
     }
-    // What is under way may be older than what the caller has just written.
+    // A response in flight may be older than what the caller has just written.
     guard !attempt.control.noCache else {
       self.leaveFlight()
       self.state.withLock { $0.attempt = attempt }
@@ -135,7 +135,7 @@ final class CacheReading: Sendable {
         proceed(.success(outgoing))
       }
     }
-    // The end may have come before the flight was joined.
+    // The call may have ended before it joined the flight.
     guard !self.state.withLock({ $0.hasEnded }) else { return self.cache.flights.leave(seat) }
     switch entry {
     case .lead:
@@ -172,11 +172,11 @@ final class CacheReading: Sendable {
   private func landing(_ response: HTTPResponse, of attempt: Attempt) -> Flights.Landing {
     guard self.cache.isMade(response, for: attempt.key) else { return .disperse }
     if let error = response.error {
-      // The deadline and cancellation are this call's own, and so are other errors that no server has sent, unless the
-      // server could not be reached.
+      // Deadline, cancellation and other errors that no server has sent concern this call alone, unless the server could
+      // not be reached.
       let isOfAll = error.code == .unavailable || error.code == .resourceExhausted || error.httpStatus != nil
       guard isOfAll, error.code != .canceled, error.code != .deadlineExceeded else { return .handOver }
-      // Nor may those be shared that are about the caller, if the key does not say by which token.
+      // Errors about the caller may be shared only if the key contains the token.
       let isAboutCaller = error.code == .unauthenticated || error.code == .permissionDenied
       guard
         !isAboutCaller || attempt.key.headers.contains(where: { UserHeaders.partitioned.contains($0.name) }),
@@ -185,7 +185,7 @@ final class CacheReading: Sendable {
     } else if !self.rules(response).mayShare(isPersonal: attempt.key.isPersonal) {
       return .disperse
     }
-    // The others' requests are their own.
+    // Each waiting call has its own request.
     var response = response
     response.request = nil
     return .share(response, requestHeaders: attempt.headers)
@@ -195,12 +195,12 @@ final class CacheReading: Sendable {
     CacheRules(response, configuration: self.cache.configuration, requestTime: self.cache.now)
   }
 
-  /// The response, or what the cache has in its place if the network has failed.
+  /// The response, or the cached response if the network has failed.
   private func orFallback(_ response: HTTPResponse, of attempt: Attempt) -> HTTPResponse {
     guard let code = response.error?.code, self.cache.configuration.networkErrors.contains(code),
       !attempt.control.noCache, let entry = attempt.entry, let allowance = entry.staleAllowance
     else { return response }
-    // For a caller who wants none that is older, an entry expires earlier.
+    // The request's `max-age` may let an entry expire earlier.
     let expiry = attempt.control.maxAge.map { min(entry.expiry, entry.birth + $0) } ?? entry.expiry
     let overdue = self.cache.now - expiry
     guard overdue < .zero || overdue < allowance else { return response }
@@ -210,7 +210,7 @@ final class CacheReading: Sendable {
 
   // MARK: Flights
 
-  /// Whether a response to another request is one to this, too.
+  /// Whether the response to another request fits this request, too.
   private func mayTake(_ response: HTTPResponse, madeFor headers: Headers, in seat: Flights.Seat) -> Bool {
     let names = self.rules(response).varyingNames
     return self.state.withLock { state in
@@ -237,9 +237,9 @@ final class CacheReading: Sendable {
     }
   }
 
-  /// Gives an earlier attempt up.
+  /// Abandons an earlier attempt.
   ///
-  /// - Parameter key: Of the next attempt: it takes the lead over, if the call has it.
+  /// - Parameter key: The key of the next attempt. If the call leads the flight of this key, it stays the leader.
   private func leaveFlight(unlessLeading key: CacheKey? = nil) {
     if let seat = self.state.withLock({ $0.attempt?.seat }), seat.route.key == key,
       self.cache.flights.isLed(from: seat)
@@ -255,7 +255,7 @@ final class CacheReading: Sendable {
 
   // MARK: Messages
 
-  /// The call ends with an error though it had a response: that is not worth keeping.
+  /// The call ends with an error though it had a response. The response is removed from the cache.
   func forgetGiven() {
     let given = self.state.withLock { state in
       defer { state.given = nil }

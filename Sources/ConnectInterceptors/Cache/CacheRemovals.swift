@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// Counts what was removed from a cache, so that no response that was asked for before is stored, or shared, behind it.
+/// Counts removals from a cache, so that a response requested before a removal is not stored or shared after it.
 ///
-/// Keys share counters: at worst a response is not stored for the sake of another.
+/// Keys share counters: at worst a response is not stored because another was removed.
 final class CacheRemovals: Sendable {
   private struct Counts {
     var all: UInt64 = 0
@@ -12,7 +12,7 @@ final class CacheRemovals: Sendable {
   private static let stripeCount = 64
   private let counts = Mutex(Counts())
 
-  /// How often the response of a key was removed, or more. It never falls.
+  /// How often the key's response was removed, or more. Never decreases.
   func count(for key: CacheKey) -> UInt64 {
     let stripe = Self.stripe(of: key)
     return self.counts.withLock { $0.all + $0.byStripe[stripe] }

@@ -17,10 +17,10 @@ struct CacheRules {
     self.varyingNames = Self.varyingNames(of: response.headers)
   }
 
-  /// Whether the response may be given to other calls at all, if only to those that are under way.
+  /// Whether the response may be shared with other calls at all, at least with those in flight.
   ///
-  /// - Parameter isPersonal: Whether the key tells users apart. If not, a response that is private, or sets a cookie, is
-  ///   for the call alone that has asked for it.
+  /// - Parameter isPersonal: Whether the key tells users apart. If not, a response that is private or sets a cookie is only
+  ///   for the call that requested it.
   func mayShare(isPersonal: Bool) -> Bool {
     guard !self.control.noStore, !self.varyingNames.contains("*") else { return false }
     return isPersonal || (!self.control.isPrivate && !self.response.headers.contains("set-cookie"))
@@ -29,14 +29,14 @@ struct CacheRules {
   /// - Parameter isPersonal: Whether the key tells users apart.
   func mayStore(isPersonal: Bool) -> Bool {
     guard self.mayShare(isPersonal: isPersonal) else { return false }
-    // Of what is never fresh, only a version that the server can be asked about is of use.
+    // A response that is never fresh is of use only if it can be revalidated.
     return self.lifetime > .zero || self.response.headers.contains("etag")
   }
 
   func makeEntry(requestHeaders: Headers) -> CacheEntry {
     var response = self.response
     response.message = response.message.compact
-    // It would keep tokens in memory.
+    // The request would keep tokens in memory.
     response.request = nil
     let birth = self.requestTime - self.age
     return CacheEntry(
@@ -67,7 +67,7 @@ struct CacheRules {
     return min(self.control.staleIfError ?? self.configuration.staleOnError, self.configuration.staleOnError)
   }
 
-  /// Sorted. Without the headers that the protocol adds below all interceptors, the same for all calls of a client.
+  /// Sorted. Leaves out headers that the protocol adds inside of all interceptors: they are equal in all calls of a client.
   private static func varyingNames(of headers: Headers) -> [String] {
     var names = Set<String>()
     for field in headers where field.name == "vary" {

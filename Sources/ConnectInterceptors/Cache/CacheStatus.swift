@@ -1,6 +1,6 @@
 public import Connect
 
-/// How a ``ResponseCache`` had to do with a response, from the response's headers.
+/// What a ``ResponseCache`` had to do with a response, from the response's headers.
 ///
 /// ```swift
 /// if CacheStatus(response.headers) == .stale { warn() }
@@ -14,7 +14,7 @@ public enum CacheStatus: Sendable, Hashable, CaseIterable {
   case revalidated
   /// From the cache, since the network failed; it may have expired.
   case stale
-  /// The response to an identical call that was under way.
+  /// The response to an identical call that was in flight.
   case collapsed
 
   private var line: String {
@@ -26,14 +26,14 @@ public enum CacheStatus: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Nil for a response that the cache had nothing to do with, but perhaps to store it.
+  /// Nil if the cache did nothing with the response, except perhaps store it.
   public init?(_ headers: Headers) {
     let lines = headers["cache-status"]
     guard let status = Self.allCases.first(where: { lines.contains($0.line) }) else { return nil }
     self = status
   }
 
-  /// Adds this status in place of an earlier one of ours. Lines of caches on the way stay.
+  /// Replaces an earlier status of this cache. Lines of other caches on the way stay.
   func mark(_ headers: inout Headers) {
     let others = headers["cache-status"].filter { line in !Self.allCases.contains { $0.line == line } }
     headers["cache-status"] = others + [self.line]

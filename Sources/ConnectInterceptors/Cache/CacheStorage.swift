@@ -1,6 +1,6 @@
-/// Where a ``ResponseCache`` keeps responses: in memory (``MemoryCacheStorage``), or somewhere of the user's own.
+/// Where a ``ResponseCache`` keeps responses: in memory (``MemoryCacheStorage``), or in a storage of the user.
 ///
-/// It decides what to keep and for how long, and no more: the cache checks what it gets back. It may forget anything at
+/// It only decides what to keep and for how long: the cache checks what the storage returns. It may forget anything at
 /// any time. All functions are called from any thread, event loops among them, and must not block.
 ///
 /// Times in an entry count from when its cache was made; a storage that outlives the process has to begin empty.

@@ -3,10 +3,10 @@ internal import NIOCore
 
 /// Stores the responses of unary calls without side effects in a ``ResponseCache``.
 ///
-/// Its byte hooks are `HookPlacement.innermost`, as those of ``CacheReadInterceptor`` are, behind which it has to
-/// be listed. So it sees all that tells users apart, wherever interceptors that add such headers are listed. What
-/// interceptors inside of it have changed nevertheless it finds in `HTTPResponse.request`, and does not store
-/// the response to a request that would have another key.
+/// List it after ``CacheReadInterceptor``. Its byte hooks are `HookPlacement.innermost`, too: it sees every header that
+/// tells users apart, wherever the interceptors that add such headers are listed. Interceptors inside may still have
+/// changed the request, as `HTTPResponse.request` shows. If the changed request has another key, the response is not
+/// stored.
 public final class CacheWriteInterceptor: Interceptor {
   private let cache: ResponseCache
   private var seen: (request: HTTPRequest<ByteBuffer>, mark: CacheMark)?
@@ -25,7 +25,7 @@ public final class CacheWriteInterceptor: Interceptor {
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        // One that an interceptor inside has made may be for this user alone.
+        // A response that an interceptor inside has made may be for this user alone.
         if let (request, mark) = self.seen, response.request != nil, !CacheControl(request.headers).noStore {
           self.cache.store(response, for: request, seenAs: mark)
         }

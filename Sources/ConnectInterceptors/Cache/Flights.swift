@@ -1,7 +1,7 @@
 internal import Connect
 internal import Synchronization
 
-/// Calls under way that will have the same response: one goes to the network, the others wait for what it brings.
+/// Single-flight for identical calls: one goes to the network, the others wait for its response.
 final class Flights: Sendable {
   /// What a call that waited is to do.
   enum Turn: Sendable {
@@ -16,15 +16,15 @@ final class Flights: Sendable {
   /// How the flight of a leader ended.
   enum Landing: Sendable {
     case share(HTTPResponse, requestHeaders: Headers)
-    /// It ended for a reason of this call's alone.
+    /// It ended for a reason that concerns the leader alone. Another call leads from now on.
     case handOver
-    /// It brought something that only this call may have.
+    /// The response is for the leader alone. Each waiting call goes to the network.
     case disperse
   }
 
   typealias Waiter = @Sendable (Turn) -> Void
 
-  /// Where calls go together: not with those that began before the response was removed from the cache.
+  /// What the calls of a flight have in common. Calls from before and after a removal from the cache share no flight.
   struct Route: Sendable, Hashable {
     let key: CacheKey
     let removalCount: UInt64
@@ -75,7 +75,7 @@ final class Flights: Sendable {
     }
   }
 
-  /// Whether others wait for this call, or would.
+  /// Whether this call leads its flight.
   func isLed(from seat: Seat) -> Bool {
     self.flights.withLock { $0[seat.route]?.leader == seat.id }
   }
@@ -96,10 +96,10 @@ final class Flights: Sendable {
     }
   }
 
-  /// Takes a call out, whatever its part. If it led, another leads from now on.
+  /// Removes a call from its flight. If it led, another call leads from now on.
   func leave(_ seat: Seat) {
     let (route, id) = (seat.route, seat.id)
-    // What is taken out may be the last to hold on to something, and must not be let go of under the lock.
+    // A removed waiter may hold the last reference to something, which must not be released under the lock.
     let (next, _) = self.flights.withLock { flights -> (next: Waiter?, removed: Waiter?) in
       guard let leader = flights[route]?.leader else { return (nil, nil) }
       guard leader == id else { return (nil, flights[route]?.waiting.removeValue(forKey: id)) }

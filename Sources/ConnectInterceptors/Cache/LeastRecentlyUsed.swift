@@ -1,18 +1,18 @@
-/// Values of a limited cost in total. Where there is no room, those that were not used for the longest time go. Every
-/// operation takes constant time.
+/// Values of a limited total cost. If there is no room, the least recently used are removed. Every operation takes
+/// constant time.
 struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct Node: Sendable {
     let key: Key
     var value: Value
     var cost: Int
-    /// Used later, and used earlier.
+    /// The neighbours, used later and used earlier.
     var newer: Int?
     var older: Int?
   }
 
   private let maximumCost: Int
   private var indices: [Key: Int] = [:]
-  /// Nil where a value has gone.
+  /// Nil where a value was removed.
   private var nodes: [Node?] = []
   private var free: [Int] = []
   private var newest: Int?
@@ -33,9 +33,9 @@ struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     return self.nodes[index]?.value
   }
 
-  /// Keeps a value in place of the one that the key had.
+  /// Stores a value in place of the key's previous value.
   ///
-  /// - Returns: What had to go, perhaps the value itself.
+  /// - Returns: The removed values, perhaps with the new value itself.
   mutating func insert(_ value: Value, for key: Key, cost: Int) -> [Value] {
     var gone: [Value] = []
     if let old = self.remove(key) { gone.append(old) }
@@ -67,7 +67,7 @@ struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     return node.value
   }
 
-  /// - Returns: What there was.
+  /// - Returns: The previous contents.
   mutating func removeAll() -> LeastRecentlyUsed {
     defer { self = LeastRecentlyUsed(maximumCost: self.maximumCost) }
     return self

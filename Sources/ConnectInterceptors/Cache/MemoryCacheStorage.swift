@@ -26,7 +26,7 @@ public final class MemoryCacheStorage: CacheStorage {
 
   public func store(_ entry: CacheEntry, for key: CacheKey) {
     let cost = key.byteCount + entry.byteCount
-    // What goes is freed outside of the lock.
+    // Removed entries are freed outside of the lock.
     _ = self.entries.withLock { $0.insert(entry, for: key, cost: cost) }
   }
 

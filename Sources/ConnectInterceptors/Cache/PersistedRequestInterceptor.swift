@@ -1,31 +1,31 @@
 public import Connect
 internal import NIOCore
 
-/// Sends the hash of a large request first, and the request itself only to a server that does not know the hash: what
-/// Apollo calls automatic persisted queries, for unary calls of methods without side effects that may go as Connect GET.
+/// Sends the hash of a large request first, and the request itself only to a server that does not know the hash. Apollo
+/// calls this automatic persisted queries. For unary calls of methods without side effects that may go as Connect GET.
 ///
 /// An extension of the Connect protocol:
 ///
-/// 1. The client sends a GET with the header `request-hash`, the SHA-256 of the encoded message as 64 hexadecimal digits
-///    in lower case, and the same as the first parameter `request-hash` of the query, so that caches on the way tell
+/// 1. The client sends a GET with the header `request-hash`: the SHA-256 of the encoded message as 64 hexadecimal digits
+///    in lower case. The first parameter of the query has the same name and value, so that caches on the way tell
 ///    requests apart. In the place of the message is the byte 7, which is no message in protobuf nor JSON.
-/// 2. A server that knows the hash answers as if it had been sent the message, with `request-hash` and the hash among the
-///    response's headers, of errors too.
+/// 2. A server that knows the hash answers as to the message. The response's headers, also those of an error, have
+///    `request-hash` with the hash.
 /// 3. A server that does not know it answers with an error, `failed_precondition`, and the header
 ///    `request-hash: unknown`, and lets no cache store that.
 /// 4. Then the client sends the whole request, as GET or POST by its length, with the header `request-hash`, which tells
 ///    the server to keep the message.
 ///
-/// A server that has not heard of this finds a message that does not decode; the request is sent whole, and the server is
-/// not asked again for a while. Such a second attempt counts against the call's retries.
+/// A server without the extension finds a message that does not decode. The request is then sent whole, and for a while
+/// the server gets only whole requests. Such a second attempt counts against the call's retries.
 ///
-/// Stands inside of all interceptors that look at requests, as the last one.
+/// List it last, inside of all interceptors that look at requests.
 public final class PersistedRequestInterceptor: Interceptor {
   private static let name = "request-hash"
   private static let unknown = "unknown"
   /// Field 0 of a wire type that does not exist, and a control character that JSON does not allow.
   private static let noMessage = ByteBuffer(bytes: [7])
-  /// Of a server that could not be asked, or that was not the one to answer.
+  /// Errors that do not tell whether the server has the extension.
   private static let inconclusive: Set<Code> = [
     .unavailable, .deadlineExceeded, .canceled, .resourceExhausted, .unauthenticated, .permissionDenied,
   ]
@@ -73,7 +73,7 @@ public final class PersistedRequestInterceptor: Interceptor {
 
   private func shorten(_ request: HTTPRequest<ByteBuffer>) -> HTTPRequest<ByteBuffer> {
     self.sent = nil
-    // One that has the header is the second attempt.
+    // A request that already has the header is the second attempt.
     guard self.mayGoAsGET, request.message.readableBytes >= self.requests.minimumByteCount,
       request.trailers.isEmpty, !request.headers.contains(Self.name),
       self.requests.mayTry(request.url.origin)
@@ -89,7 +89,7 @@ public final class PersistedRequestInterceptor: Interceptor {
     return short
   }
 
-  /// The query that the whole request has, in whose place the hash was sent.
+  /// The query of the whole request, if the hash was sent in its place.
   static func wholeQuery(of request: HTTPRequest<Void>) -> String? {
     guard let query = request.url.query, let hash = request.headers.first(Self.name) else {
       return request.url.query
@@ -99,7 +99,7 @@ public final class PersistedRequestInterceptor: Interceptor {
     return query.hasPrefix(parameter + "&") ? String(query.dropFirst(parameter.count + 1)) : query
   }
 
-  /// Whether a response is the one to the whole request.
+  /// Whether the response answers the whole request, so that no second attempt is due.
   private func isAnswered(_ response: HTTPResponse, hash: String, origin: Origin) -> Bool {
     switch response.headers.first(Self.name) {
     case hash:

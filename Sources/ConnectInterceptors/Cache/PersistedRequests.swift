@@ -1,7 +1,7 @@
 internal import Connect
 internal import Synchronization
 
-/// What is known of servers that may answer a large request by its hash alone; see ``PersistedRequestInterceptor``.
+/// Remembers which servers may answer a large request by its hash alone; see ``PersistedRequestInterceptor``.
 /// Made once, and shared by the calls of any number of clients.
 public final class PersistedRequests: Sendable {
   /// How many servers without the extension are remembered.
@@ -15,7 +15,7 @@ public final class PersistedRequests: Sendable {
   /// Servers without the extension, and until when they are not tried.
   private let lacking = Mutex<[Origin: Duration]>([:])
 
-  /// What is known of servers, which is nothing yet.
+  /// Nothing is known of any server yet.
   ///
   /// - Parameter clock: The time for `pause`.
   public init(

@@ -3,25 +3,25 @@ public import Connect
 extension ResponseCache {
   /// What a cache stores, for how long, and when it answers.
   public struct Configuration: Sendable {
-    /// The policy of calls that have no ``CachePolicy`` of their own.
+    /// The policy of calls that set no ``CachePolicy``.
     public var policy: CachePolicy
-    /// How long a response is fresh, if the server does not say so with `cache-control: max-age`. Zero to store only
-    /// where it does.
+    /// How long a response is fresh if the server sends no `cache-control: max-age`. Zero to store only responses that
+    /// have it.
     public var timeToLive: Duration
     /// How long a response is fresh at most, whatever the server says.
     public var maximumTimeToLive: Duration
     /// How long after its expiry a response may be given if the network fails; zero for never. A server's
     /// `stale-if-error` shortens it, its `must-revalidate` and `no-cache` forbid it.
     public var staleOnError: Duration
-    /// The errors that mean that the network, or the server as a whole, failed: where ``CachePolicy/networkFirst`` and
-    /// ``staleOnError`` take a response from the cache.
+    /// The errors that mean that the network, or the server as a whole, failed. After these, ``CachePolicy/networkFirst``
+    /// and ``staleOnError`` take a response from the cache.
     public var networkErrors: Set<Code>
     /// The headers of a request that its response may depend on.
     public var keyHeaders: KeyHeaders
-    /// True: the server says the same to everybody, whoever is logged in. Then one user gets what was made for another:
+    /// True if the server answers everybody alike, whoever is logged in. Then a user may get a response made for another:
     /// `authorization`, `cookie`, `proxy-authorization`, headers in ``SensitiveHeaders`` and client certificates are no part
-    /// of keys. Other headers that say who the user is have to be left out by `keyHeaders`. What a server calls private,
-    /// or what sets a cookie, is not shared even then, unless calls have a ``CachePartition``.
+    /// of keys. Exclude other headers that say who the user is by ``keyHeaders``. A response that is `private` or sets a
+    /// cookie is not shared even then, unless calls have a ``CachePartition``.
     public var sharesResponsesBetweenUsers: Bool
 
     /// A configuration as given; what is left out is as in ``defaults``.
@@ -57,29 +57,28 @@ extension ResponseCache {
 
     private let choice: Choice
 
-    /// All but those named, and the one that a ``ContextInterceptor`` further outside sends the request's id in, unless
-    /// that is `x-request-id`, which has to be named. Safe wherever a header that the cache knows nothing of says who the
-    /// user is. Requests with a header that is known for that, such as `authorization`, and that is named here, pass the
-    /// cache by.
+    /// All headers except `names`. The request-id header of a ``ContextInterceptor`` further outside is left out, too, but
+    /// `x-request-id` has to be named. This is safe where a header that the cache does not know says who the user is. If
+    /// `names` has a header known to say so, such as `authorization`, requests with this header bypass the cache.
     public static func all(except names: Set<String>) -> KeyHeaders {
       KeyHeaders(choice: .allExcept(Set(names.map { $0.lowercased() }).union(Self.ofCaching)))
     }
 
-    /// Those named alone. Every header that says who the user is has to be among them: requests with one that is known for
-    /// that, such as `authorization`, and that is not named, pass the cache by.
+    /// Only the headers in `names`, which must include every header that says who the user is. Requests with another header
+    /// known to say so, such as `authorization`, bypass the cache.
     public static func only(_ names: Set<String>) -> KeyHeaders {
       KeyHeaders(choice: .only(Set(names.map { $0.lowercased() }).subtracting(Self.ofCaching)))
     }
 
-    /// All but those that differ from call to call by nature: of tracing, numbers of requests and of attempts.
-    /// `baggage` counts, since it may name the user or the tenant; name it in ``all(except:)`` if it does not.
+    /// All but headers that differ in each call: those of tracing, request ids, attempt counts. `baggage` is included, since
+    /// it may name the user or the tenant; name it in ``all(except:)`` if it does not.
     public static let defaults = all(except: [
       "traceparent", "tracestate", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid",
       "x-b3-sampled", "x-request-id", "x-correlation-id", "user-agent",
       "grpc-previous-rpc-attempts",
     ])
 
-    /// What a request says to caches.
+    /// Headers addressed to caches.
     private static let ofCaching: Set<String> = ["cache-control", "if-none-match", "request-hash"]
 
     func contains(_ name: String) -> Bool {

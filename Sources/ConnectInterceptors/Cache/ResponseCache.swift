@@ -4,8 +4,8 @@ public import NIOCore
 /// Responses of unary calls without side effects, to be given again to identical calls.
 ///
 /// Made once and shared by the calls of one client, or of several. Two interceptors use it: ``CacheReadInterceptor``
-/// answers calls, ``CacheWriteInterceptor`` stores what the server answers. Either may be replaced by one of the user's
-/// own, around ``entry(for:_:)`` and ``store(_:for:seenAs:)``, whose hooks have to be `HookPlacement.innermost`, too.
+/// answers calls, ``CacheWriteInterceptor`` stores what the server answers. Either may be replaced by an interceptor that
+/// calls ``entry(for:_:)`` and ``store(_:for:seenAs:)``, and whose hooks are `HookPlacement.innermost`, too.
 ///
 /// ```swift
 /// let cache = ResponseCache()
@@ -24,24 +24,22 @@ public import NIOCore
 /// No user gets what was made for another, whatever the order of the interceptors:
 ///
 /// - The cache's interceptors stand inside of all byte hooks but those that are `HookPlacement.userIndependent`.
-///   So the key has whatever header any interceptor of the client, the method, or the call has added, and whoever is not
-///   let pass by an interceptor gets nothing from the cache.
-/// - A response is stored, and shared with calls under way, only if the request went to the network with the same key
-///   (`HTTPResponse.request`). A response that an interceptor inside has made is not.
-/// - A request passes the cache by if a header says who the user is (`authorization`, `cookie`, `proxy-authorization`, those
-///   in ``SensitiveHeaders``) and `keyHeaders` leaves it out of the key, or if it has trailers.
-/// - Clients whose transport authenticates them, such as with a TLS client certificate, have keys of their own.
+///   So the key has every header that an interceptor of the client, the method, or the call has added. A call that an
+///   interceptor rejects gets nothing from the cache.
+/// - A response is stored, and shared with calls in flight, only if the request went to the network with the same key
+///   (`HTTPResponse.request`). A response that an interceptor inside has made is neither stored nor shared.
+/// - A request with trailers bypasses the cache. So does a request with a header that says who the user is
+///   (`authorization`, `cookie`, `proxy-authorization`, headers in ``SensitiveHeaders``), if `keyHeaders` leaves it out.
+/// - Clients whose transport authenticates them, such as with a TLS client certificate, have separate keys.
 ///
-/// Who wants users to have each other's responses says so: with a ``CachePartition``, or with
-/// ``Configuration/sharesResponsesBetweenUsers``.
+/// To share responses between users, set a ``CachePartition`` or ``Configuration/sharesResponsesBetweenUsers``.
 ///
-/// Responses of streams are not stored. Only whole responses may be given again, so all messages of a stream, of which
-/// there is no bound, would have to be kept until its end; their times, which are often what a stream is about, would be
-/// lost; and a stream never goes as GET, so a server could not be asked whether it has changed. Who has a stream that is
-/// short and always the same gives it a unary method.
+/// Responses of streams are not stored. Only a whole response may be served again, so all messages of a stream, however
+/// many, would have to be kept until its end. Their times, which often matter, would be lost. A stream never goes as GET,
+/// so a server could not be asked whether it has changed. For a short stream that is always the same, use a unary method.
 ///
-/// Requests are compared by their bytes, which are the same each time for equal messages, also those with maps, as far as
-/// the codec knows how; else a response may not be found again, which costs a call and nothing more.
+/// Requests are compared by their bytes. Equal messages have equal bytes, also with maps, if the codec can encode
+/// deterministically. If it cannot, a response may not be found again, which costs only a call.
 public final class ResponseCache: Sendable {
   /// What the cache stores, for how long, and when it answers. It never changes.
   public let configuration: Configuration
@@ -67,7 +65,7 @@ public final class ResponseCache: Sendable {
 
   // MARK: Keys
 
-  /// What the response to a request is found by.
+  /// The key of the response to a request.
   public func key(for request: HTTPRequest<ByteBuffer>) -> CacheKey {
     CacheKey(
       request,
@@ -97,10 +95,10 @@ public final class ResponseCache: Sendable {
     self.configuration.sharesResponsesBetweenUsers ? nil : request.clientIdentity
   }
 
-  /// Whether a request's key has all that tells users apart, as far as headers are known for that, or the user of the
-  /// cache has said that this does not matter.
+  /// Whether the request's key has all headers known to tell users apart, or the configuration says that this does not
+  /// matter.
   func mayServe<Message>(_ request: HTTPRequest<Message>) -> Bool {
-    // They are no part of keys.
+    // Trailers are no part of keys.
     guard request.trailers.isEmpty else { return false }
     if self.configuration.sharesResponsesBetweenUsers || request.context[CachePartition.self] != nil {
       return true
@@ -111,8 +109,8 @@ public final class ResponseCache: Sendable {
     }
   }
 
-  /// Whether what went to the network for a response is what its key says. Interceptors inside of the cache's may have
-  /// added something that is no part of the key, such as a user's token: then the response is for one call alone.
+  /// Whether the request that went to the network has this key. Interceptors inside of the cache's may have added something
+  /// that is no part of the key, such as a user's token. Then the response is for one call alone.
   func isMade(_ response: HTTPResponse, for key: CacheKey) -> Bool {
     guard let sent = response.request else { return response.error != nil }
     let queries = [sent.url.query, PersistedRequestInterceptor.wholeQuery(of: sent)]
@@ -125,8 +123,8 @@ public final class ResponseCache: Sendable {
 
   // MARK: Reading
 
-  /// Looks up the response to a request, fresh or not. There is none to a request that says who the user is in a header
-  /// that is no part of its key, or that has trailers.
+  /// Looks up the response to a request, fresh or not. There is none if the request has trailers, or if its key lacks a
+  /// header that says who the user is.
   ///
   /// - Parameter completion: Called once, at once or later, from any thread.
   public func entry(
@@ -157,21 +155,19 @@ public final class ResponseCache: Sendable {
 
   // MARK: Writing
 
-  /// Notes that a request passes on its way to the server. To be called in a request hook, for
+  /// Notes that a request passes on its way to the server. Call it in a request hook, and pass the result to
   /// ``store(_:for:seenAs:)`` in the response hook.
   public func mark(_ request: HTTPRequest<ByteBuffer>) -> CacheMark {
     CacheMark(self, self.key(for: request))
   }
 
-  /// Stores what a server has answered to a request, as far as that is allowed. A 304 renews the entry that it is about;
-  /// errors are not stored.
+  /// Stores the response to a request, if that is allowed. A 304 renews its entry; errors are not stored.
   ///
-  /// Nor is the response to a request that says who the user is in a header that is no part of its key, or what
-  /// `HTTPResponse.request` says was sent with another key than that of `request`, since interceptors inside have
-  /// made it another user's. Nor is what a request has brought that was sent before the cache was told to forget the
-  /// response.
+  /// A response is not stored if the request's key lacks a header that says who the user is. Nor is it stored if its
+  /// `HTTPResponse.request` has another key than `request`: interceptors inside have then made it another user's. Nor is it
+  /// stored if it was requested before the cache was told to forget it.
   ///
-  /// - Parameter mark: What ``mark(_:)`` said when the request passed; without it the response counts as made now.
+  /// - Parameter mark: The result of ``mark(_:)`` when the request passed; without it the response counts as made now.
   public func store(
     _ response: HTTPResponse,
     for request: HTTPRequest<ByteBuffer>,
@@ -192,13 +188,13 @@ public final class ResponseCache: Sendable {
     }
   }
 
-  /// What a response has come from.
+  /// The request that a response belongs to.
   private struct Source {
-    /// The request's.
+    /// The headers of the request.
     var headers: Headers
     /// When the request was sent, as far as is known.
     var time: Duration
-    /// What ``removals`` said then.
+    /// The removal count of the key at that time.
     var removalCount: UInt64
   }
 
@@ -210,7 +206,7 @@ public final class ResponseCache: Sendable {
       return
     }
     let entry = rules.makeEntry(requestHeaders: source.headers)
-    // The first variant has the key itself, so that one look tells which headers there are to compare.
+    // The first variant is stored under the key itself, so that one lookup tells which headers to compare.
     self.storage.entry(for: key) { [storage] first in
       let isOther =
         first.map { !$0.matches(source.headers) && $0.varyingNames == entry.varyingNames } ?? false
@@ -221,7 +217,7 @@ public final class ResponseCache: Sendable {
   }
 
   /// - Parameters:
-  ///   - old: What there is. It stays if it was asked for later, since a response may take long.
+  ///   - old: The present entry. It stays if it was requested later, since a response may take long.
   ///   - key: The key of all variants.
   private func keep(
     _ entry: CacheEntry,
@@ -234,12 +230,12 @@ public final class ResponseCache: Sendable {
     guard self.removals.count(for: key) == source.removalCount else { return }
     let compact = variant.compact
     self.storage.store(entry, for: compact)
-    // It may have been removed in between.
+    // The response may have been removed in between.
     if self.removals.count(for: key) != source.removalCount { self.storage.remove(compact) }
   }
 
-  /// Forgets the response to a request, for example since it is known to have changed. Calls under way neither store nor
-  /// share with later ones what they bring.
+  /// Forgets the response to a request, for example since it is known to have changed. Responses of calls in flight are
+  /// neither stored nor shared with later calls.
   public func remove(for request: HTTPRequest<ByteBuffer>) {
     self.remove(self.key(for: request), headers: request.headers)
   }
@@ -252,7 +248,7 @@ public final class ResponseCache: Sendable {
     }
   }
 
-  /// Forgets everything, for example when a user logs out; what calls under way bring, too.
+  /// Forgets everything, for example when a user logs out. Responses of calls in flight are not stored either.
   public func removeAll() {
     self.removals.addAll()
     self.storage.removeAll()
@@ -268,7 +264,7 @@ public final class ResponseCache: Sendable {
     return response
   }
 
-  /// The response of an entry with what a 304 says anew. <https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4>
+  /// The entry's response, updated by a 304. <https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4>
   func renewed(_ entry: CacheEntry, by response: HTTPResponse) -> HTTPResponse {
     var renewed = entry.response
     // A 304 is as old as it says, or new.

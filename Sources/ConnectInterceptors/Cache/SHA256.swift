@@ -2,8 +2,8 @@ internal import NIOCore
 
 /// The hash function SHA-256, FIPS 180-4, section 6.2.
 ///
-/// Our own, since none of the package's dependencies has one: swift-crypto 4.5 compiles BoringSSL, which adds six modules
-/// and 115 seconds to a clean debug build on two cores, for a single hash that guards no secret.
+/// Implemented here, since none of the package's dependencies has it. swift-crypto 4.5 compiles BoringSSL: six modules and
+/// 115 seconds more in a clean debug build on two cores, for a single hash that guards no secret.
 enum SHA256 {
   /// The hash of `bytes` as 64 hexadecimal digits in lower case.
   static func hexadecimal(_ bytes: ByteBuffer) -> String {

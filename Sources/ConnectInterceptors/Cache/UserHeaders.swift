@@ -2,12 +2,12 @@ internal import Connect
 
 /// The headers of a request that say who the user is, as far as that is known by their names.
 struct UserHeaders {
-  /// Those that a ``CachePartition`` stands in place of.
+  /// The headers that a ``CachePartition`` replaces.
   static let partitioned: Set<String> = ["authorization", "cookie"]
 
   private static let known = partitioned.union(["proxy-authorization"])
 
-  /// What interceptors have named.
+  /// The names that interceptors have marked as sensitive.
   private let sensitive: Set<String>
 
   init<Message>(of request: HTTPRequest<Message>) {

@@ -1,9 +1,9 @@
 public import Connect
 
 extension CallContext {
-  /// Takes over what the headers of a request that a service handles say of it: the time limit of Connect and gRPC as
-  /// `CallContext.deadline`, the request's id, and its baggage. What they do not say is left as it is; a deadline can
-  /// only become earlier.
+  /// Reads what the headers of a request say about its context, for a service that handles the request. These are the time
+  /// limit of Connect and gRPC as `CallContext.deadline`, the request's id, and its baggage. Values that the headers do not
+  /// have stay as they are; a deadline can only become earlier.
   ///
   /// ```swift
   /// try await CallContext.withValues { $0.read(requestHeaders: headers) } operation: { try await answer(request) }

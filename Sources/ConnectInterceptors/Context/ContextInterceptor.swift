@@ -60,12 +60,12 @@ public final class ContextInterceptor: Interceptor, Sendable {
       nibbles = (nibbles | nibbles << 16) & 0x0000_ffff_0000_ffff
       nibbles = (nibbles | nibbles << 8) & 0x00ff_00ff_00ff_00ff
       nibbles = (nibbles | nibbles << 4) & 0x0f0f_0f0f_0f0f_0f0f
-      // Six more carry those that are letters into the next bit.
+      // Adding six carries the digits that are letters into the next bit.
       let letters = (nibbles + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
       return nibbles + 0x3030_3030_3030_3030 + letters * UInt64(UInt8(ascii: "a") - UInt8(ascii: "9") - 1)
     }
 
-    /// SplitMix64's finalizer: each number has another result.
+    /// SplitMix64's finalizer: different numbers have different results.
     private static func mixed(_ number: UInt64) -> UInt64 {
       var bits = number
       bits = (bits ^ (bits >> 30)) &* 0xbf58_476d_1ce4_e5b9

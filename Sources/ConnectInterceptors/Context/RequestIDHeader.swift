@@ -1,7 +1,7 @@
 internal import Connect
 
-/// The header that an interceptor further outside has sent the request's id in, in lower case. It differs from call to call
-/// by nature, so no response depends on it. Nil for none, or for `x-request-id`, which everybody knows.
+/// The request-id header of an interceptor further outside, in lower case. Its value differs in each call, so no response
+/// depends on it. Nil for none, or for `x-request-id`, which needs no mark.
 enum RequestIDHeader: CallContextKey {
   static let defaultValue: String? = nil
   static let wellKnown = "x-request-id"

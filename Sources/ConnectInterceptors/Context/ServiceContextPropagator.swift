@@ -1,8 +1,8 @@
 public import Connect
 internal import ServiceContextModule
 
-/// Takes `ServiceContext.current` along with each call: it is the request's `context.serviceContext`, and is bound
-/// again around every hook, so that logging and tracing in hooks belong to the caller's trace.
+/// Takes `ServiceContext.current` along with each call, as the request's `context.serviceContext`. It is bound again
+/// around every hook, so that logging and tracing in hooks belong to the caller's trace.
 public struct ServiceContextPropagator: ContextPropagator {
   /// A propagator for `ProtocolClientConfig.contextPropagators`.
   public init() {}

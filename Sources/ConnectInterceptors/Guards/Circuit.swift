@@ -2,14 +2,14 @@ internal import Connect
 
 /// The state of one circuit of a ``CircuitBreaker``: times and outcomes go in, decisions come out.
 ///
-/// Closed, it counts. Open, it refuses all calls until a time. Half-open, it lets a few through to see how they fare.
+/// Closed, it counts outcomes. Open, it refuses all calls until a time. Half-open, it admits a few trial calls.
 struct Circuit {
   enum Decision {
     case admitted(Admission)
     case refused(for: Duration)
   }
 
-  /// A call that was let through. Its outcome counts only in the phase in which it began.
+  /// A call that was admitted. Its outcome counts only in the phase in which it began.
   struct Admission {
     fileprivate let phase: Int
   }
@@ -25,11 +25,11 @@ struct Circuit {
   private var phase = Phase.closed
   private var phaseNumber = 0
   private var window: OutcomeWindow
-  /// What opened it last.
+  /// The counts that opened the circuit last.
   private(set) var reason = (failures: 0, total: 0)
-  /// How many calls were let through whose outcome has not come.
+  /// How many admitted calls have not ended.
   private(set) var pendingCount = 0
-  /// When it was made, or a call of it has ended.
+  /// When the circuit was made or last used.
   private(set) var lastUse: Duration
 
   init(_ configuration: CircuitBreaker.Configuration, at now: Duration = .zero) {
@@ -46,7 +46,7 @@ struct Circuit {
     }
   }
 
-  /// - Parameter now: Only read where it matters, since reading a clock costs more than all else here.
+  /// - Parameter now: Read only if needed, since reading a clock costs more than all else here.
   mutating func admit(at now: @autoclosure () -> Duration) -> Decision {
     if case .closed = self.phase { return self.admission() }
     let now = now()
@@ -101,7 +101,7 @@ struct Circuit {
     }
   }
 
-  /// A call that was let through has ended without saying anything about the server.
+  /// An admitted call has ended without saying anything about the server.
   mutating func forget(_ admission: Admission) {
     self.pendingCount -= 1
     guard admission.phase == self.phaseNumber,

@@ -10,8 +10,8 @@ internal import Synchronization
 /// ```
 ///
 /// A circuit is closed while calls go through. When enough recent calls have failed, it opens: calls fail at once
-/// with `unavailable`. After a while it is half-open: a few trial calls go through; if all of them succeed it closes,
-/// and as soon as one fails it opens again.
+/// with `unavailable`. After a while it is half-open: a few trial calls go through. If all of them succeed, it closes; as
+/// soon as one fails, it opens again.
 public final class CircuitBreaker: Sendable {
   /// Whether a circuit lets calls through.
   public enum State: Sendable, Hashable {
@@ -23,7 +23,7 @@ public final class CircuitBreaker: Sendable {
     case halfOpen
   }
 
-  /// What has a circuit of its own.
+  /// What has a separate circuit.
   public enum Scope: Sendable, Hashable {
     /// Each server: all methods at one origin share a circuit.
     case host
@@ -33,14 +33,13 @@ public final class CircuitBreaker: Sendable {
 
   /// When circuits open and close.
   public struct Configuration: Sendable, Hashable {
-    /// What has a circuit of its own: ``Scope/host`` by default.
+    /// What has a separate circuit: ``Scope/host`` by default.
     public var scope: Scope
-    /// The codes of errors that count as failures. Other outcomes that a server gave show that it is there; errors
-    /// found on this side show nothing and do not count: of a call that was cancelled, that had no place in a queue or
-    /// spent its time there, or that an interceptor further inside has failed before it was sent.
+    /// The codes of errors that count as failures. Other answers of a server count as successes. Errors found on this side do
+    /// not count: cancellation, no place in a queue or too long a wait there, a failure by an interceptor further inside
+    /// before the call was sent.
     public var failureCodes: Set<Code>
-    /// The rate of failures from which on a circuit opens, from 0 to 1. With more than 1, or not-a-number, no circuit
-    /// opens.
+    /// The rate of failures, from 0 to 1, at which a circuit opens. With more than 1, or not-a-number, no circuit opens.
     public var failureRate: Double
     /// How many calls a circuit must have seen in the window before it opens.
     public var minimumCalls: Int
@@ -48,7 +47,7 @@ public final class CircuitBreaker: Sendable {
     public var window: Duration
     /// How long a circuit is open before it tries again. A trial call that takes longer is not waited for.
     public var openDuration: Duration
-    /// How many trial calls must succeed, and how many may be under way at the same time; at least 1.
+    /// How many trial calls must succeed, and how many may be in flight at the same time; at least 1.
     public var trialCalls: Int
     /// How many circuits are kept at most; beyond, the least recently used circuit is forgotten. At least 1.
     public var maximumCircuits: Int
@@ -74,8 +73,8 @@ public final class CircuitBreaker: Sendable {
       self.maximumCircuits = max(1, maximumCircuits)
     }
 
-    /// A circuit for each host, that opens for 5 s when half of at least 20 calls within 10 s have failed, and closes
-    /// after one good trial call.
+    /// A circuit for each host. It opens for 5 s when half of at least 20 calls within 10 s have failed, and closes after one
+    /// successful trial call.
     public static var defaults: Configuration { Configuration() }
   }
 
@@ -116,8 +115,7 @@ public final class CircuitBreaker: Sendable {
     self.onChange = onChange
   }
 
-  /// The state of the circuit that a request would meet. One that has opened is half-open only once a trial call has
-  /// begun.
+  /// The state of the circuit that a request would meet. An open circuit becomes half-open only when a trial call begins.
   public func state(for url: RequestURL) -> State {
     self.circuits.withLock { $0.byKey[self.key(for: url)] }?.value.withLock { $0.state } ?? .closed
   }
@@ -145,8 +143,8 @@ public final class CircuitBreaker: Sendable {
 
   private func makeCircuit(_ key: Key, in circuits: inout [Key: SharedCircuit]) -> SharedCircuit {
     if circuits.count >= self.configuration.maximumCircuits {
-      // More hosts or methods than anybody should have: looking at all of them is the price.
-      // One with calls under way goes last.
+      // Rare: no client should have so many hosts or methods, so all are scanned.
+      // Circuits with calls in flight are removed last.
       let uses = circuits.mapValues { $0.value.withLock { ($0.pendingCount > 0, $0.lastUse) } }
       let oldest = uses.min {
         !$0.value.0 && $1.value.0 || $0.value.0 == $1.value.0 && $0.value.1 < $1.value.1
@@ -186,7 +184,7 @@ public final class CircuitBreaker: Sendable {
     self.change(circuit) { $0.record(admission, isFailure: isFailure, at: now) }
   }
 
-  /// A call that was let through is over, and nobody knows how.
+  /// An admitted call has ended with an unknown outcome.
   func forget(_ admission: Circuit.Admission, of circuit: SharedCircuit) {
     circuit.value.withLock { $0.forget(admission) }
   }

@@ -5,7 +5,7 @@ internal import NIOCore
 ///
 /// Inside of a ``RetryInterceptor`` each attempt counts, outside of it each call. The error of an open circuit has the
 /// header `grpc-retry-pushback-ms: -1`, so that it is not retried. A stream counts as good when its first message
-/// arrives. With its byte hooks it sees the request as outer interceptors left it, so also where it really goes.
+/// arrives. Its byte hooks see the request as outer interceptors left it, with its final URL.
 public final class CircuitBreakerInterceptor: Interceptor {
   private let breaker: CircuitBreaker
   private var admission: (Circuit.Admission, to: SharedCircuit)?
@@ -52,7 +52,7 @@ public final class CircuitBreakerInterceptor: Interceptor {
     )
   }
 
-  /// An interceptor inside that retries brings the request again without an outcome in between: it is the same call.
+  /// An interceptor inside that retries brings the request again without an outcome in between. This is the same call.
   private func admit(_ url: RequestURL) -> ConnectError? {
     guard self.admission == nil else { return nil }
     let circuit = self.breaker.circuit(for: url)

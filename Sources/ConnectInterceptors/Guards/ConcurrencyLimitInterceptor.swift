@@ -1,13 +1,13 @@
 public import Connect
 internal import NIOCore
 
-/// Lets a call wait for its turn with a ``ConcurrencyLimiter``, and gives its place to the next one when it ends.
+/// Lets a call wait for a place of a ``ConcurrencyLimiter``, and passes the place to the next call at its end.
 ///
-/// Inside of an interceptor that retries, each attempt takes a turn, and none is taken while the call waits for the next
-/// attempt; outside of it a call keeps its place through all of them. A stream keeps its place until its end.
+/// Inside of an interceptor that retries, each attempt takes a place, and the call has none while it waits for the next
+/// attempt. Outside of it, a call keeps its place through all attempts. A stream keeps its place until its end.
 public final class ConcurrencyLimitInterceptor: Interceptor {
   private let limiter: ConcurrencyLimiter
-  /// Of the call, for which the interceptor is made.
+  /// When the call began: the interceptor is made for one call.
   private let start: Duration
   private var place: ConcurrencyLimiter.Place?
 
@@ -43,8 +43,8 @@ public final class ConcurrencyLimitInterceptor: Interceptor {
   }
 
   private func enter<Message>(_ request: HTTPRequest<Message>, _ turn: @escaping ConcurrencyLimiter.Turn) {
-    // A retry of an interceptor inside, or an attempt that was given up while it waited: it takes its turn anew only
-    // where it has none yet.
+    // A retry of an interceptor inside keeps its place. An attempt that was abandoned while it waited enters the queue
+    // again.
     if let place = self.place {
       guard !self.limiter.isRunning(place) else { return turn(.success(())) }
       self.leave()

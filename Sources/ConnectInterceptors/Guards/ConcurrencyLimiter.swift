@@ -2,17 +2,17 @@ internal import Connect
 private import DequeModule
 private import Synchronization
 
-/// Bounds how many calls are under way at once: one for all calls that share the bound.
+/// Bounds how many calls are in flight at once. Make one for all calls that share the bound.
 ///
 /// ```swift
 /// let limiter = ConcurrencyLimiter(maximumCalls: 100, maximumWaiting: 1000, maximumWait: .seconds(1))
 /// config.interceptors = [{ _ in ConcurrencyLimitInterceptor(limiter) }]
 /// ```
 ///
-/// Calls beyond the bound wait for their turn, first come, first served; a call whose deadline passes or that is
-/// cancelled leaves the queue at once. Where the queue is full, after the longest wait, and at once if its deadline will
-/// have passed by the time at which its turn may be expected, a call fails with `resource_exhausted`, and nothing of it has
-/// been sent. The error has the header `grpc-retry-pushback-ms: -1`, so that it is not retried.
+/// Calls beyond the bound wait for their turn, first come, first served. A call whose deadline passes or that is
+/// cancelled leaves the queue at once. A call fails with `resource_exhausted` if the queue is full, after the longest wait,
+/// or at once if its deadline will pass before its expected turn. Nothing of such a call was sent. The error has the
+/// header `grpc-retry-pushback-ms: -1`, so that it is not retried.
 public final class ConcurrencyLimiter: Sendable {
   typealias Turn = @Sendable (Result<Void, ConnectError>) -> Void
 
@@ -32,12 +32,12 @@ public final class ConcurrencyLimiter: Sendable {
 
   private struct State {
     var lastPlace = 0
-    /// Since when they run.
+    /// The calls in flight, and since when.
     var running: [Place: Duration] = [:]
-    /// How long calls have kept their places of late; nil as long as none has given one back.
+    /// The recent average time that calls keep their places; nil until the first place is given back.
     var averageStay: Duration?
     var waiting: [Place: Waiter] = [:]
-    /// In the order of their arrival; those that are not in `waiting` any more have left.
+    /// In the order of arrival. Places that are not in `waiting` any more have left.
     var queue: Deque<Place> = []
     var isWatched = false
 
@@ -46,22 +46,22 @@ public final class ConcurrencyLimiter: Sendable {
       return self.lastPlace
     }
 
-    /// Gives back the place of a call under way; false if it has none.
+    /// Gives back the place of a call in flight; false if it has none.
     mutating func endRun(_ place: Place, now: Duration) -> Bool {
       guard let start = self.running.removeValue(forKey: place) else { return false }
       let stay = now - start
-      // A moving average that the last eight or so decide.
+      // An exponential moving average over about eight calls.
       self.averageStay = self.averageStay.map { $0 + (stay - $0) / 8 } ?? stay
       return true
     }
 
-    /// How long a call that comes now is expected to wait if all places are taken: for so many others to end as are
-    /// ahead of it, and one more. Nil if nothing is known yet.
+    /// How long a new call is expected to wait if all places are taken: until as many calls have ended as are waiting, and
+    /// one more. Nil as long as no call has ended.
     func expectedWait(_ maximumCalls: Int) -> Duration? {
       self.averageStay.map { $0.scaled(by: Double(self.waiting.count + 1) / Double(maximumCalls)) }
     }
 
-    /// The one that waits longest.
+    /// The call that has waited longest.
     mutating func first() -> (place: Place, waiter: Waiter)? {
       while let place = self.queue.first {
         if let waiter = self.waiting[place] { return (place, waiter) }
@@ -78,7 +78,7 @@ public final class ConcurrencyLimiter: Sendable {
     }
   }
 
-  /// How many calls may be under way.
+  /// How many calls may be in flight.
   public let maximumCalls: Int
   /// How many calls may wait for their turn; further calls fail with `resource_exhausted`.
   public let maximumWaiting: Int
@@ -91,7 +91,7 @@ public final class ConcurrencyLimiter: Sendable {
   /// A limiter without calls.
   ///
   /// - Parameters:
-  ///   - maximumCalls: How many calls may be under way; at least 1.
+  ///   - maximumCalls: How many calls may be in flight; at least 1.
   ///   - maximumWaiting: How many calls may wait; at least 0, with which calls beyond the bound fail at once.
   public init(
     maximumCalls: Int,
@@ -106,7 +106,7 @@ public final class ConcurrencyLimiter: Sendable {
     self.time = ElapsedTime(on: clock)
   }
 
-  /// How many calls are under way.
+  /// How many calls are in flight.
   public var runningCount: Int { self.state.withLock { $0.running.count } }
 
   /// How many calls wait for their turn.
@@ -158,14 +158,14 @@ public final class ConcurrencyLimiter: Sendable {
     self.state.withLock { $0.running[place] != nil }
   }
 
-  /// Gives a place back, that of a call under way or of one that waits. To be called once.
+  /// Gives back the place of a running or waiting call. To be called once.
   func leave(_ place: Place) {
-    // Whoever has left is let go of outside of the lock: with it may go the call, and what is the user's.
+    // The waiter is released outside of the lock: its release may release the call and run user code.
     let now = self.time.now
     let (next, left) = self.state.withLock { state -> (Waiter?, Waiter?) in
       guard state.endRun(place, now: now) else {
         let left = state.waiting.removeValue(forKey: place)
-        // Those that left the queue are forgotten at the latest when they are as many as those in it.
+        // Compact the queue once most of it has left: amortised O(1) for each call.
         if state.queue.count > 2 * state.waiting.count + 16 {
           state.queue.removeAll { state.waiting[$0] == nil }
         }
@@ -181,7 +181,7 @@ public final class ConcurrencyLimiter: Sendable {
 
   // MARK: The longest wait
 
-  /// One task for all that wait, as long as any does: the first in the queue is the first whose time is up.
+  /// One task for all waiting calls, as long as there are any: the first in the queue is the first whose time is up.
   private func watch() {
     guard let maximumWait = self.maximumWait else { return }
     Task(executorPreference: (self.clock as? any ExecutorClock)?.taskExecutor) {

@@ -3,9 +3,9 @@ internal import NIOCore
 
 /// Fails unary calls whose response has an HTTP status that is not accepted.
 ///
-/// The protocols refuse any status but 200 by themselves, and 304 unless the request had `if-none-match`; errors that
-/// a server sent as such keep their own code, whatever the status. So this is for responses that the network or another
-/// interceptor brought with a status that a service does not want, 304 among them.
+/// The protocols themselves refuse any status but 200, and 304 unless the request had `if-none-match`. Errors that a server
+/// sent as such keep their code, whatever the status. So this is for responses of the network or of another interceptor
+/// whose status a service does not want, 304 among them.
 public final class HTTPStatusInterceptor: Interceptor, Sendable {
   private let accepted: Set<Int>
 

@@ -1,16 +1,16 @@
 public import Connect
 internal import NIOCore
 
-/// Bounds how often a call is made again, whoever asks for it: for a method or a call that may have fewer retries than
-/// the client's cap allows.
+/// Bounds the retries of a call, whichever interceptor asks for them: for a method or a call that may have fewer retries
+/// than the client's cap allows.
 ///
 /// ```swift
 /// let options = CallOptions(interceptors: [{ _ in MaximumRetriesInterceptor(1) }])
 /// ```
 ///
-/// The last error that it has seen is the call's outcome, marked so that ``RetryInterceptor`` does not try again. It
-/// sees the errors of attempts if it is inside of the interceptors that retry; in their place outside it fails the call
-/// with `resource_exhausted`, and the last error as the cause.
+/// Inside of the interceptors that retry, it sees the errors of attempts. The last error becomes the call's outcome,
+/// marked so that ``RetryInterceptor`` does not retry. Outside of them, it fails the call with `resource_exhausted` and
+/// the last error as the cause.
 public final class MaximumRetriesInterceptor: Interceptor {
   private let maximum: Int
   private var attemptCount = 0

@@ -1,6 +1,6 @@
 internal import Connect
 
-/// How many calls failed and succeeded of late: a window that slides in ten steps.
+/// Counts recent failures and successes, in a window that slides in ten steps.
 struct OutcomeWindow {
   private struct Slot {
     /// Which step of time it counts.
@@ -13,7 +13,7 @@ struct OutcomeWindow {
 
   private let stepLength: Duration
   private var slots: [Slot]
-  /// The step that counts now, and when it ends: most outcomes fall into the same as the one before.
+  /// The present step, and when it ends: most outcomes fall into the same step as the one before.
   private var step: Int64 = 0
   private var stepEnd: Duration
 
@@ -50,7 +50,7 @@ struct OutcomeWindow {
 
   private var slotIndex: Int { Int(self.step % Int64(Self.slotCount)) }
 
-  /// A time before the present step, of a call that was overtaken, counts in it.
+  /// A time before the present step, from a call that was overtaken, counts in the present step.
   private mutating func advance(to now: Duration) {
     guard now >= self.stepEnd else { return }
     self.step = max(self.step + 1, Int64((now / self.stepLength).rounded(.down)))

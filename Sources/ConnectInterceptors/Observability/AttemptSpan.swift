@@ -1,11 +1,11 @@
 internal import Connect
 internal import Tracing
 
-/// The span of one attempt. Its outcome and its metrics come in either order, or one of them not at all; it ends with
-/// the second, at the time of the first that was an end.
+/// The span of one attempt. Outcome and metrics arrive in either order, or only one of them. The span ends once both have
+/// arrived, at the time of the first.
 ///
-/// Of an attempt that hedges, the last metrics before its outcome are those of the exchange that has decided it; those that
-/// come behind are of exchanges that were given up.
+/// For hedged attempts, the last metrics before the outcome belong to the exchange that decided it. Later metrics belong
+/// to abandoned exchanges.
 ///
 /// Confined to the call's executor, like the interceptor that owns it.
 final class AttemptSpan {
@@ -31,7 +31,7 @@ final class AttemptSpan {
   /// The attempt has ended on the wire.
   func add(_ metrics: HTTPMetrics) {
     guard let span = self.span else { return }
-    // Heard of another exchange before: this one has gone on longer.
+    // The earlier metrics were those of another exchange, which ended before this one.
     if self.hasMetrics { self.end = nil }
     self.hasMetrics = true
     if span.isRecording {
@@ -40,7 +40,7 @@ final class AttemptSpan {
     self.didEnd(isComplete: self.hasOutcome)
   }
 
-  /// Ends the span if it has not ended. Nothing more is heard of the attempt.
+  /// Ends the span if it has not ended. No more events of the attempt arrive.
   func finish() {
     guard let span = self.span else { return }
     self.span = nil

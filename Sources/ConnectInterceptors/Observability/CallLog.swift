@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The log of a client's calls, with swift-log. Made once; ``LoggingInterceptor`` writes into it.
 ///
-/// Lines are short and constant ("call completed", "call failed", …); what they are about is in their metadata, named
-/// as in OpenTelemetry's semantic conventions where those have a name:
+/// Lines are short and constant ("call completed", "call failed", …). Their metadata say what they are about, with the
+/// names of OpenTelemetry's semantic conventions where there are any:
 ///
 /// | metadata | for example |
 /// | --- | --- |
@@ -23,7 +23,7 @@ internal import Synchronization
 /// | `rpc.request.metadata.<name>`, `rpc.response.metadata.<name>` | headers and trailers, if asked for |
 /// | `suppressed` | how many such lines were left out before this one, by sampling |
 public final class CallLog: Sendable {
-  /// What lines are counted apart.
+  /// The kinds of lines, which are sampled separately.
   enum Event: Int, CaseIterable {
     case start, message, success, failure
   }
@@ -32,7 +32,7 @@ public final class CallLog: Sendable {
   let options: Options
   /// Whether anything is written at all.
   let hasBackend: Bool
-  /// The logger's, which knows the level: the logger would give a copy of it each time.
+  /// The logger's handler, for its level: `logger.handler` makes a copy each time.
   private let handler: any LogHandler
   private let time: ElapsedTime
   private let samplers = Mutex([LogSampler](repeating: LogSampler(), count: Event.allCases.count))
@@ -83,7 +83,7 @@ public final class CallLog: Sendable {
 
   /// Adds headers, redacted and cut.
   ///
-  /// - Parameter names: Of headers that are to be redacted besides those of ``Options/redactedHeaders``.
+  /// - Parameter names: Headers to redact besides those of ``Options/redactedHeaders``.
   func add(
     _ headers: Headers,
     as prefix: String,

@@ -6,7 +6,7 @@ internal import Synchronization
 /// ``MetricsInterceptor`` records into it.
 ///
 /// There is one metric, the timer `rpc.client.call.duration`: how long a call took for its caller, with all its
-/// attempts, and a stream from its start to its end. Its dimensions:
+/// attempts. A stream counts from its start to its end. The metric's dimensions:
 ///
 /// | dimension | for example |
 /// | --- | --- |
@@ -96,8 +96,8 @@ public final class CallMetrics: Sendable {
       return timers[key]?[code.rawValue]
     }
     if let known { return known }
-    // Made outside of the lock, since the backend is other people's code; should another thread have been faster, its
-    // timer stays, and the backend knows both as one.
+    // Made outside of the lock, since the backend is other people's code. If another thread was faster, its timer stays,
+    // and the backend knows both as one.
     let timer = Timer(
       label: SemanticConventions.clientCallDuration,
       dimensions: self.dimensions(key, code),

@@ -13,7 +13,7 @@ internal import Synchronization
 /// | metric | kind | counts |
 /// | --- | --- | --- |
 /// | `rpc.client.channel.picks` | counter | calls and further attempts that were given an endpoint |
-/// | `rpc.client.channel.queue.duration` | timer | for how long those waited that had to |
+/// | `rpc.client.channel.queue.duration` | timer | how long calls waited for an endpoint, if they had to wait |
 /// | `rpc.client.channel.connections.opened` | counter | connections that took calls |
 /// | `rpc.client.channel.connections.failed` | counter | attempts to connect that failed |
 /// | `rpc.client.channel.connections.closed` | counter | connections that took calls and take no more |
@@ -35,7 +35,7 @@ public final class ChannelMetrics: ChannelObserver {
     var timers: [Key: Timer] = [:]
   }
 
-  /// Endpoints beyond so many are counted together.
+  /// Beyond this number of metrics, endpoints are counted together.
   private static let maximumKeys = 10_000
 
   private let factory: any MetricsFactory

@@ -28,7 +28,7 @@ struct LogSampler: Sendable {
 
   /// Counts a line.
   ///
-  /// - Returns: nil if it is to be left out, else how many before it were.
+  /// - Returns: Nil if the line is to be left out, else how many lines before it were left out.
   mutating func take(_ sampling: LogSampling, at now: Duration) -> Int? {
     if let start = self.intervalStart, now - start < sampling.interval {
       self.count += 1

@@ -21,14 +21,14 @@ public final class LoggingInterceptor: Interceptor {
   private var method: MethodInfo?
   /// When the call passed here.
   private var startTime: Duration?
-  /// The call's request: copies cost nothing, and what lines need of it is looked up where there are any.
+  /// The call's request. Copies cost nothing, and lines read from it only when they are written.
   private var request: HTTPRequest<Void>?
   private var requestHeaders = Headers()
   private var sensitiveHeaders: Set<String> = []
 
   /// An interceptor for one call, in the form that other interceptors have.
   ///
-  /// - Parameter config: What the factory was given.
+  /// - Parameter config: The argument of the interceptor factory.
   public convenience init(_ log: CallLog, config: ProtocolClientConfig) {
     self.init(log)
   }

@@ -13,7 +13,7 @@ public import Connect
 /// It records a call once, as its caller saw it, with all its attempts. With no backend it has no hooks.
 public final class MetricsInterceptor: Interceptor {
   private let metrics: CallMetrics
-  /// That of the protocol in which the call begins.
+  /// The system of the protocol in which the call begins.
   private var system = RPCSystem.connect
   private var path = ""
   private var start: Duration?

@@ -39,7 +39,7 @@ enum SemanticConventions {
 /// The protocol family that a client speaks, as `rpc.system.name` has it.
 enum RPCSystem: String, Sendable, Hashable {
   case connect = "connectrpc"
-  /// gRPC-Web too, which has no name of its own in the conventions.
+  /// gRPC-Web, too: the conventions have no separate name for it.
   case grpc = "grpc"
 
   /// - Parameter contentType: Of a request.

@@ -39,29 +39,29 @@ public final class TracingInterceptor: Interceptor {
 
     /// The call, from its first attempt to its end.
     public static let call = Spans(rawValue: 1)
-    /// Each attempt. An interceptor further inside that answers in place of the network ends the attempt, too; to see
+    /// Each attempt. An interceptor further inside that answers in place of the network ends the attempt, too. To see
     /// only what goes out, list an interceptor for calls first and one for attempts last.
     public static let attempts = Spans(rawValue: 2)
   }
 
   private let tracer: any Tracer
   private let instrument: any Instrument
-  /// That of the protocol in which the call begins.
+  /// The system of the protocol in which the call begins.
   private var system = RPCSystem.connect
   private let spans: Spans
-  /// What the call is made in. Factories run in the caller's task.
+  /// The context in which the call is made. Factories run in the caller's task.
   private let callersContext: ServiceContext?
 
   private var callSpan: (any Span)?
   private var attempt: AttemptSpan?
   private var attemptCount = 0
-  /// What all attempts are children of, also one that an interceptor inside began with the request that it saw.
+  /// The parent of all attempts, also of an attempt whose request already has the context of an earlier one.
   private var attemptParent: ServiceContext?
 
   /// An interceptor for one call, as each factory makes it.
   ///
   /// - Parameters:
-  ///   - config: What the factory was given.
+  ///   - config: The argument of the interceptor factory.
   ///   - tracer: Makes the spans, and writes their context into headers; nil for the tracer of the process, which is
   ///     looked up for each call.
   ///   - spans: What spans are made for.
@@ -162,7 +162,7 @@ public final class TracingInterceptor: Interceptor {
   }
 
   private func add(_ metrics: HTTPMetrics) {
-    // Those of an attempt that was given up may come when the next has begun.
+    // Metrics of an abandoned attempt may arrive when the next attempt has begun.
     guard metrics.attempt >= self.attemptCount else { return }
     self.attempt?.add(metrics)
   }

@@ -30,7 +30,7 @@ public struct ClientParts: Sendable {
   public var credentials: Credentials?
   /// Answers repeated unary calls without side effects; nil, the default, for none.
   public var cache: ResponseCache?
-  /// Which failed calls are made again, how often, and when.
+  /// Which failed calls are retried, how often, and when.
   public var retryPolicy: RetryPolicy? = .defaults
   /// The budget of the retries. A `HedgingPolicy` in the client's configuration should have this budget, too.
   public var retryBudget = RetryBudget()
@@ -39,11 +39,10 @@ public struct ClientParts: Sendable {
   /// Bounds how many calls run at the same time; nil, the default, for no bound.
   public var concurrencyLimiter: ConcurrencyLimiter?
 
-  /// Context, traces, metrics, a log, retries and a circuit breaker with their defaults; no credentials, cache or
-  /// concurrency limit, which need to be told more.
+  /// Context, traces, metrics, a log, retries and a circuit breaker with their defaults. No credentials, cache or
+  /// concurrency limit: set these if they are needed.
   ///
-  /// - Parameter logger: For the log, of which in each second the first 100 lines of a kind are written, then each
-  ///   100th.
+  /// - Parameter logger: For the log. In each second, the first 100 lines of a kind are written, then every 100th.
   public init(logger: Logger) {
     self.log = CallLog(
       logger: logger,
@@ -60,18 +59,17 @@ extension [InterceptorFactory] {
   ///    the cache.
   /// 3. The check of the HTTP status, if it is to be stricter than the protocols are.
   /// 4. Credentials, which the cache's keys tell users apart by.
-  /// 5. The cache, outside of retries: only a call's last error lets a stale response stand in, and what retries add to
-  ///    a request is no part of its key.
-  /// 6. Retries, outside of what counts and bounds attempts: each attempt counts for the circuit breaker, an open circuit
-  ///    ends retries, and a call that waits for its next attempt takes no place in the concurrency limit.
-  /// 7. Circuit breaker, then concurrency limit: an open circuit fails a call before it waits for a place.
+  /// 5. The cache, outside of retries. Only a call's last error lets a stale response stand in, and headers that retries add
+  ///    are no part of the key.
+  /// 6. Retries, outside of what counts and bounds attempts. Each attempt counts for the circuit breaker, and an open circuit
+  ///    ends retries. A call that waits for its next attempt takes no place in the concurrency limit.
   /// 8. The attempt's span, which so covers what goes to the network, and nothing else; its context goes to the server.
   ///
   /// Metrics, log and traces without a backend are left out: set the backends up before this is called.
   ///
-  /// Your own interceptors may stand in front or behind, or belong to a method or a call. Where there is a cache,
-  /// their byte hooks stand outside of it, and of what follows it here, wherever they are listed, since they may tell users
-  /// apart; but for those that are `HookPlacement.userIndependent`.
+  /// Further interceptors may be listed before or after these, or belong to a method or a call. If there is a cache, their
+  /// byte hooks stand outside of the cache and of what follows it here, wherever they are listed: they may tell users apart.
+  /// Interceptors that are `HookPlacement.userIndependent` are exempt.
   public static func recommended(for parts: ClientParts) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     if let options = parts.context {

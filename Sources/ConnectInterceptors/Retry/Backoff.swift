@@ -10,7 +10,7 @@ public struct Backoff: Sendable, Hashable {
   public var base: Duration
   /// By how much the longest wait grows from retry to retry; at least 1.
   public var multiplier: Double
-  /// What the longest wait never exceeds.
+  /// The upper bound of the longest wait.
   public var maximum: Duration
 
   /// A backoff as given: by default 100 ms, doubling up to 10 s. A multiplier of less than 1 counts as 1.

@@ -1,7 +1,7 @@
 public import Connect
 
-/// A ``RequestRetrier`` for calls that have lost their connection, or had none: they are made again if their method may
-/// be called twice.
+/// A ``RequestRetrier`` for calls that have lost their connection, or had none. They are retried if their method may be
+/// called twice.
 ///
 /// ```swift
 /// config.interceptors = [{ _ in RequestInterceptor(retriers: [ConnectionLostRetrier()]) }]

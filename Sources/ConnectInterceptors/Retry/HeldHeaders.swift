@@ -1,7 +1,7 @@
 internal import Connect
 internal import NIOCore
 
-/// The headers of a stream while they wait for what comes behind them, so that the attempt can still be given up.
+/// The headers of a stream while they wait for the next result, so that the attempt can still be retried.
 struct HeldHeaders {
   private let result: StreamResult<ByteBuffer>
   private let proceed: StreamFunction.ResultProceed

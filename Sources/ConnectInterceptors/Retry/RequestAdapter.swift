@@ -5,14 +5,14 @@ public import NIOCore
 ///
 /// For ``RequestInterceptor``. An adapter is shared by all calls that it is given to.
 public protocol RequestAdapter: Sendable {
-  /// Called before each attempt, with the request that the caller made or that the adapter before has given.
+  /// Called before each attempt, with the caller's request or the result of the previous adapter.
   ///
   /// The task is cancelled when the call ends. It begins on the call's executor, where it must not block; a function
   /// that does not suspend costs the call no change of thread.
   ///
   /// - Parameter request: `message` is what a unary call sends, encoded but not compressed. It is nil for streams, whose
   ///   messages follow; what is set there for a stream is ignored.
-  /// - Throws: What becomes the call's error, a `ConnectError` as it is; nothing is sent then, and no retrier is asked.
+  /// - Throws: The call's error; a `ConnectError` stays as it is. Nothing is sent then, and no retrier is asked.
   func adapt(_ request: HTTPRequest<ByteBuffer?>, for method: MethodInfo) async throws -> HTTPRequest<
     ByteBuffer?
   >

@@ -9,8 +9,8 @@ private import Synchronization
 /// ```
 ///
 /// The adapters run in order before each attempt, and the first that throws fails the call. When an attempt fails, the
-/// retriers are asked in order, and the first answer other than `doNotRetry` decides. The client's cap on retries and
-/// the call's deadline hold for them, too, and a stream is retried only until something of its response has gone out.
+/// retriers are asked in order, and the first answer other than `doNotRetry` decides. The client's cap on retries and the
+/// call's deadline apply as well. A stream is retried only until something of its response has gone out.
 ///
 /// It has byte hooks, as ``RetryInterceptor`` has. Without adapters they are `HookPlacement.userIndependent`.
 public final class RequestInterceptor: Interceptor {
@@ -23,7 +23,7 @@ public final class RequestInterceptor: Interceptor {
   private var hasPassedMessage = false
   /// The present attempt's request as the adapters left it.
   private var adapted: AdaptedRequest?
-  /// What asks the adapters or the retriers.
+  /// The task that asks the adapters or the retriers.
   private var task: Task<Void, Never>?
 
   /// An interceptor for one call. Adapters and retriers are asked in their order.
@@ -112,7 +112,7 @@ public final class RequestInterceptor: Interceptor {
       case .doNotRetryWithError(let error):
         proceed(.complete(code: error.code, error: error, trailers: trailers))
       }
-      // Where there is no other attempt, they go out before the error; else this does nothing.
+      // If there is no other attempt, the headers go out before the error. Otherwise this does nothing.
       headers?.release()
     }
   }
@@ -130,7 +130,7 @@ public final class RequestInterceptor: Interceptor {
     self.attemptCount += 1
     let adapted = AdaptedRequest(request)
     self.adapted = adapted
-    // It is known, unless a test drives the byte hooks alone.
+    // The method is known, unless a test drives the byte hooks alone.
     let method = request.method ?? MethodInfo(path: request.url.path, streamType: streamType)
     self.method = method
     guard !self.adapters.isEmpty else {
@@ -180,12 +180,12 @@ public final class RequestInterceptor: Interceptor {
   private func run(on executor: (any TaskExecutor)?, _ work: @escaping @Sendable () async -> Void) {
     let attempt = self.attemptCount
     let task = Task.immediate(executorPreference: executor) { await work() }
-    // What it did at once may have begun the next attempt, which has a task of its own.
+    // The task may already have begun the next attempt, which has another task.
     if attempt == self.attemptCount { self.task = task }
   }
 }
 
-/// A request that adapters change, in a task of theirs.
+/// A request that adapters change in their task.
 private final class AdaptedRequest: Sendable {
   let value: Mutex<HTTPRequest<ByteBuffer?>>
 

@@ -1,11 +1,11 @@
 public import Connect
 public import NIOCore
 
-/// Says whether a call that failed is made again.
+/// Decides whether a failed call is retried.
 ///
 /// For ``RequestInterceptor``. A retrier is shared by all calls that it is given to.
 public protocol RequestRetrier: Sendable {
-  /// Called when an attempt has failed, as long as nothing of its response has gone out to the caller; not when the
+  /// Called when an attempt has failed, as long as nothing of its response has gone out to the caller. Not called when the
   /// call ends by its own deadline or cancellation. The task is cancelled when the call ends; it begins on the call's
   /// executor, where it must not block.
   func retry(_ attempt: FailedAttempt) async -> RetryResult

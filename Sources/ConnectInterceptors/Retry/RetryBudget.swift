@@ -2,8 +2,8 @@ public import Connect
 
 /// Keeps retries from making an outage worse: one for all calls of a client, shared by its interceptors.
 ///
-/// It holds tokens, as many as it can at first. An attempt that fails takes one away, one that succeeds adds a fraction. What no
-/// server has answered, but a cache, adds nothing.
+/// It starts full of tokens. An attempt that fails removes a token; an attempt that succeeds adds a fraction of one. A
+/// response from a cache adds nothing.
 /// There are retries only while more than half of the tokens are left; so a server that fails everything soon gets no
 /// more than the calls themselves. It is [gRPC's retry
 /// throttling](https://github.com/grpc/proposal/blob/master/A6-client-retries.md#throttling-retry-attempts-and-hedged-rpcs).
@@ -17,7 +17,7 @@ public final class RetryBudget: AttemptBudget {
   ///
   /// - Parameters:
   ///   - maximumTokens: From 1 to 1,000,000. Not-a-number counts as 1.
-  ///   - tokenRatio: What a success adds, in tokens; at least 0.001, which not-a-number counts as.
+  ///   - tokenRatio: What a success adds, in tokens; at least 0.001. Not-a-number counts as 0.001.
   public init(maximumTokens: Double = 10, tokenRatio: Double = 0.1) {
     self.all = RetryTokens(maximum: maximumTokens, ratio: tokenRatio)
   }
@@ -28,10 +28,10 @@ public final class RetryBudget: AttemptBudget {
   /// Whether there may be retries.
   public var allowsRetry: Bool { self.all.allowRetry }
 
-  /// To be told of each attempt that succeeded.
+  /// Records an attempt that succeeded.
   public func recordSuccess() { self.all.recordSuccess() }
 
-  /// To be told of each attempt that failed in a way that says that the server is in trouble.
+  /// Records an attempt that failed in a way that says that the server is in trouble.
   ///
   /// - Returns: Whether this attempt may be followed by another.
   @discardableResult

@@ -1,19 +1,19 @@
 public import Connect
 internal import NIOCore
 
-/// Makes calls again that failed, as a ``RetryPolicy`` says and a ``RetryBudget`` allows.
+/// Retries failed calls, as a ``RetryPolicy`` says and a ``RetryBudget`` allows.
 ///
 /// ```swift
 /// let budget = RetryBudget()
 /// config.interceptors = [{ _ in RetryInterceptor(policy: .defaults, budget: budget) }]
 /// ```
 ///
-/// It has byte hooks: hooks for messages do not see the attempts that were given up, and interceptors inside see each
-/// attempt. A stream is retried until something of its response has gone out to the caller, with the request messages
-/// sent so far. From the second attempt on, the request says in `grpc-previous-rpc-attempts` how many there were.
+/// It has byte hooks: hooks for messages do not see abandoned attempts, and interceptors inside see each attempt. A stream
+/// is retried until something of its response has gone out to the caller, with the request messages sent so far. From
+/// the second attempt on, the request says in `grpc-previous-rpc-attempts` how many there were.
 ///
-/// Where the channel's service config has a retry policy for the method, its attempts, codes and backoff take the place of the
-/// policy's, also for methods that are not marked as idempotent. The budget holds as well.
+/// If the channel's service config has a retry policy for the method, its attempts, codes and backoff replace the policy's,
+/// also for methods that are not marked as idempotent. The budget applies as well.
 public final class RetryInterceptor: Interceptor {
   /// gRPC's proposal A6. It is sent in each of the protocols.
   private static let attemptsHeader = "grpc-previous-rpc-attempts"
@@ -24,7 +24,7 @@ public final class RetryInterceptor: Interceptor {
   private var rules: RetryRules?
   /// How many attempts have passed here.
   private var attemptCount = 0
-  /// How many waits were the backoff's since the call began or the server has said when.
+  /// How many backoff waits there were since the call began or the server last set a delay.
   private var backoffCount = 0
   /// Whether the stream's outcome has been counted in the budget.
   private var isCounted = false
@@ -84,7 +84,7 @@ public final class RetryInterceptor: Interceptor {
           self.countSuccess()
           proceed(result)
         case .complete(_, let error?, _):
-          // With a message gone out it is neither a success nor of any use to try again.
+          // After a message, the outcome is already counted, and a retry is impossible.
           guard !self.isCounted, let delay = self.delayOfRetry(after: error) else {
             self.releaseHeaders()
             proceed(result)
@@ -93,7 +93,7 @@ public final class RetryInterceptor: Interceptor {
           let headers = self.heldHeaders
           self.heldHeaders = nil
           proceed.retry(after: delay)
-          // Where the retry is refused, they go out before the error; else this does nothing.
+          // If the retry is refused, the headers go out before the error. Otherwise this does nothing.
           headers?.release()
         }
       }
@@ -112,7 +112,7 @@ public final class RetryInterceptor: Interceptor {
 
   // MARK: Streams
 
-  /// Not because of the service's rules alone: a caller may wait for headers before it sends anything.
+  /// The service's rules alone hold no headers: a caller may wait for headers before it sends anything.
   private var holdsHeaders: Bool {
     self.policy.holdsStreamHeaders && self.mayRetry && (self.rules == nil || self.isRepeatable)
   }
@@ -157,8 +157,8 @@ public final class RetryInterceptor: Interceptor {
 
   /// How long to wait before another attempt; nil if there is to be none.
   ///
-  /// - Parameter hasHead: Whether a response had begun. A call whose connection is lost then is not made again because of the
-  ///   service's rules alone (gRFC A6: its headers commit it).
+  /// - Parameter hasHead: Whether a response had begun. If its connection is then lost, the service's rules alone allow no
+  ///   retry (gRFC A6: headers commit the call).
   private func delayOfRetry(after error: ConnectError, hasHead: Bool = false) -> Duration? {
     if error.isFinal || hasHead && error.isConnectionLost && self.rules != nil && !self.isRepeatable {
       return nil
@@ -166,7 +166,7 @@ public final class RetryInterceptor: Interceptor {
     let isRetryable = (self.rules?.codes ?? self.policy.codes).contains(error.code)
     let serverDelay = ServerDelay(error)
     guard isRetryable || serverDelay == .never else { return nil }
-    // Each such failure counts, also of calls that are not made again; but not what a guard has refused to send.
+    // Each such failure counts, even without a retry. A call that a guard refused to send does not count.
     let isAllowed = error.isUnsent ? self.allowsRetry : self.recordFailure()
     guard isAllowed, isRetryable, self.mayRetry else { return nil }
     switch serverDelay {
@@ -204,7 +204,7 @@ extension RetryInterceptor: ConfigurationChecking {
   }
 }
 
-/// What the interceptors of a client's calls have in common, so that each copies one reference.
+/// Shared by the interceptors of a client's calls, so that each copies one reference.
 final class RetryPlan: Sendable {
   let policy: RetryPolicy
   let budget: RetryBudget

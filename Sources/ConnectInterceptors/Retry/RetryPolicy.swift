@@ -2,7 +2,7 @@ public import Connect
 
 /// Which calls a ``RetryInterceptor`` makes again, how often, and when.
 ///
-/// How long it waits before an attempt is decided by the first of these that the failed one brought:
+/// The first of these in the error of the failed attempt decides how long it waits before the next:
 ///
 /// | in the error | wait |
 /// | --- | --- |
@@ -18,8 +18,8 @@ public import Connect
 /// The call's deadline is kept: where the wait would pass it, the error is the call's outcome at once.
 public struct RetryPolicy: Sendable {
   /// How many attempts a call makes at most, including the first attempt and attempts that other interceptors start.
-  /// The cap of the client's configuration (`ProtocolClientConfig.Retries`) holds as well; the client's log says so
-  /// with its first call where that is lower.
+  /// The cap of the client's configuration (`ProtocolClientConfig.Retries`) applies as well. If the cap is lower, the
+  /// client logs this with its first call.
   public var maximumAttempts: Int
   /// How long to wait before each further attempt where the server does not say it.
   public var backoff: Backoff
@@ -29,13 +29,13 @@ public struct RetryPolicy: Sendable {
   public var methods: @Sendable (MethodInfo) -> Bool
   /// If the server wants a longer wait than this, its error is the call's outcome at once.
   public var longestServerDelay: Duration
-  /// Whether a stream's headers wait for its first message or its end. What the caller has seen cannot be taken back,
-  /// so that a stream whose headers have gone out is not retried; and in most protocols headers come before any error.
+  /// Whether a stream's headers wait for its first message or its end. Once headers have gone out to the caller, a stream
+  /// is not retried, and in most protocols headers come before any error.
   ///
-  /// To be false where a caller waits for headers before it sends its messages, or before the first one arrives.
+  /// Set it to false if a caller waits for headers before it sends its messages, or before the first message arrives.
   public var holdsStreamHeaders: Bool
-  /// Where the jitter of waits comes from: a number from 0 to 1 each time. The system's random numbers by default; a simulation
-  /// has its own (`SimulatedCluster.chance`), so that it does the same in each run.
+  /// Where the jitter of waits comes from: a number from 0 to 1 each time. The system's random numbers by default. In a
+  /// simulation, use `SimulatedCluster.chance`, so that each run is the same.
   public var random: @Sendable () -> Double
 
   /// A policy as given; what is left out is as in ``defaults``.

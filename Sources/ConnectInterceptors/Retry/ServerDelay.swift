@@ -1,7 +1,7 @@
 internal import Connect
 private import Glibc
 
-/// What a server says about another attempt; see ``RetryPolicy`` for which of its ways to say so counts.
+/// What a server says about another attempt; see ``RetryPolicy`` for the order in which headers and details count.
 enum ServerDelay: Equatable {
   /// Not to try again.
   case never
@@ -27,22 +27,22 @@ enum ServerDelay: Equatable {
     }
   }
 
-  /// RFC 9110, section 10.2.3. A value that is neither a number nor a date is as good as none.
+  /// RFC 9110, section 10.2.3. A value that is neither a number nor a date is ignored.
   private static func retryAfter(_ metadata: Headers) -> Duration? {
     guard let text = metadata.first("retry-after") else { return nil }
     if !text.isEmpty, text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) {
       return .seconds(Int64(text) ?? .max)
     }
     guard let time = RetryAfterDate.seconds(text) else { return nil }
-    // The server's own clock, if it tells the time: ours may be wrong.
+    // By the server's clock, if it tells the time: the local clock may be wrong.
     let now = metadata.first("date").flatMap(RetryAfterDate.seconds) ?? Int64(Glibc.time(nil))
     return .seconds(time - now)
   }
 }
 
 extension ConnectError {
-  /// The same error with the word of a server that does not want another attempt. Errors of guards have it: a retry
-  /// would only meet the same guard again.
+  /// The same error, with the header by which a server forbids another attempt. Guards set it: a retry would only meet the
+  /// same guard again.
   func forbiddingRetry() -> ConnectError {
     var error = self
     error.metadata[ServerDelay.pushbackHeader] = ["-1"]

@@ -1,7 +1,7 @@
 internal import Connect
 
 /// The time on a clock, as a duration since this value was made: so it can be kept and compared whatever the clock's type.
-/// It stays within what can be computed with, whatever the clock says.
+/// Clamped, so that computations with it do not overflow.
 struct ElapsedTime: Sendable {
   private let read: @Sendable () -> Duration
 

@@ -4,13 +4,13 @@ internal import Foundation
 internal import NIOCore
 internal import Synchronization
 
-/// Where everything of a simulation happens: one thread, in virtual time. Work runs in the order in which it was given; when
-/// there is none, time moves on to the next timer.
+/// Runs all of a simulation: on one thread, in virtual time. Work runs in the order in which it was added; when there is
+/// none, time moves on to the next timer.
 ///
-/// It is faster than a `VirtualExecutor`, since nothing changes threads, and it cannot be stopped by a test between two pieces
-/// of work. It is also a `TaskExecutor`, so that tasks run here in a certain order, too.
+/// It is faster than a `VirtualExecutor`, since nothing changes threads, and a test cannot stop it between two pieces of
+/// work. It is also a `TaskExecutor`, so that tasks run here in a deterministic order, too.
 ///
-/// `@unchecked Sendable`: what changes is touched by the thread that runs the simulation alone; what other threads give goes
+/// `@unchecked Sendable`: mutable state is touched only by the thread that runs the simulation; work from other threads goes
 /// through `inbox`.
 package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked Sendable {
   private enum Work {
@@ -18,17 +18,17 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
     case job(UnownedJob)
   }
 
-  /// What keeps time from moving on.
+  /// Work goes on without end, so that time cannot move on.
   package struct Livelock: Error {
     package let time: Duration
   }
 
-  /// So many pieces of work without time are taken for work that never ends.
+  /// After this many pieces of work at one time, work counts as never ending.
   private static let maximumWork = 5_000_000
 
   private let inbox = Mutex<[Work]>([])
   private let hasInbox = Atomic(false)
-  /// Whether the simulation is over: what still comes, such as the ends of channels that outlive it, runs at once.
+  /// Whether the simulation is over: late work, such as the ends of channels that outlive it, runs at once.
   private let hasEnded = Atomic(false)
   /// The thread that runs the simulation now; 0 if none does.
   private let thread = Atomic<UInt>(0)
@@ -61,7 +61,7 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
     }
   }
 
-  /// Runs what came after the end, on whichever thread has brought it.
+  /// Runs work that came after the end, on the thread that added it.
   private func runLateWork() {
     while self.hasInbox.load(ordering: .sequentiallyConsistent) {
       let (isMine, _) = self.thread.compareExchange(
@@ -69,7 +69,7 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
         desired: Self.currentThread,
         ordering: .sequentiallyConsistent
       )
-      // Else the thread that runs now does it, or looks again when it is done.
+      // Otherwise the running thread does the work, or looks again when it is done.
       guard isMine else { return }
       try? self.runWork()
       self.timers.removeAll()
@@ -135,10 +135,10 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
     }
   }
 
-  /// Does this work, and lets go of all timers, those of late work included.
+  /// Runs this work, and releases all timers, those of late work included.
   package func end(_ work: @escaping @Sendable () -> Void) {
     self.execute(work)
-    // Whoever goes on without end is left alone.
+    // Work that never ends is abandoned.
     try? self.run(until: self.now)
     self.timers.removeAll()
     self.hasEnded.store(true, ordering: .sequentiallyConsistent)

@@ -20,7 +20,7 @@ struct TraceHash {
 
   mutating func add(_ text: String) {
     for byte in text.utf8 { self.value = (self.value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
-    // So that two texts are not one.
+    // Separates texts: two texts must not hash like their concatenation.
     self.value = (self.value ^ 0xff) &* 0x0000_0100_0000_01b3
   }
 }

@@ -9,15 +9,15 @@ public struct SimulatedLoad: Sendable, Hashable {
 
   let kind: Kind
 
-  /// Calls begin whatever becomes of the ones before, as those of many users do: so many in a second on average, at random
-  /// times.
+  /// An open load, as of many users: calls begin at random times, at this average rate in a second, whether earlier calls have
+  /// ended or not.
   ///
   /// - Parameter rate: At most a million; zero or less for none.
   public static func open(perSecond rate: Double) -> SimulatedLoad {
     SimulatedLoad(kind: .open(perSecond: min(max(rate.isNaN ? 0 : rate, 0), 1_000_000)))
   }
 
-  /// So many callers, each of which makes a call when its last one has ended, as workers do.
+  /// A closed load, as of workers: each caller makes a call when its last call has ended.
   ///
   /// - Parameters:
   ///   - callers: At least 1.

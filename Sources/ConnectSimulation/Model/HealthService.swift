@@ -2,11 +2,11 @@ internal import Connect
 internal import ConnectTesting
 internal import SwiftProtobuf
 
-/// What a ``SimulatedServer`` answers to those who watch its health (`grpc.health.v1.Health/Watch`).
+/// The health service of a ``SimulatedServer`` (`grpc.health.v1.Health/Watch`).
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor alone.
 final class HealthService: @unchecked Sendable {
-  /// Messages of the wrappers' form are the same bytes as `HealthCheckRequest` and `HealthCheckResponse`.
+  /// The wrapper types have the same bytes as `HealthCheckRequest` and `HealthCheckResponse`.
   static let watch = MethodSpec<Google_Protobuf_StringValue, Google_Protobuf_UInt32Value>(
     path: "/grpc.health.v1.Health/Watch",
     streamType: .serverStream
@@ -40,7 +40,7 @@ final class HealthService: @unchecked Sendable {
     }
   }
 
-  /// The server's health is another one.
+  /// The server's health has changed.
   func didChange() {
     let waiting = self.waiting
     self.waiting = []

@@ -21,12 +21,12 @@ public struct Latency: Sendable, Hashable {
   /// Nothing.
   public static var none: Latency { .constant(.zero) }
 
-  /// Each time between two as likely as any other.
+  /// Evenly distributed between two times.
   public static func uniform(_ range: ClosedRange<Duration>) -> Latency {
     Latency(kind: .uniform(max(range.lowerBound.clamped, .zero), max(range.upperBound.clamped, .zero)))
   }
 
-  /// As the time between events that know nothing of each other.
+  /// As the time between independent events.
   public static func exponential(mean: Duration) -> Latency {
     Latency(kind: .exponential(mean: max(mean.clamped, .zero)))
   }
@@ -39,11 +39,11 @@ public struct Latency: Sendable, Hashable {
   public static func logNormal(median: Duration, p99: Duration) -> Latency {
     let median = max(median.clamped, .microseconds(1))
     let ratio = max(p99.clamped, median).seconds / median.seconds
-    // 2.326 standard deviations above the mean of a normal distribution lies one in a hundred.
+    // One in a hundred values of a normal distribution is 2.326 standard deviations or more above the mean.
     return Latency(kind: .logNormal(mu: log(median.seconds), sigma: log(ratio) / 2.326_347_874_040_841))
   }
 
-  /// One of the times. Less than 100 years.
+  /// A random time. Less than 100 years.
   public func sample(_ random: inout SplitMix64) -> Duration {
     switch self.kind {
     case .constant(let duration): return duration
@@ -52,7 +52,7 @@ public struct Latency: Sendable, Hashable {
     case .exponential(let mean):
       return mean.scaled(by: -log(1 - random.fraction()))
     case .logNormal(let mu, let sigma):
-      // Box and Muller's way to a normal distribution.
+      // The Box-Muller transform.
       let radius = sqrt(-2 * log(1 - random.fraction()))
       let normal = radius * cos(2 * .pi * random.fraction())
       return .seconds(min(exp(mu + sigma * normal), 3e9))

@@ -24,7 +24,7 @@ final class Reception: @unchecked Sendable {
   private var queue: [Ticket] = []
   /// Requests that wait for a frozen server.
   private var frozen: [Ticket] = []
-  /// Counts the lives of the process: what began in an earlier one does not count any more.
+  /// Counts the lives of the process: requests of an earlier life do not count any more.
   private var life = 0
 
   /// How many requests are here.
@@ -39,7 +39,7 @@ final class Reception: @unchecked Sendable {
     let exchange = SimulatedExchange(stream, to: server, in: network)
     guard await exchange.arrive(), life == self.life, recorder.mayArrive(exchange) else { return }
     server.onArrival?(exchange.head)
-    // Whoever watches takes nobody's place.
+    // A watch of the health takes no place in the queue.
     if exchange.head.path == HealthService.watch.info.path {
       if await self.waitUntilThawed(server) { await answer(exchange) }
       return
@@ -101,7 +101,7 @@ final class Reception: @unchecked Sendable {
     let ticket = Ticket()
     self.queue.append(ticket)
     self.figures.longestQueue = max(self.figures.longestQueue, self.queue.count)
-    // It takes the place of the one that has left.
+    // The request takes the place of one that has left.
     if await ticket.wait(cancellable: !server.finishesAbandonedRequests) { return .admitted }
     self.queue.removeAll { $0 === ticket }
     return .gone
@@ -134,7 +134,7 @@ final class Reception: @unchecked Sendable {
     for ticket in tickets { ticket.resume(true) }
   }
 
-  /// The process is gone, and with it what waits and what is worked on.
+  /// The process is gone, with all waiting and running requests.
   func die() {
     self.life += 1
     self.active = 0

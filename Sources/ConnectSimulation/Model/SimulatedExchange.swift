@@ -2,8 +2,8 @@ internal import Connect
 internal import ConnectTesting
 internal import NIOCore
 
-/// A request and its response behind the network of a simulation: what either side sends comes later, and not while their zones
-/// are separated.
+/// A request and its response behind the network of a simulation: data of either side arrives later, and not while their
+/// zones are separated.
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor alone.
 final class SimulatedExchange: FailableExchange, @unchecked Sendable {
@@ -12,7 +12,7 @@ final class SimulatedExchange: FailableExchange, @unchecked Sendable {
     case failure(HTTPStreamFailure)
   }
 
-  /// So many bytes of a response may be under way.
+  /// How many bytes of a response may be in flight.
   private static let window = 65_535
 
   private let base: InMemoryStream
@@ -51,14 +51,14 @@ final class SimulatedExchange: FailableExchange, @unchecked Sendable {
     return true
   }
 
-  /// When the client has given up the request; nil if it has not.
+  /// When the client has cancelled the request; nil if it has not.
   var closeTime: Duration? { self.base.closeTime }
 
   func nextChunk() async throws -> ByteBuffer? {
     let chunk = try await self.base.nextChunk()
     let arrival = self.base.lastChunkTime + self.requestDelay
     if arrival > self.network.now { try await self.base.sleep(for: arrival - self.network.now) }
-    // What had come before the zones were separated is here.
+    // Data that had arrived before the zones were separated is delivered.
     if let since = self.separationTime, since < arrival { try await self.pass() }
     return chunk
   }
@@ -122,7 +122,7 @@ final class SimulatedExchange: FailableExchange, @unchecked Sendable {
     self.deliver()
   }
 
-  /// Delivers what has come so far, in its order.
+  /// Delivers the items that are due, in their order.
   private func deliver() {
     while !self.isDelivering, let (item, due) = self.outbox.first {
       let delay = due - self.network.now

@@ -6,15 +6,15 @@ internal import ConnectTesting
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor, and before a run by the one who prepares it.
 public final class SimulatedNetwork: @unchecked Sendable {
-  /// After so long without an acknowledgement a system gives up a connection, as `NIOHTTPClient` asks it to
+  /// After this time without an acknowledgement a system drops a connection, as `NIOHTTPClient` asks it to
   /// (`TCP_USER_TIMEOUT`).
   static let userTimeout = Duration.seconds(20)
 
-  /// How long it takes to a server and back: half of one for what a call sends, half of another for what its server answers, and
-  /// two for a connection, for TCP and for TLS. Nothing by default.
+  /// The round-trip time to a server. A request takes half of one, its response half of another, and a new connection two, for
+  /// TCP and for TLS. Zero by default.
   public var roundTrip = Latency.none
-  /// How often a packet is lost, from 0 to 1: it is sent again after 200 ms, twice that, and so on. A request is one packet, and
-  /// a response another. Zero by default.
+  /// How often a packet is lost, from 0 to 1. A lost packet is sent again after 200 ms, twice that, and so on. A request is one
+  /// packet, and a response another. Zero by default.
   public var loss = 0.0
 
   private let executor: SimulationExecutor
@@ -32,7 +32,7 @@ public final class SimulatedNetwork: @unchecked Sendable {
   }
 
   /// Cuts a zone off from all others: no request, response or message gets through, in either direction, and nobody is told.
-  /// Connections within the zone go on. Calls that are given up, and connections that end, end for both sides.
+  /// Connections within the zone go on. Calls that are cancelled, and connections that end, end for both sides.
   ///
   /// - Parameter duration: For how long; nil until ``heal(zone:)``.
   public func partition(zone: String, for duration: Duration? = nil) {
@@ -85,7 +85,7 @@ public final class SimulatedNetwork: @unchecked Sendable {
     return time
   }
 
-  /// Calls back when nothing separates the two, with true, or with false when a system would wait no longer.
+  /// Calls back with true when nothing separates the two, or with false after ``userTimeout``.
   func whenConnected(_ one: String, _ other: String, _ done: @escaping @Sendable (Bool) -> Void) {
     let turn = Turn(done)
     let timer = self.executor.schedule(after: Self.userTimeout) { turn.take()?(false) }
@@ -100,7 +100,7 @@ public final class SimulatedNetwork: @unchecked Sendable {
     self.waiting.append { self.look(one, other, done) }
   }
 
-  /// Waits until nothing separates the two, but not longer than a system waits.
+  /// Waits until nothing separates the two, but no longer than ``userTimeout``.
   ///
   /// - Returns: Whether it got through; nil if the wait was cancelled.
   func waitUntilConnected(_ one: String, _ other: String) async -> Bool? {
@@ -111,7 +111,7 @@ public final class SimulatedNetwork: @unchecked Sendable {
   }
 }
 
-/// Whoever comes first calls back.
+/// A callback for the first of two events.
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor alone.
 private final class Turn: @unchecked Sendable {

@@ -72,8 +72,8 @@ private final class Opening: @unchecked Sendable {
   }
 }
 
-/// As an HTTP/2 connection of `NIOHTTPClient` does: when a call has timed out, the connection is tested with a ping before it
-/// serves the next one.
+/// Tests a connection as `NIOHTTPClient` does over HTTP/2: when a call has timed out, the connection needs an answer to a
+/// ping before it serves the next call.
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor alone.
 private final class PeerTest: @unchecked Sendable {

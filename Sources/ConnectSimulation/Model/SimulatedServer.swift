@@ -4,7 +4,7 @@ public import ConnectTesting
 
 /// A server of a ``SimulatedCluster``: real handlers, behind a queue and a latency, that can go wrong.
 ///
-/// Everything may be set before a run, and in what ``SimulatedCluster/at(_:_:)`` is given.
+/// All properties may be set before a run, and in the closures of ``SimulatedCluster/at(_:_:)``.
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor, and before a run by the one who prepares it.
 public final class SimulatedServer: @unchecked Sendable {
@@ -16,7 +16,7 @@ public final class SimulatedServer: @unchecked Sendable {
 
   /// The address and port that resolvers give, such as `10.0.0.7:443`.
   public let address: String
-  /// Where the server runs: resolvers tell clients, and ``SimulatedNetwork/partition(zone:for:)`` cuts it off.
+  /// The server's zone: resolvers report it to clients, and ``SimulatedNetwork/partition(zone:for:)`` cuts it off.
   public let zone: String
   let index: Int
   /// How long the server works on a request before its handler answers. Nothing by default.
@@ -25,14 +25,13 @@ public final class SimulatedServer: @unchecked Sendable {
   public var concurrency: Int?
   /// How many requests may wait; others fail with `resource_exhausted`. Nil, the default, for any number.
   public var queueLimit: Int?
-  /// A request that takes longer, with its wait in the queue, is answered with `unavailable` when the work is done, for nothing: as
-  /// a gateway does whose backend is slow. Nil, the default, for no limit.
+  /// A request that takes longer, its wait in the queue included, is answered with `unavailable`, though its work was done:
+  /// as by a gateway with a slow backend. Nil, the default, for no limit.
   public var timeLimit: Duration?
-  /// Whether the server goes on working on requests whose clients have given up, as servers do that do not heed cancellation.
-  /// False by default.
+  /// Whether the server goes on working on cancelled requests, like servers that ignore cancellation. False by default.
   public var finishesAbandonedRequests = false
-  /// What the server says of its health to those who watch it (`grpc.health.v1.Health/Watch`), whichever service they ask for.
-  /// Nil, the default, for a server without a health service.
+  /// The health that the server reports to watchers (`grpc.health.v1.Health/Watch`), whichever service they ask for. Nil, the
+  /// default, for a server without a health service.
   public var health: Health? {
     didSet {
       guard self.health != oldValue else { return }
@@ -46,7 +45,7 @@ public final class SimulatedServer: @unchecked Sendable {
   private let reception: Reception
   private var healthService: HealthService?
   private weak var cluster: SimulatedCluster?
-  /// Hears of each request that arrives, also of those that are refused.
+  /// Called for each request that arrives, even if it is refused.
   package var onArrival: ((ServerRequestHead) -> Void)?
   private(set) var isDown = false
   private(set) var isFrozen = false
@@ -105,8 +104,8 @@ public final class SimulatedServer: @unchecked Sendable {
     self.memory.serve(ServerMethod(method, handler))
   }
 
-  /// Answers the calls of a cassette's methods from the cassette, each recorded call once, behind the server's own queue and
-  /// latency. Others fail, as in `InMemoryTransport.play(_:timing:)`.
+  /// Answers the calls of a cassette's methods from the cassette, each recorded call once, behind the server's queue and
+  /// latency. Other calls of these methods fail, as in `InMemoryTransport.play(_:timing:)`.
   public func play(_ cassette: Cassette) {
     for (path, handler) in cassette.rawHandlers(timing: .atOnce) { self.memory.serve(path, with: handler) }
   }
@@ -123,7 +122,7 @@ public final class SimulatedServer: @unchecked Sendable {
     }
   }
 
-  /// The process is there again, after ``crash()``.
+  /// The process runs again, after ``crash()``.
   public func start() {
     self.change("start") { server in
       server.isDown = false
@@ -144,12 +143,12 @@ public final class SimulatedServer: @unchecked Sendable {
     }
   }
 
-  /// New connections are refused, or no longer. Those that are open go on.
+  /// Refuses new connections, or accepts them again. Open connections stay.
   public func refuseConnections(_ refuses: Bool = true) {
     self.change("refuse \(refuses)") { $0.network.setRefusal(refuses || $0.isDown, at: nil) }
   }
 
-  /// The server goes away in order (GOAWAY): streams under way finish, and clients open new connections.
+  /// The server goes away in order (GOAWAY): open streams finish, and clients open new connections.
   public func goAway() {
     self.change("go away") { server in server.network.forEachConnection(to: nil) { $0.goAway() } }
   }
@@ -166,20 +165,20 @@ public final class SimulatedServer: @unchecked Sendable {
     }
   }
 
-  /// The server takes longer by a factor.
+  /// Multiplies the server's latency by a factor.
   ///
   /// - Parameters:
   ///   - factor: 1 for as long as usual.
-  ///   - path: Of a method; nil for all methods that have no factor of their own.
+  ///   - path: The path of a method; nil for all methods without a separate factor.
   public func slow(by factor: Double, path: String? = nil) {
     self.change("slow \(factor) \(path ?? "")") { $0.slowness[path] = factor }
   }
 
-  /// A part of the requests fails with `code`, when the server would answer them.
+  /// Fails a part of the requests with `code`, at the time when the server would answer them.
   ///
   /// - Parameters:
   ///   - rate: From 0 to 1.
-  ///   - path: Of a method; nil for all methods that have no rate of their own.
+  ///   - path: The path of a method; nil for all methods without a separate rate.
   public func fail(_ rate: Double, with code: Code = .unavailable, path: String? = nil) {
     self.change("fail \(rate) \(code) \(path ?? "")") { $0.failures[path] = Failure(rate: rate, code: code) }
   }
@@ -199,7 +198,7 @@ public final class SimulatedServer: @unchecked Sendable {
     return self.latency.sample(&self.random).scaled(by: max(factor, 0))
   }
 
-  /// With what the server fails a request; nil if it does not.
+  /// The code that the server fails a request with; nil if it does not fail the request.
   func failure(for path: String) -> Code? {
     guard let failure = self.failures[path] ?? self.failures[nil], failure.rate > 0 else { return nil }
     return self.random.fraction() < failure.rate ? failure.code : nil
@@ -210,7 +209,7 @@ public final class SimulatedServer: @unchecked Sendable {
   var figures: Reception.Figures { self.reception.figures }
   var load: Int { self.reception.load }
 
-  /// The paths of streams that are open, but for one of each connection that watches the server's health: that may stay.
+  /// The paths of open streams. Leaves out one watch of the server's health for each connection, which may stay.
   var leftovers: [String] {
     self.network.connections.flatMap { connection in
       var paths = connection.openPaths
@@ -220,6 +219,6 @@ public final class SimulatedServer: @unchecked Sendable {
     }
   }
 
-  /// - Returns: Whether it has; else the caller's task was cancelled.
+  /// - Returns: False if the caller's task was cancelled before.
   func waitUntilThawed() async -> Bool { await self.reception.waitUntilThawed(self) }
 }

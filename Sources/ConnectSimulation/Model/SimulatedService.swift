@@ -7,7 +7,7 @@ internal import ConnectChannels
 public final class SimulatedService: @unchecked Sendable {
   /// The name that clients connect to, such as `users.internal:443`.
   public let name: String
-  /// All servers of the service, in the order in which they were made, whether or not the name stands for them.
+  /// All servers of the service, in the order in which they were made, whether or not the name resolves to them.
   public private(set) var servers: [SimulatedServer]
   /// How long it takes until resolvers know of a change. Nothing by default.
   public var nameDelay = Duration.zero
@@ -22,7 +22,7 @@ public final class SimulatedService: @unchecked Sendable {
     }
   }
   let resolver = PushResolver()
-  /// Those that the name stands for.
+  /// The servers that the name resolves to.
   private var named: [SimulatedServer]
   private var publishedConfig: String?
   private weak var cluster: SimulatedCluster?
@@ -40,7 +40,7 @@ public final class SimulatedService: @unchecked Sendable {
 
   // MARK: Names
 
-  /// The name stands for these servers from now on, for those who look: an empty list for none.
+  /// The name resolves to these servers from now on; an empty list for none.
   public func resolve(to servers: [SimulatedServer]) {
     self.change("resolve \(servers.map(\.address))") { service in
       service.named = servers
@@ -52,7 +52,7 @@ public final class SimulatedService: @unchecked Sendable {
     self.resolver.update(self.named.map(\.endpoint), serviceConfig: self.publishedConfig)
   }
 
-  /// The name cannot be resolved. Clients keep what they know.
+  /// The name cannot be resolved. Clients keep the servers that they know.
   public func failResolution(
     _ error: ConnectError = ConnectError(code: .unavailable, message: "no such host")
   ) {

@@ -1,6 +1,6 @@
 /// Times, counted in classes that are at most 1.6 % wide, so that it takes the same memory for any number of them.
 struct Histogram {
-  /// Each power of two has so many classes.
+  /// How many classes each power of two has.
   private static let classes = 64
 
   private var counts: [Int] = []
@@ -31,7 +31,7 @@ struct Histogram {
     return self.largest
   }
 
-  /// In microseconds: up to 64 each one has its class, then each power of two has 64.
+  /// In microseconds: up to 64, each number has its own class, then each power of two has 64.
   private static func index(_ time: Duration) -> Int {
     let (seconds, attoseconds) = time.components
     let micros = UInt64(clamping: seconds) &* 1_000_000 &+ UInt64(clamping: attoseconds / 1_000_000_000_000)

@@ -19,7 +19,7 @@ enum Plot {
     )
   }
 
-  /// With three digits that count, and a separator of thousands.
+  /// With three significant digits, and a separator of thousands.
   static func number(_ value: Double) -> String {
     if value >= 100 || value == value.rounded() { return self.count(Int(value.rounded())) }
     return String(format: value >= 10 ? "%.1f" : "%.2f", value)

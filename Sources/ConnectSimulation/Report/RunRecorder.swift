@@ -5,7 +5,7 @@ internal import ConnectTesting
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor, and before a run by the one who prepares it.
 final class RunRecorder: @unchecked Sendable {
-  /// So many violations are kept; more say nothing new.
+  /// How many violations are kept.
   private static let maximumViolations = 20
   private static let intervalCount = 60
 
@@ -101,7 +101,7 @@ final class RunRecorder: @unchecked Sendable {
     body(&self.intervals[min(max(index, 0), self.intervals.count - 1)])
   }
 
-  /// A request has come to a server: not after its call has given it up, and not as one too many.
+  /// A request has arrived at a server. Notes a violation if its call was cancelled before, or if it is an attempt too many.
   ///
   /// - Returns: Whether there is anybody to answer.
   func mayArrive(_ exchange: SimulatedExchange) -> Bool {

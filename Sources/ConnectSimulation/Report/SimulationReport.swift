@@ -77,7 +77,7 @@ public struct SimulationReport: Sendable, Hashable, Codable {
   public var intervals: [Interval]
   /// The servers of the cluster.
   public var servers: [Server]
-  /// What must never happen and did; see ``SimulatedCluster``. Empty if all is well.
+  /// The events that must never happen and did; see ``SimulatedCluster``. Empty if all is well.
   public var violations: [String]
 
   /// The part of calls that succeeded, from 0 to 1; 1 if there were none.
@@ -86,9 +86,9 @@ public struct SimulationReport: Sendable, Hashable, Codable {
   /// How many requests a call took on average.
   public var requestsPerCall: Double { self.calls > 0 ? Double(self.requests) / Double(self.calls) : 0 }
 
-  /// The report as JSON, sorted, so that two of them can be compared line by line.
+  /// The report as JSON, sorted, so that two reports can be compared line by line.
   ///
-  /// - Throws: What `JSONEncoder` throws.
+  /// - Throws: The error of `JSONEncoder`.
   public func json() throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -16,7 +16,7 @@ extension ConnectError {
     )
   }
 
-  /// The error with all that is known of it, a line for each thing.
+  /// The error in full, a line for each fact.
   var summary: String {
     var lines = [self.description]
     if let status = self.httpStatus { lines.append("HTTP status: \(status)") }

@@ -1,6 +1,6 @@
 /// The difference between two texts, line by line.
 enum LineDiff {
-  /// Longer texts are compared from the first line that differs, without looking for what is the same behind it.
+  /// Longer texts are compared from the first line that differs, without a search for equal lines after it.
   private static let maximumLines = 400
 
   /// Lines that both have begin with two spaces, those that were expected and are missing with `-`, those that were

@@ -23,7 +23,7 @@ public func requireEqual<Value: Equatable>(
   throw ExpectationFailure("\(what): not as expected (- expected, + actual)\n\(difference)\n\(file):\(line)")
 }
 
-/// `text` without what nobody sees at the ends of its lines.
+/// The lines of `text` without trailing whitespace.
 private func visible(_ text: String) -> [Substring] {
   text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
     line.lastIndex { !$0.isWhitespace }.map { line[...$0] } ?? ""

@@ -33,9 +33,9 @@ struct BodyCollector: Sendable {
     if self.framing == .text { self.splitter.add(self.base64.finish()) }
   }
 
-  /// The next envelope that is there as a whole.
+  /// The next complete envelope.
   mutating func nextEnvelope() -> (flags: UInt8, message: ByteBuffer)? { self.splitter.next() }
 
-  /// What has come and is in no envelope that was taken: of a body without envelopes, all of it.
+  /// The received bytes that are in no envelope taken so far. For a body without envelopes, the whole body.
   var rest: ByteBuffer { self.framing == .whole ? self.body : self.splitter.rest }
 }

@@ -13,7 +13,7 @@ struct BodyFormat: Sendable, Hashable {
   /// The protocol's name, for people and for matching.
   let networkProtocol: String
   let framing: Framing
-  /// The name of the messages' codec; nil if the type is none of an RPC protocol.
+  /// The name of the messages' codec; nil if the content type is not that of an RPC protocol.
   let codec: String?
   /// The header that names the compression of messages.
   let encodingHeader: String
@@ -47,13 +47,13 @@ struct BodyFormat: Sendable, Hashable {
     self.endFlag = isStream ? 0x02 : 0
   }
 
-  /// The format of a response: that of its messages only with status 200, else one text.
+  /// The format of a response's body: messages only with status 200, else one text.
   init(of status: Int, _ headers: Headers) {
     let format = BodyFormat(contentType: headers.first("content-type"))
     self = status == 200 || format.framing == .whole ? format : BodyFormat(contentType: nil)
   }
 
-  /// Protocol and codec. A recorded call answers calls of the same only.
+  /// Protocol and codec. A recorded call answers only calls with the same name.
   var name: String { self.codec.map { "\(self.networkProtocol)+\($0)" } ?? self.networkProtocol }
 }
 

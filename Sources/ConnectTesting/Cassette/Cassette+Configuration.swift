@@ -13,16 +13,16 @@ extension Cassette {
     /// Whether the file has the times of what happens, in milliseconds since the call's start. A file without them changes
     /// less when it is recorded again, and is always served at once.
     public var recordsTiming: Bool
-    /// Says whether a recorded request answers the one that is asked; nil for equal messages. Both are redacted. Only
-    /// requests of the same method and protocol are shown. Of a stream, `recorded` has as many messages as were asked so far.
+    /// Decides whether a recorded request answers an asked request; nil for equal messages. Both are redacted, and have the
+    /// same method and protocol. For a stream, `recorded` has as many messages as were asked so far.
     public var matching: (@Sendable (_ asked: Request, _ recorded: Request) -> Bool)?
-    /// The compressions that are undone in the file. Messages in others are base64.
+    /// The compressions that are undone in the file. Messages in other compressions are base64.
     public var compressions: [any CompressionPool]
     /// The largest body of a call, in bytes, in either direction. A call with a larger one is not recorded, which is an error.
     public var maximumBodySize: Int
-    /// The largest cassette, in bytes. The calls beyond it are not recorded, which is an error. So is a larger file.
+    /// The largest cassette, in bytes. Calls beyond it are not recorded, which is an error. Reading a larger file fails.
     public var maximumSize: Int
-    /// How to come by a call that is not there, for its error.
+    /// Advice on how to record a missing call, for its error.
     package var advice = CassetteTransport.Mode.recordMissing.advice
 
     /// Time limits (`connect-timeout-ms`, `grpc-timeout`), `user-agent` and `x-user-agent`, `x-request-id`, the context of
@@ -59,18 +59,18 @@ extension Cassette {
   public struct Request: Sendable, Hashable {
     /// `/package.Service/Method`.
     public var path: String
-    /// Redacted, and without those that are left out.
+    /// The headers, redacted, without the omitted ones.
     public var headers: Headers
     /// Each message as JSON in one line with sorted keys, where its type is known, else as base64.
     public var messages: [String]
   }
 
-  /// What is kept out of the file. The word `REDACTED` stands in its place, zero for a number, false for a boolean, nothing
-  /// in a list. Where the message's type does not take that, the field is absent.
+  /// What is kept out of the file. A redacted text becomes `REDACTED`, a number zero, a boolean false, a list empty. If the
+  /// message's type does not accept the replacement, the field is absent.
   ///
-  /// The values that are taken out are also looked for in the rest of the call, where they have at least 6 bytes: in other
-  /// headers, texts, errors and base64. So the echo of a token is redacted, too. That holds for the first 256 values of a call,
-  /// and not for the keys of maps. A response whose body was changed loses its `content-length`.
+  /// Redacted values of at least 6 bytes are also replaced in the rest of the call: in other headers, texts, errors and base64.
+  /// So the echo of a token is redacted, too. This holds for the first 256 values of a call, and not for the keys of maps. A
+  /// response whose body was changed loses its `content-length`.
   ///
   /// The queries of URLs are not kept, but for the message of a GET, which is redacted like others.
   public struct Redaction: Sendable {
@@ -82,10 +82,10 @@ extension Cassette {
     /// Paths of message fields, for example `user.password`. Names are those of the proto file, or of JSON. A path goes
     /// through lists by itself; `[]` also stands for the values of a map: `accounts[].token`.
     ///
-    /// They hold for requests and responses of all methods. A message whose fields are not known cannot be redacted: its call
-    /// is not recorded, which is an error that names the method. So is a path that no known message has.
+    /// The paths hold for requests and responses of all methods. A message whose fields are not known cannot be redacted: its
+    /// call is not recorded, which is an error that names the method. A path that no known message has is an error, too.
     public var fields: [String]
-    /// More of them for single methods, by the method's path.
+    /// Further paths for single methods, by the method's path.
     public var methodFields: [String: [String]]
     /// Whether errors have messages.
     public var keepsErrorMessages: Bool

@@ -47,7 +47,7 @@ enum MessageSide: String, Sendable {
 
 /// A type of messages: how they become JSON, and messages again.
 struct MessageForm: Sendable {
-  /// Whether its JSON says which fields there are: protobuf's does, that of `Codable` types does not.
+  /// Whether the type's JSON shows which fields there are: protobuf's does, that of `Codable` types does not.
   let knowsFields: Bool
   private let encode: @Sendable (ByteBuffer) throws -> (text: ByteBuffer, isWhole: Bool)
   private let decode: @Sendable (_ text: ByteBuffer, _ isStrict: Bool) throws -> ByteBuffer?
@@ -73,7 +73,7 @@ struct MessageForm: Sendable {
 
   private struct Unknown: Error {}
 
-  /// A message in protobuf's encoding as JSON, and whether that says all of it. Nil if JSON cannot say it.
+  /// The JSON of a message in protobuf's encoding, and whether the JSON is complete. Nil if there is no JSON for it.
   func json(of bytes: ByteBuffer) -> (value: JSONValue, isWhole: Bool)? {
     guard let (text, isWhole) = try? self.encode(bytes),
       let value = try? JSONParser.parse(String(buffer: text))
@@ -83,13 +83,13 @@ struct MessageForm: Sendable {
 
   /// The message in protobuf's encoding.
   ///
-  /// - Throws: What the type says of JSON that is none of its own.
+  /// - Throws: The type's error if the JSON is not one of its messages.
   func bytes(of json: JSONValue) throws -> ByteBuffer {
     guard let bytes = try self.decode(ByteBuffer(string: json.description), true) else { throw Unknown() }
     return bytes
   }
 
-  /// Whether the type takes the JSON.
+  /// Whether the type accepts the JSON.
   ///
   /// - Parameter isStrict: Whether it must know all fields and values.
   func accepts(_ json: JSONValue, isStrict: Bool) -> Bool {

@@ -4,8 +4,8 @@ internal import NIOCore
 extension InMemoryTransport {
   /// Answers the calls of a cassette's methods from the cassette, from now on.
   ///
-  /// A call that is not there breaks off with `failed_precondition`, and with what was asked in the message. What has not been
-  /// asked at the end is in ``Cassette/unusedCalls``.
+  /// A call that the cassette does not have fails with `failed_precondition`; the message shows what was asked. Recorded calls
+  /// that were never asked are in ``Cassette/unusedCalls``.
   ///
   /// - Parameter timing: When the parts of a response come.
   public func play(_ cassette: Cassette, timing: CassetteTransport.Timing = .atOnce) {
@@ -14,7 +14,7 @@ extension InMemoryTransport {
 }
 
 extension Cassette {
-  /// What answers a method's requests, for each method's path. Simulated servers take these.
+  /// The handlers of the cassette's methods, each with its path. Simulated servers use them.
   package func rawHandlers(
     timing: CassetteTransport.Timing
   ) -> [(path: String, handler: InMemoryTransport.RawHandler)] {
@@ -70,7 +70,7 @@ extension ServerExchange {
     }
   }
 
-  /// Ends the stream with a failure. Where it is carried by something else than memory, it is reset.
+  /// Ends the stream with a failure. A stream that is not in memory is reset instead.
   fileprivate func fail(_ failure: HTTPStreamFailure) async {
     guard let exchange = self as? any FailableExchange else {
       return await self.reset(code: failure.error.code.http2ErrorCode)

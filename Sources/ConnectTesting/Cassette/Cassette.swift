@@ -15,7 +15,7 @@ internal import Foundation
 /// ``CassetteTransport/init(forTest:over:mode:configuration:executor:timing:file:)``.
 ///
 /// Its file is JSON, to be read and reviewed by people: sorted, with messages as JSON where their types are known (see
-/// ``Messages``), without secrets (see ``Redaction``). A call can be edited there, as long as it stays one.
+/// ``Messages``), without secrets (see ``Redaction``). A call can be edited there, as long as it stays valid.
 public final class Cassette: Sendable {
   /// A recorded call.
   struct Track: Sendable {
@@ -25,14 +25,14 @@ public final class Cassette: Sendable {
   }
 
   private struct State {
-    /// Nil for calls that are under way. In the order in which the calls began.
+    /// Nil for calls that are in flight. In the order in which the calls began.
     var tracks: [Track?] = []
     var size = 0
     var recordedCount = 0
     var foundPaths: Set<String> = []
     /// Why calls could not be recorded.
     var problems: [CassetteError] = []
-    /// What was asked and is not there.
+    /// The asked calls that are missing.
     var misses: [String] = []
     /// ``Cassette/schema`` in base64.
     var schema: String?
@@ -51,7 +51,7 @@ public final class Cassette: Sendable {
 
   /// An empty cassette.
   ///
-  /// - Throws: ``CassetteError`` if a path of the redaction is none.
+  /// - Throws: ``CassetteError`` if a path of the redaction is invalid.
   public init(configuration: Configuration = Configuration()) throws(CassetteError) {
     self.rules = try CassetteRules(configuration)
   }
@@ -171,16 +171,16 @@ public final class Cassette: Sendable {
     return JSONValue.members(root).text + "\n"
   }
 
-  /// Writes the file, and makes its folder where that is missing. Calls under way are not in it.
+  /// Writes the file, and creates its folder if it is missing. Calls in flight are left out.
   ///
-  /// - Throws: ``CassetteError`` if a call could not be recorded, if a path of the redaction is that of no message, or if the
-  ///   file cannot be written. The file is as before then; ``text`` has what could be recorded.
+  /// - Throws: ``CassetteError`` if a call could not be recorded, if a path of the redaction fits no message, or if the file
+  ///   cannot be written. The file then stays as it was; ``text`` has what could be recorded.
   public func write(to path: String) throws(CassetteError) {
     try self.checkRecordings()
     try self.writeRecorded(to: path)
   }
 
-  /// As ``write(to:)``, though there are ``problems``.
+  /// As ``write(to:)``, even if there are ``problems``.
   package func writeRecorded(to path: String) throws(CassetteError) {
     try self.rules.checkPaths(found: self.state.withLock { $0.foundPaths })
     let url = URL(filePath: path)
@@ -225,7 +225,7 @@ public final class Cassette: Sendable {
     self.tracks.reduce(into: [:]) { $0[$1.track.exchange.path, default: 0] += 1 }
   }
 
-  /// A `google.protobuf.FileDescriptorSet` with the types of the messages, for programs that know them from nowhere else.
+  /// A `google.protobuf.FileDescriptorSet` with the types of the messages, for programs that have no other source of them.
   package var schema: ByteBuffer? {
     get { self.state.withLock { $0.schema }.flatMap { Base64.decode($0) } }
     set {
@@ -234,7 +234,7 @@ public final class Cassette: Sendable {
     }
   }
 
-  /// The ``schema`` in a cassette's text, of which nothing else is looked at.
+  /// The ``schema`` in a cassette's text. Nothing else is read.
   package static func schema(in text: String) -> ByteBuffer? {
     guard case .object(let members) = try? JSONParser.parse(text, maximumDepth: Self.maximumDepth),
       case .string(let schema) = members.first(where: { $0.name == "schema" })?.value
@@ -250,7 +250,7 @@ public final class Cassette: Sendable {
     self.state.withLock { $0.tracks.compactMap { $0 } }.filter { !$0.isUsed }.map { $0.exchange.summary }
   }
 
-  /// What was asked and is not there, with what comes nearest.
+  /// The asked calls that are missing, each with the nearest recorded call.
   public var missingCalls: [String] { self.state.withLock { $0.misses } }
 
   // MARK: Serving
@@ -264,9 +264,9 @@ public final class Cassette: Sendable {
 
   func isFree(_ index: Int) -> Bool { self.state.withLock { $0.tracks[index]?.isUsed == false } }
 
-  /// Takes a call for one that is asked.
+  /// Claims a recorded call for an asked call.
   ///
-  /// - Returns: Whether nobody else has it.
+  /// - Returns: False if another call has claimed it.
   func claim(_ index: Int) -> Bool {
     self.state.withLock { state in
       guard state.tracks[index]?.isUsed == false else { return false }
@@ -275,13 +275,13 @@ public final class Cassette: Sendable {
     }
   }
 
-  /// Gives it back: it was another one.
+  /// Gives a claimed call back, since it does not match after all.
   func release(_ index: Int) {
     self.state.withLock { $0.tracks[index]?.isUsed = false }
   }
 
   func addMiss(_ description: String) {
-    // The first ones say enough.
+    // The first misses say enough.
     self.state.withLock { if $0.misses.count < 100 { $0.misses.append(description) } }
   }
 
@@ -307,7 +307,7 @@ public final class Cassette: Sendable {
     }
   }
 
-  /// Counts bytes of a call that is under way.
+  /// Counts bytes of a call that is in flight.
   ///
   /// - Returns: Whether the cassette has room for them.
   func reserve(_ count: Int) -> Bool {
@@ -317,11 +317,11 @@ public final class Cassette: Sendable {
     }
   }
 
-  /// - Parameter isUsed: Whether the call is not to be asked by others of the same test.
+  /// - Parameter isUsed: Whether the call counts as asked, so that it answers no other call of the same test.
   func endRecording(_ index: Int, _ raw: RawExchange, isUsed: Bool) {
     do throws(CassetteError) {
       let (exchange, found) = try RecordedExchange.make(raw, self.rules)
-      // What cannot be served need not be recorded.
+      // A call that cannot be served is not recorded.
       let script = try ExchangeScript(exchange, self.rules, place: exchange.path)
       self.state.withLock { state in
         state.recordedCount += 1
@@ -330,7 +330,7 @@ public final class Cassette: Sendable {
       }
     } catch {
       self.state.withLock { state in
-        // A full cassette stays full, so that it does not take the small calls alone.
+        // A full cassette stays full, so that it does not record only small calls.
         if !raw.isDropped { state.size -= raw.size }
         if state.problems.count < 100 { state.problems.append(error) }
       }
@@ -355,7 +355,7 @@ extension RecordedExchange {
 
   var request: Cassette.Request { self.request(upTo: .max) }
 
-  /// The request with as many of its messages.
+  /// The request with its first `count` messages.
   func request(upTo count: Int) -> Cassette.Request {
     Cassette.Request(
       path: self.path,

@@ -33,7 +33,7 @@ struct CassetteRules: Sendable {
 
   private func paths(of method: String) -> [FieldPath] { self.fields + (self.methodFields[method] ?? []) }
 
-  /// Fails for paths that are those of no field.
+  /// Fails for paths that fit no field.
   ///
   /// - Parameter found: The paths that messages had.
   func checkPaths(found: Set<String>) throws(CassetteError) {
@@ -83,9 +83,9 @@ struct CassetteRules: Sendable {
   /// The payload of a message.
   ///
   /// - Parameters:
-  ///   - flags: Those of its envelope.
+  ///   - flags: The flags of its envelope.
   ///   - encoding: The compression of messages whose flags say that they are compressed.
-  /// - Throws: ``CassetteError`` if something has to be taken out, and cannot be.
+  /// - Throws: ``CassetteError`` if something has to be redacted, and cannot be.
   func payload(
     of bytes: ByteBuffer,
     flags: UInt8,
@@ -116,7 +116,7 @@ struct CassetteRules: Sendable {
     )
   }
 
-  /// Nil if that is not possible.
+  /// The decompressed bytes; nil if they cannot be decompressed.
   func decompressed(_ bytes: ByteBuffer, flags: UInt8, encoding: String?) -> ByteBuffer? {
     guard flags & Envelope.compressedFlag != 0, bytes.readableBytes > 0 else { return bytes }
     return try? self.pool(named: encoding)?.decompress(
@@ -130,7 +130,7 @@ struct CassetteRules: Sendable {
     return try? JSONParser.parse(text)
   }
 
-  /// Bytes of which nothing is known.
+  /// Passes on bytes of unknown content. Fails if they may have something to redact.
   private func opaque(
     _ bytes: ByteBuffer,
     _ method: String,
@@ -204,7 +204,7 @@ struct CassetteRules: Sendable {
   /// The body of a response that is no message: an error in JSON, or any text.
   ///
   /// - Parameters:
-  ///   - isConnect: Whether an error in JSON counts. Of other bodies clients show the text.
+  ///   - isConnect: Whether JSON may be an error. Clients show the text of other bodies.
   ///   - isEnd: Whether it is the end of a Connect stream, which has the error and metadata.
   func errorContent(
     _ bytes: ByteBuffer,

@@ -23,8 +23,8 @@ internal import Foundation
 /// `CONNECT_CASSETTE=record swift test --filter testGreeting` makes the calls and writes `Cassettes/greeting.json` beside the
 /// test's file. From then on the test needs no server.
 ///
-/// A call is answered by the first recorded one of the same method, protocol and messages that was not asked before. One that
-/// is not there fails with `failed_precondition`; the message has what was asked, and what comes nearest.
+/// A call is answered by the first unused recorded call with the same method, protocol and messages. If there is none, it
+/// fails with `failed_precondition`; the message shows what was asked, and the nearest recorded call.
 public final class CassetteTransport: HTTPClientInterface {
   /// Where calls go.
   public enum Mode: String, Sendable, Hashable, CaseIterable {
@@ -56,7 +56,7 @@ public final class CassetteTransport: HTTPClientInterface {
       )
     }
 
-    /// How to come by what is not there.
+    /// Advice on how to record a missing call.
     var advice: String { "\(Self.variable)=\(self.rawValue) in the environment of the test records it" }
   }
 
@@ -73,17 +73,17 @@ public final class CassetteTransport: HTTPClientInterface {
   /// Whether calls are recorded or answered from the cassette.
   public let mode: Mode
   private let base: (any HTTPClientInterface)?
-  /// Where calls live that no other transport makes.
+  /// The executor of calls that no other transport makes.
   private let executor: any CallExecutor
   private let timing: Timing
   /// The cassette's file.
   private let path: String?
 
-  /// A transport for a cassette that the caller has, and writes.
+  /// A transport for a cassette that the caller loads and writes.
   ///
   /// - Parameters:
   ///   - base: Makes the calls; not used with ``Mode/replay``.
-  ///   - executor: Where calls live with ``Mode/replay``, for example in virtual time; nil for one of its own in real time.
+  ///   - executor: Where calls live with ``Mode/replay``, for example in virtual time; nil for a new one in real time.
   /// - Throws: ``CassetteError`` if the mode needs a transport and there is none.
   public init(
     _ cassette: Cassette,
@@ -105,10 +105,10 @@ public final class CassetteTransport: HTTPClientInterface {
   /// ``finish()`` has to be called.
   ///
   /// - Parameters:
-  ///   - name: Of the file. Tests that share a cassette must not record at the same time.
-  ///   - base: Makes the calls; it is made only where it is needed.
+  ///   - name: The file's name. Tests that share a cassette must not record at the same time.
+  ///   - base: Makes the calls; evaluated only if it is needed.
   ///   - mode: Nil for what the environment says: see ``Mode/fromEnvironment()``.
-  ///   - executor: Where calls live with ``Mode/replay``, for example in virtual time; nil for one of its own in real time.
+  ///   - executor: Where calls live with ``Mode/replay``, for example in virtual time; nil for a new one in real time.
   /// - Throws: ``CassetteError`` if the cassette is missing or broken, or if the mode needs a transport and there is none.
   public init(
     forTest name: String,
@@ -149,7 +149,7 @@ public final class CassetteTransport: HTTPClientInterface {
   /// Ends a test: waits for the calls that are being recorded, writes the file of
   /// ``init(forTest:over:mode:configuration:executor:timing:file:)`` if there is something new, and reports what is wrong.
   ///
-  /// - Throws: ``ExpectationFailure`` with what was asked and is not there, and with what was recorded and never asked;
+  /// - Throws: ``ExpectationFailure`` with the asked calls that are missing, and the recorded calls that were never asked;
   ///   ``CassetteError`` if calls could not be recorded.
   public func finish() async throws {
     switch self.mode {
@@ -198,7 +198,7 @@ public final class CassetteTransport: HTTPClientInterface {
     _ handler: any HTTPStreamHandler
   ) -> any HTTPStream {
     let cassette = self.cassette
-    // Those that are recorded in place of others can be asked once all are recorded.
+    // Calls recorded in the mode `record` can be asked once all are recorded.
     let isUsed = self.mode == .recordMissing
     let record = endpoint.map { endpoint -> ReplayedCall.Fallback in
       { handler in
@@ -220,7 +220,7 @@ public final class CassetteTransport: HTTPClientInterface {
 }
 
 extension Cassette {
-  /// - Throws: ``ExpectationFailure`` with what was asked and is not there, and with what was recorded and never asked.
+  /// - Throws: ``ExpectationFailure`` with the asked calls that are missing, and the recorded calls that were never asked.
   func requireAllAsked(named name: String) throws(ExpectationFailure) {
     let (missing, unused) = (self.missingCalls, self.unusedCalls)
     var lines: [String] = []

@@ -10,7 +10,7 @@ struct ExchangeScript: Sendable {
     /// Waits for the request's end.
     case finish
     case serve(ServedPart)
-    /// From here on nothing comes.
+    /// No more parts are served.
     case silence
   }
 
@@ -35,11 +35,11 @@ struct ExchangeScript: Sendable {
   let messages: [Payload]
   /// Whether the response came, or the client gave up, before the request had ended.
   private(set) var endsEarly = true
-  /// What the client has to have done before the first part is served.
+  /// How many messages the client must have sent before the first part is served, and whether it must have finished.
   private(set) var openingMessageCount = 0
   private(set) var opensWithFinish = false
 
-  /// - Throws: ``CassetteError`` for parts in an impossible order, and for messages that are none of their types.
+  /// - Throws: ``CassetteError`` for parts in an impossible order, and for messages that do not fit their types.
   init(_ exchange: RecordedExchange, _ rules: CassetteRules, place: String) throws(CassetteError) {
     self.messages = exchange.messages
     var response = Response(exchange, rules)
@@ -177,7 +177,7 @@ private struct Response {
     }
   }
 
-  /// As many bytes as had come of a message; its content does not matter.
+  /// As many bytes as had arrived of a message. Their values do not matter.
   private func beginning(_ cut: Payload.Cut) -> ByteBuffer {
     guard self.format.framing != .whole, cut.received >= EnvelopeSplitter.prefixLength else {
       return ByteBuffer(repeating: 0, count: cut.received)

@@ -15,7 +15,7 @@ struct FieldPath: Sendable, Hashable {
     case absence
   }
 
-  /// What stands for a text. It is also base64.
+  /// Replaces a text. It is also valid base64.
   static let placeholder = "REDACTED"
   private static let maximumSteps = 32
   /// How many forms of a path are tried with a type.
@@ -53,7 +53,7 @@ struct FieldPath: Sendable, Hashable {
 
   /// Takes the fields out of a message.
   ///
-  /// - Parameter found: Is shown each value that was taken out.
+  /// - Parameter found: Called with each value that was taken out.
   func redact(_ message: inout JSONValue, with replacement: Replacement, _ found: (JSONValue) -> Void) {
     message = Self.redacted(message, self.steps[...], replacement, found) ?? .object([])
   }
@@ -111,7 +111,7 @@ struct FieldPath: Sendable, Hashable {
     }
   }
 
-  /// A field's name in JSON, as protobuf makes it of that in the proto file.
+  /// A field's name in JSON, as protobuf derives it from the name in the proto file.
   private static func camelCased(_ name: String) -> String {
     guard name.utf8.contains(UInt8(ascii: "_")) else { return name }
     var result: [UInt8] = []
@@ -130,7 +130,7 @@ struct FieldPath: Sendable, Hashable {
 
   // MARK: Types
 
-  /// Whether messages of the type can have such a field. To be asked of types that know their fields.
+  /// Whether messages of the type can have such a field. Only for types that know their fields.
   func isKnown(to form: MessageForm) -> Bool {
     Self.forms(self.steps[...]).contains { form.accepts($0, isStrict: true) }
   }

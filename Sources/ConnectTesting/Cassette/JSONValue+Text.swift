@@ -22,7 +22,7 @@ extension JSONValue {
     JSONValue.object(members.map { Member(name: $0, value: $1) }).sorted
   }
 
-  /// The value as text for people: a line for each element, but for what is short.
+  /// The value as text for people: a line for each element, or one line in all if it is short.
   var text: String {
     var text = ""
     self.write(to: &text, indentation: 0, column: 0)

@@ -2,7 +2,7 @@ internal import Connect
 internal import ConnectChannels
 internal import NIOCore
 
-/// A message of a body, or what else is there, as a cassette has it.
+/// A message of a body, or another part of a body, as a cassette has it.
 struct Payload: Sendable, Hashable {
   enum Content: Sendable, Hashable {
     case json(JSONValue)
@@ -16,7 +16,7 @@ struct Payload: Sendable, Hashable {
 
   /// What a client can know of a message that breaks off. Its bytes are not kept, since nobody decodes them.
   struct Cut: Sendable, Hashable {
-    /// Those of the envelope, if its prefix has come.
+    /// The envelope's flags, if its prefix has arrived.
     var flags: UInt8 = 0
     /// The length that the envelope's prefix says.
     var length = 0
@@ -25,7 +25,7 @@ struct Payload: Sendable, Hashable {
   }
 
   var content: Content
-  /// Those of the envelope, but for that of compression where ``isCompressed`` says so.
+  /// The envelope's flags, without the flag of compression if ``isCompressed`` is true.
   var flags: UInt8 = 0
   /// Whether the content was compressed in the body.
   var isCompressed = false

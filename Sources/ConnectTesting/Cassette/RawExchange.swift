@@ -55,7 +55,7 @@ struct RawExchange: Sendable {
 }
 
 extension RecordedExchange {
-  /// - Throws: ``CassetteError`` if the call is too large, or if something has to be taken out and cannot be.
+  /// - Throws: ``CassetteError`` if the call is too large, or if something has to be redacted and cannot be.
   /// - Returns: The call, and the paths of the fields that were taken out.
   static func make(
     _ raw: RawExchange,
@@ -110,7 +110,7 @@ extension RecordedExchange {
       case .cancelled: parts.append(Part(time: time, event: .cancel))
       }
     }
-    // It would be that of another body, and tell how long the secrets are.
+    // The length would not fit the changed body, and would tell how long the secrets are.
     if response?.secrets.hasChangedMessages == true { parts.removeContentLength() }
     let exchange = RecordedExchange(
       path: request.path,
@@ -126,7 +126,7 @@ extension RecordedExchange {
     return (exchange, secrets.foundPaths)
   }
 
-  /// - Throws: ``CassetteError`` if a value that was taken out in one place stands in another.
+  /// - Throws: ``CassetteError`` if a value that was taken out in one place is left in another.
   private func check(_ secrets: Secrets) throws(CassetteError) {
     guard case .object(let members) = self.json(hasTimes: false) else { return }
     for member in members where member.name == "headers" || member.name == "parts" {

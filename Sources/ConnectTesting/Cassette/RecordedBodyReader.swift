@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// Reads the body of a response as a cassette has it.
 struct RecordedBodyReader {
-  /// With those of the request.
+  /// The secrets of the request and of the response.
   var secrets: Secrets
 
   private let rules: CassetteRules
@@ -31,7 +31,7 @@ struct RecordedBodyReader {
     return try self.envelopes()
   }
 
-  /// What the end of the body completes.
+  /// The messages that the end of the body completes.
   mutating func finish() throws(CassetteError) -> [Payload] {
     guard self.format.framing == .whole else {
       self.body.finish()
@@ -42,7 +42,7 @@ struct RecordedBodyReader {
     return [try self.payload(of: whole, flags: self.encoding == nil ? 0 : Envelope.compressedFlag)]
   }
 
-  /// What is there of a message that breaks off.
+  /// The received part of a message that breaks off.
   func breakOff() -> [Payload] {
     let rest = self.body.rest
     guard rest.readableBytes > 0 else { return [] }

@@ -99,7 +99,7 @@ extension JSONNode {
     }
   }
 
-  /// What one of several texts stands for.
+  /// The value of one of several known texts.
   fileprivate func choice<Value>(_ values: [String: Value]) throws(ServiceConfigError) -> Value {
     let text = try self.string()
     if let value = values[text] { return value }

@@ -21,13 +21,13 @@ struct RecordedExchange: Sendable, Hashable {
     /// The response's end, with its trailers.
     case end(Headers)
     case fail(Failure)
-    /// The client gave the call up.
+    /// The client cancelled the call.
     case cancel
   }
 
-  /// What a transport says of a response that did not come.
+  /// A transport's error in place of a response.
   struct Failure: Sendable, Hashable {
-    /// What the error's message is completed with when it is shown.
+    /// What completes the error's message when it is shown.
     enum Subject: String, Sendable {
       case connection, version, reset
     }
@@ -45,7 +45,7 @@ struct RecordedExchange: Sendable, Hashable {
   var wire: String
   /// The version of HTTP; nil if there was no connection.
   var version: HTTPConnectionInfo.Version?
-  /// The request's.
+  /// The request's headers.
   var headers: Headers
   var parts: [Part]
 

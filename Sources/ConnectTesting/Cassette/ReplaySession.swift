@@ -1,18 +1,18 @@
 internal import Connect
 internal import NIOCore
 
-/// A call that is answered from a cassette: takes what the client sends, and says what it is given and when.
+/// A call that is answered from a cassette: takes the client's bytes, and says which parts of the response are due, and when.
 ///
-/// Which recorded call answers shows with the messages of the request. The first one counts that was not asked before, that
-/// has the same messages so far, and that has something to say to them. If a later message shows that it is another one, the
-/// session goes on with that, where what was served is the same in both. No I/O: events in, parts of the response out.
+/// The messages of the request decide which recorded call answers. It is the first that was not asked before, that has the
+/// same messages so far, and that has a part to serve after them. If a later message fits only another recorded call, the
+/// session goes on with that call, provided that both serve the same parts so far. No I/O: events in, response parts out.
 struct ReplaySession: Sendable {
   enum Step: Sendable {
     /// Nothing comes before the client has done more.
     case wait
-    /// The next part is due so long after what came before it; ``take()`` gives it.
+    /// The next part is due this long after the previous one; ``take()`` returns it.
     case serve(after: Duration)
-    /// The call is not there.
+    /// The cassette does not have the call.
     case miss(ConnectError)
     case over
   }
@@ -23,11 +23,11 @@ struct ReplaySession: Sendable {
   private(set) var isFinished = false
   private var failure: ConnectError?
 
-  /// The recorded calls that it may be.
+  /// The recorded calls that still match.
   private var candidates: [(index: Int, track: Cassette.Track)]
-  /// The one that was chosen, and whether it is still this call's.
+  /// The chosen recorded call, and whether this session still holds it.
   private var claimed: (index: Int, script: ExchangeScript, isHeld: Bool)?
-  /// Where the claimed call stands, and how many messages of the request are in front of that.
+  /// The position in the claimed call, and the number of request messages before this position.
   private var position = 0
   private var sentCount = 0
   private(set) var servedCount = 0
@@ -72,7 +72,7 @@ struct ReplaySession: Sendable {
     }
   }
 
-  /// The client has given up. If that was recorded, the call was asked.
+  /// The client has cancelled. A recorded call that was cancelled, too, then counts as asked.
   mutating func cancel() {
     guard self.claimed == nil, !self.isOver else { return }
     self.isOver = true
@@ -97,7 +97,7 @@ struct ReplaySession: Sendable {
       let script = track.script
       if isFinished { return !script.endsEarly && script.messages.count != asked.count }
       let index = asked.count - 1
-      // A request that was still going on when the response ended may have gone on.
+      // If the recorded response ended before the request, the request may have more messages.
       guard index < script.messages.count else { return !script.endsEarly }
       return script.messages[index] != asked[index]
     }
@@ -111,7 +111,7 @@ struct ReplaySession: Sendable {
     )
   }
 
-  /// Chooses a call, if the one that was chosen is none.
+  /// Chooses a recorded call, if the chosen one does not match any more.
   ///
   /// - Returns: Whether there is one.
   private mutating func choose() -> Bool {

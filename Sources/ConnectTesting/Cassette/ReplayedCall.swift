@@ -8,13 +8,13 @@ final class ReplayedCall: HTTPStream {
   /// Makes the call with a server, where the cassette has no answer.
   typealias Fallback = (any HTTPStreamHandler) -> any HTTPStream
 
-  /// How many bytes of the response the call may have without having consumed them, as a window of HTTP/2.
+  /// How many unconsumed bytes of the response the call may have, as in a window of HTTP/2.
   private static let window = 65535
 
   private let cassette: Cassette
   private let executor: any CallExecutor
   private let isTimed: Bool
-  /// Nil once the call hears nothing more.
+  /// Nil once the call gets no more events.
   private var handler: (any HTTPStreamHandler)?
   private var session: ReplaySession
   private var fallback: Fallback?
@@ -30,7 +30,7 @@ final class ReplayedCall: HTTPStream {
   private var timer: (any CallTimer)?
   /// Whether the next part's time has come.
   private var isDue = false
-  /// The bytes that the call has no room for.
+  /// The bytes that do not fit into the window yet.
   private var body = ByteBuffer()
   private var unconsumedBytes = 0
 
@@ -98,7 +98,7 @@ final class ReplayedCall: HTTPStream {
 
   // MARK: Serving
 
-  /// Lets what is due happen, later: the call must not hear of anything from within its own functions.
+  /// Schedules ``pump()``: the handler must not be called from within the call's own functions.
   private func schedulePump() {
     guard self.handler != nil, !self.isPumpScheduled else { return }
     self.isPumpScheduled = true
@@ -140,7 +140,7 @@ final class ReplayedCall: HTTPStream {
     }
   }
 
-  /// Tells of the connection, once the recorded call is known.
+  /// Reports the connection, once the recorded call is known.
   private func start() {
     guard !self.hasStarted else { return }
     self.hasStarted = true

@@ -1,7 +1,7 @@
 internal import Connect
 internal import NIOCore
 
-/// Reads a request as a cassette has it, when it is recorded and when an answer is looked for.
+/// Reads a request as a cassette has it, both to record it and to find its answer.
 struct RequestReader: Sendable {
   /// `/package.Service/Method`, without the base path that a client's host may have.
   let path: String

@@ -2,14 +2,14 @@ internal import Connect
 internal import ConnectChannels
 internal import NIOCore
 
-/// The values that were taken out of a call, to be looked for in the rest of it.
+/// The values that were taken out of a call, to be looked for in the rest of the call.
 struct Secrets: Sendable {
   /// Shorter values may stand anywhere by chance.
   private static let minimumSize = 6
   private static let maximumCount = 256
 
   private var values: [[UInt8]] = []
-  /// The paths of fields that were there.
+  /// The paths of the fields that were found.
   private(set) var foundPaths: Set<String> = []
   /// Whether something was taken out of a message.
   var hasChangedMessages = false
@@ -57,7 +57,7 @@ struct Secrets: Sendable {
 
   // MARK: Removing
 
-  /// `text` without secrets. One that is percent-encoded or base64 and contains a secret is replaced as a whole.
+  /// `text` without secrets. A percent-encoded or base64 text that contains a secret is replaced as a whole.
   func removed(from text: String) -> String {
     guard !self.values.isEmpty else { return text }
     var bytes = Array(text.utf8)
@@ -121,7 +121,7 @@ struct Secrets: Sendable {
     return self.values.contains { Self.contains(bytes, $0) } || self.isHidden(in: text)
   }
 
-  /// Whether a secret is in what the text stands for.
+  /// Whether the text contains a secret once it is decoded.
   private func isHidden(in text: String) -> Bool {
     if text.utf8.contains(UInt8(ascii: "%")), self.stand(in: ByteBuffer(string: PercentEncoding.decode(text)))
     {

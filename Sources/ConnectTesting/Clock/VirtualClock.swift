@@ -1,7 +1,7 @@
 public import Connect
 internal import Synchronization
 
-/// The time of a ``VirtualExecutor``, or of a simulation, as a `Clock`: for code that sleeps on a clock that it is given.
+/// The time of a ``VirtualExecutor``, or of a simulation, as a `Clock`: for code that takes a clock to sleep on.
 ///
 /// ```swift
 /// let interceptor = BackoffInterceptor(clock: executor.clock)  // takes `any Clock<Duration>`
@@ -34,7 +34,8 @@ public struct VirtualClock: Clock, ExecutorClock {
 
   private let executor: any CallExecutor
 
-  /// - Parameter executor: One in virtual time. If its timers can be set there alone, `sleep` is for tasks that run there.
+  /// - Parameter executor: An executor in virtual time. If timers can be set only on the executor itself, `sleep` is only for
+  ///   tasks that run on it.
   package init(_ executor: any CallExecutor) {
     self.executor = executor
   }

@@ -15,7 +15,7 @@ extension VirtualExecutor {
   ///
   /// - Parameters:
   ///   - limit: How much may pass.
-  ///   - patience: How much real time the operation has in which it may wait for something elsewhere.
+  ///   - patience: How much real time the operation may spend waiting for something elsewhere.
   /// - Throws: What `operation` throws; ``VirtualTimeLimit`` if it has not ended at the limit, or when there is no
   ///   patience left. Its task is cancelled then.
   public func lettingTimePass<Value: Sendable>(
@@ -91,7 +91,7 @@ public struct VirtualTimeLimit: Error, CustomStringConvertible {
   public let description: String
 }
 
-/// Something that happens once, told from any thread.
+/// A flag that is raised once, from any thread.
 final class Flag: Sendable {
   private let state = Atomic(false)
 

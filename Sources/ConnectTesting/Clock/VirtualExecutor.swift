@@ -5,8 +5,8 @@ internal import Synchronization
 /// An executor in virtual time: work runs in order, one piece at a time, and time stands still until a test moves
 /// it. Deadlines, delays and backoff of calls that live here take no real time.
 ///
-/// Work that is given to it runs by itself, on a thread of its own; only timers wait for the test. A test gives it
-/// to a transport, or to an ``InterceptorDriver``, and moves time on:
+/// Work runs by itself, on a separate thread; only timers wait for the test. A test passes the executor to a transport, or
+/// to an ``InterceptorDriver``, and moves time on:
 ///
 /// ```swift
 /// let executor = VirtualExecutor()
@@ -17,20 +17,20 @@ internal import Synchronization
 /// ```
 ///
 /// It is also a `TaskExecutor`: async functions that run here, as in ``lettingTimePass(upTo:patience:_:)``, are pieces of
-/// work like all others, so that it is certain when nothing more happens without time. A task elsewhere is not
-/// waited for, unless by ``wait(upTo:until:)``.
+/// work like all others. So the executor knows when nothing more happens without time. A task elsewhere is not waited
+/// for, unless by ``wait(upTo:until:)``.
 ///
 /// Time ends 100 years after the executor was made: it does not move on from there, and later work is due then.
 ///
 /// All functions may be called from any thread. Those that move time or wait block the caller until the executor is
-/// idle; called on the executor itself, they cannot wait and run only the timers that are due. Two threads must not
-/// move time at once: the order of what they cause would be left to chance.
+/// idle. On the executor itself, they cannot wait and run only the timers that are due. Two threads must not move time
+/// at once: the order of the effects would be random.
 public final class VirtualExecutor: CallExecutor, TaskExecutor {
   private struct State {
     var now: Duration = .zero
     /// In the order in which they were scheduled.
     var timers: [VirtualTimer] = []
-    /// Pieces of work that were given and have not run to their end.
+    /// How many pieces of work have not run to their end.
     var queuedCount = 0
   }
 
@@ -44,10 +44,10 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
   /// An executor whose time is zero.
   ///
   /// - Parameters:
-  ///   - runsTasks: Whether all tasks of its calls and of their interceptors run here, which makes what they do certain in
-  ///     order. If not, those of adapters, retriers and credentials run in the concurrency pool, as in production.
-  ///   - maximumRounds: How many timers, or rounds of work that gave more work, one function runs before it gives up
-  ///     on the executor ever being idle; at least 1.
+  ///   - runsTasks: Whether all tasks of its calls and of their interceptors run here, which makes their order
+  ///     deterministic. If not, tasks of adapters, retriers and credentials run in the concurrency pool, as in production.
+  ///   - maximumRounds: How many timers, or rounds of new work, one function runs before it stops waiting for the executor
+  ///     to become idle; at least 1.
   public init(runsTasks: Bool = true, maximumRounds: Int = 100_000) {
     self.runsTasks = runsTasks
     self.maximumRounds = max(maximumRounds, 1)
@@ -90,7 +90,7 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
 
   // MARK: Moving time
 
-  /// Moves time on, and runs each timer that is due at its time, and all work that it gives.
+  /// Moves time on, and runs each due timer at its time, and all work that it causes.
   ///
   /// - Parameter duration: Less than zero counts as zero.
   /// - Returns: As ``advance(to:)``.
@@ -99,11 +99,11 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
     self.advance(to: self.now + duration.clamped)
   }
 
-  /// Moves time on to `time` since the executor was made, and runs each timer that is due at its time, and all work
-  /// that it gives. Time never goes back: a `time` that has passed only runs what is due.
+  /// Moves time on to `time` since the executor was made, and runs each due timer at its time, and all work that it
+  /// causes. Time never goes back: with a `time` that has passed, only due timers run.
   ///
-  /// - Returns: Whether the executor has become idle; false if it had not after as many timers as it may run, for
-  ///   example since one without delay schedules itself again. Then time stands where the last one was.
+  /// - Returns: Whether the executor has become idle. False after the maximum number of timers, for example if a timer
+  ///   without delay schedules itself again. Time then stays at the last timer.
   @discardableResult
   public func advance(to time: Duration) -> Bool {
     let time = time.clamped
@@ -147,17 +147,17 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
 
   // MARK: Waiting
 
-  /// Waits until all work that was given, and what that gave, is done. Time stands still.
+  /// Waits until all work, and the work that it causes, is done. Time stands still.
   ///
-  /// - Returns: Whether the executor has become idle; false if each of as many rounds of work as it may run has given
-  ///   more, or if called on the executor.
+  /// - Returns: Whether the executor has become idle. False if each of the maximum number of rounds caused more work, or
+  ///   if called on the executor.
   @discardableResult
   public func runUntilIdle() -> Bool {
     guard !self.isCurrent else { return false }
     for _ in 0..<self.maximumRounds {
       self.queue.sync {}
       guard self.state.withLock({ $0.queuedCount == 0 }) else { continue }
-      // What the last piece of work held on to is released behind it.
+      // Objects held by the last piece of work are released after it.
       self.queue.sync {}
       return true
     }
@@ -171,7 +171,7 @@ public final class VirtualExecutor: CallExecutor, TaskExecutor {
 
   // MARK: Looking
 
-  /// When the scheduled work that is still to run is due, as ``now`` counts, the earliest first.
+  /// When each scheduled piece of work is due, on the scale of ``now``, the earliest first.
   public var scheduled: [Duration] {
     self.state.withLock { $0.timers.filter { !$0.isOver }.map(\.due) }.sorted()
   }

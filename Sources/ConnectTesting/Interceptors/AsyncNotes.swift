@@ -1,7 +1,7 @@
 internal import Connect
 
-/// Tells of an interceptor in its async form, which calls no `proceed`, what it does with each value: from what its pipeline
-/// passes in and out, and from what it reads.
+/// Notes what an interceptor in its async form, which calls no `proceed`, does with each value. Derives it from what its
+/// pipeline passes in and out, and from what it reads.
 ///
 /// Confined to the driver's executor.
 final class AsyncNotes<OfRequest: Sendable, OfMessage: Sendable, OfResult: Sendable> {
@@ -11,7 +11,7 @@ final class AsyncNotes<OfRequest: Sendable, OfMessage: Sendable, OfResult: Senda
   private(set) var results = ValuesInOrder<OfResult>()
   /// Whether the request has led to nothing yet.
   private var isAtRequest = true
-  /// What the interceptor gives outwards in place of passing the request on.
+  /// The results that the interceptor gives instead of passing the request on.
   private var answer: [ResultPart] = []
   private var hasThrown = false
   private var lastResultTime = Duration.zero
@@ -88,13 +88,13 @@ final class AsyncNotes<OfRequest: Sendable, OfMessage: Sendable, OfResult: Senda
   }
 }
 
-/// What becomes of the values of one kind: something goes on in the place of the one that was read last, or of the first one
+/// Notes what becomes of the values of one kind. A verb counts for the value that was read last, or for the first value
 /// if none was read.
 struct ValuesInOrder<Verb: Sendable> {
   private var all: [HookRecord<Verb>] = []
-  /// What went on before there was a value in whose place it could be.
+  /// The verbs noted before the first value was given.
   private var early: [Verb] = []
-  /// The one that was read last.
+  /// The value that was read last.
   var last: HookRecord<Verb>?
 
   mutating func append(_ value: HookRecord<Verb>) {
@@ -103,7 +103,7 @@ struct ValuesInOrder<Verb: Sendable> {
     self.early = []
   }
 
-  /// Another value is asked for: if nothing went on in the place of the last one, that was dropped.
+  /// The next value is about to be read: if nothing was passed on for the last value, it was dropped.
   func willRead(_ drop: Verb) {
     if let last = self.last, last.isOpen { last.add(drop) }
   }
@@ -128,7 +128,7 @@ struct ValuesInOrder<Verb: Sendable> {
     self.last = nil
   }
 
-  /// - Parameter kind: What is wrong if nothing has become of a value that was read.
+  /// - Parameter kind: The misuse to report for a value that was read and led to nothing.
   func end(_ kind: HookMisuse.Kind) {
     for value in self.all { value.report(value.state.wasRead ? kind : .notWaiting) }
   }

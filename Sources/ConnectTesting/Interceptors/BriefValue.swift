@@ -9,12 +9,12 @@ func describe(_ value: Any) -> String {
   return line.count > 200 ? "\(line.prefix(200))…" : line
 }
 
-/// A value of ``Connect`` that has another text than its own for ``describe(_:)``.
+/// A value of ``Connect`` with a special text for ``describe(_:)``.
 protocol BriefValue {
   var brief: String { get }
 }
 
-/// `text` behind a colon, if there is any.
+/// The title, with `text` after a colon if there is any.
 private func behind(_ title: String, _ text: String) -> String {
   text.isEmpty ? title : "\(title): \(text)"
 }

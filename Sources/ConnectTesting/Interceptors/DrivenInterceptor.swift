@@ -26,7 +26,7 @@ final class DrivenInterceptor {
 
   var name: String { "\(type(of: self.interceptor))" }
 
-  /// The call hooks, for which it is asked once.
+  /// The call hooks; the interceptor is asked for them once.
   func callHooks(_ method: MethodInfo) -> CallFunction {
     if let hooks = self.callHooks { return hooks }
     let hooks = self.interceptor.callFunction(method)
@@ -35,12 +35,12 @@ final class DrivenInterceptor {
     return hooks
   }
 
-  /// Tells it which method is called, as a call does before all else.
+  /// Tells the interceptor which method is called, as a call does before all else.
   func tell(_ method: MethodInfo) {
     _ = self.callHooks(method)
   }
 
-  /// The request as a call has it. An interceptor that has not been told yet is told that the request's method is called.
+  /// The request with its method. Tells the interceptor this method, if it has not been told any.
   func complete<Message>(_ request: HTTPRequest<Message>, _ streamType: StreamType) -> HTTPRequest<Message> {
     self.tell(request.method ?? MethodInfo(path: request.url.path, streamType: streamType))
     var request = request
@@ -56,7 +56,7 @@ final class DrivenInterceptor {
 }
 
 extension MethodSpec where Input == ByteBuffer, Output == ByteBuffer {
-  /// The method that the byte hooks of a driver are told. Nothing is coded.
+  /// The method for byte hooks of a driver. Nothing is coded.
   static func driven(_ streamType: StreamType) -> Self {
     MethodSpec(
       info: MethodInfo(path: InterceptorDriver.defaultPath, streamType: streamType),

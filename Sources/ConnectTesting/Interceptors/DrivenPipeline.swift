@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// A real pipeline with one interceptor at one level, and what is around it: the test, in place of the caller and the wire.
 ///
-/// It stands for one call. Messages stay as they are on their way through the codec.
+/// It stands for one call. The codec leaves messages as they are.
 final class DrivenPipeline<OfRequest: Sendable, OfMessage: Sendable, OfResult: Sendable>: PipelineHost {
   typealias Notes = AsyncNotes<OfRequest, OfMessage, OfResult>
   typealias State = DrivenSurroundings<OfRequest, OfMessage, OfResult>
@@ -89,7 +89,7 @@ final class DrivenPipeline<OfRequest: Sendable, OfMessage: Sendable, OfResult: S
     self.pipeline.release()
   }
 
-  /// Whether a hook let go of its `proceed`, which ends the call.
+  /// Whether a hook released its `proceed` without calling it, which ends the call.
   var wasAbandoned: Bool { self.wasAbandonedFlag.load(ordering: .relaxed) }
 
   // MARK: From hooks
@@ -112,8 +112,8 @@ final class DrivenPipeline<OfRequest: Sendable, OfMessage: Sendable, OfResult: S
   /// A `proceed` for the hook around the pipeline's.
   ///
   /// - Parameters:
-  ///   - isAwaited: Whether the call waits for the hook, and so ends when the hook lets go of `proceed`.
-  ///   - effect: What the call makes of a verb, by whether it has granted the retry that the verb asks for.
+  ///   - isAwaited: Whether the call waits for the hook, and so ends when the hook releases `proceed` without calling it.
+  ///   - effect: What the call makes of a verb, given whether it has granted the retry that the verb asks for.
   func noting<Verb>(
     _ proceed: Proceed<Verb>,
     _ record: HookRecord<Verb>,
@@ -154,15 +154,15 @@ final class DrivenPipeline<OfRequest: Sendable, OfMessage: Sendable, OfResult: S
     if self.plan.executor.isCurrent { work() } else { self.plan.executor.execute(work) }
   }
 
-  /// Does something with the pipeline. What hooks have done by then is noted when the pipeline has come to rest, since only
-  /// then it is known what the pipeline makes of it.
+  /// Enters the pipeline. What hooks have done is noted once the pipeline is at rest, since only then it is known what the
+  /// pipeline makes of it.
   private func enter(_ work: () -> Void) {
     let state = self.state
     state.depth += 1
     work()
     if state.depth == 1 {
       while let next = state.afterwards.popFirst() { next() }
-      // Values that no hook was given.
+      // Values that reached no hook.
       state.message.take()?.report(.notWaiting)
       state.result.take()?.report(.notWaiting)
     }

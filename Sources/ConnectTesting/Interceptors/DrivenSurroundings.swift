@@ -101,13 +101,13 @@ final class DrivenSurroundings<OfRequest: Sendable, OfMessage: Sendable, OfResul
     return part
   }
 
-  /// Results that were given and not taken are lost with the attempt that they belong to.
+  /// Results that were given and not taken are lost with their attempt.
   func drop() {
     guard self.isOnWire else { return }
     self.isOnWire = false
     let arrived = self.arrived
     self.arrived = []
-    // The end that an async interceptor gives is noted before, in the place of the first of them.
+    // Reported afterwards: the end that an async interceptor gives is noted first, for the first of these results.
     self.afterwards.append { for (_, record) in arrived { record.report(.notWaiting) } }
   }
 

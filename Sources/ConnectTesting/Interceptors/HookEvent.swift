@@ -36,8 +36,8 @@ public struct HookEvent: Sendable {
   public var level: Level
   /// Which hook it is.
   public var hook: Hook
-  /// What the hook was given, of the type that it has there: `HTTPRequest`, `ResponseMessage`, `HTTPResponse`,
-  /// `StreamResult`, `CallOutcome`, `HTTPMetrics`, a request message.
+  /// The hook's argument, of the type at its level: `HTTPRequest`, `ResponseMessage`, `HTTPResponse`, `StreamResult`,
+  /// `CallOutcome`, `HTTPMetrics`, a request message.
   public var value: any Sendable
   /// When, on the clock of the probe's executor; nil if it has none.
   public var time: Duration?
@@ -76,8 +76,7 @@ extension HookEvent: CustomStringConvertible {
 }
 
 extension Sequence<HookEvent> {
-  /// The events one below the other, each on a line of its own, so that a failed comparison with a text shows what
-  /// differs.
+  /// The events, one in each line, so that a failed comparison with a text shows what differs.
   public var transcript: String {
     self.map(\.description).joined(separator: "\n")
   }

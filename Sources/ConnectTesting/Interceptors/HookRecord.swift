@@ -1,8 +1,7 @@
 internal import Connect
 internal import Synchronization
 
-/// What has become of one value that a hook was to be given. Shared by the pipeline that drives the hook and the test's
-/// ``HookVisit``.
+/// What has become of one value for a hook. Shared by the pipeline that drives the hook and the test's ``HookVisit``.
 final class HookRecord<Verb: Sendable>: Sendable {
   struct State {
     var verbs: [Verb] = []
@@ -47,7 +46,7 @@ final class HookRecord<Verb: Sendable>: Sendable {
     }
   }
 
-  /// Nothing becomes of the value any more.
+  /// Notes that the value leads to nothing.
   ///
   /// - Returns: False if something has become of it before.
   @discardableResult

@@ -2,7 +2,7 @@ internal import Connect
 internal import Logging
 internal import NIOCore
 
-/// What does not change from pipeline to pipeline of one driver.
+/// What all pipelines of one driver share.
 struct DrivenPlan: HookEnvironment {
   let method: AnyMethod
   let isBytes: Bool
@@ -77,8 +77,8 @@ final class HookSession<OfRequest: Sendable, OfMessage: Sendable, OfResult: Send
     self.run.take()?.finish()
   }
 
-  /// The call that a value belongs to. If a test has given no request, that is one whose request has passed by the
-  /// interceptor. The async form has to have a request.
+  /// The call that a value belongs to. If a test has given no request, begins a call whose request the interceptor does not
+  /// see. The async form needs a request.
   private func openRun() -> Run? {
     if let run = self.run {
       if run.wasAbandoned { run.finish() }

@@ -18,16 +18,16 @@ public final class HookVisit<Verb: Sendable>: Sendable {
     self.lifetime = lifetime
   }
 
-  /// What the hook has called `proceed` with so far, in order: one verb, or none yet, unless it makes a mistake.
+  /// The verbs that the hook has called `proceed` with so far, in order: one, or none yet, unless the hook makes a mistake.
   ///
   /// A stream's interceptor in its async form may give several values in the place of one: then these are all of
   /// them.
   public var verbs: [Verb] { self.record.state.verbs }
 
-  /// What the hook proceeded with. Waits for it, and lets virtual time pass as fast as it can meanwhile.
+  /// The verb that the hook proceeded with. Waits for the hook, and meanwhile lets virtual time pass as fast as it can.
   ///
-  /// - Throws: ``HookMisuse`` if the hook called `proceed` twice, let go of it without calling it, or did not call
-  ///   it in time, or if the value did not get to the hook; see ``InterceptorDriver``.
+  /// - Throws: ``HookMisuse`` if the hook called `proceed` twice, released it without calling it, or did not call it in
+  ///   time, or if the value did not reach the hook; see ``InterceptorDriver``.
   public var outcome: Verb {
     get async throws {
       await self.time.pass { !self.record.isOpen }
@@ -45,7 +45,7 @@ public final class HookVisit<Verb: Sendable>: Sendable {
   }
 }
 
-/// Does something when the last reference to it is gone.
+/// Calls a function when the last reference to it is released.
 final class Lifetime: Sendable {
   private let onEnd: @Sendable () -> Void
 
@@ -58,15 +58,14 @@ final class Lifetime: Sendable {
 public struct HookMisuse: Error, Sendable {
   /// What a hook did wrong, for programs.
   public enum Kind: Sendable, Hashable {
-    /// It holds on to its `proceed` and did not call it in the time that it had, or called it when the call had gone on
-    /// without it.
+    /// It did not call `proceed` in time, or called it when the call had gone on without it.
     case neverProceeded
-    /// It let go of its `proceed` without calling it: it never will.
+    /// It released its `proceed` without calling it: it never will.
     case letGoOfProceed
     /// It called `proceed` more than once. Calls after the first do nothing.
     case proceededTwice
-    /// The value did not get to the interceptor, as in a call: a response to a request that was answered, failed or not passed
-    /// on, anything behind the end, or what the async form did not read.
+    /// The value did not reach the interceptor, as in a call. For example a response to a request that was not passed on, a
+    /// value after the end, or a value that the async form did not read.
     case notWaiting
   }
 
@@ -97,11 +96,11 @@ struct DriverTime: Sendable {
   let timeout: Duration
   let patience: Duration
 
-  /// Waits until `condition` holds, or until virtual time reaches the timeout, or for as long as the patience lasts if
-  /// nothing is scheduled. Then what is left to do at the same time is done.
+  /// Waits until `condition` holds, or until virtual time reaches the timeout. If nothing is scheduled, waits until the
+  /// patience is over. Then runs what else is due at the same time.
   func pass(until condition: () -> Bool) async {
     let end = (self.executor.now + self.timeout.clamped).clamped
-    // What came of it, the caller sees for itself.
+    // The caller checks what has happened.
     try? await self.executor.wait(upTo: self.patience) {
       for _ in 0..<1000 where !condition() {
         guard self.executor.advanceToNext(by: end) else { break }

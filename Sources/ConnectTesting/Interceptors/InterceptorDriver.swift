@@ -1,8 +1,8 @@
 public import Connect
 public import NIOCore
 
-/// Runs one interceptor with values that a test gives, and hands back what it proceeded with. There is no client and no
-/// server, but the interceptor stands in a call's own pipeline: the driver accepts and refuses what a call does.
+/// Runs one interceptor with a test's values, and returns what it proceeded with. There is no client and no server, but
+/// the interceptor stands in a call's own pipeline: the driver accepts and refuses what a call does.
 ///
 /// ```swift
 /// let driver = InterceptorDriver { TokenInterceptor(config: $0) }
@@ -11,22 +11,21 @@ public import NIOCore
 /// ```
 ///
 /// A driver stands for one call: the factory runs once, and the interceptor's state is kept from value to value. It
-/// is driven at one level: ``unary`` and ``stream`` are its byte hooks, ``unaryMessages(_:)`` and
-/// ``streamMessages(_:)`` its message hooks, or at either level the interceptor in its async form if it has one there,
-/// ``call(_:)`` its call hooks. A hook that is absent passes its value on.
+/// is driven at one level: ``unary`` and ``stream`` for byte hooks, ``unaryMessages(_:)`` and ``streamMessages(_:)`` for
+/// message hooks, ``call(_:)`` for call hooks. An interceptor with an async form at a level is driven in this form. A
+/// hook that is absent passes its value on.
 ///
-/// At each level, a request begins a call, and ends the one before. A response waits until the request has passed the
-/// interceptor. A value that no call would bring, such as a second response, does not get to the interceptor, which is a
+/// At each level, a request begins a call, and ends the previous call. A response waits until the request has passed the
+/// interceptor. A value that no call would bring, such as a second response, does not reach the interceptor, which is a
 /// ``HookMisuse``. After a retry, once its delay is over, the request passes the hooks again, and the next response belongs
-/// to the new attempt. A retry that a call refuses passes the response on. The cap on retries and the limits of streams are
-/// those of ``config``; there is no deadline.
+/// to the new attempt. If the call refuses a retry, the response is passed on. The cap on retries and the limits of streams
+/// are those of ``config``; there is no deadline.
 ///
 /// A test of response hooks may leave the request out: the driver begins a call whose request the interceptor does not see,
-/// and another one for a value behind the end. The async form needs a request.
+/// and another call for a value after the end. The async form needs a request.
 ///
-/// Hooks run on ``executor``, in virtual time, which passes by itself, as far as the hook needs, while a test waits
-/// for an outcome: delays take no real time, and `executor.now` tells of them. An interceptor that sleeps has to be
-/// given `executor.clock`.
+/// Hooks run on ``executor``, in virtual time. While a test waits for an outcome, time passes by itself as far as the hook
+/// needs: delays take no real time, and `executor.now` shows them. An interceptor that sleeps needs `executor.clock`.
 public final class InterceptorDriver: Sendable {
   /// The configuration that the factory was given. Its limits and its cap on retries are those of the driver.
   public let config: ProtocolClientConfig
@@ -43,11 +42,11 @@ public final class InterceptorDriver: Sendable {
   /// A driver with a new interceptor and no call.
   ///
   /// - Parameters:
-  ///   - config: What the factory is given, with the limits of the pipeline.
-  ///   - executor: Where the hooks run; by default one of its own.
+  ///   - config: The factory's argument, with the limits of the pipeline.
+  ///   - executor: Where the hooks run; by default a new one.
   ///   - timeout: How much virtual time a hook has to proceed.
-  ///   - patience: How much real time a hook has that waits for something outside of virtual time. Only hooks that
-  ///     do not proceed at all take as long.
+  ///   - patience: How much real time a hook has that waits for something outside of virtual time. Only hooks that never
+  ///     proceed take this long.
   ///   - factory: Makes the interceptor, once.
   public init(
     config: ProtocolClientConfig = ProtocolClientConfig(host: "https://interceptor.test"),
@@ -70,8 +69,8 @@ public final class InterceptorDriver: Sendable {
     }
   }
 
-  /// Tells the interceptor that its call is over, as a call does at its end. What the driver stands for is over too when
-  /// it is released: then the interceptor hears of an end with `canceled`. Only the first end counts.
+  /// Tells the interceptor that its call is over, as a call does at its end. A driver that is released ends the call, too,
+  /// with `canceled`. Only the first end counts.
   public func end(_ outcome: CallOutcome = CallOutcome()) {
     self.executor.sync { self.driven.value.end(outcome) }
     self.executor.runUntilIdle()
@@ -82,23 +81,23 @@ public final class InterceptorDriver: Sendable {
     CallHookDriver(self.driven, method, self.executor)
   }
 
-  /// The message hooks for unary calls of `method`, or the async form if the interceptor has one. The interceptor is
-  /// asked for them anew each time, so use one for the whole of a test.
+  /// The message hooks for unary calls of `method`, or the async form if the interceptor has one. Each use asks the
+  /// interceptor for new hooks, so use one for the whole of a test.
   public func unaryMessages<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryHookDriver<Input, ResponseMessage<Output>> {
     self.executor.sync { UnaryHookDriver(self.driven.value, method, self.config, self.time) }
   }
 
-  /// The message hooks for streams of `method`, or the async form if the interceptor has one. The interceptor is
-  /// asked for them anew each time, so use one for the whole of a test.
+  /// The message hooks for streams of `method`, or the async form if the interceptor has one. Each use asks the
+  /// interceptor for new hooks, so use one for the whole of a test.
   public func streamMessages<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> StreamHookDriver<Input, Output> {
     self.executor.sync { StreamHookDriver(self.driven.value, method, self.config, self.time) }
   }
 
-  /// The method of requests, and what the async forms of byte hooks are told.
+  /// The path of requests, and of the method that the async forms of byte hooks see.
   public static var defaultPath: String { "/test.v1.TestService/Method" }
 
   /// A request to a host that exists nowhere, `https://interceptor.test`, for values that a hook does not look at.

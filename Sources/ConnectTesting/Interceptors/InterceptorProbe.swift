@@ -5,7 +5,7 @@ internal import Synchronization
 /// Records every invocation of a hook at its places in a chain of interceptors, in order, with what passed. It changes
 /// nothing.
 ///
-/// One probe has any number of places, each with a name of its own, so that the order across a chain shows:
+/// One probe has any number of places, each with a name, so that the order across a chain shows:
 ///
 /// ```swift
 /// let probe = InterceptorProbe()

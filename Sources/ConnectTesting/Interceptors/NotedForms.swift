@@ -3,7 +3,7 @@ internal import NIOCore
 
 // Interceptors in their async form, as the driver's pipeline gets them: what they read and throw is noted.
 
-/// What is told of an interceptor in its async form. May be called from anywhere.
+/// What an interceptor in its async form reports. May be called from anywhere.
 struct AsyncReport: Sendable {
   let willReadMessage: @Sendable (_ index: Int) -> Void
   let didReadMessage: @Sendable (_ index: Int) -> Void
@@ -101,7 +101,7 @@ struct NotedStreamBytes: AsyncStreamByteInterceptor {
   }
 }
 
-/// A sequence that tells what is read of it. Each iteration counts from zero.
+/// A sequence that reports its reads. Each iteration counts from zero.
 private struct NotedSequence<Element: Sendable>: AsyncSequence, Sendable {
   let base: PulledSequence<Element>
   let willRead: @Sendable (Int) -> Void

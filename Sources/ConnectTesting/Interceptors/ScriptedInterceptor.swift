@@ -22,19 +22,19 @@ public final class ScriptedInterceptor: Interceptor {
   public enum Action: Sendable {
     /// Fails the first attempts of a call, all by default, before they get further inwards.
     case fail(ConnectError, attempts: Int = .max)
-    /// Answers a call without the network. Messages must have the type that the hook's responses have: the method's
-    /// output, or `ByteBuffer` in byte hooks; if not, and for a unary call without any, the call fails with `internal`.
-    /// A unary call takes the first.
+    /// Answers a call without the network. Messages must have the type of the hook's responses: the method's output, or
+    /// `ByteBuffer` in byte hooks. If not, or for a unary call without messages, the call fails with `internal`. A unary
+    /// call takes the first message.
     case answer([any Sendable])
-    /// Passes on after a time on the executor's clock, which is the call's if it is the executor of its transport.
+    /// Passes on after a time on the executor's clock. This is the call's clock if its transport has the same executor.
     case delay(Duration, at: Direction = .request, on: any CallExecutor)
-    /// Asks for a retry if there is an error that `when` is true for, so often for each call.
+    /// Asks for a retry after errors that `when` accepts, at most this often in each call.
     case retry(Int, after: Duration = .zero, when: @Sendable (ConnectError) -> Bool = { _ in true })
-    /// Passes another error on in the place of each.
+    /// Replaces each error by another.
     case mapErrors(@Sendable (ConnectError) -> ConnectError)
     /// Holds on to `proceed` and never calls it.
     case neverProceed(at: Direction = .request)
-    /// Calls `proceed` twice with what it was given, which is a mistake.
+    /// Calls `proceed` twice with its argument, which is a mistake.
     case proceedTwice(at: Direction = .request)
   }
 

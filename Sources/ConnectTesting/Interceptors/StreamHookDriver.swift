@@ -12,12 +12,13 @@ internal import NIOCore
 /// XCTAssertNotNil(try await headers.outcome.result)
 /// ```
 ///
-/// An interceptor in its async form looks the same from outside; it is told from what it reads and writes. What
-/// `next` is called with is the head that it proceeds with, and `next` again is a retry in the place of the last
-/// result that it was given, after as much virtual time as it took. A message or result goes on in the place of the one
-/// that was read last; one that is followed by the next without any going on is a drop. What goes on before anything was
-/// read does so in the place of the first value. A head that is followed by results before `next` is an answer, once
-/// its end is there.
+/// For an interceptor in its async form, verbs are derived from what it reads and writes:
+///
+/// - The argument of `next` is the head that it proceeds with. If it calls `next` again, this is a retry in place of the
+///   last result that it was given; the delay is the virtual time that it took.
+/// - A message or result that it passes on counts for the value that it read last, or for the first value if it has read
+///   none. A value is dropped if the next is read before anything is passed on.
+/// - Results that it gives before it calls `next` are an answer, once their end is there.
 public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: Sendable>: Sendable {
   /// What the hook for the request's head was given, and what it did.
   public typealias RequestVisit = HookVisit<RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>>

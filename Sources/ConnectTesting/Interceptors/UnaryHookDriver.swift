@@ -3,11 +3,11 @@ internal import NIOCore
 
 /// Runs the hooks of one interceptor around a unary call, at one level; see ``InterceptorDriver``.
 ///
-/// An interceptor in its async form looks the same from outside. What it gives to `next` is the request that it
-/// proceeds with; a response or an error before that answers or fails the call. Behind `next`, what it returns is the
-/// response that it proceeds with, and `next` again is a retry, after as much virtual time as it took. One that gives
-/// up waiting for `next` and returns something of its own proceeds with that when it is given a response, which is too
-/// late.
+/// For an interceptor in its async form, verbs are derived from what it does. The argument of `next` is the request that it
+/// proceeds with. A response or an error before that answers or fails the call. After `next`, its result is the response
+/// that it proceeds with. If it calls `next` again, this is a retry; the delay is the virtual time that it took. If it
+/// stops waiting for `next` and returns another response, it proceeds with this only once it is given a response, which is
+/// too late.
 public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Sendable {
   /// The request as hooks of this level see it.
   public typealias Request = HTTPRequest<Message>
@@ -106,7 +106,7 @@ public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Senda
   }
 }
 
-/// A value that is made when it is first asked for.
+/// A value that is made at its first use.
 final class OnceMade<Value> {
   private let make: () -> Value
   private(set) lazy var value = self.make()

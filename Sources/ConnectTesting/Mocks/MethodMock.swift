@@ -25,9 +25,9 @@ extension MethodMock {
   /// All calls so far, in the order in which they were made. They are kept as long as the mock is.
   public var calls: [MockCall<Input>] { self.script.allCalls }
 
-  /// Waits for the next call that this function has not yet given: the first time for the first call, whether it is
-  /// yet to come or was made before. Of a unary method or a server stream, the request has then arrived; of others,
-  /// it has begun. A call that never reaches the mock is given when it has ended.
+  /// Waits for the next call that this function has not yet returned, beginning with the first call, even if it was made
+  /// before. For a unary method or a server stream, the request has then arrived; otherwise, it has begun. A call that
+  /// never reaches the mock is returned when it has ended.
   ///
   /// - Parameter limit: How long to wait at most, in real time.
   /// - Throws: ``ExpectationFailure`` if there is no such call in time.

@@ -2,9 +2,9 @@ public import Connect
 
 /// What a mock answers, as a value.
 ///
-/// A unary method or a client stream is answered with one message or an error, once its request is whole. A server
-/// stream has any number of messages, and an error behind them or none. Of a bidirectional stream, the messages go
-/// at once, and so does an error; a good end comes when the client has finished.
+/// A unary method or a client stream is answered with one message or an error, once its request is complete. A server
+/// stream has any number of messages, and perhaps an error after them. For a bidirectional stream, messages and an error
+/// are sent at once; a good end comes when the client has finished.
 public struct MockAnswer<Output: Sendable>: Sendable {
   /// The response's messages, in order. They are sent before ``error``.
   public var messages: [Output]

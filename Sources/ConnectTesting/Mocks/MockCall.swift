@@ -1,6 +1,6 @@
 public import Connect
 
-/// A call that was made to a mock, as far as it has got. All of it may be asked at any time, from any thread.
+/// A call to a mock, with its progress. All properties may be read at any time, from any thread.
 public final class MockCall<Input: Sendable>: Sendable {
   private struct State {
     var requests: [Input] = []
@@ -37,10 +37,10 @@ public final class MockCall<Input: Sendable>: Sendable {
   public var attempts: Int { self.state.value.attempts }
 
   /// How the call ended for the caller, interceptors included: `Code.ok`, `Code.canceled` if the caller
-  /// cancelled it, or an error; nil as long as it is under way.
+  /// cancelled it, or an error; nil as long as it is in flight.
   public var code: Code? { self.state.value.code }
 
-  /// The error that the call ended with; nil for none, and as long as the call is under way.
+  /// The error that the call ended with; nil for none, and as long as the call is in flight.
   public var error: ConnectError? { self.state.value.error }
 
   /// Waits for the end of the call.
@@ -84,7 +84,7 @@ public final class MockCall<Input: Sendable>: Sendable {
     self.state.update { $0.requests.append(message) }
   }
 
-  /// Notes the end; the first to say so is right.
+  /// Notes the end; only the first counts.
   func didEnd(_ outcome: CallOutcome) {
     self.state.update { state in
       guard state.code == nil else { return }

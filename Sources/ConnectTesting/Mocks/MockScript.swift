@@ -1,7 +1,7 @@
 internal import Connect
 internal import Synchronization
 
-/// What a method's mock answers, and the calls that it was asked for.
+/// The answers of a method's mock, and its calls.
 public final class MockScript<Input: Sendable, Output: Sendable>: Sendable {
   private struct Calls {
     var all: [MockCall<Input>] = []
@@ -95,7 +95,7 @@ enum MockCallKey: CallContextKey {
 }
 
 extension CallContext {
-  /// The record that travels here, if it is one of a call of `method`: an interceptor may call another with the same
+  /// The record in this context, if it belongs to a call of `method`: an interceptor may call another method with the same
   /// context.
   func mockCall<Input>(of method: MethodInfo, _ input: Input.Type) -> MockCall<Input>? {
     let call = self[MockCallKey.self] as? MockCall<Input>

@@ -1,6 +1,6 @@
 public import Connect
 
-/// What the mocks of a service's methods have in common: a client whose calls they answer, without a network.
+/// What the mocks of a service's methods share: a client whose calls they answer, without a network.
 ///
 /// All but the server is real, so that a mock shows what the service's clients would see: streams, cancellation,
 /// deadlines, codecs and interceptors. Generated mocks have one; it can also be given to code that wants a
@@ -15,7 +15,7 @@ public import Connect
 public final class MockService: Sendable {
   /// A client whose calls the mocks answer.
   public let client: ProtocolClient
-  /// What carries the calls, for example to let it misbehave.
+  /// The transport of the calls, for example to inject faults.
   public let transport: InMemoryTransport
   private let recorder: MockRecorder
 

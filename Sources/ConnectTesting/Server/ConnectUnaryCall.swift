@@ -42,7 +42,7 @@ final class ConnectUnaryCall: WireCall {
       return try self.options.decompress(query.message, encoding: query.compression)
     }
     let encoding = self.exchange.head.headers.first("content-encoding")
-    // Before the body is read: nothing of an unknown one is of use.
+    // Checked before the body is read: a body in an unknown compression is of no use.
     _ = try self.options.requestCompression(named: encoding)
     return try self.options.decompress(
       try await self.exchange.body(limit: ServerOptions.messageLimit),

@@ -61,7 +61,7 @@ final class EnvelopeReader: Sendable {
 }
 
 extension ServerOptions {
-  /// The message that `bytes` are the compressed form of.
+  /// Decompresses a message.
   ///
   /// - Throws: ``ConnectError``: `unimplemented` for an unknown encoding, `invalid_argument` for bytes that are not
   ///   in it, `resource_exhausted` for a message over the limit.

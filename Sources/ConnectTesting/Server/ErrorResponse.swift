@@ -8,7 +8,7 @@ package struct ErrorResponse: Sendable {
   package var body: ByteBuffer
   package var trailers: Headers
 
-  /// - Parameter contentType: That of the request; nil for a GET, and so for the unary protocol of Connect.
+  /// - Parameter contentType: The request's content type; nil for a GET, which is a unary call of Connect.
   package init(_ error: ConnectError, to contentType: String?) throws {
     let format = BodyFormat(contentType: contentType)
     self.status = 200

@@ -1,6 +1,6 @@
 package import Connect
 
-/// An exchange that can end with any failure, since it is carried by memory.
+/// An exchange that can end with any failure, since it is in memory.
 package protocol FailableExchange: ServerExchange {
   /// Ends the stream with a failure. May be called from anywhere.
   func failLater(_ failure: HTTPStreamFailure)

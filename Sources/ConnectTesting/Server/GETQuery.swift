@@ -7,7 +7,7 @@ struct GETQuery {
   let compression: String?
   let message: ByteBuffer
 
-  /// Nil for a query that is none of the Connect protocol.
+  /// Nil if the query is not one of the Connect protocol.
   init?(_ query: String) {
     var values: [String: String] = [:]
     for item in query.split(separator: "&") {

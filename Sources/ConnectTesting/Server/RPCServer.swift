@@ -12,7 +12,7 @@ package struct RPCServer: Sendable {
   private let options: ServerOptions
   private let find: @Sendable (ServerRequestHead) -> ServerMethod?
 
-  /// - Parameter find: The method that a request asks for; nil if there is no such.
+  /// - Parameter find: The method that a request asks for; nil if there is no such method.
   package init(
     options: ServerOptions = ServerOptions(),
     find: @escaping @Sendable (ServerRequestHead) -> ServerMethod?
@@ -45,7 +45,7 @@ package struct RPCServer: Sendable {
       headers.add(name: "content-length", value: "0")
       try? await exchange.respond(status: rejection.status, headers: headers, body: ByteBuffer())
     } catch {
-      // The stream is gone, which whoever carries it knows.
+      // The stream is gone, as its transport knows.
     }
   }
 
@@ -93,8 +93,8 @@ package struct RPCServer: Sendable {
     return nil
   }
 
-  /// What the client is told of an error. Of another call's error that a handler passes on, the headers that belong to
-  /// that call's response are left out.
+  /// The error that the client gets. If a handler passes on the error of another call, the headers that belong to the other
+  /// call's response are left out.
   private static func failure(_ error: any Error) -> ConnectError {
     var failure = ConnectError(error, code: .internalError)
     failure.metadata = Headers(failure.metadata.filter { !Self.isProtocolField($0.name) })
@@ -102,7 +102,7 @@ package struct RPCServer: Sendable {
   }
 
   private static func isProtocolField(_ name: String) -> Bool {
-    // What a server says to clients that retry is its handlers' to say.
+    // Handlers decide what a server says to clients that retry.
     if name == "grpc-retry-pushback-ms" { return false }
     if name.hasPrefix("grpc-") || name.hasPrefix("connect-") || name.hasPrefix("content-") { return true }
     return ["accept-encoding", "connection", "trailer", "transfer-encoding"].contains(name)

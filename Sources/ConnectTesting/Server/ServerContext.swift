@@ -1,10 +1,10 @@
 public import Connect
 public import ConnectChannels
 
-/// What a handler knows of the call that it answers, and the metadata that it answers with.
+/// A handler's view of the call that it answers, and the metadata of the response.
 ///
-/// Headers may be set until the first message of a stream is sent, trailers until the handler returns. Those of a
-/// failed call are sent too, beside the metadata of the `ConnectError` that the handler throws.
+/// Headers may be set until the first message of a stream is sent, trailers until the handler returns. If the call fails,
+/// both are sent, too, beside the metadata of the `ConnectError` that the handler throws.
 public struct ServerContext: Sendable {
   /// The method that is called.
   public let method: MethodInfo

@@ -39,7 +39,7 @@ public struct ServerRequestHead: Sendable {
 
 /// An HTTP request and its response as a server's code sees them, whatever carries them.
 ///
-/// The functions throw once the client has gone away. What is not ended stays open until then.
+/// The functions throw once the client has gone away. A response that is not ended stays open until then.
 public protocol ServerExchange: Sendable {
   /// The head of the request.
   var head: ServerRequestHead { get }
@@ -56,7 +56,7 @@ public protocol ServerExchange: Sendable {
 
   /// Ends the response.
   ///
-  /// - Parameter bytes: A last piece of the body; of protocols that have their trailers in the body, those.
+  /// - Parameter bytes: A last piece of the body; the trailers, for protocols that have them in the body.
   func sendEnd(_ bytes: ByteBuffer, trailers: Headers) async throws
 
   /// Sends a whole response.

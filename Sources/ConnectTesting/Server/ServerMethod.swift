@@ -20,8 +20,8 @@ public typealias BidirectionalStreamHandler<Input: Sendable, Output: Sendable> =
     _ requests: ServerRequests<Input>, _ responses: ServerResponses<Output>, _ context: ServerContext
   ) async throws -> Void
 
-/// A method of a server, for a call in any wire protocol. Whatever its stream type, it is served as streams in both
-/// directions, which ``StreamForm`` makes of the others.
+/// A method of a server, for a call in any wire protocol. Methods of all stream types are served as bidirectional streams,
+/// by ``StreamForm``.
 package struct ServerMethod: Sendable {
   package let info: MethodInfo
   let serve: @Sendable (any WireCall) async throws -> Void
@@ -58,7 +58,7 @@ package struct ServerMethod: Sendable {
   }
 }
 
-/// Makes handlers of all stream types into those of streams in both directions.
+/// Converts handlers of all stream types into handlers of bidirectional streams.
 package enum StreamForm {
   package static func unary<Input, Output>(
     _ handler: @escaping UnaryHandler<Input, Output>

@@ -5,7 +5,7 @@ package struct ServerOptions: Sendable {
   /// The largest message that a server takes, in bytes.
   static let messageLimit = 64 << 20
 
-  /// The encodings of messages, by the name in the content type. The first of a name counts.
+  /// The encodings of messages, by the name in the content type. The first codec with a name counts.
   package var codecs: [any Codec]
   /// The compressions that requests may be in.
   package var requestCompressions: [any CompressionPool]
@@ -34,7 +34,7 @@ package struct ServerOptions: Sendable {
 
   /// The compression of a request; nil if it is not compressed.
   ///
-  /// - Throws: ``ConnectError`` with `unimplemented` for one that the server does not know.
+  /// - Throws: ``ConnectError`` with `unimplemented` for a compression that the server does not know.
   func requestCompression(named name: String?) throws(ConnectError) -> (any CompressionPool)? {
     guard let name, name != "identity" else { return nil }
     if let pool = self.requestCompressions.first(where: { $0.name == name }) { return pool }
@@ -44,7 +44,7 @@ package struct ServerOptions: Sendable {
     )
   }
 
-  /// The compression of a response to a client that accepts what `header` says.
+  /// The compression of a response; nil if the client's `header` does not accept it.
   func responseCompression(accepting header: String?) -> (any CompressionPool)? {
     guard let pool = self.responseCompression, let header else { return nil }
     let names = header.split { $0 == "," || $0 == " " }

@@ -7,8 +7,7 @@ package protocol WireCall: Sendable {
   var codec: any Codec { get }
   /// The time limit that the client announced.
   var timeout: Duration? { get }
-  /// The response's metadata: the headers that count are those at the first ``sendHeaders()``, the trailers those
-  /// at ``finish(_:)``.
+  /// The response's metadata: headers are taken at the first ``sendHeaders()``, trailers at ``finish(_:)``.
   var metadata: ServerMetadata { get }
 
   /// The next message of the request; nil after the last one. To be called by one task at a time.

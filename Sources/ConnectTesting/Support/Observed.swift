@@ -30,10 +30,10 @@ package final class Observed<Value: Sendable>: Sendable {
     return result
   }
 
-  /// Waits until `condition` gives something for the value.
+  /// Waits until `condition` returns a result for the value.
   ///
   /// - Parameter limit: How long to wait at most, in real time.
-  /// - Returns: What it gave; nil if that took too long, or the task was cancelled.
+  /// - Returns: The result; nil if that took too long, or if the task was cancelled.
   package func wait<Result: Sendable>(
     within limit: Duration,
     until condition: @escaping @Sendable (Value) -> Result?

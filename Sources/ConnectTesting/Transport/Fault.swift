@@ -1,11 +1,11 @@
 internal import Connect
 
 extension InMemoryTransport {
-  /// A way in which a transport can misbehave. Offsets count the bytes of the response's body, envelopes included;
-  /// one behind its end does nothing.
+  /// A fault of a transport. Offsets count the bytes of the response's body, envelopes included. An offset after the body's
+  /// end does nothing.
   public enum Fault: Sendable, Hashable {
-    /// The request fails as without a connection: `unavailable`. Its channel does not see a failed attempt to connect; for
-    /// that there is ``InMemoryTransport/refuseConnections(at:)``.
+    /// The request fails as without a connection: `unavailable`. Its channel does not see a failed attempt to connect; use
+    /// ``InMemoryTransport/refuseConnections(at:)`` for that.
     case refuseConnection
     /// The server refuses the stream without having processed it (REFUSED_STREAM), so that the client may send the
     /// request again.
@@ -14,15 +14,15 @@ extension InMemoryTransport {
     case refuseHTTP2
     /// Not even the response's headers come.
     case stallBeforeHeaders
-    /// Nothing comes after so many bytes.
+    /// Nothing comes after this many bytes.
     case stall(afterBytes: Int)
-    /// The stream is reset after so many bytes, with an HTTP/2 error code; by default INTERNAL_ERROR.
+    /// The stream is reset after this many bytes, with an HTTP/2 error code; by default INTERNAL_ERROR.
     case reset(afterBytes: Int, code: UInt32 = 2)
     /// The response ends without its trailers, wherever its protocol has them. For a unary call of the Connect
     /// protocol, which has them in the headers, this does nothing.
     case dropTrailers
-    /// The body comes in pieces of so many bytes. What the handler sends at once is cut, what it sends in smaller
-    /// pieces is not joined.
+    /// The body comes in pieces of this many bytes. Larger pieces that the handler sends are cut; smaller pieces are not
+    /// joined.
     case splitEvery(Int)
     /// The body is cut at these offsets.
     case splitAt([Int])
@@ -47,12 +47,12 @@ extension InMemoryTransport.Fault {
     }
   }
 
-  /// The first offset behind `position` at which something happens.
+  /// The first offset after `position` at which something happens.
   func nextOffset(after position: Int) -> Int? {
     switch self {
     case .stall(let offset), .reset(let offset, _): offset > position ? offset : nil
     case .splitEvery(let size) where size > 0:
-      // Beyond what can be counted nothing is cut.
+      // Offsets that overflow are not cut at.
       position.addingReportingOverflow(size - position % size).overflow
         ? nil : position + (size - position % size)
     case .splitEvery: nil

@@ -2,7 +2,7 @@ internal import Connect
 internal import NIOCore
 internal import Synchronization
 
-/// An exchange whose response misbehaves on purpose.
+/// An exchange that injects faults into its response.
 final class FaultyExchange: FailableExchange {
   private let base: InMemoryStream
   private let faults: [InMemoryTransport.Fault]

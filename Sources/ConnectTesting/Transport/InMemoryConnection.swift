@@ -10,13 +10,13 @@ package final class InMemoryConnection: StreamConnection {
   private let network: InMemoryNetwork
   private let requiresHTTP2: Bool
   private let remoteAddress: String
-  /// Where the client is, for networks that know of places.
+  /// The client's zone, for networks with zones.
   package let clientZone: String?
-  /// Called when a call's time is over: the server may be gone.
+  /// Called when a call's deadline has passed: the server may be gone.
   package var onExpiry: ((InMemoryConnection) -> Void)?
   /// Nil once the connection has ended.
   private var delegate: (any StreamConnectionDelegate)?
-  /// Those that have not ended, each at the place that it knows.
+  /// The open streams, each at the index of its ``InMemoryStream/place``.
   private var streams: [InMemoryStream] = []
   private var startedCount = 0
   private var hasServed = false
@@ -24,7 +24,7 @@ package final class InMemoryConnection: StreamConnection {
   package private(set) var isDraining = false
 
   /// - Parameters:
-  ///   - number: What the network knows it by.
+  ///   - number: Identifies the connection in the network.
   ///   - requiresHTTP2: Whether streams must go over HTTP/2.
   init(
     _ number: Int,
@@ -45,7 +45,7 @@ package final class InMemoryConnection: StreamConnection {
 
   var server: InMemoryServer { self.network.server }
 
-  /// As handlers see it.
+  /// The server's address as handlers see it.
   var serverAddress: EndpointAddress? { self.address == InMemoryNetwork.onlyAddress ? nil : self.address }
 
   private func later(_ work: @escaping @Sendable (InMemoryConnection) -> Void) {
@@ -77,7 +77,7 @@ package final class InMemoryConnection: StreamConnection {
 
   // MARK: Streams
 
-  /// What a stream is told that begins.
+  /// The connection as it is described to a stream that begins.
   func nextInfo() -> HTTPConnectionInfo {
     defer { self.hasServed = true }
     return HTTPConnectionInfo(version: .http2, isReused: self.hasServed, remoteAddress: self.remoteAddress)
@@ -85,7 +85,7 @@ package final class InMemoryConnection: StreamConnection {
 
   /// A stream has ended. Not to be called from within a function of the stream.
   func streamDidClose(_ stream: InMemoryStream) {
-    // The end of the connection has told of its streams.
+    // A connection that has ended has already reported its streams.
     guard let delegate = self.delegate else { return }
     let last = self.streams.removeLast()
     if last !== stream {
@@ -96,7 +96,7 @@ package final class InMemoryConnection: StreamConnection {
     self.closeIfFinished()
   }
 
-  /// The same, from anywhere.
+  /// As ``streamDidClose(_:)``, from anywhere.
   func streamWasCancelled(_ stream: InMemoryStream) {
     self.later { $0.streamDidClose(stream) }
   }
@@ -127,7 +127,7 @@ package final class InMemoryConnection: StreamConnection {
       message: "the connection broke: connection reset by peer"
     )
   ) {
-    // A handler that starts a new stream when it hears of its end must not be given this connection again.
+    // A handler may start a new stream when its stream ends. The new stream must not get this connection.
     if !self.streams.isEmpty { self.announceEnd() }
     self.end(error)
   }
@@ -142,7 +142,7 @@ package final class InMemoryConnection: StreamConnection {
     if self.isDraining, self.streams.isEmpty { self.end(nil) }
   }
 
-  /// - Parameter error: Why it ends; nil if that is in order.
+  /// - Parameter error: Why it ends; nil for an orderly end.
   private func end(_ error: ConnectError?) {
     guard let delegate = self.delegate.take() else { return }
     self.isDraining = true

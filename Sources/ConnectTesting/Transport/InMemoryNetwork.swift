@@ -6,7 +6,7 @@ internal import Synchronization
 /// connections that are open.
 package final class InMemoryNetwork: Sendable {
   private struct State {
-    /// What holds for addresses that are not in `refusals`.
+    /// Whether addresses that are not in `refusals` refuse connections.
     var refusesAll = false
     var refusals: [EndpointAddress: Bool] = [:]
     /// By number, which is also the order in which they were opened.
@@ -14,7 +14,7 @@ package final class InMemoryNetwork: Sendable {
     var openedCount = 0
   }
 
-  /// The address of the one server that there is without a resolver. Calls and handlers do not see it.
+  /// The address of the only server if there is no resolver. Calls and handlers do not see it.
   static let onlyAddress = EndpointAddress.unix(path: "memory")
 
   let server: InMemoryServer
@@ -31,10 +31,10 @@ package final class InMemoryNetwork: Sendable {
   /// Connects, or refuses to. On the executor.
   ///
   /// - Parameters:
-  ///   - origin: The one whose channel connects, for errors.
+  ///   - origin: The origin of the channel that connects, for errors.
   ///   - requiresHTTP2: Whether the connection's streams must go over HTTP/2.
-  ///   - clientZone: Where the client is.
-  /// - Returns: The connection, unless it was refused, or is not wanted any more.
+  ///   - clientZone: The client's zone.
+  /// - Returns: The connection; nil if it was refused, or is not wanted any more.
   @discardableResult
   package func connect(
     _ attempt: PooledConnection,
@@ -76,7 +76,7 @@ package final class InMemoryNetwork: Sendable {
 
   /// The connection has ended.
   func forget(_ number: Int) {
-    // Let go of outside of the lock.
+    // Released outside of the lock.
     _ = self.state.withLock { $0.connections.removeValue(forKey: number) }
   }
 
@@ -99,7 +99,7 @@ package final class InMemoryNetwork: Sendable {
     }
   }
 
-  /// Does something with the open connections to an address, later: whoever asks for it may be in the middle of a call.
+  /// Calls `work` later for each open connection to an address: the caller may be inside a function of a call.
   ///
   /// - Parameter address: Nil for all addresses.
   package func forEachConnection(

@@ -1,9 +1,9 @@
 package import Connect
 internal import Synchronization
 
-/// What all servers of an ``InMemoryTransport`` do: they answer with the same handlers, and have the same faults.
+/// The handlers and faults that all servers of an ``InMemoryTransport`` share.
 package final class InMemoryServer: Sendable {
-  /// What happens around an answer: it calls `answer` with the exchange, or with another one around it, or not at all.
+  /// Wraps an answer: calls `answer` with the exchange, with a wrapper of the exchange, or not at all.
   package typealias Reception =
     @Sendable (_ exchange: any ServerExchange, _ answer: @Sendable (any ServerExchange) async -> Void) async
     -> Void
@@ -20,7 +20,7 @@ package final class InMemoryServer: Sendable {
   }
 
   package let executor: any CallExecutor
-  /// How many bytes of one direction of a stream may be under way.
+  /// How many bytes of one direction of a stream may be in flight.
   let window: Int
   private let handlerExecutor: any TaskExecutor
   private let options: ServerOptions
@@ -56,7 +56,7 @@ package final class InMemoryServer: Sendable {
     self.state.withLock { $0.faults[path] = plan }
   }
 
-  /// What goes wrong with a request.
+  /// The faults of a request.
   private func takeFaults(for head: ServerRequestHead) -> [InMemoryTransport.Fault] {
     self.state.withLock { state in
       guard !state.faults.isEmpty else { return [] }
@@ -70,11 +70,11 @@ package final class InMemoryServer: Sendable {
 
   // MARK: Streams
 
-  /// Answers a stream. To be called on the executor, behind the stream's start.
+  /// Answers a stream. To be called on the executor, after the stream's start.
   ///
   /// - Parameter requiresHTTP2: Whether the stream must go over HTTP/2.
   func receive(_ stream: InMemoryStream, requiresHTTP2: Bool) {
-    // Given up before it has arrived, it has used up no fault.
+    // A stream that was cancelled before it has arrived uses up no fault.
     guard stream.isOpen else { return }
     let faults = self.takeFaults(for: stream.head)
     if let refusal = faults.lazy.compactMap({ $0.refusal(requiresHTTP2: requiresHTTP2) }).first {
@@ -119,7 +119,7 @@ package final class InMemoryServer: Sendable {
     if let method = self.state.withLock({ $0.methods[head.path] ?? $0.methods[head.methodPath] }) {
       return method
     }
-    // What it is can be seen in the content type only where it makes a difference.
+    // The stream type matters only in the Connect protocol, where the content type shows it.
     let isStream = head.headers.first("content-type")?.hasPrefix("application/connect+") == true
     let info = MethodInfo(
       path: head.path,

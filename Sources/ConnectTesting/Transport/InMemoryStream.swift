@@ -20,19 +20,19 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
   package let head: ServerRequestHead
   /// The connection counts its streams from 1 on.
   let number: Int
-  /// The connection's own: where it keeps the stream.
+  /// The stream's index among the connection's streams, which the connection sets.
   var place = 0
   private let connection: InMemoryConnection
   private let executor: any CallExecutor
   private let window: Int
-  /// Nil once the call hears nothing more.
+  /// Nil once the call gets no more events.
   private var handler: (any HTTPStreamHandler)?
   private var hasBegun = false
   private var task: Task<Void, Never>?
 
   /// Pieces of the request that the server has not yet taken.
   private var received = CircularBuffer<(bytes: ByteBuffer, time: Duration)>()
-  /// When the client has sent the last piece that the server took, or the end that it saw.
+  /// When the client has sent the last piece that the server took, or the end that the server saw.
   package private(set) var lastChunkTime: Duration
   private var finishTime: Duration
   private var unreadBytes = 0
@@ -40,7 +40,7 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
   private var owesWritable = false
   private var reader: ExecutorWait<ByteBuffer?>?
 
-  /// Parts of the response that the call has no room for, each with the one who waits for that.
+  /// Parts of the response that do not fit into the window yet, each with the wait of its sender.
   private var outgoing = CircularBuffer<
     (part: Part, sent: ExecutorWait<Void>?, onSent: (@Sendable () -> Void)?)
   >()
@@ -91,12 +91,12 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
 
   package var isOpen: Bool { self.handler != nil }
 
-  /// Tells the call of its connection, and starts whoever answers. On the executor, behind the stream's start.
+  /// Reports the connection to the call, and starts the task that answers. On the executor, after the stream's start.
   func begin(_ start: () -> Task<Void, Never>) {
     guard let handler = self.handler else { return }
     self.hasBegun = true
     handler.streamDidStart(on: self.connection.nextInfo())
-    // The call may have given up the stream in there.
+    // The call may have cancelled the stream meanwhile.
     if self.handler != nil { self.task = start() }
   }
 
@@ -248,7 +248,7 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
   // MARK: Response
 
   private func send(_ part: Part) async throws {
-    // For these nobody has to make room.
+    // Only body parts wait for room.
     if !part.isBody, self.executor.isCurrent {
       try Task.checkCancellation()
       try self.advance(with: part)
@@ -262,7 +262,7 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
         wait.resume(throwing: error)
         return
       }
-      // One who is out of time must still be able to say so.
+      // A handler whose deadline has passed must still be able to send its error.
       let waits = self.interruption == nil
       self.outgoing.append((part, waits ? wait : nil, nil))
       self.schedulePump()
@@ -270,7 +270,7 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
     }
   }
 
-  /// Sends a part, behind ``advance(with:)``. On the executor. `onSent` is called when the call has taken it, or will not.
+  /// Sends a part, after ``advance(with:)``. On the executor. `onSent` is called when the part was taken or dropped.
   package func post(_ part: Part, onSent: (@Sendable () -> Void)?) {
     guard self.handler != nil else {
       onSent?()
@@ -282,7 +282,7 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
 
   /// Notes that a part is on its way.
   ///
-  /// - Throws: ``ConnectError`` if it is not its turn, or the client has gone away.
+  /// - Throws: ``ConnectError`` if the part is out of order, or the client has gone away.
   package func advance(with part: Part) throws(ConnectError) {
     guard self.handler != nil else { throw Self.clientIsGone }
     switch (part, self.progress) {
@@ -295,7 +295,7 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
     }
   }
 
-  /// Lets what waits go on, later: the call must not hear of anything from within its own functions.
+  /// Schedules ``pump()``: the handler must not be called from within the call's own functions.
   private func schedulePump() {
     guard self.handler != nil, !self.isPumpScheduled else { return }
     self.isPumpScheduled = true
@@ -366,7 +366,7 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
     }
   }
 
-  /// Waits for what `work` arranges; throws `CancellationError` if the task is cancelled before.
+  /// Waits until `work` has the wait resumed; throws `CancellationError` if the task is cancelled before.
   private func onExecutor<Value: Sendable>(
     _ work: @escaping @Sendable (ExecutorWait<Value>) -> Void
   ) async throws -> Value {
@@ -391,7 +391,7 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
     }
   }
 
-  /// Gives up a wait. What it was to send is sent all the same.
+  /// Abandons a wait. A part that it was to send is still sent.
   private func forget(_ id: ObjectIdentifier) {
     if let reader = self.reader, ObjectIdentifier(reader) == id { self.reader = nil }
     self.sleepers.removeValue(forKey: id)?.timer.cancel()

@@ -10,8 +10,8 @@ public import ConnectChannels
 /// transport.acceptConnections(at: server)  // It is back.
 /// ```
 ///
-/// The addresses are those that the channel's resolver names; nil stands for all of them, which without a resolver is the one
-/// server that there is. All functions may be called from any thread.
+/// The addresses are those that the channel's resolver names; nil stands for all of them. Without a resolver, there is only
+/// one server. All functions may be called from any thread.
 extension InMemoryTransport {
   /// Attempts to connect fail from now on. Connections that are open stay.
   public func refuseConnections(at address: EndpointAddress? = nil) {

@@ -18,9 +18,9 @@ internal import Synchronization
 /// let client = ProtocolClient(httpClient: transport, config: ProtocolClientConfig(host: "http://memory"))
 /// ```
 ///
-/// A handler fails the call with what it throws: a `ConnectError` with its details and metadata, any other error
-/// as `internal`. When the client gives a call up, the handler's task is cancelled. A method without a handler fails
-/// with `unimplemented`, and its name in the message.
+/// An error that a handler throws fails the call: a `ConnectError` with its details and metadata, any other error as
+/// `internal`. When the client cancels a call, the handler's task is cancelled. A method without a handler fails with
+/// `unimplemented`, and its name in the message.
 ///
 /// Handlers run on the call's executor, one at a time between their suspensions; they must not block.
 public final class InMemoryTransport: HTTPClientInterface {
@@ -47,16 +47,16 @@ public final class InMemoryTransport: HTTPClientInterface {
   /// A transport without handlers: calls fail with `unimplemented`.
   ///
   /// - Parameters:
-  ///   - executor: Where calls run, and their clock; nil for one of its own in real time.
-  ///   - codecs: What is understood besides protobuf and JSON, or in their place.
+  ///   - executor: Where calls run, and their clock; nil for a new one in real time.
+  ///   - codecs: Codecs besides protobuf and JSON, or in their place.
   ///   - requestCompressions: The compressions that requests may be in. Others fail with `unimplemented`.
   ///   - responseCompression: Compresses the messages of responses, if the client accepts that; nil for none.
-  ///   - window: How many bytes of one direction of a stream may be under way, as a window of HTTP/2. A handler that
+  ///   - window: How many bytes of one direction of a stream may be in flight, as in a window of HTTP/2. A handler that
   ///     sends more waits until the client has taken some, and the other way round.
   ///   - channel: How the transport finds its servers and spreads calls over them, as in `NIOHTTPClient`. The default has
-  ///     one server and no idle timeout, and sets no timers, which tests in virtual time would see. With a resolver each
-  ///     address that it names is a server, and ``ServerContext/serverAddress`` tells handlers which. What is random in
-  ///     channels is the same in each run.
+  ///     one server and no idle timeout, and sets no timers, which tests in virtual time would see. With a resolver, each of
+  ///     its addresses is a server, and ``ServerContext/serverAddress`` tells handlers which. Random choices of channels
+  ///     are the same in each run.
   public init(
     executor: (any CallExecutor)? = nil,
     codecs: [any Codec] = [],
@@ -118,9 +118,9 @@ public final class InMemoryTransport: HTTPClientInterface {
     self.serve(ServerMethod(method, handler))
   }
 
-  /// Answers the requests to a path with HTTP responses of the handler's own making, in place of a method.
+  /// Answers the requests to a path with the handler's HTTP responses, in place of a method.
   ///
-  /// A response that the handler does not end stays open; what it throws resets the stream.
+  /// A response that the handler does not end stays open; a thrown error resets the stream.
   public func onRaw(_ path: String, _ handler: @escaping RawHandler) {
     self.server.serve(path, with: handler)
   }
@@ -131,12 +131,12 @@ public final class InMemoryTransport: HTTPClientInterface {
 
   // MARK: Faults
 
-  /// Lets the transport misbehave, from now on.
+  /// Injects faults, from now on.
   ///
   /// - Parameters:
-  ///   - faults: What goes wrong, all in the same response; nothing to let it behave again.
-  ///   - path: Of the requests concerned; nil for all paths that have no faults of their own.
-  ///   - calls: How many requests it happens to.
+  ///   - faults: The faults, all in the same response; none to remove earlier faults.
+  ///   - path: The path of the requests concerned; nil for all paths without separate faults.
+  ///   - calls: How many requests have the faults.
   public func inject(_ faults: Fault..., at path: String? = nil, calls: Int = .max) {
     self.server.inject(faults, at: path, calls: calls)
   }
@@ -178,9 +178,9 @@ public final class InMemoryTransport: HTTPClientInterface {
     )
   }
 
-  /// The channel has had no calls for a long time. Whoever still has it may go on with it.
+  /// The channel has had no calls for a long time. Endpoints that are still in use keep it.
   private func forget(_ key: ChannelKey) {
-    // Let go of outside of the lock.
+    // Released outside of the lock.
     _ = self.state.withLock { $0.channels.release(key) }
   }
 }

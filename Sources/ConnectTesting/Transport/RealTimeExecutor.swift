@@ -1,11 +1,11 @@
 internal import Connect
 internal import Dispatch
 
-/// Runs calls in real time on a serial queue of its own.
+/// Runs calls in real time on a separate serial queue.
 final class RealTimeExecutor: CallExecutor {
-  /// A timer that lets go of its work as soon as it is cancelled.
+  /// A timer that releases its work as soon as it is cancelled.
   private final class Timer: CallTimer {
-    // Dispatch sources may be used from any thread; the library does not say so to the compiler.
+    // Dispatch sources may be used from any thread; Dispatch does not declare them `Sendable`.
     nonisolated(unsafe) private let source: any DispatchSourceTimer
 
     init(_ source: any DispatchSourceTimer) {
@@ -37,7 +37,7 @@ final class RealTimeExecutor: CallExecutor {
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
     let source = DispatchSource.makeTimerSource(queue: self.queue)
     let nanoseconds = Int(clamping: delay.clamped.attoseconds / 1_000_000_000)
-    // The source lives until then, though nobody may keep the timer.
+    // The handler keeps the source alive until then, even if nobody keeps the timer.
     source.setEventHandler {
       source.cancel()
       work()

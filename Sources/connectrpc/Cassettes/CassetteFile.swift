@@ -8,7 +8,9 @@ import Foundation
 struct CassetteFile {
   let path: String
 
-  /// - Throws: ``Failure`` if the file could not be written. It stays as it is.
+  /// Checks that the file can be written, and leaves it as it is.
+  ///
+  /// - Throws: ``Failure`` if it cannot be written.
   func checkIsWritable() throws {
     let files = FileManager.default
     var isFolder: ObjCBool = false
@@ -31,7 +33,7 @@ struct CassetteFile {
 
   // MARK: Reading
 
-  /// - Returns: The cassette, and the types that were given, else those that it has itself.
+  /// - Returns: The cassette, and the types that the options give, else those that the cassette has.
   func read(
     _ schema: SchemaOptions,
     _ redaction: RedactionOptions
@@ -76,7 +78,7 @@ struct CassetteFile {
     return cassette
   }
 
-  /// Writes what could be recorded, and says what that is.
+  /// Writes the calls that could be recorded, and prints how many.
   ///
   /// - Throws: ``Failure`` if calls could not be recorded.
   func write(_ cassette: Cassette) throws {

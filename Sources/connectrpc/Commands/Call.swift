@@ -99,7 +99,7 @@ struct Call: AsyncParsableCommand {
 
   // MARK: The call
 
-  /// - Parameter transport: What makes the call in place of the session's client.
+  /// - Parameter transport: Makes the call in place of the session's client.
   private func call(
     _ method: CalledMethod,
     _ session: Session,
@@ -113,7 +113,7 @@ struct Call: AsyncParsableCommand {
     if let explainer { options = end.watching(options.explained(by: explainer)) }
     let error = try await self.exchange(method.descriptor, client, options)
     if let explainer {
-      // What an attempt cost that was given up is known after the call's response.
+      // The cost of an abandoned attempt is known only after the call's response.
       try await end.wait()
       self.show(explainer.explanation)
     }
@@ -198,8 +198,8 @@ struct Call: AsyncParsableCommand {
     return message
   }
 
-  /// Sends messages as they come, until there are no more, or the call has ended: standard input may stay open and say nothing.
-  /// One that cannot be sent any more is no failure of its own: the call's end says why.
+  /// Sends messages as they come, until there are no more, or the call has ended: standard input may stay open without data.
+  /// A failed send is not reported, since the call's end says why.
   private func send(
     _ messages: RequestMessages,
     _ descriptor: MessageDescriptor,
@@ -236,8 +236,8 @@ struct Call: AsyncParsableCommand {
 }
 
 extension MethodDescriptor {
-  /// The same method, as one whose responses come while requests are still being sent: the bytes are the same. So a response, or the
-  /// end, to a stream of requests is seen at once.
+  /// The same method as a bidirectional stream, which has the same bytes. So a response, or the end, is seen at once, while
+  /// requests are still being sent.
   fileprivate var duplexSpec: MethodSpec<DynamicMessage, DynamicMessage> {
     let info = MethodInfo(
       path: self.path,

@@ -21,7 +21,7 @@ final class CallEnd: Interceptor, Sendable {
   /// How many responses there were, once the call has ended.
   var responses: Int { self.received.load(ordering: .relaxed) }
 
-  /// The first counts.
+  /// Only the first time counts.
   func finish(_ error: (any Error)?) { self.continuation.finish(throwing: error) }
 
   func wait() async throws {

@@ -10,7 +10,7 @@ struct CalledMethod {
 
   var info: MethodInfo { self.descriptor.info }
 
-  /// Finds a method in the files that are given, else in those that are known, else by the server's reflection.
+  /// Finds a method in the files of the options, else in the known files, else by the server's reflection.
   init(
     at address: ServiceAddress,
     _ schema: SchemaOptions,

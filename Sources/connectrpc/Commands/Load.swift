@@ -143,7 +143,7 @@ struct Load: AsyncParsableCommand {
     return LoadReport(duration: duration, series: series, endpoints: endpoints)
   }
 
-  /// Collects what comes each second, and shows it on terminals.
+  /// Collects the results of each second, and shows them on terminals.
   private func watch(_ run: LoadRun) async -> LoadSeries {
     let isLive = Console.isErrorTerminal && !self.json
     var series = LoadSeries()

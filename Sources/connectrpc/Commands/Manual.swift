@@ -26,7 +26,7 @@ struct Manual: ParsableCommand {
     Console.output(lines.joined(separator: "\n"))
   }
 
-  /// What begins with a dot or has a backslash would mean something.
+  /// A dot at the beginning of a line, and a backslash, have a meaning in mdoc.
   private static func escaped(_ line: String) -> String {
     let text = line.replacing("\\", with: "\\e").replacing("-", with: "\\-")
     return text.hasPrefix(".") || text.hasPrefix("'") ? "\\&\(text)" : text

@@ -66,7 +66,7 @@ struct Record: AsyncParsableCommand {
     }
   }
 
-  /// The types of messages: those that are given, else those that the server's reflection knows.
+  /// The types of messages: from the files of the options, else from the server's reflection.
   private func types(_ session: Session) async throws -> ProtoFileSet? {
     if let files = try await self.schema.localFiles() { return files }
     do {

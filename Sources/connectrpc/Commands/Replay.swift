@@ -81,7 +81,7 @@ struct Replay: AsyncParsableCommand {
   }
 }
 
-/// Shows what was asked and is not there, each once.
+/// Prints each missing call once.
 private final class Misses: Sendable {
   private let shown = Mutex(0)
 

@@ -3,7 +3,7 @@ import ConnectNIO
 import ConnectProtobufC
 import ConnectReflection
 
-/// A client for one run of the program, and what its server says of itself.
+/// A client for one run of the program, and its server's reflection.
 struct Session {
   let host: String
   let httpClient: NIOHTTPClient

@@ -6,7 +6,7 @@ struct CallCheck {
   let host: String
   let server: ServerOptions
 
-  /// Of what is said when nothing is known.
+  /// The subject of the finding that it is not known whether calls can be made.
   static let unknownSubject = "unknown"
 
   private static let protocols: [(name: String, choice: ServerOptions.WireProtocol, contentTypes: [String])] =
@@ -39,7 +39,7 @@ struct CallCheck {
         )
         return findings
       }
-      // Why is said above.
+      // A fatal finding already says why.
       guard !findings.contains(where: \.isFatal) else { return findings }
       findings.append(
         Finding(
@@ -63,7 +63,7 @@ struct CallCheck {
     var versions: [(String, ServerOptions.HTTPVersion)] = [("HTTP/1.1", .http1), ("HTTP/2", .http2)]
     if self.isSecure { versions.append(("HTTP/3", .http3)) }
     for (name, version) in versions {
-      // Whatever the answer is: a connection of this version brought it.
+      // Any answer shows that a connection of this version works.
       let answer = await self.probe.ask(version, .connect)
       // Over HTTP/1.1 a connection alone says nothing.
       if answer.status != nil || (version != .http1 && answer.version != nil) {
@@ -92,7 +92,7 @@ struct CallCheck {
       let answer = await self.probe.ask(version, choice)
       if choice == .grpc { hasTrailers = answer.hasTrailers }
       let type = answer.contentType ?? ""
-      // gRPC's type begins that of gRPC-Web.
+      // gRPC's content type is a prefix of that of gRPC-Web.
       let isSpoken =
         types.contains { type.hasPrefix($0) } && (choice != .grpc || !type.hasPrefix("application/grpc-web"))
       if answer.hasTrailers == false {

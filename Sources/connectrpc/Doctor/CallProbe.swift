@@ -5,7 +5,7 @@ import ConnectReflection
 import NIOCore
 import Synchronization
 
-/// Makes calls that change nothing, and hears what comes with their responses.
+/// Makes calls that change nothing, and notes what comes with their responses.
 struct CallProbe {
   let host: String
   let server: ServerOptions
@@ -49,14 +49,14 @@ struct CallProbe {
 
   /// Asks the health service.
   ///
-  /// - Parameter compression: Of the request, and the only one of the response; nil for none in the request.
+  /// - Parameter compression: The request's compression, and the only one of the response; nil for an uncompressed request.
   func ask(
     _ version: ServerOptions.HTTPVersion?,
     _ choice: ServerOptions.WireProtocol,
     compression: (any CompressionPool)? = nil
   ) async -> Answer {
     await self.listen(version, choice, compression) { client, options in
-      // A field that is not known, which servers skip: what is empty is not compressed.
+      // An unknown field, which servers skip: an empty message would not be compressed.
       let request = compression == nil ? ByteBuffer() : ByteBuffer(bytes: [0x78, 0x00])
       return await client.unary(Self.health, request, options: options).error
     }
@@ -114,7 +114,7 @@ struct CallProbe {
   }
 }
 
-/// Hears what calls bring besides messages.
+/// Notes what calls bring besides messages.
 private final class Ear: Interceptor, Sendable {
   private let heard = Mutex(CallProbe.Answer())
 

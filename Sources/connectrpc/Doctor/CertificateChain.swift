@@ -8,9 +8,9 @@ struct CertificateChain {
   let certificates: [NIOSSLCertificate]
   /// What the server is called: a DNS name or an IP address.
   let name: String
-  /// What is trusted; nil if that is not known.
+  /// The trusted certificates; nil if they are not known.
   let anchors: TrustAnchors?
-  /// Whether calls are made all the same.
+  /// Whether calls are made even with certificates that are not valid.
   let isInsecure: Bool
 
   private static let dayLength = 86_400

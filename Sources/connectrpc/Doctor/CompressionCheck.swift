@@ -1,7 +1,7 @@
 import Connect
 import Foundation
 
-/// Looks which compressions a server accepts in requests, and uses in responses.
+/// Checks which compressions a server accepts in requests, and uses in responses.
 struct CompressionCheck {
   let probe: CallProbe
   let version: ServerOptions.HTTPVersion?
@@ -10,7 +10,7 @@ struct CompressionCheck {
   let isServed: Bool
   let hasReflection: Bool
 
-  /// What this build has.
+  /// The compressions of this build.
   private static var pools: [any CompressionPool] {
     var pools: [any CompressionPool] = [GzipCompressionPool()]
     #if Brotli
@@ -40,7 +40,7 @@ struct CompressionCheck {
     let known = answer.acceptedEncodings?.split(separator: ",").map {
       $0.trimmingCharacters(in: .whitespaces).lowercased()
     }
-    // Without a service that answers, what the server says of itself is all there is.
+    // Without a service that answers, only the server's own list is known.
     guard self.hasReflection || self.isServed else {
       let text = known.map {
         $0.contains(name) ? "requests are accepted, as the server says" : "not in the server's list"

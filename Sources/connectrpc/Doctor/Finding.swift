@@ -1,8 +1,8 @@
-/// One line of what a doctor says.
+/// One line of the doctor's output.
 struct Finding {
   enum Verdict: String {
     case works = "ok"
-    /// Not there, which may be meant to be so.
+    /// Not there, perhaps on purpose.
     case absent = "--"
     case broken = "NO"
   }
@@ -12,10 +12,10 @@ struct Finding {
   var text: String
   /// What to do about it.
   var advice: String?
-  /// Whether calls cannot be made as they are asked for.
+  /// Whether this prevents calls with the given options.
   var isFatal: Bool
 
-  /// - Parameter isFatal: By default, what is broken is.
+  /// - Parameter isFatal: By default true if the verdict is `broken`.
   init(
     subject: String,
     verdict: Verdict,

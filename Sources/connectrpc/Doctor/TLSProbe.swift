@@ -9,7 +9,7 @@ import Synchronization
 struct TLSProbe {
   struct Result: Sendable {
     var version: TLSVersion?
-    /// What the server chose of what it was offered.
+    /// The protocol that the server chose from those offered.
     var alpn: String?
     /// What the server has shown, its own certificate first.
     var certificates: [NIOSSLCertificate]
@@ -18,7 +18,7 @@ struct TLSProbe {
 
   static let limit = TimeAmount.seconds(5)
 
-  /// For the certificate that is shown, and which is asked for; nil for an IP address.
+  /// The name whose certificate the server is asked for (SNI); nil for an IP address.
   let serverHostname: String?
   let server: ServerOptions
   /// Offered by ALPN, best first.
@@ -79,7 +79,7 @@ struct TLSProbe {
 
   private func configuration(_ seen: Seen) throws -> TLSConfiguration {
     var configuration = TLSConfiguration.makeClientConfiguration()
-    // The callback that takes all certificates is asked only if the name is left to it.
+    // The callback, which accepts all certificates, is called only without verification of the name.
     configuration.certificateVerification = .noHostnameVerification
     if let chain = self.server.cert, let key = self.server.key {
       configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(chain).map { .certificate($0) }
@@ -98,7 +98,7 @@ struct TLSProbe {
     return configuration
   }
 
-  /// What the callbacks of one handshake have heard.
+  /// What the callbacks of one handshake have noted.
   private final class Seen: Sendable {
     let result = Mutex(Result(certificates: [], asksForCertificate: false))
   }

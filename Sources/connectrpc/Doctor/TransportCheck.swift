@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Looks at what is below HTTP: the name, TCP, and TLS with any certificate.
+/// Checks what is below HTTP: the name, TCP, and TLS with any certificate.
 struct TransportCheck {
   let name: String
   let port: Int
@@ -169,7 +169,7 @@ struct TransportCheck {
     )
   }
 
-  /// - Parameter chosen: What the server chose when it was offered all.
+  /// - Parameter chosen: The server's choice when all protocols were offered.
   private func applicationProtocols(at address: SocketAddress, _ chosen: String?) async -> Finding {
     var names: [String] = []
     for name in ["h2", "http/1.1"] {

@@ -28,7 +28,7 @@ final class ByteSource: Sendable {
 
   /// The next bytes, as soon as there are any; nil at the end.
   ///
-  /// It waits on a thread of its own: a terminal or a pipe may say nothing for long.
+  /// Waits on a separate thread, since a terminal or a pipe may be silent for long.
   func next() async throws -> ByteBuffer? {
     try await withCheckedThrowingContinuation { continuation in
       DispatchQueue.global().async {

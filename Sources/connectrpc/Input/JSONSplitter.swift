@@ -1,8 +1,8 @@
 import NIOCore
 
-/// Finds the values of JSON that come one behind the other, on lines of their own or not, in pieces of any size.
+/// Splits consecutive JSON values, on separate lines or not, that come in pieces of any size.
 ///
-/// It looks at brackets and strings alone: whether a value is valid is for those who read it.
+/// It looks only at brackets and strings: whoever reads a value checks whether it is valid.
 struct JSONSplitter {
   /// A value that is larger is an error.
   static let maximumSize = 256 << 20
@@ -10,7 +10,7 @@ struct JSONSplitter {
   struct TooLarge: Error {}
 
   private var bytes = ByteBuffer()
-  /// How many bytes of the value that has begun are known; 0 before it.
+  /// How many bytes of the present value were scanned; 0 before it.
   private var scanned = 0
   private var depth = 0
   private var isInString = false
@@ -22,7 +22,7 @@ struct JSONSplitter {
     self.bytes.writeBuffer(&bytes)
   }
 
-  /// The next value that is whole; nil if more is needed.
+  /// The next complete value; nil if more bytes are needed.
   mutating func next() throws -> ByteBuffer? {
     if self.scanned == 0 { self.skipSpace() }
     let start = self.bytes.readerIndex
@@ -50,7 +50,7 @@ struct JSONSplitter {
     return nil
   }
 
-  /// What is left when nothing more comes; nil if that is nothing.
+  /// The rest at the end of the input; nil if it is empty.
   mutating func finish() -> ByteBuffer? {
     if self.scanned == 0 { self.skipSpace() }
     return self.bytes.readableBytes == 0 ? nil : self.take(self.bytes.readableBytes)

@@ -3,7 +3,7 @@ import ConnectProtobufC
 import NIOCore
 import Synchronization
 
-/// A method whose request is encoded once for all calls, and whose responses are not decoded: so the load is the server's.
+/// A method whose request is encoded once for all calls, and whose responses are not decoded: so the server has the load.
 struct EncodedMethod {
   let spec: MethodSpec<ByteBuffer, ByteBuffer>
   let request: ByteBuffer

@@ -1,16 +1,16 @@
 /// When calls begin, and how many there are.
 struct LoadPlan: Equatable {
   enum Kind: Equatable {
-    /// So many calls a second, whether the server keeps up or not.
+    /// This many calls a second, whether the server keeps up or not.
     case open(rate: Double)
-    /// So many calls at any time: each begins when another has ended.
+    /// This many calls at any time: each begins when another has ended.
     case closed(callers: Int)
   }
 
   var kind: Kind
   var duration: Duration?
   var count: Int?
-  /// How long it takes to come from nothing to the whole load.
+  /// How long the load takes to grow from nothing to all of it.
   var ramp = Duration.zero
 
   /// How many calls of an open load are due at a time, counted from the start. The rate grows evenly while it ramps up.
@@ -20,7 +20,7 @@ struct LoadPlan: Equatable {
 
   /// How many calls an open load has in all; nil if it does not end.
   func total(rate: Double) -> Int? {
-    // What is a whole number may come out a little larger.
+    // Rounding may make a whole number a little larger.
     let duringDuration = self.duration.map { max(Int((self.calls(by: $0, rate) - 1e-6).rounded(.up)), 1) }
     return [duringDuration, self.count].compactMap(\.self).min()
   }

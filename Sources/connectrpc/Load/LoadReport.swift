@@ -3,11 +3,11 @@ import ConnectChannels
 import Foundation
 import Histogram
 
-/// What a load came to, for people and for programs.
+/// The results of a load, for people and for programs.
 struct LoadReport {
   var duration: Duration
   var series: LoadSeries
-  /// Of the connections to each address.
+  /// The endpoints that calls went to, with their connections.
   var endpoints: [ChannelSnapshot.Endpoint]
 
   private var total: LoadResults { self.series.total }
@@ -22,7 +22,7 @@ struct LoadReport {
     }
   }
 
-  /// Each address once: each event loop has connections of its own to it.
+  /// Each address once, summed over the event loops, each of which has separate connections.
   private var addresses: [JSONReport.Address] {
     var addresses: [JSONReport.Address] = []
     for endpoint in self.endpoints {

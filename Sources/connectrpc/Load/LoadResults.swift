@@ -1,12 +1,12 @@
 import Connect
 import Histogram
 
-/// What calls took and how they ended.
+/// The latencies and outcomes of calls.
 struct LoadResults: Sendable {
-  /// Latencies beyond count as this.
+  /// Longer latencies count as this.
   static let maximumLatency = Duration.seconds(3600)
 
-  /// In microseconds, from when a call was due to its end: a call that begins late since others are slow counts as waiting.
+  /// In microseconds, from when a call was due to its end: so the delay of a call that begins late counts.
   var latencies = Histogram<UInt64>(
     highestTrackableValue: UInt64(maximumLatency / .microseconds(1)),
     numberOfSignificantValueDigits: .three

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Makes the calls of a load and measures them.
 ///
-/// Each event loop has callers of its own, and results of its own, which are put together at the end of each second.
+/// Each event loop has separate callers and results. The results are merged at the end of each second.
 final class LoadRun: Sendable {
   /// How a call ended, and how large its bodies were on the wire.
   struct End: Sendable {
@@ -16,7 +16,7 @@ final class LoadRun: Sendable {
 
   typealias Call = @Sendable () async -> End
 
-  /// What one event loop has seen.
+  /// One event loop with its results.
   private final class Lane: Sendable {
     let executor: any TaskExecutor
     let results = Mutex(LoadResults())
@@ -42,10 +42,10 @@ final class LoadRun: Sendable {
 
   var elapsed: Duration { ContinuousClock.now - self.start }
 
-  /// No further calls; those under way may end.
+  /// Begins no further calls; calls in flight may end.
   func stop() { self.isStopped.store(true, ordering: .relaxed) }
 
-  /// What has come since it was asked for last.
+  /// The results since the last time that they were taken.
   func takeResults() -> LoadResults {
     var results = LoadResults()
     for lane in self.lanes {
@@ -112,7 +112,7 @@ final class LoadRun: Sendable {
 
   /// How often calls that are due begin.
   private static let tick = Duration.milliseconds(1)
-  /// No more calls are under way; those that are due then begin later, which their latencies show.
+  /// The maximum of calls in flight. Further due calls begin later, which their latencies show.
   private static let maximumUnderWay = 100_000
 
   private func runOpen(_ rate: Double) async {

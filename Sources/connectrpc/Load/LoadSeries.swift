@@ -10,7 +10,7 @@ struct LoadSeries {
     var failures: Int
   }
 
-  /// So many points are kept; then each two become one.
+  /// How many points are kept; with more, each two become one.
   private static let maximumCount = 600
 
   /// A rate over less time says little.
@@ -41,7 +41,7 @@ struct LoadSeries {
     )
   }
 
-  /// What came after the last point. If that took little time, it belongs to the last point.
+  /// Adds the results after the last point. If they took little time, they are merged into the last point.
   mutating func addRest(_ results: LoadResults, at time: Duration) {
     let period = time - (self.points.last?.time ?? .zero)
     guard period < Self.shortestPeriod, !self.points.isEmpty else {

@@ -3,7 +3,7 @@ import ConnectNIO
 import ConnectReflection
 import ConnectTesting
 
-/// The cassette of a call that is recorded, or answered from one.
+/// The cassette that a call is recorded to, or answered from.
 struct CassetteOptions: ParsableArguments {
   @Option(
     name: .customLong("record"),
@@ -25,17 +25,17 @@ struct CassetteOptions: ParsableArguments {
     }
   }
 
-  /// What is known before the call: that the cassette can be written, or what is in it.
+  /// Before the call: checks that the cassette can be written, or reads it.
   func open(_ schema: SchemaOptions) async throws -> (cassette: Cassette, files: ProtoFileSet?)? {
     if let path = self.recordPath { try CassetteFile(path: path).checkIsWritable() }
     guard let path = self.replayPath else { return nil }
     return try await CassetteFile(path: path).read(schema, self.redaction)
   }
 
-  /// What makes the call; nil if it is the client itself.
+  /// The transport that makes the call; nil if it is the client itself.
   ///
   /// - Parameters:
-  ///   - recorded: What is replayed.
+  ///   - recorded: The cassette to replay; nil for none.
   ///   - files: The types of the call's messages.
   func transport(
     over client: NIOHTTPClient,

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Where a server of this program listens: `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`. Port 0 is a free one.
+/// Where a server of this program listens: `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`. Port 0 is any free port.
 struct ListenAddress: ExpressibleByArgument, CustomStringConvertible, Equatable {
   var host: String
   var port: Int

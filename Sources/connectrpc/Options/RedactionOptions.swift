@@ -1,7 +1,7 @@
 import ArgumentParser
 import ConnectTesting
 
-/// What does not get into a cassette.
+/// What is kept out of a cassette.
 struct RedactionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

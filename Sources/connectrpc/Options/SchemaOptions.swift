@@ -4,7 +4,7 @@ import ConnectReflection
 import Foundation
 import NIOCore
 
-/// Where the types of messages are known from: the server's reflection, unless files are given.
+/// The source of the types of messages: the server's reflection, unless files are given.
 struct SchemaOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

@@ -79,7 +79,7 @@ struct ServerOptions: ParsableArguments {
 
   // MARK: The client
 
-  /// - Parameter needsDuplex: Whether requests and responses overlap, for which HTTP/1.1 is no good.
+  /// - Parameter needsDuplex: Whether requests and responses overlap, which HTTP/1.1 does not allow.
   func httpConfiguration(for host: String, needsDuplex: Bool = false) throws -> NIOHTTPClient.Configuration {
     var configuration = NIOHTTPClient.Configuration(proxy: .environment)
     switch self.httpVersion {
@@ -124,7 +124,7 @@ struct ServerOptions: ParsableArguments {
     try self.addresses(of: ServerName(host: host)).map { StaticResolver($0.map { Endpoint($0) }) }
   }
 
-  /// What --resolve says of a name; nil for nothing.
+  /// The addresses that --resolve gives for a name; nil for none.
   func addresses(of name: ServerName) throws -> [EndpointAddress]? {
     for rule in self.resolve {
       let parts = rule.split(separator: "=", maxSplits: 1)
@@ -189,7 +189,7 @@ struct ServerOptions: ParsableArguments {
   }
 }
 
-/// What a host is called, and its port.
+/// The name of a host, and its port.
 struct ServerName {
   var name: String
   var port: Int

@@ -13,7 +13,7 @@ struct ServiceAddress: Equatable {
     self.host = text.hasSuffix("/") ? String(text.dropLast()) : text
   }
 
-  /// - Parameter text: As for a service, with `/package.Service/Method` behind it.
+  /// - Parameter text: As for a service, followed by `/package.Service/Method`.
   init(method text: String) throws {
     try Self.check(text)
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)

@@ -11,7 +11,7 @@ struct CallTimeline {
     var text: String
   }
 
-  /// Up to so many messages have a row each; more share one.
+  /// With up to this many messages, each has a row; more share one.
   private static let maximumMessageRows = 5
   private static let labelWidth = 22
   private static let timesWidth = 24
@@ -100,7 +100,7 @@ struct CallTimeline {
 
   /// - Parameters:
   ///   - start: When the exchange began, from the start of the call.
-  ///   - attempt: Whose messages are shown.
+  ///   - attempt: The attempt whose messages are shown.
   private func phases(
     _ metrics: HTTPMetrics,
     start: Duration,
@@ -138,7 +138,7 @@ struct CallTimeline {
     return rows
   }
 
-  /// What came before the connection took the request. What began before the call starts with it here.
+  /// The phases before the connection took the request. Phases that began before the call are shown from its start.
   private func setup(_ metrics: HTTPMetrics, start: Duration, connected: Duration) -> [Row] {
     var rows: [Row] = []
     let setup = metrics.connection?.setup
@@ -161,7 +161,7 @@ struct CallTimeline {
     return rows
   }
 
-  /// - Parameter span: What is measured at other places than the exchange itself is may be a little early or late.
+  /// - Parameter span: Limits the times, which are not measured in the exchange itself and may be a little early or late.
   private func messages(
     _ messages: CallExplanation.Messages,
     _ name: String,

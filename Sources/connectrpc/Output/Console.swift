@@ -1,6 +1,6 @@
 import Foundation
 
-/// Standard output and standard error. Colours where the latter is a terminal that shows them.
+/// Standard output and standard error. Uses colours if standard error is a terminal that shows them.
 enum Console {
   static let isOutputTerminal = isatty(1) == 1
   static let isErrorTerminal = isatty(2) == 1
@@ -8,10 +8,10 @@ enum Console {
     isErrorTerminal && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
     && ProcessInfo.processInfo.environment["TERM"] != "dumb"
 
-  /// Opens what is missing of standard input, output and error: else sockets would take their numbers.
+  /// Opens missing standard input, output and error: otherwise sockets would take their numbers.
   static func prepare() {
     for descriptor in 0...2 as ClosedRange<Int32> where fcntl(descriptor, F_GETFD) == -1 {
-      // It gets the lowest number that is free. Without an output, writing stays an error.
+      // The new descriptor gets the lowest free number. A missing output is opened for reading, so that writing stays an error.
       _ = open("/dev/null", descriptor == 2 ? O_WRONLY : O_RDONLY)
     }
   }
@@ -41,7 +41,7 @@ enum Console {
 
   static func error(_ text: String) { self.write(Array("\(text)\n".utf8), to: 2) }
 
-  /// A line on the terminal in place of the one that was there before; none for empty text.
+  /// Replaces the last status line on the terminal; empty text removes it.
   static func status(_ text: String) { self.write(Array("\r\u{1b}[K\(text)".utf8), to: 2) }
 
   static func bad(_ text: String) -> String { self.wrap(text, "31") }
@@ -52,7 +52,7 @@ enum Console {
     self.isColoured ? "\u{1b}[\(code)m\(text)\u{1b}[0m" : text
   }
 
-  /// At once, so that each message is there when it has come. A reader that is gone ends the program, as it ends others in a pipe.
+  /// Unbuffered, so that each message is shown when it comes. If the reader is gone, the program ends, as is usual in pipes.
   private static func write(_ bytes: [UInt8], to descriptor: Int32) {
     bytes.withUnsafeBytes { bytes in
       var rest = bytes[...]

@@ -3,7 +3,7 @@ import ConnectProtobufC
 import ConnectReflection
 import NIOCore
 
-/// Prints messages as JSON: each on a line of its own, or over several lines for people.
+/// Prints messages as JSON: one in each line, or over several lines for people.
 struct MessagePrinter {
   var isIndented: Bool
   /// Whether fields have their names of the proto file, in place of lowerCamelCase.
@@ -23,7 +23,7 @@ struct MessagePrinter {
 }
 
 extension ConnectError {
-  /// The details, each on lines of its own: as JSON if their type is known.
+  /// The details, each on separate lines: as JSON if their type is known.
   func detailLines(_ pool: DescriptorPool) -> [String] {
     self.details.map { detail in
       let text: String?

@@ -2,7 +2,7 @@ import NIOCore
 import NIOHPACK
 import NIOHTTP2
 
-/// Writes what HTTP/1.1 has no words for to an HTTP/2 stream: resets, and responses that are trailers alone.
+/// Writes to an HTTP/2 stream what HTTP/1.1 cannot express: resets, and responses that are trailers alone.
 final class HTTP2ResponseHandler: ChannelOutboundHandler {
   typealias OutboundIn = HTTP2Frame.FramePayload
   typealias OutboundOut = HTTP2Frame.FramePayload
@@ -12,8 +12,8 @@ final class HTTP2ResponseHandler: ChannelOutboundHandler {
     var code: UInt32
   }
 
-  /// Headers with a gRPC status, which most likely are the end of the stream as well ("Trailers-Only"): gRPC's clients take a
-  /// status in the headers from no other response.
+  /// Headers with a gRPC status. They are held back, since they probably are the end of the stream, too ("Trailers-Only"):
+  /// gRPC's clients accept a status in the headers of no other response.
   private var statusHeaders: HTTP2Frame.FramePayload.Headers?
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Finds out by a connection's first bytes whether its client speaks HTTP/2 (RFC 9113, section 3.4), and leaves the pipeline.
+/// Detects by a connection's first bytes whether its client speaks HTTP/2 (RFC 9113, section 3.4), and leaves the pipeline.
 final class PrefaceDetector: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -11,7 +11,7 @@ final class PrefaceDetector: ChannelInboundHandler, RemovableChannelHandler {
   private var bytes = ByteBuffer()
   private var isKnown = false
 
-  /// - Parameter addHandlers: Adds the handlers of the version behind this one.
+  /// - Parameter addHandlers: Adds the version's handlers after this handler.
   init(addHandlers: @escaping (_ isHTTP2: Bool) throws -> Void) {
     self.addHandlers = addHandlers
   }

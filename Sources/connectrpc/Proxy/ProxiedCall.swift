@@ -3,14 +3,14 @@ import ConnectTesting
 import NIOCore
 import NIOHTTP1
 
-/// A request that goes on to the target, and its response on the way back. Messages are not looked at.
+/// Forwards a request to the target, and its response back. Messages are not read.
 ///
 /// Confined to the event loop of the client's channel, which is the target's executor, too.
 final class ProxiedCall: HTTPStreamHandler {
-  /// How many bytes of the request may wait for the target. A request of a known length within that goes on as a whole, with its
-  /// length: not all servers take requests in chunks.
+  /// How many bytes of the request may wait for the target. A request of a known length up to this is forwarded as a whole, with
+  /// its length: not all servers accept requests in chunks.
   private static let window = 65536
-  /// A message in a header takes up to three bytes for each of its own. Clients take 8 KiB of headers at least.
+  /// Percent-encoding may triple a message in a header. Clients accept 8 KiB of headers at least.
   private static let maximumMessageSize = 2000
 
   private let head: HTTPRequestHead
@@ -19,14 +19,14 @@ final class ProxiedCall: HTTPStreamHandler {
   private let response: ProxyResponse
   private let releaseRead: () -> Void
   private var stream: (any HTTPStream)?
-  /// The request, until it is there as a whole.
+  /// A request that is forwarded as a whole, until it is complete.
   private var whole: (request: HTTPStreamRequest, body: ByteBuffer)?
   private var unsentBytes = 0
   private var isRequestComplete = false
   private var isOver = false
   private var isReported = false
 
-  /// - Parameter releaseRead: To be called when ``isFull`` is over.
+  /// - Parameter releaseRead: Called when ``isFull`` may be false again.
   init(
     _ head: HTTPRequestHead,
     isHTTP2: Bool,
@@ -110,7 +110,7 @@ final class ProxiedCall: HTTPStreamHandler {
     self.report()
   }
 
-  /// Tells the target once that the call is over. A request that has not begun was no call.
+  /// Tells the target once that the call is over. A request that has not begun does not count as a call.
   private func report() {
     guard !self.isReported, self.whole == nil else { return }
     self.isReported = true
@@ -159,7 +159,7 @@ final class ProxiedCall: HTTPStreamHandler {
     return try ErrorResponse(error, to: self.head.headers.first(name: "content-type"))
   }
 
-  /// Nothing more goes to the target. The rest of the request is taken, and dropped.
+  /// Nothing more goes to the target. The rest of the request is read and dropped.
   private func close() {
     self.isOver = true
     self.stream = nil

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// When a server of this program ends: after so many calls, or when it is interrupted.
+/// When a server of this program ends: after a number of calls, or when it is interrupted.
 final class ProxyEnd: Sendable {
   private let limit: Int?
   private let count = Atomic(0)

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// Ends the pipeline of an HTTP/1.1 connection or an HTTP/2 stream: makes a ``ProxiedCall`` of each request. On HTTP/1.1 a request
-/// comes when the response before it is over, as NIO's handler of pipelining sees to it.
+/// The last handler of an HTTP/1.1 connection or an HTTP/2 stream: makes a ``ProxiedCall`` of each request. On HTTP/1.1,
+/// NIO's handler of pipelining delivers a request only when the previous response is over.
 final class ProxyHandler: ChannelDuplexHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundIn = Never
@@ -34,7 +34,7 @@ final class ProxyHandler: ChannelDuplexHandler {
     }
   }
 
-  /// The client is held back while what it has sent waits for the target.
+  /// Stops reading while the client's data waits for the target.
   func read(context: ChannelHandlerContext) {
     if self.call?.isFull == true { self.owesRead = true } else { context.read() }
   }

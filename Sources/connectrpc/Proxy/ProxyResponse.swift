@@ -6,8 +6,8 @@ import NIOHTTP1
 ///
 /// Confined to the channel's event loop.
 final class ProxyResponse {
-  /// Headers that are about a connection, not about the response. The length is as good as known without its header, and that of
-  /// a recorded response may be another one now.
+  /// Headers that are about a connection, not about the response. The length needs no header, and the length of a recorded
+  /// response may have changed.
   static let connectionHeaders: Set<String> = [
     "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
   ]
@@ -47,7 +47,7 @@ final class ProxyResponse {
   }
 
   /// - Parameters:
-  ///   - isRequestComplete: Whether nothing more of the request can come. Else it is cut off.
+  ///   - isRequestComplete: Whether the request has ended. If not, it is cut off.
   ///   - sent: Called when the whole response has gone to the socket.
   func end(_ trailers: Headers, isRequestComplete: Bool, _ sent: @escaping () -> Void) {
     let fields = HTTPHeaders(trailers.map { ($0.name, $0.value) })
@@ -62,9 +62,9 @@ final class ProxyResponse {
     }
   }
 
-  /// Breaks off, behind what is being written.
+  /// Resets the response, after pending writes.
   ///
-  /// - Parameter code: Of HTTP/2.
+  /// - Parameter code: The HTTP/2 error code.
   func reset(code: UInt32) {
     self.resetCode = code
     self.resetIfDone()

@@ -4,7 +4,7 @@ import NIOHTTP2
 import NIOPosix
 import Synchronization
 
-/// A server that takes HTTP/1.1 and HTTP/2 in cleartext, and hands the requests on to a ``ProxyTarget``.
+/// A server that accepts HTTP/1.1 and HTTP/2 in cleartext, and passes the requests to a ``ProxyTarget``.
 final class ProxyServer: Sendable {
   /// The connections that are open.
   private final class Connections: Sendable {
@@ -31,7 +31,7 @@ final class ProxyServer: Sendable {
   }
 
   /// - Parameter loop: Where all connections live. It is the executor of the target's streams.
-  /// - Throws: ``Failure`` if the address cannot be had.
+  /// - Throws: ``Failure`` if the server cannot listen on the address.
   static func start(
     at address: ListenAddress,
     on loop: any EventLoop,
@@ -64,8 +64,7 @@ final class ProxyServer: Sendable {
     return "http://\(address)"
   }
 
-  /// Closes all connections. Clients that have got their responses have a moment to close theirs: what is on the way to them
-  /// could get lost.
+  /// Closes all connections. First, clients have a moment to close their connections: data in flight to them could get lost.
   func stop() async {
     try? await self.listener.close()
     let deadline = ContinuousClock.now + .milliseconds(250)

@@ -6,7 +6,7 @@ final class AsyncStopwatch: Sendable {
   private let call: ExplainedCall
   private let visit: Mutex<ExplainedCall.Visit?>
 
-  /// One that runs, on the way down.
+  /// A running stopwatch, in the direction of the request.
   init(_ index: Int, _ call: ExplainedCall) {
     self.index = index
     self.call = call

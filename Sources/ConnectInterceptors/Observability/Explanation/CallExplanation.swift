@@ -33,8 +33,8 @@ public struct CallExplanation: Sendable {
     }
   }
 
-  /// An exchange that did not decide its attempt's outcome: one of several hedges, a protocol that did not get through, or one that
-  /// the server refused to process and that was sent again.
+  /// An exchange that did not decide its attempt's outcome: one of several hedges, a protocol that did not get through, or a
+  /// request that the server refused to process and that was sent again.
   public struct OtherExchange: Sendable, Hashable {
     /// From the start of the call.
     public var start: Duration
@@ -51,7 +51,7 @@ public struct CallExplanation: Sendable {
   public struct Attempt: Sendable, Hashable {
     /// When it left the interceptors, from the start of the call.
     public var start: Duration
-    /// How it ended; nil if that was not waited for, or not yet.
+    /// How it ended; nil if it was abandoned, or has not ended yet.
     public var code: Code?
     /// The bytes of the request's messages, before compression.
     public var requestMessageBytes = 0
@@ -65,7 +65,7 @@ public struct CallExplanation: Sendable {
     public var metrics: HTTPMetrics?
     /// When the exchange of ``metrics`` began, from the start of the call: later than ``start`` if a hedge decided the outcome.
     public var exchangeStart: Duration
-    /// The others, once they have ended.
+    /// The other exchanges, once they have ended.
     public var otherExchanges: [OtherExchange] = []
 
     package init(start: Duration) {

@@ -151,12 +151,12 @@ final class ExplainedCall: Sendable {
   func attemptDidCost(_ metrics: HTTPMetrics) {
     let now = self.time.now
     self.state.withLock { state in
-      // They come in the order of the attempts, though perhaps when the next has begun, or the call is over.
+      // Metrics arrive in the order of the attempts, perhaps after the next attempt has begun or the call is over.
       let start = max(now - metrics.duration - state.zero, .zero)
       if let index = state.explanation.attempts.firstIndex(where: { $0.metrics == nil }) {
         let earlier = state.explanation.attempts[..<index].reduce(index) { $0 + $1.otherExchanges.count }
         state.explanation.attempts[index].metrics = metrics
-        // Else it is a hedge that has decided the outcome before the first exchange has ended.
+        // A later exchange: a hedge has decided the outcome before the first exchange has ended.
         if metrics.attempt > earlier + 1 { state.explanation.attempts[index].exchangeStart = start }
       } else if let index = state.explanation.attempts.indices.last {
         state.explanation.attempts[index].add(metrics, start: start)
