@@ -195,7 +195,7 @@ check-api: libraries ## Compare what is public in the libraries with Tests/API
 	@.ci/check-api
 
 .PHONY: venv
-venv: ## Install the Python servers of the tests into .venv
+venv: setup ## Install the Python servers of the tests into .venv
 	@Tests/EndToEndTests/Servers/install.sh
 
 .PHONY: setup
@@ -204,4 +204,5 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-asan .build-docs .build-tsan .build-generators .build-release .build-traits .venv
+	@rm -rf .build .build-asan .build-docs .build-explore .build-tsan .build-traits .build-generators .build-release \
+		$(benchmarks)/.build .venv

@@ -4,7 +4,7 @@ import Eliza
 
 /// Sends each line of standard input to Eliza, and prints her answers as they come: a bidirectional stream.
 ///
-///     swift run Conversation https://demo.connectrpc.com
+///     swift build && .build/debug/Conversation https://demo.connectrpc.com
 @main
 struct Conversation {
   static func main() async {

@@ -4,7 +4,7 @@ import Eliza
 
 /// Says a sentence to Eliza, and prints what she answers.
 ///
-///     swift run FirstCall https://demo.connectrpc.com "I feel tired."
+///     swift build && .build/debug/FirstCall https://demo.connectrpc.com "I feel tired."
 @main
 struct FirstCall {
   static func main() async {

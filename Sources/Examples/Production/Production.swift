@@ -10,7 +10,7 @@ import ServiceLifecycle
 /// What a service sets: a deadline, keepalive, a balancer, the recommended interceptors and one of its own, and a shutdown
 /// that lets calls under way finish. Makes a few calls, says where the time of the last one went, and ends.
 ///
-///     swift run Production https://demo.connectrpc.com
+///     swift build && .build/debug/Production https://demo.connectrpc.com
 @main
 struct Production {
   static func main() async throws {
