@@ -64,7 +64,7 @@ extension Scenario {
   }
 }
 
-/// Where a server's requests are seen.
+/// Observes a server's requests.
 private struct Desk: Sendable {
   let ledger: Ledger
   private let hasCredentials: Bool
