@@ -111,7 +111,7 @@ struct ProtobufCMessages: MessageNaming {
     Self.options(file.options.unknownFields)?.lastFlag(of: 5) ?? false
   }
 
-  /// Whether the struct and its descriptor have bytes in the place of a string: with `string_as_bytes` on the field.
+  /// Whether the struct and its descriptor have bytes instead of a string: with `string_as_bytes` on the field.
   func isStringAsBytes(_ field: FieldDescriptor) -> Bool {
     field.type == .string && Self.options(field.options.unknownFields)?.lastFlag(of: 1) ?? false
   }

@@ -45,9 +45,9 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   ///
   /// - Parameter deterministic: Whether equal messages give equal bytes. This sorts the entries of maps, if the type's
   ///   ``CMessageType`` knows the maps.
-  /// - Throws: A `ConnectError` with `internal` if the struct has something that cannot be encoded, such as a null
-  ///   pointer in an array, or lacks a required string or message. (C cannot tell whether required numbers and bytes
-  ///   are set.)
+  /// - Throws: A `ConnectError` with `internal` if the struct lacks a required string or message, or if it has
+  ///   something that cannot be encoded: for example a null pointer in an array. (C cannot tell whether required
+  ///   numbers and bytes are set.)
   public func serializedBytes(deterministic: Bool = false) throws -> ByteBuffer {
     guard deterministic else { return try BinaryCoding.encode(self.handle, of: Struct.messageType.table) }
     return try self.dynamic().serializedBytes(deterministic: true)

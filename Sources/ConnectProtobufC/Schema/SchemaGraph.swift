@@ -86,8 +86,8 @@ final class SchemaGraph: @unchecked Sendable {
 }
 
 extension SchemaGraph {
-  /// The name of a field that differs between the two graphs, for example after a change of the proto file or by an
-  /// option of protoc-c; nil if there is none.
+  /// The name of a field that differs between the two graphs; nil if there is none. Reasons are a changed proto file,
+  /// or an option of protoc-c.
   func fieldThatDiffers(from other: SchemaGraph) -> String? {
     for (name, message) in self.messages {
       guard let other = other.messages[name] else { continue }
