@@ -64,7 +64,7 @@ extension Scenario {
   }
 }
 
-/// Observes a server's requests.
+/// Records a server's requests, and checks their tokens.
 private struct Desk: Sendable {
   let ledger: Ledger
   private let hasCredentials: Bool

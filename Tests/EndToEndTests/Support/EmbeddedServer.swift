@@ -157,7 +157,7 @@ extension ProtocolClient {
     return second.error
   }
 
-  /// Makes a server-stream call in both forms. Expects `count` messages and then the same error from both.
+  /// Makes a server-stream call in both forms. Expects this number of messages and then the same error from both.
   @discardableResult
   func expectStreamFailure(
     _ method: MethodSpec<CountRequest, CountResponse>,
