@@ -13,9 +13,9 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// A `ServiceGroup` shuts its services down one after the other, the last of the list first. So the client stands in
-/// front of the services that make calls with it: these have ended, and with them their calls, when the client's turn
-/// comes.
+/// A `ServiceGroup` shuts its services down one after the other, starting with the last of the list. So list the client
+/// in front of the services that make calls with it. These services, and with them their calls, have ended when the
+/// group shuts the client down.
 ///
 /// The client needs no service to work: it makes calls before the group runs, and without any group.
 public struct HTTPClientService: Service {
@@ -24,7 +24,7 @@ public struct HTTPClientService: Service {
 
   /// A service that shuts `client` down when the service group does.
   ///
-  /// - Parameter limit: How long calls under way may take to finish after a graceful shutdown has begun. Calls that
+  /// - Parameter limit: How long calls in flight may take to finish after a graceful shutdown has begun. Calls that
   ///   take longer fail with `unavailable`.
   public init(_ client: NIOHTTPClient, within limit: Duration = .seconds(30)) {
     self.client = client
@@ -33,13 +33,13 @@ public struct HTTPClientService: Service {
 
   /// Waits for a graceful shutdown, and then shuts the client down; see `NIOHTTPClient.shutdown(within:)`.
   ///
-  /// When the task is cancelled, before or during the shutdown, the calls under way fail with `unavailable` at once.
+  /// When the task is cancelled, before or during the shutdown, the calls in flight fail with `unavailable` at once.
   /// A group cancels its services when another service fails, and after `maximumGracefulShutdownDuration`.
   ///
-  /// Returns when the client has no connection left. It returns also when it was cancelled, so that the group throws the
-  /// error of the service that has failed.
+  /// Returns when the client has no connection left. It returns also after cancellation, so that the group throws the
+  /// error of the failed service.
   public func run() async {
-    // Throws if the task is cancelled, which the handler below finds out, too.
+    // Throws if the task is cancelled. The handler below detects the cancellation too.
     try? await gracefulShutdown()
     await withTaskCancellationHandler {
       await self.client.shutdown(within: self.limit)

@@ -3,9 +3,9 @@ public import ConnectProtobufC
 public import NIOCore
 internal import SwiftProtobuf
 
-/// Proto files, with what they import, as descriptors: from a server's reflection, a descriptor set, or a compiler.
+/// Proto files and their imports as descriptors: from a server's reflection, a descriptor set, or a compiler.
 public struct ProtoFileSet: Sendable {
-  /// Imports in front of the files that need them.
+  /// The files; imports come before the files that need them.
   let files: [Google_Protobuf_FileDescriptorProto]
   let index: SymbolIndex
 
@@ -13,8 +13,8 @@ public struct ProtoFileSet: Sendable {
   ///
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet`, as `protoc --include_imports --include_source_info
   ///   --descriptor_set_out` and `buf build --as-file-descriptor-set` write. Without source info there are no comments.
-  /// - Throws: A `ConnectError` with `invalid_argument` if it does not decode, has names that are none, two files of one
-  ///   name that differ, or imports that go round in a circle.
+  /// - Throws: A `ConnectError` with `invalid_argument` if the set does not decode, has invalid names, has two
+  ///   different files of one name, or has circular imports.
   public init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
     let set: Google_Protobuf_FileDescriptorSet
     do {
@@ -37,21 +37,21 @@ public struct ProtoFileSet: Sendable {
     self.index = try SymbolIndex(self.files)
   }
 
-  /// Has proto files compiled by the machine's `protoc`, or by `buf` if there is no protoc.
+  /// Compiles proto files with the installed `protoc`, or with `buf` if there is no protoc.
   ///
   /// - Parameters:
   ///   - files: Their paths.
-  ///   - importPaths: The folders in which imports are looked for. One of them has to contain each of the files. If there
-  ///     are none: the working directory, and the folders of files outside of it.
-  /// - Throws: A `ConnectError` with `failed_precondition` that says what to install if there is no compiler, or with
-  ///   `invalid_argument` and the compiler's messages.
+  ///   - importPaths: The folders in which imports are looked up. Each file must be in one of them. By default: the
+  ///     working directory, and the folders of files outside of it.
+  /// - Throws: A `ConnectError`. `failed_precondition`: there is no compiler; the message says what to install.
+  ///   `invalid_argument`: the compiler's messages.
   public static func compile(_ files: [String], importPaths: [String] = []) async throws -> ProtoFileSet {
     try ProtoFileSet(
       serializedFileDescriptorSet: try await ProtoCompiler.find().compile(files, importPaths: importPaths)
     )
   }
 
-  /// The names of the files, as imports name them. A file stands behind those that it imports.
+  /// The names of the files, as imports name them. Imports come before the files that need them.
   public var fileNames: [String] { self.files.map(\.name) }
 
   /// The full names of all services, sorted.
@@ -59,7 +59,7 @@ public struct ProtoFileSet: Sendable {
 
   /// The types and services, to make calls with.
   ///
-  /// - Throws: A `ConnectError` with `invalid_argument` if an import is missing, as `DescriptorPool` does.
+  /// - Throws: A `ConnectError` with `invalid_argument` if an import is missing, as for `DescriptorPool`.
   public func descriptorPool() throws -> DescriptorPool {
     let names = Set(self.fileNames)
     for file in self.files {
@@ -73,7 +73,7 @@ public struct ProtoFileSet: Sendable {
     return try DescriptorPool(serializedFileDescriptorSet: try self.serialized())
   }
 
-  /// A `google.protobuf.FileDescriptorSet`, imports in front of the files that need them.
+  /// A `google.protobuf.FileDescriptorSet`; imports come before the files that need them.
   public func serialized() throws -> ByteBuffer {
     let set = Google_Protobuf_FileDescriptorSet.with { $0.file = self.files }
     return ByteBuffer(bytes: try set.serializedBytes(partial: true) as [UInt8])
@@ -85,9 +85,9 @@ public struct ProtoFileSet: Sendable {
 extension ProtoFileSet {
   /// The proto source, with comments.
   ///
-  /// - Parameter symbol: The full name of a service, method (also as `acme.v1.Users/Get`), message, enum, extension, field
-  ///   or enum value, a package, or the name of a file.
-  /// - Throws: A `ConnectError` with `not_found` that names near names.
+  /// - Parameter symbol: The name of a file, or the full name of a package, service, method (also as
+  ///   `acme.v1.Users/Get`), message, enum, extension, field or enum value.
+  /// - Throws: A `ConnectError` with `not_found` that suggests similar names.
   public func source(of symbol: String) throws -> String {
     if let file = self.index.file(named: symbol) { return self.source(of: file) }
     let name = SymbolIndex.name(of: symbol)
@@ -103,7 +103,7 @@ extension ProtoFileSet {
 
   /// The proto source of a whole file, with comments.
   ///
-  /// - Throws: A `ConnectError` with `not_found` that names near names.
+  /// - Throws: A `ConnectError` with `not_found` that suggests similar names.
   public func source(ofFile name: String) throws -> String {
     guard let file = self.index.file(named: name) else { throw self.index.unknownFile(name) }
     return self.source(of: file)
@@ -115,10 +115,10 @@ extension ProtoFileSet {
     return printer.text
   }
 
-  /// The descriptor of a symbol, as for ``source(of:)``, in protobuf's JSON: of a file without its source info, of a package as a
-  /// set of files. Options that extensions define are left out.
+  /// The descriptor of a symbol, as for ``source(of:)``, in protobuf's JSON. A file has no source info, and a package
+  /// is a set of files. Options that extensions define are left out.
   ///
-  /// - Throws: A `ConnectError` with `not_found` that names near names.
+  /// - Throws: A `ConnectError` with `not_found` that suggests similar names.
   public func json(of symbol: String) throws -> String {
     PrettyJSON.indented(try self.descriptor(of: symbol).jsonString())
   }

@@ -1,7 +1,8 @@
 public import Connect
 internal import SwiftProtobuf
 
-/// Asks a server what it serves, by gRPC's server reflection: `grpc.reflection.v1`, or `v1alpha` where the server has no `v1`.
+/// Asks a server for its services by gRPC's server reflection: `grpc.reflection.v1`, or `v1alpha` where the server has
+/// no `v1`.
 ///
 /// ```swift
 /// let reflection = ReflectionClient(client)
@@ -12,12 +13,12 @@ internal import SwiftProtobuf
 /// let answer = try await client.unary(get.spec, request).get()
 /// ```
 ///
-/// It works over each protocol of the client, also over HTTP/1.1: a stream of requests ends before its answers are read, and has
-/// one request, or up to 64 with gRPC. All functions throw `ConnectError`: `unimplemented` if the server has neither
-/// version, `not_found` for a name that it does not know, `resource_exhausted` past ``Limits``, `internal` for answers
-/// that make no sense, and those that the calls fail with.
+/// It works with each protocol of the client, also over HTTP/1.1: a stream of requests ends before its answers are
+/// read. A stream has one request, or up to 64 with gRPC. All functions throw `ConnectError`: `unimplemented` if the
+/// server has neither version, `not_found` for an unknown name, `resource_exhausted` past ``Limits``, `internal` for
+/// invalid answers, and the errors of the calls.
 public struct ReflectionClient: Sendable {
-  /// Bounds on what is taken from a server.
+  /// Limits on the data that is accepted from a server.
   public struct Limits: Sendable, Hashable {
     /// The size of all file descriptors together, in bytes.
     public var maximumBytes: Int
@@ -26,7 +27,7 @@ public struct ReflectionClient: Sendable {
     /// The number of services.
     public var maximumServices: Int
 
-    /// Limits as given; what is left out is as in ``defaults``. Past a limit, functions throw `resource_exhausted`.
+    /// Arguments that are left out have the values of ``defaults``. Past a limit, functions throw `resource_exhausted`.
     public init(
       maximumBytes: Int = 64 * 1024 * 1024,
       maximumFiles: Int = 10_000,
@@ -37,8 +38,8 @@ public struct ReflectionClient: Sendable {
       self.maximumServices = maximumServices
     }
 
-    /// 64 MiB, 10,000 files, 10,000 services. One answer is bounded by the client's
-    /// `ProtocolClientConfig.Limits.maximumReceivedMessageSize`, too.
+    /// 64 MiB, 10,000 files, 10,000 services. The client's `ProtocolClientConfig.Limits.maximumReceivedMessageSize`
+    /// also limits each answer.
     public static var defaults: Limits { Limits() }
   }
 
@@ -48,8 +49,9 @@ public struct ReflectionClient: Sendable {
   /// A client that asks the server of `client`.
   ///
   /// - Parameters:
-  ///   - options: Of each call, such as headers for authentication. A timeout is that of each group of requests.
-  ///   - limits: What the server may make the client hold.
+  ///   - options: The options of each call, such as headers for authentication. A timeout applies to each group of
+  ///     requests.
+  ///   - limits: Limits on the data that is accepted from the server.
   public init(
     _ client: ProtocolClient,
     options: CallOptions = CallOptions(),
@@ -78,7 +80,7 @@ public struct ReflectionClient: Sendable {
     return names.sorted()
   }
 
-  /// The files that declare these symbols, with all that they import. No file is asked for twice.
+  /// The files that declare these symbols, with all their imports. Each file is requested only once.
   ///
   /// - Parameter symbols: Full names of services, messages, enums, extensions, or methods, also as `acme.v1.Users/Get`.
   public func files(containing symbols: [String]) async throws -> ProtoFileSet {
@@ -88,7 +90,7 @@ public struct ReflectionClient: Sendable {
     }
     var collector = FileCollector(limits: self.limits)
     let unknown = try await self.addFiles(of: names, to: &collector)
-    // Some servers know no methods, fields and values, but what these are in.
+    // Some servers do not know methods, fields and values, but know the types that contain them.
     let outer = unknown.map { String($0.prefix(upTo: $0.lastIndex(of: ".") ?? $0.startIndex)) }
     let stillUnknown = try await self.addFiles(of: outer.filter { !$0.isEmpty }, to: &collector)
     if let name = zip(unknown, outer).first(where: { $1.isEmpty || stillUnknown.contains($1) })?.0 {
@@ -99,8 +101,8 @@ public struct ReflectionClient: Sendable {
     return files
   }
 
-  /// The files of all services, with all that they import. Services that the server lists, and has no file of, are left
-  /// out.
+  /// The files of all services, with all their imports. Services that the server lists without having their files are
+  /// left out.
   public func allFiles() async throws -> ProtoFileSet {
     let names = try await self.serviceNames()
     var collector = FileCollector(limits: self.limits)
@@ -152,7 +154,7 @@ public struct ReflectionClient: Sendable {
         let (name, importer) = missing[number]
         switch answer.messageResponse {
         case .fileDescriptorResponse(let response):
-          // Else it would be missing for ever.
+          // Without this check, the import would stay missing for ever.
           guard try collector.add(response).contains(name) else {
             throw ConnectError.unusable("other files than \(name), which \(importer) imports")
           }

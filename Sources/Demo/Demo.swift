@@ -4,8 +4,8 @@ import ConnectNIO
 import Foundation
 import LoopbackServer
 
-/// Makes real calls over real sockets to a server in this process, and shows what passes each stage. Exits
-/// with 0 if all went as it says.
+/// Makes real calls over real sockets to a server in this process, and shows what passes each stage. Exits with 0 if
+/// all calls behave as expected.
 @main
 struct Demo {
   private enum Version: String, CaseIterable {
@@ -110,7 +110,7 @@ struct Demo {
     )
   }
 
-  /// Makes a call with a client of its own.
+  /// Makes a call with a new client.
   private mutating func show(
     _ title: String,
     _ wire: Wire,
@@ -138,7 +138,7 @@ struct Demo {
     }
   }
 
-  /// Makes calls with the recommended interceptors, and says where the time of one of them went.
+  /// Makes calls with the recommended interceptors, and explains where the time of one call went.
   private mutating func showProduction() async {
     let how = Style.dim(" · Connect · proto · HTTP/2") + Style.build
     print("\n\(Style.bold("The recommended interceptors, on a bad day"))\(how)")
@@ -160,7 +160,7 @@ struct Demo {
     }
   }
 
-  /// Makes calls to several servers behind one name, while these come and go.
+  /// Makes calls to several servers behind one name, while servers come and go.
   private mutating func showFleet() async {
     let how = Style.dim(" · gRPC · proto · HTTP/2 · round robin") + Style.build
     print("\n\(Style.bold("A fleet behind one name, on a day of changes"))\(how)")

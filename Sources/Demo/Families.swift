@@ -25,7 +25,7 @@ struct Families {
     try self.expect("from Swift", response.payload.text)
   }
 
-  /// The struct that protoc-c made of it, filled as C code would, and read in place.
+  /// protoc-c's struct, filled as C code would, and read in place.
   func structOfC() async throws {
     let service = Connect__Test__V1__TestServiceClient(client: self.client)
     var request = CMessage<Connect__Test__V1__EchoRequest>()
@@ -38,7 +38,7 @@ struct Families {
     try self.expect("from C", response.payload?.text)
   }
 
-  /// Known at run time only: the method and its types are found by name in a descriptor set.
+  /// A dynamic message: the method and its types are found by name in a descriptor set.
   func dynamic() async throws {
     let method = try connectTestV1TestDescriptors.pool().method("/connect.test.v1.TestService/Echo")
     var request = DynamicMessage(method.input)
@@ -67,7 +67,7 @@ struct Families {
   }
 }
 
-/// As much of the service's messages as the demo needs.
+/// The part of the service's messages that the demo needs.
 struct PlainEcho: Codable, Sendable {
   struct Payload: Codable, Sendable {
     var text: String

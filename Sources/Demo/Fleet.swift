@@ -6,7 +6,8 @@ import Logging
 import LoopbackServer
 import SwiftProtobuf
 
-/// Three servers behind one name: one is drained, one is killed, and another comes while calls go on. Shows who served what.
+/// Three servers behind one name. While calls go on, one server is drained, one is killed, and a new one starts. Shows
+/// which server handled which calls.
 struct Fleet {
   private static let callsInPhase = 120
   private static let callers = 8
@@ -16,7 +17,7 @@ struct Fleet {
   private let client: ProtocolClient
   private let origin: Origin
 
-  /// What each server had served at the end of each phase.
+  /// The number of requests each server had served at the end of each phase.
   private var servers: [(name: String, server: LoopbackServer)] = []
   private var phases: [String] = []
   private var served: [[Int]] = []
@@ -46,7 +47,7 @@ struct Fleet {
     var parts = ClientParts(logger: Logger(label: "fleet") { _ in SwiftLogNoOpLogHandler() })
     parts.isTraced = false
     parts.retryPolicy = RetryPolicy(backoff: Backoff(base: .milliseconds(5)))
-    // For all callers at once: there are few calls before the server is killed.
+    // Shared by all callers: there are few calls before the server is killed.
     parts.retryBudget = RetryBudget(maximumTokens: 100)
     self.client = ProtocolClient(
       httpClient: self.httpClient,
@@ -88,7 +89,7 @@ struct Fleet {
     try self.check()
   }
 
-  /// Makes calls, and lets `event` happen while they go on.
+  /// Makes calls, and runs `event` while they go on.
   private mutating func phase(_ name: String, _ event: @escaping @Sendable () async -> Void) async {
     let before = self.servers.map(\.server.requests.count)
     let service = Connect_Test_V1_TestServiceClient(client: self.client)

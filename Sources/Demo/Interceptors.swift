@@ -59,7 +59,7 @@ final class MessageLogger: Interceptor {
   }
 }
 
-/// The second: fetches a token, which takes its time on another thread, and attaches it.
+/// The second interceptor: fetches a token asynchronously on another thread, and attaches it.
 final class TokenInterceptor: Interceptor {
   static let token = "demo-token"
 
@@ -88,7 +88,7 @@ final class TokenInterceptor: Interceptor {
   }
 }
 
-/// The innermost, also inside of a cache: sees bytes, statuses, and what the attempt cost.
+/// The innermost interceptor, also inside of a cache: sees bytes, statuses, and the cost of the attempt.
 final class WireLogger: Interceptor {
   private var timeline: Timeline?
 

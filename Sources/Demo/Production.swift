@@ -6,8 +6,8 @@ import NIOCore
 import SwiftProtobuf
 import Synchronization
 
-/// A client as a service has it: with the recommended interceptors, a token that has expired, a server that is not quite
-/// up yet, and a cache.
+/// A client as in a real service: with the recommended interceptors, an expired token, a server that is still starting,
+/// and a cache.
 struct Production {
   private static let token = "fresh-token"
 
@@ -22,9 +22,9 @@ struct Production {
     var parts = ClientParts(
       logger: Logger(label: "calls") { _ in TimelineLogHandler(timeline: timeline) }
     )
-    // Nobody collects traces here.
+    // No collector receives traces here.
     parts.isTraced = false
-    // The client is made with the credentials, and these fetch their token through the client.
+    // A cycle: the client needs the credentials, and the credentials fetch their token through the client.
     let reference = self.reference
     parts.credentials = Credentials(
       for: ["127.0.0.1"],
@@ -62,7 +62,7 @@ struct Production {
     let options = self.options
     let service = Connect_Test_V1_TestServiceClient(client: self.client)
 
-    // Two at once need the token, and get the same one.
+    // Two concurrent calls need the token and share one fetch.
     self.timeline.note("caller", depth: 0, "Lookup(\"question\") and Lookup(\"answer\") at once")
     async let question = service.lookup(.with { $0.key = "question" }, options: options)
     let answer = try await service.lookup(.with { $0.key = "answer" }, options: options)
@@ -87,7 +87,7 @@ struct Production {
     try expect(logins == 1 && attempts == 3, "the server saw \(logins) logins and \(attempts) attempts")
   }
 
-  /// Makes one more call, past the cache, and says where its time went.
+  /// Makes one more call, past the cache, and explains where its time went.
   func explain() async throws -> CallExplanation {
     let explainer = CallExplainer()
     var options = CallOptions(timeout: .seconds(10)).explained(by: explainer)
@@ -102,7 +102,7 @@ struct Production {
     return options
   }
 
-  /// Makes the server ask for the token, and be away when it is first asked for the answer.
+  /// Makes the server require the token, and fail the first request for the answer as unavailable.
   private func answerLookups() {
     self.server.onRaw(TestMethods.lookup.path) { request, responder in
       let body = try await request.body()
@@ -124,7 +124,7 @@ struct Production {
   }
 }
 
-/// A client that something needs which the client itself needs.
+/// Breaks the cycle between a client and an object that the client needs and that needs the client.
 private final class ClientReference: Sendable {
   private let client = Mutex<ProtocolClient?>(nil)
 

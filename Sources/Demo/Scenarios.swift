@@ -2,11 +2,11 @@ import Connect
 import LoopbackServer
 import SwiftProtobuf
 
-/// The calls of the demo. Each throws if anything is not as it should be.
+/// The calls of the demo. Each throws on an unexpected result.
 struct Scenarios {
   /// What `make generate` wrote for the service in Protos/connect/test/v1.
   let service: any Connect_Test_V1_TestServiceClientInterface
-  /// nil where no timeline is kept.
+  /// nil if no timeline is kept.
   let timeline: Timeline?
 
   init(client: ProtocolClient, timeline: Timeline?) {
@@ -60,7 +60,7 @@ struct Scenarios {
     try expectToken(in: message.seen)
   }
 
-  /// - Parameter isFullDuplex: Whether each message is answered before the next is sent, which takes HTTP/2.
+  /// - Parameter isFullDuplex: Whether each message is answered before the next is sent, which needs HTTP/2.
   func bidirectional(isFullDuplex: Bool) async throws {
     self.note("Converse, \(isFullDuplex ? "an answer to each message" : "all messages, then the answers")")
     let stream = self.service.converse(options: self.options)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Colours, where the output is a terminal that shows them.
+/// Colours, if the output is a terminal that shows them.
 enum Style {
   private static let isColoured =
     isatty(1) == 1 && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
@@ -11,7 +11,7 @@ enum Style {
   static func bad(_ text: String) -> String { self.wrap(text, "31") }
   static func stage(_ text: String) -> String { self.wrap(text, "36") }
 
-  /// Stands beside times: what a debug build takes says little of what calls cost.
+  /// Printed beside times: times of a debug build say little about the cost of calls.
   static var build: String {
     #if DEBUG
     self.dim(" · debug build")

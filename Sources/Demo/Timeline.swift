@@ -1,7 +1,7 @@
 import Connect
 import Synchronization
 
-/// What happened in one call, in order, with the time since its start.
+/// The events of one call, in order, with the time since its start.
 final class Timeline: Sendable {
   private struct Entry {
     var time: Duration
@@ -13,7 +13,7 @@ final class Timeline: Sendable {
   private let start = ContinuousClock.now
   private let entries = Mutex<[Entry]>([])
 
-  /// - Parameter depth: How far inside the stage is: 0 for the caller.
+  /// - Parameter depth: How deep the stage is inside the client: 0 for the caller.
   func note(_ stage: String, depth: Int, _ text: String) {
     let time = ContinuousClock.now - self.start
     self.entries.withLock { $0.append(Entry(time: time, depth: depth, stage: stage, text: text)) }
@@ -30,12 +30,12 @@ final class Timeline: Sendable {
   }
 }
 
-/// How interceptors find the timeline of the call that they are in.
+/// The key by which interceptors find the timeline of their call.
 enum TimelineKey: CallContextKey {
   static let defaultValue: Timeline? = nil
 }
 
-/// Whether interceptors say what the types of the messages are.
+/// Whether interceptors print the types of messages.
 enum ShowsTypesKey: CallContextKey {
   static let defaultValue = false
 }

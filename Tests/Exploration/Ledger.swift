@@ -1,27 +1,27 @@
 internal import Connect
 internal import ConnectTesting
 
-/// What is known of the calls of a run, and of what they may meet.
+/// The state of a run's calls, servers and faults, as far as the checks need it.
 ///
-/// `@unchecked Sendable`: touched on the simulation's executor, and before and behind the run.
+/// `@unchecked Sendable`: used on the simulation's executor, and before and after the run.
 final class Ledger: @unchecked Sendable {
   private let clock: VirtualClock
   private(set) var problems: [String] = []
-  /// What calls have failed with.
+  /// The codes of failed calls.
   private(set) var codes: Set<Code> = []
   private(set) var longest = Duration.zero
-  /// The age of the oldest answer that a call was given.
+  /// The age of the oldest answer that a call received.
   private(set) var oldestAnswer = Duration.zero
-  /// How many calls have begun within the first five seconds, in which not all servers may be connected yet.
+  /// The number of calls that began within the first five seconds, when some servers may not be connected yet.
   private(set) var earlyCalls = 0
   /// The number of the token that servers accept.
   var validToken = 1
-  /// Whether each call has a text of its own.
+  /// Whether each call has a unique text.
   var textsAreUnique = true
-  /// Whether the servers' health decides who is picked.
+  /// Whether the servers' health decides which server is picked.
   var heedsHealth = false
 
-  /// Requests that have come to servers, by call.
+  /// The number of requests that servers received, by call.
   private var requests: [String: Int] = [:]
   private var starts: [String: Duration] = [:]
   private var ends: [String: Duration] = [:]
@@ -42,7 +42,7 @@ final class Ledger: @unchecked Sendable {
 
   // MARK: Troubles
 
-  /// The name stands for these servers now.
+  /// The name now resolves to these servers.
   func named(_ servers: [Int]) {
     self.namedServers = Set(servers)
     self.namedSince = self.now
@@ -54,7 +54,7 @@ final class Ledger: @unchecked Sendable {
 
   // MARK: Calls
 
-  /// - Returns: When it began.
+  /// - Returns: The time when the call began.
   func callBegan(_ text: String) -> Duration {
     if self.now < .seconds(5) { self.earlyCalls += 1 }
     self.starts[text] = self.now
@@ -67,19 +67,19 @@ final class Ledger: @unchecked Sendable {
     if let error { self.codes.insert(ConnectError(error).code) }
   }
 
-  /// - Parameter time: When a server has made the answer.
+  /// - Parameter time: The time when a server made the answer.
   func callWasAnswered(at time: Duration) { self.oldestAnswer = max(self.oldestAnswer, self.now - time) }
 
   var mostRequests: Int { self.requests.values.max() ?? 0 }
 
   // MARK: Servers
 
-  /// A request has come to a server, which may refuse it.
+  /// A server has received a request, and may still refuse it.
   func requestArrived(of call: String) { self.requests[call, default: 0] += 1 }
 
-  /// A server's handler has a request.
+  /// A server's handler has received a request.
   ///
-  /// - Parameter mayBeAbandoned: Whether it may be that of a call that has ended.
+  /// - Parameter mayBeAbandoned: Whether the request may belong to a call that has ended.
   func requestCame(_ text: String, to server: Int, mayBeAbandoned: Bool) {
     guard self.textsAreUnique, let start = self.starts[text] else { return }
     if !mayBeAbandoned, let end = self.ends[text], self.now > end {
@@ -88,7 +88,7 @@ final class Ledger: @unchecked Sendable {
     if start > self.namedSince, !self.namedServers.contains(server) {
       self.problem("call \(text) went to server \(server), for which the name does not stand any more")
     }
-    // Whoever watches has heard of it by then.
+    // By then, every health watch has received the change.
     if self.heedsHealth, let since = self.unhealthySince[server], start > since + .seconds(5) {
       self.problem("call \(text) went to server \(server), which is not healthy since \(since)")
     }

@@ -1,7 +1,7 @@
 internal import Connect
 internal import SwiftProtobuf
 
-/// Messages are texts: they need no generated code, and are quick in both codecs.
+/// Messages are texts: they need no generated code, and both codecs handle them fast.
 typealias Text = Google_Protobuf_StringValue
 
 extension MethodSpec where Input == Text, Output == Text {
@@ -16,7 +16,7 @@ extension MethodSpec where Input == Text, Output == Text {
   static let talk = MethodSpec<Text, Text>(path: "/explore.Explorer/Talk", streamType: .bidirectionalStream)
 }
 
-/// What a server answers to a text, and when.
+/// A server's answer to a text, and the time when it was made.
 struct Answer {
   let text: String
   let time: Duration
@@ -26,7 +26,7 @@ struct Answer {
     self.time = time
   }
 
-  /// - Returns: Nil if the message is none.
+  /// - Returns: Nil if the message is not an answer.
   init?(_ message: Text) {
     let parts = message.value.split(separator: "@")
     guard parts.count == 2, let time = Int64(parts[1]) else { return nil }

@@ -1,6 +1,6 @@
 internal import Connect
 
-/// Passes everything on, on all hooks of bytes.
+/// Implements all hooks on bytes, and passes everything on.
 struct PassingInterceptor: Interceptor {
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(

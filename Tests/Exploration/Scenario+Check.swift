@@ -1,11 +1,11 @@
 internal import Connect
 internal import ConnectSimulation
 
-/// Simple models of what may happen in a scenario.
+/// Simple models of the possible results of a scenario.
 extension Scenario {
   func problems(_ report: SimulationReport, _ ledger: Ledger) -> [String] {
     var problems = ledger.problems
-    // One who sends a stream is told when it sends again.
+    // The sender of a stream learns of a failure only with its next message.
     let notice = self.kind == .clientStream ? Duration.milliseconds(5) : .zero
     if let timeout = self.timeout, ledger.longest > timeout + self.pauses + notice {
       problems.append("a call took \(ledger.longest), its time limit is \(timeout)")
@@ -33,7 +33,7 @@ extension Scenario {
     return problems
   }
 
-  /// Each retry has cost a token, of which half may be spent; ten successes bring one.
+  /// Each retry costs a token. At most half of the tokens may be spent. Ten successes earn one token.
   private func budgetProblem(_ report: SimulationReport) -> [String] {
     guard self.attempts != nil, self.hasBudget, self.hedges == nil, !self.hasServiceConfig,
       self.tokenLifetime == nil
@@ -43,7 +43,7 @@ extension Scenario {
     return ["\(report.requests) requests of \(report.calls) calls are more than the retry budget allows"]
   }
 
-  /// Servers that are all there take turns.
+  /// Servers that are all available are picked in turn.
   private func fairnessProblem(_ report: SimulationReport, _ ledger: Ledger) -> [String] {
     guard self.isQuiet, self.isRoundRobin, self.attempts == nil, self.hedges == nil, self.cancellations == 0,
       self.cacheLifetime == nil, self.tokenLifetime == nil, self.maximumConnectionAge == nil,
@@ -56,10 +56,10 @@ extension Scenario {
     return ["round robin gave one server \(least) requests, and another \(most)"]
   }
 
-  /// How many requests of a call servers may see.
+  /// The maximum number of requests that servers may see for one call.
   var maximumRequests: Int {
-    // Each attempt of the interceptor may hedge; what was not processed may go out once more, and a token that was refused be
-    // replaced.
+    // Each attempt of the interceptor may hedge. In addition, there may be one transparent retry, and a refused token
+    // may be replaced.
     let attempts = max(self.attempts ?? 1, self.hasServiceConfig ? 5 : 1)
     return attempts * max(self.hedges ?? 1, self.hasServiceConfig ? 5 : 1)
       * (self.tokenLifetime == nil ? 1 : 2) + 1
@@ -71,13 +71,13 @@ extension Scenario {
     }
   }
 
-  /// Whether all calls have to succeed.
+  /// Whether all calls must succeed.
   private var isQuiet: Bool {
     self.troubles.isEmpty && self.timeout == nil && self.queueLimit == nil && self.timeLimit == nil
       && self.cancellations == 0 && self.callBound == nil && !self.hasServiceConfig
   }
 
-  /// Whether it can be said since when clients know of a server's health.
+  /// Whether the model knows when clients learn of a server's health.
   var modelsHealth: Bool {
     self.checksHealth && !self.isPickFirst && !self.hasServiceConfig && self.loss == 0
       && self.troubles.allSatisfy(\.isClear)
@@ -95,7 +95,7 @@ extension Scenario {
       default: break
       }
     }
-    // Attempts to connect may take too long.
+    // Connection attempts may take too long.
     if self.roundTrip != .none || self.loss > 0 { codes.insert(.unavailable) }
     if self.hasBreaker, !codes.isEmpty { codes.insert(.unavailable) }
     if self.cancellations > 0 { codes.insert(.canceled) }

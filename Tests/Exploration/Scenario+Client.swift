@@ -27,7 +27,7 @@ extension Scenario {
     return ProtocolClient(httpClient: cluster.httpClient(channel), config: config)
   }
 
-  /// In an order that the seed decides.
+  /// Makes the interceptors, in an order that the seed decides.
   private func makeInterceptors(in cluster: SimulatedCluster, _ ledger: Ledger) -> [InterceptorFactory] {
     var factories: [InterceptorFactory] = []
     for _ in 0..<self.passThrough { factories.append { _ in PassingInterceptor() } }

@@ -6,7 +6,7 @@ internal import ConnectTesting
 internal import SwiftProtobuf
 
 extension Scenario {
-  /// Five minutes of 50 servers with 2,000 calls a second, of which some go wrong.
+  /// Five minutes with 50 servers and 2,000 calls a second, some of which fail.
   package static func large(seed: UInt64) async -> SimulationReport {
     let cluster = SimulatedCluster(seed: seed)
     cluster.network.roundTrip = .uniform(.microseconds(100) ... .microseconds(900))

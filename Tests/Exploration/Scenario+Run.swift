@@ -5,15 +5,15 @@ package import ConnectSimulation
 internal import ConnectTesting
 internal import SwiftProtobuf
 
-/// What a run of a scenario has shown.
+/// The result of a scenario's run.
 package struct Finding: Sendable {
   package let report: SimulationReport
-  /// What must not happen and did.
+  /// Events that must not happen, but did.
   package let problems: [String]
 }
 
 extension Scenario {
-  /// Runs the scenario, and compares what has happened with what may happen.
+  /// Runs the scenario, and compares the events with the model.
   package func run() async -> Finding {
     let cluster = SimulatedCluster(seed: self.seed)
     let ledger = Ledger(servers: self.servers, clock: cluster.clock)
@@ -27,7 +27,7 @@ extension Scenario {
 
 /// Makes the calls of a scenario.
 struct Caller: Sendable {
-  /// Has the call's text, where that is its own.
+  /// The header with the call's text, if the text is unique.
   static let header = "x-call"
 
   let scenario: Scenario
@@ -54,7 +54,7 @@ struct Caller: Sendable {
     self.ledger.callEnded(text, since: start, nil)
   }
 
-  /// Cancels some of the calls after some time. They have to end at once then.
+  /// Cancels some of the calls after some time. A cancelled call must end at once.
   private func cancelling(_ number: Int, _ call: @escaping @Sendable () async throws -> Void) async throws {
     var random = SplitMix64(seed: self.scenario.seed &+ UInt64(number) &* 0x9e37_79b9)
     guard self.scenario.cancellations > 0, random.chance(self.scenario.cancellations) else {
@@ -107,7 +107,7 @@ struct Caller: Sendable {
         self.check(message, "\(text) \(count)", of: text)
         count += 1
       }
-      // The loop ends in silence where the task is cancelled.
+      // The loop ends without an error if the task is cancelled.
       try Task.checkCancellation()
       if count != 3 { self.ledger.problem("call \(text) succeeded with \(count) of 3 messages") }
     case .clientStream:
@@ -118,14 +118,14 @@ struct Caller: Sendable {
           try await self.clock.sleep(for: .milliseconds(5))
         }
       } catch is ConnectError {
-        // The response says why.
+        // The response has the error.
       }
       self.check(try await stream.closeAndReceive().get(), "\(text) 3", of: text)
     case .bidirectionalStream:
       let stream = self.client.bidirectionalStream(.talk, options: options)
       var answers = stream.messages.makeAsyncIterator()
       for number in 0..<3 {
-        // If it fails, the answers say why.
+        // If sending fails, the stream of answers has the error.
         try? await stream.send(request)
         guard let answer = try await answers.next() else {
           try Task.checkCancellation()

@@ -64,7 +64,7 @@ extension Scenario {
   }
 }
 
-/// Where a server's requests are seen.
+/// Records a server's requests, and checks their tokens.
 private struct Desk: Sendable {
   let ledger: Ledger
   private let hasCredentials: Bool

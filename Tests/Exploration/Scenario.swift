@@ -2,7 +2,7 @@ package import Connect
 package import ConnectChannels
 package import ConnectSimulation
 
-/// A cluster, a client, faults and a load, all of which a seed decides.
+/// A cluster, a client, faults and a load, all decided by a seed.
 package struct Scenario: Sendable, CustomStringConvertible {
   package enum Kind: String, Sendable, CaseIterable {
     case unary, get, cacheAndNetwork, serverStream, clientStream, bidirectionalStream
@@ -25,21 +25,21 @@ package struct Scenario: Sendable, CustomStringConvertible {
   package var networkProtocol = NetworkProtocol.connect
   package var timeout: Duration?
   package var waitForReady = false
-  /// Attempts by the retry interceptor; nil without one.
+  /// The number of attempts of the retry interceptor; nil without the interceptor.
   package var attempts: Int?
   package var hasBudget = true
-  /// Attempts by hedging; nil for none.
+  /// The number of attempts of hedging; nil without hedging.
   package var hedges: Int?
   package var usesJSON = false
-  /// For how long a cache's answers are fresh; nil for none.
+  /// How long cached answers are fresh; nil without a cache.
   package var cacheLifetime: Duration?
   package var prefersNetwork = false
-  /// For how long tokens are valid; nil for calls without.
+  /// How long tokens are valid; nil for calls without tokens.
   package var tokenLifetime: Duration?
   package var hasBreaker = false
   package var callBound: (calls: Int, waiting: Int, wait: Duration?)?
   package var hasAdapter = false
-  /// Which part of the calls is cancelled.
+  /// The share of calls that is cancelled, from 0 to 1.
   package var cancellations = 0.0
   package var checksHealth = false
   package var serviceConfig: String?
@@ -161,7 +161,7 @@ package struct Scenario: Sendable, CustomStringConvertible {
     self.troubles.sort { $0.time < $1.time }
   }
 
-  /// What a call says: the same as others where a cache is to have something for it.
+  /// The text of a call. Calls share texts if a cache is to have hits.
   func text(of number: Int) -> String { "\(self.cacheLifetime == nil ? number : number % 7)" }
 
   var hasServiceConfig: Bool {
@@ -188,13 +188,13 @@ package struct Scenario: Sendable, CustomStringConvertible {
   }
 }
 
-/// What a model can say more of where less happens.
+/// A subject of which the model can check more when fewer things happen.
 private enum Focus: CaseIterable {
   case health, budget, fairness, names
 }
 
 extension Scenario {
-  /// Leaves out what keeps the model from saying anything, and adds what it is about.
+  /// Removes whatever keeps the model from checking the subject, and adds faults that concern the subject.
   fileprivate mutating func narrow(to focus: Focus, _ random: inout SplitMix64) {
     self.serviceConfig = nil
     self.loss = 0
@@ -250,7 +250,7 @@ extension Scenario {
 }
 
 extension Scenario.Trouble {
-  /// Whether it is known when clients hear of it, and of what comes after.
+  /// Whether the model knows when clients notice the trouble, and what follows.
   var isClear: Bool {
     switch self.kind {
     case .freeze, .partition, .pause, .configure: false
@@ -267,7 +267,7 @@ extension SplitMix64 {
   }
 
   mutating func duration(_ range: ClosedRange<Duration>) -> Duration {
-    // In whole microseconds, as people write them.
+    // In whole microseconds, which are easy to read.
     let length = (range.upperBound - range.lowerBound).scaled(by: self.fraction())
     return range.lowerBound + .microseconds(Int64(length / .microseconds(1)))
   }
@@ -276,7 +276,7 @@ extension SplitMix64 {
     elements[self.index(below: elements.count)]
   }
 
-  /// One of the rules that a service may have for its calls.
+  /// A random service config, as a service may have for its calls.
   mutating func serviceConfig() -> String {
     let seconds = "\(Double(50 + self.index(below: 3_000)) / 1_000)s"
     let rules =

@@ -3,7 +3,7 @@ internal import ConnectSimulation
 internal import ConnectTesting
 
 extension Scenario {
-  /// What goes wrong, and when.
+  /// A fault and its time.
   package struct Trouble: Sendable, CustomStringConvertible {
     enum Kind: Sendable {
       case crash(Int, for: Duration)
@@ -58,7 +58,7 @@ extension Scenario.Trouble {
       cluster.at(self.time) { cluster.network.partition(zone: zone, for: length) }
     case .resolve(let servers):
       cluster.at(self.time) {
-        // Noted first, since clients may hear of it at once.
+        // Recorded first, since clients may learn of it at once.
         cluster.at(cluster.clock.now.offset + service.nameDelay) { ledger.named(servers) }
         service.resolve(to: servers.map { service[$0] })
       }

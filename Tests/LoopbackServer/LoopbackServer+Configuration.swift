@@ -9,7 +9,7 @@ extension LoopbackServer {
     }
 
     public enum Versions: Sendable {
-      /// Both: by the client's preface, or by ALPN with TLS.
+      /// Both versions: selected by the client's preface, or by ALPN with TLS.
       case all
       case http1Only
       case http2Only
@@ -17,7 +17,7 @@ extension LoopbackServer {
 
     public struct TLS: Sendable {
       public var certificates: TestCertificates
-      /// Whether a client needs a certificate of the same authority.
+      /// Whether a client needs a certificate signed by the same authority.
       public var requiresClientCertificate: Bool
 
       public init(certificates: TestCertificates, requiresClientCertificate: Bool = false) {
@@ -26,14 +26,14 @@ extension LoopbackServer {
       }
     }
 
-    /// What the server announces in its HTTP/2 settings.
+    /// The server's HTTP/2 settings.
     public struct HTTP2: Sendable {
       public var maxConcurrentStreams = 100
-      /// Of each stream and of the connection, for what the client sends.
+      /// The flow-control window for the client's data, of each stream and of the connection.
       public var windowSize = 65535
       /// The longest header list that the server accepts, in bytes.
       public var maxHeaderListSize = 1 << 20
-      /// Whether headers and content length are checked, the client's and the server's own.
+      /// Whether headers and content length are validated, in requests and in responses.
       public var isStrict = true
 
       public init() {}
@@ -43,7 +43,7 @@ extension LoopbackServer {
     public var versions: Versions = .all
     public var tls: TLS?
     public var http2 = HTTP2()
-    /// How many requests the journal keeps; it counts the others.
+    /// The number of requests that the journal keeps; it only counts later ones.
     public var journalLimit = Int.max
 
     public init() {}

@@ -2,10 +2,10 @@ internal import NIOCore
 internal import NIOHTTP2
 
 extension LoopbackServer {
-  /// Goes away in order: accepts no more connections, and tells the clients of HTTP/2 ones to start no more streams there
-  /// (GOAWAY). What is under way is finished.
+  /// Shuts down gracefully: accepts no more connections, and sends GOAWAY on HTTP/2 connections, so that clients start
+  /// no more streams there. Requests in flight are completed.
   ///
-  /// Returns once all connections are closed, or after `limit`, when the rest is closed.
+  /// Returns once all connections are closed, or after `limit`, when the remaining connections are closed.
   public func drain(within limit: Duration = .seconds(10)) async {
     await self.stopListening()
     for connection in self.openConnections {

@@ -5,8 +5,8 @@ internal import NIOPosix
 internal import SwiftProtobuf
 internal import Synchronization
 
-/// Implements `connect.test.v1.TestService` over the Connect protocol on HTTP/1.1 and HTTP/2, keeps a
-/// ``Journal`` of what it saw, and misbehaves where a test says so.
+/// Implements `connect.test.v1.TestService` over the Connect protocol on HTTP/1.1 and HTTP/2. Keeps a ``Journal`` of
+/// what it saw, and misbehaves where a test says so.
 ///
 /// ```swift
 /// let server = try await LoopbackServer.start()
@@ -44,7 +44,7 @@ public final class LoopbackServer: Sendable {
     self.port = listener.localAddress?.port ?? 0
   }
 
-  /// State that the connections use too.
+  /// State that the server shares with its connections.
   private final class SharedState: Sendable {
     let value = Mutex(State())
   }
@@ -52,7 +52,7 @@ public final class LoopbackServer: Sendable {
   // MARK: - Life
 
   public static func start(_ configuration: Configuration = .plaintext) async throws -> LoopbackServer {
-    // So that details of these types can be sent as JSON.
+    // Registered so that error details of this type can be sent as JSON.
     Google_Protobuf_Any.register(messageType: Connect_Test_V1_ErrorInfo.self)
     Google_Protobuf_Any.register(messageType: Connect_Test_V1_Payload.self)
     let journal = Journal(limit: configuration.journalLimit)
@@ -127,7 +127,7 @@ public final class LoopbackServer: Sendable {
 
   // MARK: - What it does and saw
 
-  /// Serves a path with a function of the test's, in place of the service.
+  /// Serves a path with a function of the test instead of the service.
   public func onRaw(_ path: String, _ handler: @escaping RawHandler) {
     self.state.value.withLock { $0.rawHandlers[path] = handler }
   }

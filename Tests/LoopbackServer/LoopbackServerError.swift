@@ -1,4 +1,4 @@
-/// Something that the servers of the tests, or what they need, could not do.
+/// A failure of a test server, or of something that the server needs.
 public struct LoopbackServerError: Error, CustomStringConvertible {
   public let description: String
 

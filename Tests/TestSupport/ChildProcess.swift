@@ -3,7 +3,7 @@ internal import Glibc
 internal import LoopbackServer
 internal import Synchronization
 
-/// A process with pipes for its standard input, output and error. It is killed when this is dropped.
+/// A process with pipes for its standard input, output and error. It is killed when this object is released.
 public final class ChildProcess: Sendable {
   private let process: Process
   private let input = Pipe()
@@ -17,7 +17,7 @@ public final class ChildProcess: Sendable {
     process.executableURL = executable
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    // Else another child could keep this one's input open.
+    // Otherwise another child process could keep this process's standard input open.
     for handle in [
       self.input.fileHandleForWriting, self.output.fileHandleForReading, self.error.fileHandleForReading,
     ] {
@@ -59,7 +59,7 @@ public final class ChildProcess: Sendable {
 
   public var isRunning: Bool { self.process.isRunning }
 
-  /// What it has written to standard error so far.
+  /// The process's standard error so far.
   public var errorOutput: String { self.errorText.withLock { String(decoding: $0, as: UTF8.self) } }
 
   /// Writes to standard input, on a thread that may block.
@@ -72,7 +72,7 @@ public final class ChildProcess: Sendable {
     try self.input.fileHandleForWriting.close()
   }
 
-  /// So many bytes of standard output; fewer at its end.
+  /// The next `count` bytes of standard output; fewer at its end.
   public func read(_ count: Int) async throws -> Data {
     let handle = self.output.fileHandleForReading
     return try await Self.onThread {
@@ -84,7 +84,7 @@ public final class ChildProcess: Sendable {
     }
   }
 
-  /// Standard output to its end.
+  /// The rest of standard output.
   public func readAll() async throws -> Data {
     let handle = self.output.fileHandleForReading
     return try await Self.onThread { try handle.readToEnd() ?? Data() }
@@ -94,10 +94,10 @@ public final class ChildProcess: Sendable {
     kill(self.process.processIdentifier, number)
   }
 
-  /// Waits for the end, and for what is left on standard error.
+  /// Waits for the end of the process, and for the rest of standard error.
   ///
-  /// - Returns: The exit status, or the number of the signal that ended it, negative.
-  /// - Throws: ``LoopbackServerError`` if it has not ended in time.
+  /// - Returns: The exit status, or the negated number of the signal that ended the process.
+  /// - Throws: ``LoopbackServerError`` if the process has not ended in time.
   public func exitStatus(within limit: Duration = .seconds(30)) async throws -> Int32 {
     let deadline = ContinuousClock.now + limit
     while self.process.isRunning {
@@ -106,7 +106,7 @@ public final class ChildProcess: Sendable {
       }
       try await Task.sleep(for: .milliseconds(5))
     }
-    // Others may have inherited it, and keep it open.
+    // Other processes may have inherited the pipe and keep it open.
     let patience = ContinuousClock.now + .seconds(2)
     while !self.isErrorOver.load(ordering: .acquiring), ContinuousClock.now < patience {
       try await Task.sleep(for: .milliseconds(1))

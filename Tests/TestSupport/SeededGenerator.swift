@@ -11,7 +11,7 @@ public struct SeededGenerator: RandomNumberGenerator {
     print("\(file) \(function): seed \(seed)")
   }
 
-  /// One whose seed is not printed, since whoever uses it names it in its failures.
+  /// A generator that does not print its seed, since the caller includes the seed in failure messages.
   public init(quietly seed: UInt64) {
     self.state = seed
   }

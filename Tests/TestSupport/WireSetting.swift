@@ -1,9 +1,9 @@
 public import Connect
 
-/// How a client speaks to a server: what a test is repeated for.
+/// How a client connects to a server: the parameters of a test.
 public struct WireSetting: Sendable, CustomStringConvertible {
   public var networkProtocol: NetworkProtocol
-  /// Nil where the transport has no choice.
+  /// Nil if the transport has no choice of versions.
   public var version: HTTPConnectionInfo.Version?
   public var codec: any Codec
   /// Whether messages are compressed in both directions.

@@ -1,11 +1,10 @@
 import SwiftProtobufPluginLibrary
 
-/// What the stubs have to know about the Swift types of messages. This is all that differs between families of
-/// messages.
+/// What the stubs have to know about the Swift types of messages. Families of messages differ in nothing else.
 protocol MessageNaming {
   /// The type by which the file's stubs name `message`.
   func typeName(of message: Descriptor) -> String
-  /// The modules that this name needs.
+  /// The modules that this type name needs.
   func modules(for message: Descriptor) -> [String]
   /// The types at the top level that `file`'s messages and enums become, without their modules.
   func topLevelTypeNames(of file: FileDescriptor) -> [String]

@@ -1,12 +1,12 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// The C structs that protoc-c makes, by that generator's own rules, each in a handle that owns it.
+/// The C structs that protoc-c makes, named by protoc-c's rules. Each struct is in a handle that owns it.
 struct ProtobufCMessages: MessageNaming {
   private let file: FileDescriptor
-  /// What stands before the names of the module `ConnectProtobufC`.
+  /// The prefix of names of the module `ConnectProtobufC`.
   let runtime: String
-  /// What stands before the names of the file's structs, if their module is known.
+  /// The prefix of names of the file's structs, if their module is known.
   private let structPrefix: String
 
   /// - Parameter visibleTypes: As for ``FileModel/init(_:visibleTypes:_:)``.
@@ -20,7 +20,7 @@ struct ProtobufCMessages: MessageNaming {
     "\(self.runtime)CMessage<\(self.qualified(message))>"
   }
 
-  /// The struct; of this file, with its module. Those of other files may be anywhere.
+  /// The struct's name. A struct of this file gets its module; structs of other files may be in any module.
   func qualified(_ message: Descriptor) -> String {
     let name = self.structName(message.fullName, in: message.file).escapedTypeName
     return message.file.name == self.file.name ? self.structPrefix + name : name
@@ -68,8 +68,8 @@ struct ProtobufCMessages: MessageNaming {
     .joined(separator: "__")
   }
 
-  /// `foo.v1.SomeHTTPMessage` is `foo__v1__some_httpmessage` in C: each upper-case letter gets an underscore in front
-  /// unless it is the first one of the name or follows another.
+  /// `foo.v1.SomeHTTPMessage` is `foo__v1__some_httpmessage` in C. An upper-case letter gets an underscore in front,
+  /// unless it is the first letter of the name or follows another upper-case letter.
   private func lowerCName(_ protoName: some StringProtocol) -> String {
     protoName.split(separator: ".").map { part in
       var name = ""
@@ -85,7 +85,7 @@ struct ProtobufCMessages: MessageNaming {
     .joined(separator: "__")
   }
 
-  /// The file's package, or what the option `(pb_c_file).c_package` says in its place.
+  /// The file's package, or the value of the option `(pb_c_file).c_package` in its place.
   private func cPackage(of file: FileDescriptor) -> String {
     let cPackage = Self.options(file.options.unknownFields)?.lastBytes(of: 6)
     return cPackage.map { String(decoding: $0, as: UTF8.self) } ?? file.package
@@ -98,8 +98,8 @@ struct ProtobufCMessages: MessageNaming {
     !file.messages.isEmpty && !(Self.options(file.options.unknownFields)?.lastFlag(of: 1) ?? false)
   }
 
-  /// Whether protoc-c makes the function that ``qualifiedInitializer(of:)`` names: not with `gen_init_helpers = false` on
-  /// the message, on one around it or on the file.
+  /// Whether protoc-c makes the function that ``qualifiedInitializer(of:)`` names. It does not with
+  /// `gen_init_helpers = false` on the message, on an enclosing message or on the file.
   func hasInitializer(_ message: Descriptor) -> Bool {
     if let flag = Self.options(message.options.unknownFields)?.lastFlag(of: 2) { return flag }
     if let outer = message.containingType { return self.hasInitializer(outer) }
@@ -111,7 +111,7 @@ struct ProtobufCMessages: MessageNaming {
     Self.options(file.options.unknownFields)?.lastFlag(of: 5) ?? false
   }
 
-  /// Whether the struct and its descriptor have bytes in the place of a string: with `string_as_bytes` on the field.
+  /// Whether the struct and its descriptor have bytes instead of a string: with `string_as_bytes` on the field.
   func isStringAsBytes(_ field: FieldDescriptor) -> Bool {
     field.type == .string && Self.options(field.options.unknownFields)?.lastFlag(of: 1) ?? false
   }
@@ -123,12 +123,12 @@ struct ProtobufCMessages: MessageNaming {
 }
 
 extension String {
-  /// The name as it is written after a module's: in backticks if Swift means something else by it there.
+  /// The name as written after a module's name: in backticks if the plain name means something else there.
   var escapedTypeName: String {
     ["Self", "Type", "Protocol"].contains(self) ? "`\(self)`" : self.escapedIdentifier
   }
 
-  /// What stands before names of the module that is called so, if these types are visible.
+  /// The prefix for names of the module with this name, if these types are visible.
   func modulePrefix(_ visibleTypes: Set<String>) -> String {
     self + (visibleTypes.contains(self) ? "::" : ".")
   }

@@ -1,6 +1,6 @@
 import SwiftProtobufPluginLibrary
 
-/// The structs that protoc-gen-swift makes, by that generator's own rules.
+/// The structs that protoc-gen-swift makes, named by protoc-gen-swift's rules.
 struct SwiftProtobufMessages: MessageNaming {
   private let namer: SwiftProtobufNamer
 

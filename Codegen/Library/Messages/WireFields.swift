@@ -8,7 +8,7 @@ struct WireFields {
     self.bytes = bytes
   }
 
-  /// What field `number` holds, if it is a string, bytes or a message; of several the last.
+  /// The last value of field `number` that is a string, bytes or a message.
   func lastBytes(of number: UInt64) -> Data? {
     var found: Data?
     self.forEach { field, value in
@@ -17,7 +17,7 @@ struct WireFields {
     return found
   }
 
-  /// What field `number` holds, if it is a Boolean; of several the last.
+  /// The last value of field `number` that is a Boolean.
   func lastFlag(of number: UInt64) -> Bool? {
     var found: Bool?
     self.forEach { field, value in
@@ -31,7 +31,7 @@ struct WireFields {
     case bytes(Data)
   }
 
-  /// Ends where the bytes are no fields.
+  /// Ends at the first bytes that are not a field.
   private func forEach(_ body: (_ number: UInt64, Value) -> Void) {
     var rest = self.bytes[...]
     while let tag = Self.varint(from: &rest) {

@@ -4,9 +4,9 @@ import SwiftProtobufPluginLibrary
 
 /// The comments around a declaration, as lines of Swift without the slashes.
 struct Comments {
-  /// Comments before it with an empty line between; they are about more than the declaration.
+  /// Comments before the declaration with an empty line between; they are about more than the declaration.
   let detached: [[String]]
-  /// The comment right before it, then the one behind it.
+  /// The comment right before the declaration, then the comment behind it.
   let documentation: [String]
 
   init(_ location: Google_Protobuf_SourceCodeInfo.Location?) {

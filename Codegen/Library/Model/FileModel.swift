@@ -8,14 +8,14 @@ package struct FileModel {
   let services: [ServiceModel]
   /// Whether the stubs are in connect-swift's form.
   let followsConnectSwift: Bool
-  /// The modules of the messages that its methods take and give; sorted.
+  /// The modules of the methods' input and output messages; sorted.
   let messageModules: [String]
-  /// The C structs of its messages; nil if they are not asked for or there are none.
+  /// The C structs of the file's messages; nil if they are not asked for or there are none.
   let structs: StructsModel?
 
-  /// - Parameter visibleTypes: The names of all types that are visible where the file's code will be. They hide the
-  ///   modules of the same names, except from module selectors. Nothing else may depend on them, since they change with
-  ///   the files that happen to be generated together.
+  /// - Parameter visibleTypes: The names of all types that are visible to the file's code. They hide modules of the
+  ///   same names, except from module selectors. Nothing else may depend on these names: they change with the files
+  ///   that happen to be generated together.
   /// - Throws: ``GeneratorError`` if the file asks for something that cannot be generated.
   init(_ file: FileDescriptor, visibleTypes: Set<String>, _ options: GeneratorOptions) throws {
     let prefix = file.options.swiftPrefix
@@ -26,7 +26,7 @@ package struct FileModel {
     self.name = file.name
     self.followsConnectSwift = options.followsConnectSwift
     let messages = options.messages(for: file, visibleTypes: visibleTypes)
-    // The services get other names than the file's own types and those that it imports.
+    // Services must not share names with the file's types or with imported types.
     let typeNames = Self.typeNames(visibleIn: [file], options)
     var scope = NameScope(taken: typeNames)
     self.services = file.services.map {
@@ -38,14 +38,14 @@ package struct FileModel {
     self.structs = try StructsModel(file, visibleTypes: visibleTypes, options)
   }
 
-  /// What the types at the top level of the files, and of all that they import, are called.
+  /// The names of the types at the top level of the files and of all their imports.
   static func typeNames(visibleIn files: [FileDescriptor], _ options: GeneratorOptions) -> Set<String> {
     Set(files.withDependencies.flatMap { options.messages(for: $0).topLevelTypeNames(of: $0) })
   }
 }
 
 extension [FileDescriptor] {
-  /// The files and all that they import, directly or not; each once.
+  /// The files and all direct and indirect imports; each once.
   fileprivate var withDependencies: [FileDescriptor] {
     var seen = Set(self.map(\.name))
     var files = self

@@ -12,11 +12,11 @@ package struct MethodModel {
 
   /// As in the proto file.
   let protoName: String
-  /// Of the functions and of the specification; in backticks if it is a keyword.
+  /// The name of the functions and of the specification; in backticks if it is a keyword.
   let name: String
-  /// Of what scripts the method in a mock; in connect-swift's mocks behind `mock` and `mockAsync`.
+  /// The name of the mock's property for this method; in connect-swift's mocks it follows `mock` or `mockAsync`.
   let mockName: String
-  /// Where it is called: `/package.Service/Method`.
+  /// The path of the method: `/package.Service/Method`.
   let path: String
   let streamType: StreamType
   let idempotencyLevel: Google_Protobuf_MethodOptions.IdempotencyLevel

@@ -8,14 +8,14 @@ struct NameScope {
     self.taken = Set(taken)
   }
 
-  /// The name itself, or with as many underscores behind it as make it different from all others.
+  /// The name itself if it is free, else the name with as many underscores behind it as it needs.
   mutating func claim(_ name: String) -> String {
     var name = name
     while !self.taken.insert(name).inserted { name += "_" }
     return name
   }
 
-  /// The first of `name`, `name_`, `name__`, … for which none of the names that `derive` makes of it is taken.
+  /// The first of `name`, `name_`, `name__`, … for which every name that `derive` makes is free.
   mutating func claim(_ name: String, deriving derive: (String) -> [String]) -> String {
     var name = name
     while !self.taken.isDisjoint(with: derive(name)) { name += "_" }

@@ -8,14 +8,13 @@ package struct ServiceModel {
   let interfaceName: String
   let clientName: String
   let mockName: String
-  /// Of the type in the client that holds the methods' specifications.
+  /// The name of the type in the client that holds the methods' specifications.
   let specsName: String
-  /// Of the type in the client that holds the options which mocks need, too.
+  /// The name of the type in the client that holds the options that the mock must share.
   let optionsName: String
-  /// Of the type in connect-swift's client that describes the methods.
+  /// The name of the type in connect-swift's client that describes the methods.
   let metadataName: String
-  /// What stands before the names of the module `Connect`, before those of `ConnectTesting`, and before those of
-  /// `ConnectSwiftCompatibility`.
+  /// The prefixes of names of the modules `Connect`, `ConnectTesting` and `ConnectSwiftCompatibility`.
   let runtime: String
   let testing: String
   let compatibility: String
@@ -38,7 +37,7 @@ package struct ServiceModel {
     self.interfaceName = "\(name)ClientInterface"
     self.clientName = "\(name)Client"
     self.mockName = "\(name)ClientMock"
-    // Within the client these hide messages of the same names.
+    // Within the client, these types hide messages of the same names.
     var types = NameScope(taken: typeNames)
     self.specsName = types.claim("Methods")
     self.optionsName = types.claim("StubOptions")
@@ -73,14 +72,14 @@ package struct ServiceModel {
   ) -> [String] {
     let names = options.keepsMethodCasing ? protoNames : protoNames.map(NamingUtils.toLowerCamelCase)
     let uses = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
-    // These mean something else wherever they stand, and the modules' and types' names are used beside the functions.
+    // The words mean something else wherever they stand. The names of modules and types are used beside the functions.
     let words = ["_", "init", "self", "Self", "Type", "Protocol", "dynamicType"]
     let modules = [
       "Connect", "ConnectTesting", "ConnectSwiftCompatibility", "ConnectProtobufC", "SwiftProtobuf",
     ]
     var scope = NameScope(taken: Set(words + modules + taken))
     return zip(names, protoNames).map { name, protoName in
-      // Methods that differ in nothing but their casing keep it.
+      // Methods whose names differ only in casing keep their casing.
       scope.claim(uses[name] == 1 ? name : protoName)
     }
   }

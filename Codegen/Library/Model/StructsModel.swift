@@ -7,26 +7,27 @@ struct StructsModel {
   struct Struct {
     /// With its module.
     let name: String
-    /// The C function that makes it the empty message, with its module, as a field might have the same name.
+    /// The C function that initialises an empty message. The name includes the module, as a field might have the same
+    /// name.
     let initializerName: String
   }
 
   let protoName: String
-  /// What stands before the names of the module `ConnectProtobufC`.
+  /// The prefix of names of the module `ConnectProtobufC`.
   let runtime: String
-  /// The modules that the names are of.
+  /// The modules that declare the names.
   let modules: [String]
-  /// Of the constant that holds the file's descriptors.
+  /// The name of the constant that holds the file's descriptors.
   let descriptorsName: String
-  /// A `google.protobuf.FileDescriptorSet` of the file and all that it imports, in base64.
+  /// A `google.protobuf.FileDescriptorSet` of the file and all its imports, in base64.
   let descriptorSet: String
-  /// Each struct after those that are nested in it.
+  /// The structs; nested structs come before the structs around them.
   let structs: [Struct]
 
   /// nil if the structs are not asked for or there are none.
   ///
   /// - Parameter visibleTypes: As for ``FileModel/init(_:visibleTypes:_:)``.
-  /// - Throws: ``GeneratorError`` if protoc-c leaves out what is needed.
+  /// - Throws: ``GeneratorError`` if protoc-c leaves out something that is needed.
   init?(_ file: FileDescriptor, visibleTypes: Set<String>, _ options: GeneratorOptions) throws {
     let names = ProtobufCMessages(file: file, visibleTypes: visibleTypes, options)
     guard let module = options.structModuleName, names.hasStructs(file) else { return nil }
@@ -71,7 +72,7 @@ struct StructsModel {
     return name.first?.isNumber == true ? "_" + name : name
   }
 
-  /// Without comments; each file after those that it imports.
+  /// A descriptor set without comments; imports come before the files that import them.
   private static func descriptorSet(_ file: FileDescriptor) -> Google_Protobuf_FileDescriptorSet {
     var set = Google_Protobuf_FileDescriptorSet()
     var seen: Set<String> = []

@@ -2,7 +2,7 @@ import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
 extension GeneratorOptions {
-  /// - Throws: ``OptionError`` for a key that does not exist, and for a value that a key does not have.
+  /// - Throws: ``OptionError`` for an unknown key, and for a value that the key does not allow.
   package init(pairs: [(key: String, value: String)]) throws {
     var mappingsPath: String?
     var swiftProtobufModuleName: String?
@@ -70,7 +70,7 @@ extension GeneratorOptions {
   }
 }
 
-/// An option that protoc was given for the generator, and that is not right.
+/// An invalid option among those that protoc passed to the generator.
 package struct OptionError: Error, CustomStringConvertible {
   package let description: String
 

@@ -1,9 +1,9 @@
 extension GeneratorOptions {
-  /// An option that a client and its mock need in common, since it decides which functions they have.
+  /// An option that must be equal for a client and its mock, since it decides which functions they have.
   struct Shared {
     let key: String
     let value: String
-    /// What the option could be instead.
+    /// The other values that the option can have.
     let otherValues: [String]
 
     fileprivate init(_ key: String, _ value: Bool) {
@@ -16,7 +16,7 @@ extension GeneratorOptions {
       self.otherValues = values.filter { $0 != value }
     }
 
-    /// What stands for this value of the option in the generated code.
+    /// The name of this option value in the generated code.
     var name: String { self.name(of: self.value) }
 
     func name(of value: String) -> String { "\(self.key)_\(value)" }

@@ -19,7 +19,7 @@ package struct GeneratorOptions {
     case dropPath = "DropPath"
   }
 
-  /// Whose messages the stubs send.
+  /// The generator of the messages that the stubs send.
   package enum MessageFamily: String, CaseIterable, Sendable {
     /// The structs of protoc-gen-swift.
     case swiftProtobuf = "SwiftProtobuf"
@@ -33,16 +33,17 @@ package struct GeneratorOptions {
   package var generatesCallbackMethods = false
   package var keepsMethodCasing = false
   package var usesAccessLevelOnImports = false
-  /// Whether a proto file without services gives a file, too.
+  /// Whether a proto file without services also gives a file.
   package var generatesEmptyFiles = false
   package var messageFamily = MessageFamily.swiftProtobuf
-  /// Whether stubs and mocks are as connect-swift's own generators write them, with the types of `ConnectSwiftCompatibility`.
+  /// Whether stubs and mocks have the form of connect-swift's generators, with the types of
+  /// `ConnectSwiftCompatibility`.
   package var followsConnectSwift = false
-  /// The module of protoc-c's structs, which the stubs' files then make messages.
+  /// The module of protoc-c's structs. If it is set, the stubs' files make these structs messages.
   package var structModuleName: String?
-  /// In the order in which they were given.
+  /// More modules to import, in the order of the options.
   package var extraModuleImports: [String] = []
-  /// Where the messages of other proto files are, and what SwiftProtobuf is called.
+  /// The modules of messages from other proto files, and the name of the module SwiftProtobuf.
   package var moduleMappings = ProtoFileToModuleMappings()
 
   package init() {}

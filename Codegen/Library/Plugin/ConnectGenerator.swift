@@ -1,19 +1,18 @@
 package import SwiftProtobuf
 package import SwiftProtobufPluginLibrary
 
-/// A generator that writes one Swift file for each proto file: the model is the same for all of them, the text is
-/// each one's own.
+/// A generator that writes one Swift file for each proto file. All generators share the model; each writes its text.
 package protocol ConnectGenerator: CodeGenerator {
-  /// What a proto file's `.proto` becomes.
+  /// The suffix that replaces a proto file's `.proto`.
   static var fileSuffix: String { get }
   static var name: String { get }
 
   /// Whether there is anything to write.
   func hasText(for file: FileModel) -> Bool
-  /// The modules that the text names, apart from those of the methods' messages; with one more, a `public import` would
-  /// make Swift warn.
+  /// The modules that the text names, apart from the modules of the methods' messages. Swift would warn about a
+  /// `public import` of any other module.
   func modules(for file: FileModel) -> [String]
-  /// Those that have to be imported publicly whatever the visibility of the declarations.
+  /// The modules that need a public import whatever the visibility of the declarations.
   func publicModules(for file: FileModel) -> [String]
   /// Writes the declarations, with an empty line in front of each.
   func write(_ file: FileModel, _ options: GeneratorOptions, to printer: inout CodePrinter)

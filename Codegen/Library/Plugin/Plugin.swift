@@ -2,7 +2,7 @@ package import Foundation
 import SwiftProtobuf
 package import SwiftProtobufPluginLibrary
 
-/// Runs a generator as protoc wants it: a request on the standard input, a response on the standard output.
+/// Runs a generator as a protoc plugin: a request on standard input, a response on standard output.
 package enum Plugin {
   /// Ends the process.
   package static func run(_ generator: some CodeGenerator) -> Never {
@@ -16,7 +16,7 @@ package enum Plugin {
     }
   }
 
-  /// - Throws: If the request is no `CodeGeneratorRequest`. Whatever else is wrong is in the response.
+  /// - Throws: If the request is not a `CodeGeneratorRequest`. The response reports all other errors.
   package static func respond(to request: Data, _ generator: some CodeGenerator) throws -> Data {
     let request = try Google_Protobuf_Compiler_CodeGeneratorRequest(serializedBytes: request)
     return try self.respond(to: request, generator).serializedData()
@@ -30,7 +30,7 @@ package enum Plugin {
       try self.check(request, generator.supportedEditionRange)
       return generateCode(request: request, generator: generator)
     } catch {
-      // Without any file, the features and editions still have to be there, else protoc reports those instead.
+      // The response needs features and editions even without files; else protoc reports their absence instead.
       var response = generateCode(
         request: Google_Protobuf_Compiler_CodeGeneratorRequest(),
         generator: generator
@@ -40,7 +40,7 @@ package enum Plugin {
     }
   }
 
-  /// Finds what the plugin library would trap on, and editions that nobody has looked at yet.
+  /// Finds input on which the plugin library would trap, and editions that this generator does not support yet.
   private static func check(
     _ request: Google_Protobuf_Compiler_CodeGeneratorRequest,
     _ supported: ClosedRange<Google_Protobuf_Edition>

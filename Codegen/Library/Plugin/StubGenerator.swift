@@ -1,6 +1,6 @@
 package import SwiftProtobufPluginLibrary
 
-/// Writes a service's interface and its client, and makes C structs messages.
+/// Writes a service's interface and client, and the conformances that make C structs messages.
 package struct StubGenerator: ConnectGenerator {
   package static let fileSuffix = ".connect.swift"
   package static let name = "protoc-gen-connect-swift"
@@ -14,7 +14,7 @@ package struct StubGenerator: ConnectGenerator {
     return (file.services.isEmpty ? [] : [runtime]) + (file.structs?.modules ?? [])
   }
 
-  /// Swift takes conformances for public as the structs are, even where those are imported with less access.
+  /// Swift treats a conformance as public if the struct is public, even if the struct is imported with less access.
   package func publicModules(for file: FileModel) -> [String] { file.structs?.modules ?? [] }
 
   package func write(_ file: FileModel, _ options: GeneratorOptions, to printer: inout CodePrinter) {

@@ -1,7 +1,7 @@
 import SwiftProtobufPluginLibrary
 
 extension CodePrinter {
-  /// Writes all comments, for the first declaration that stands for something of the proto file.
+  /// Writes all comments, in front of the first declaration for an element of the proto file.
   mutating func print(_ comments: Comments) {
     for lines in comments.detached {
       for line in lines { self.print(line.isEmpty ? "//" : "// \(line)") }
@@ -10,7 +10,7 @@ extension CodePrinter {
     self.printDocumentation(comments)
   }
 
-  /// Writes those comments alone that are about the declaration.
+  /// Writes only the comments that are about the declaration.
   mutating func printDocumentation(_ comments: Comments) {
     for line in comments.documentation { self.print(line.isEmpty ? "///" : "/// \(line)") }
   }
@@ -32,7 +32,7 @@ extension CodePrinter {
 }
 
 extension GeneratorOptions.Visibility {
-  /// What stands before a declaration.
+  /// The access modifier in front of a declaration.
   var modifier: String {
     switch self {
     case .internal: ""

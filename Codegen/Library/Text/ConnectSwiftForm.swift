@@ -1,18 +1,18 @@
 import SwiftProtobuf
 
-/// One of the functions by which a method can be called in connect-swift's stubs.
+/// One form of calling a method in connect-swift's stubs.
 struct ConnectSwiftForm {
   let method: MethodModel
   let isAsync: Bool
-  /// What stands before the names of the module `ConnectSwiftCompatibility`.
+  /// The prefix of names of the module `ConnectSwiftCompatibility`.
   let runtime: String
 
   private var isUnary: Bool { self.method.streamType == .unary }
 
-  /// Whether its outcome is waited for in the call itself.
+  /// Whether the function suspends until the call's outcome.
   private var suspends: Bool { self.isUnary && self.isAsync }
 
-  /// A handle of a unary call is only there to cancel with.
+  /// The handle of a unary call can only cancel it, so the caller may discard the handle.
   private var attributes: String { self.isUnary && !self.isAsync ? "@discardableResult\n" : "" }
 
   private var callback: String? {
@@ -22,7 +22,7 @@ struct ConnectSwiftForm {
     return "\(self.isUnary ? "completion" : "onResult"): \(type)"
   }
 
-  /// What connect-swift calls streams of the method's kind.
+  /// connect-swift's name for streams of the method's kind.
   var streamName: String {
     switch self.method.streamType {
     case .unary: ""
@@ -44,12 +44,12 @@ struct ConnectSwiftForm {
 
   /// - Parameters:
   ///   - modifier: The access modifier, or nothing for a requirement.
-  ///   - hasDefaults: Whether headers may be left out, which a requirement cannot say.
+  ///   - hasDefaults: Whether headers may be left out. A protocol requirement cannot have defaults.
   func declaration(_ modifier: String = "", hasDefaults: Bool = false) -> String {
     let request = self.isUnary ? ["request: \(self.method.input)"] : []
     let headers = "headers: \(self.runtime)Headers" + (hasDefaults ? " = [:]" : "")
     let parameters = request + [headers] + [self.callback].compactMap { $0 }
-    // Runs where the caller does, so that a closure of a test on the main actor may answer.
+    // Runs on the caller's actor, so that a closure of a test on the main actor may answer.
     let isolation = self.suspends ? "nonisolated(nonsending) " : ""
     let effects = self.suspends ? " async" : ""
     return
@@ -72,10 +72,10 @@ struct ConnectSwiftForm {
     return "\(target).\(function)(\(path), headers: headers\(self.isAsync ? "" : ", onResult: onResult"))"
   }
 
-  /// Of the variable that answers calls of this form in a mock.
+  /// The name of the mock's variable that answers calls of this form.
   var mockName: String { "mock\(self.isAsync ? "Async" : "")\(self.method.mockName)" }
 
-  /// What this variable is at first.
+  /// The initial value of this variable.
   var mockValue: String {
     let types = "<\(self.method.input), \(self.method.output)>"
     guard !self.isUnary else {

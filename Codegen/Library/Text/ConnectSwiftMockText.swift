@@ -5,7 +5,7 @@ struct ConnectSwiftMockText {
   let service: ServiceModel
   let options: GeneratorOptions
 
-  /// Classes that are public may be subclassed, as connect-swift's.
+  /// Public mock classes may be subclassed, as in connect-swift.
   private var openModifier: String {
     self.options.visibility == .public ? "open " : self.options.visibility.modifier
   }

@@ -1,6 +1,6 @@
-/// One of the functions by which a method can be called, as a requirement of the interface.
+/// One form of calling a method, as a requirement of the interface.
 ///
-/// Each takes what comes before the call's options, the options, and what comes behind them.
+/// The parameters are in three groups: those before the call's options, the options, and those behind the options.
 struct MethodForm {
   struct Parameter {
     let name: String
@@ -47,7 +47,7 @@ struct MethodForm {
     }
   }
 
-  /// Whether its outcome is waited for in the call itself.
+  /// Whether the function suspends until the call's outcome.
   private var suspends: Bool { self.isAsync && self.method.streamType == .unary }
 
   private var effect: String { self.suspends ? "await " : "" }
@@ -62,8 +62,8 @@ struct MethodForm {
 
   private var parameters: [Parameter] { self.request + [self.options] + self.callback }
 
-  /// The parameters that remain if what has a default may be left out. No list of them is the same as the
-  /// requirement's, or else this would hide that.
+  /// The parameters of the short form, which leaves out parameters with defaults. The list must differ from the
+  /// requirement's list; else the short form would hide the requirement.
   private var shortParameters: [Parameter] {
     let callback = self.callback.filter { $0.name != "demand" }
     if callback.count == self.callback.count { return self.request + callback }
@@ -72,7 +72,7 @@ struct MethodForm {
     return self.request + [options] + callback
   }
 
-  /// A handle that is needed to send with is not to be dropped.
+  /// Only a handle whose call has a single request may be discarded: other handles are needed to send messages.
   private var attributes: String { !self.isAsync && self.hasRequest ? "@discardableResult\n" : "" }
 
   private func signature(_ parameters: [Parameter]) -> String {
@@ -83,7 +83,7 @@ struct MethodForm {
     return "func \(self.method.name)(\(list.joined(separator: ", ")))\(effects) -> \(self.result)"
   }
 
-  /// As a requirement, or with an access modifier as what meets it.
+  /// The declaration as a requirement, or with an access modifier as its implementation.
   func declaration(_ modifier: String = "") -> String {
     self.attributes + modifier + self.signature(self.parameters)
   }
@@ -93,7 +93,7 @@ struct MethodForm {
     self.attributes + modifier + self.signature(self.shortParameters)
   }
 
-  /// A call of this form on `target`, with some other values than the parameters.
+  /// A call of this form on `target`. `values` replace arguments of the same names.
   func call(on target: String, with values: [String: String] = [:]) -> String {
     let arguments = self.parameters.map { "\($0.name): \(values[$0.name] ?? $0.name)" }
     return "\(self.effect)\(target).\(self.method.name)(\(arguments.joined(separator: ", ")))"

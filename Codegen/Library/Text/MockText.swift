@@ -1,6 +1,6 @@
 import SwiftProtobufPluginLibrary
 
-/// The text of a service's mock: the service's own client, over a transport in memory that the mock scripts.
+/// The text of a service's mock: the service's real client on an in-memory transport that the mock scripts.
 struct MockText {
   let service: ServiceModel
   let options: GeneratorOptions
@@ -33,7 +33,7 @@ struct MockText {
     }
   }
 
-  /// Refers to what the client says of its options, which is an error where the mock's differ.
+  /// Refers to the options that the client was generated with. It does not compile if the mock's options differ.
   private func writeOptions(to printer: inout CodePrinter) {
     let names = self.options.shared.map {
       "  \(self.service.clientName).\(self.service.optionsName).\($0.name)"
@@ -52,7 +52,7 @@ struct MockText {
     printer.printBlock("\(self.modifier)init(_ service: \(mockService) = \(mockService)())") { printer in
       printer.print("self.client = \(service.clientName)(client: service.client)")
       for method in service.methods {
-        // A deprecated value would make Swift warn here, where nobody uses the method.
+        // A deprecated value would make Swift warn here, although this code does not call the method.
         let specification =
           method.isDeprecated
           ? service.specification(of: method)

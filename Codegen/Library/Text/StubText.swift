@@ -28,7 +28,7 @@ struct StubText {
     }
   }
 
-  /// What a protocol cannot require: forms with defaults, and the short ones of unary and server-stream methods.
+  /// Functions that a protocol cannot require: forms with defaults, and short forms of unary and server-stream methods.
   func writeConveniences(to printer: inout CodePrinter) {
     guard !self.service.methods.isEmpty else { return }
     printer.print()
@@ -48,7 +48,7 @@ struct StubText {
     }
   }
 
-  /// The form that gives messages alone and throws the call's error, for methods that take one request.
+  /// The form for methods with one request: returns only messages, and throws the call's error.
   private func writeThrowingForm(of method: MethodModel, to printer: inout CodePrinter) {
     let options = "\(self.runtime)CallOptions"
     let head =
@@ -113,8 +113,8 @@ struct StubText {
     }
   }
 
-  /// Types that a mock refers to: those of values that the client was not generated with are unavailable, so that the
-  /// compiler names the option that differs.
+  /// Types that a mock refers to. Types for other option values are unavailable, so that the compiler names the
+  /// differing option.
   private func writeOptions(to printer: inout CodePrinter) {
     printer.print("/// The options that mocks need as well.")
     printer.printBlock("\(self.modifier)enum \(self.service.optionsName)") { printer in

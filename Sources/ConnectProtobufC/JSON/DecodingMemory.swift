@@ -2,7 +2,7 @@ internal import CProtobufC
 internal import Connect
 internal import NIOCore
 
-/// The arena of a message while it is read.
+/// The arena of a message while the message is decoded.
 struct DecodingMemory {
   let arena: Arena
 
@@ -24,7 +24,7 @@ struct DecodingMemory {
 
   /// Stores a copy of `bytes` in the form of the place's field.
   ///
-  /// - Parameter bytes: Valid UTF-8 for a string; without NUL if C strings hold the field.
+  /// - Parameter bytes: Valid UTF-8 for a string; without NUL if the field is a C string.
   func store(_ bytes: UnsafeRawBufferPointer, in place: FieldPlace) throws(ConnectError) {
     if place.field.storedKind == .bytes {
       var value = ProtobufCBinaryData()
@@ -54,7 +54,7 @@ struct DecodingMemory {
     if let error { throw error }
   }
 
-  /// - Parameter text: Without NUL if C strings hold the field.
+  /// - Parameter text: Without NUL if the field is a C string.
   func store(_ text: String, in place: FieldPlace) throws(ConnectError) {
     try self.store(ByteBuffer(string: text), in: place)
   }

@@ -1,9 +1,9 @@
 internal import Connect
 
-/// The values of a repeated field while they are read.
+/// The values of a repeated field while they are decoded.
 ///
-/// Invariant: `memory` has room for `capacity` values of the field, of which the first `count` are written. The arena
-/// that gave the memory is kept.
+/// Invariant: `memory` has room for `capacity` values of the field, of which the first `count` are written. The caller
+/// keeps the arena that allocated the memory.
 struct GrowingArray {
   private let field: FieldSchema
   private var memory: UnsafeMutableRawPointer?
@@ -28,7 +28,7 @@ struct GrowingArray {
     return FieldPlace(of: self.field, at: new + self.count * size)
   }
 
-  /// Counts the value that was written at the place after the last.
+  /// Counts the value that was just written behind the last value.
   mutating func keep() {
     self.count += 1
   }

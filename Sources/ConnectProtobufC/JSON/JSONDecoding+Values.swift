@@ -5,7 +5,7 @@ internal import NIOCore
 extension JSONDecoding {
   /// Reads one value.
   ///
-  /// - Returns: False if it is an enum's name that is not known, and unknown fields are ignored.
+  /// - Returns: False if the value is an unknown enum name, and unknown fields are ignored.
   mutating func readValue(
     into place: FieldPlace,
     of schema: MessageSchema,
@@ -62,7 +62,7 @@ extension JSONDecoding {
 
   // MARK: Numbers
 
-  /// A number, or a string with one.
+  /// A number, or a string that contains a number.
   private mutating func withNumberText<Result>(
     _ body: (UnsafeRawBufferPointer) throws(ConnectError) -> Result
   ) throws(ConnectError) -> Result {
@@ -70,7 +70,7 @@ extension JSONDecoding {
     return try body(try self.reader.number())
   }
 
-  /// Whether `text` is an integer of the field's range.
+  /// Whether `text` is an integer in the field's range; stores the integer.
   static func storeInteger(_ text: UnsafeRawBufferPointer, in place: FieldPlace) -> Bool {
     func store<I: FixedWidthInteger & BitwiseCopyable>(_ value: I?) -> Bool {
       guard let value else { return false }

@@ -1,7 +1,7 @@
 internal import Connect
 
 extension JSONDecoding {
-  /// - Parameter schema: Has the fields of `type`, which ``MessageSchema`` made sure of.
+  /// - Parameter schema: The schema of `type`. ``MessageSchema`` has checked its fields.
   mutating func readWellKnown(
     _ type: WellKnownType,
     into message: MessagePointer,
@@ -83,7 +83,7 @@ extension JSONDecoding {
     of schema: MessageSchema,
     depth: Int
   ) throws(ConnectError) {
-    // The type may be anywhere in the object: it is read ahead.
+    // The member `@type` may be anywhere in the object, so a second reader looks for it first.
     var ahead = self.reader
     guard let url = try Self.typeURL(in: &ahead) else {
       try self.reader.expect("{")
@@ -93,8 +93,8 @@ extension JSONDecoding {
     guard let inner = self.types.message(typeURL: url), !url.utf8.contains(0) else {
       throw self.reader.failure("\(schema.name): the type '\(url)' is not known")
     }
-    // In an arena of its own, as it goes into the message as bytes; with what is left of the memory, so that those in one
-    // another have no more than one.
+    // The content has a separate arena, as it goes into the message as bytes. Its limit is what the outer arena has
+    // left, so that nested messages share one limit.
     let content = MessageHandle(inner.descriptor, graph: self.types)
     content.storage.arena.limit =
       content.storage.arena.used
@@ -113,7 +113,7 @@ extension JSONDecoding {
       try decoding.readFields(into: content.message, of: inner, depth: depth + 1, isInAny: true)
     }
     self.reader = decoding.reader
-    // It would be written as zero or empty.
+    // Encoding would write a missing field as zero or empty.
     if let name = RequiredCheck.missingField(in: content.message, of: inner.table) {
       throw self.reader.failure("\(name): required, but not set")
     }
@@ -122,7 +122,7 @@ extension JSONDecoding {
     try self.memory.store(bytes, in: message.place(of: schema.fields[1]))
   }
 
-  /// A message whose JSON may not be an object, in the member `value`.
+  /// A message in an `Any` whose JSON may not be an object: it is in the member `value`.
   private mutating func readWellKnownInAny(
     into message: MessagePointer,
     of schema: MessageSchema,

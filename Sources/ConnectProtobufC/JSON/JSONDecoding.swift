@@ -6,7 +6,7 @@ internal import NIOCore
 struct JSONDecoding {
   var reader: JSONReader
   let memory: DecodingMemory
-  /// Finds the types of what is in `google.protobuf.Any`.
+  /// Finds the types of messages in `google.protobuf.Any`.
   let types: SchemaGraph
   let ignoresUnknownFields: Bool
   let limits: DecodingLimits
@@ -22,7 +22,7 @@ struct JSONDecoding {
     let limit = limits.memory(forBytes: text.count)
     let capacity = min(Arena.rounded(schema.table.size) + text.count, limit)
     let arena = Arena(capacity: min(capacity, 1024 * 1024), limit: limit)
-    // Checked: depth and strings are, as they are read.
+    // Decoding checks depth and strings, so the storage counts as checked.
     let storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
     var decoding = JSONDecoding(
       reader: try JSONReader(text, maximumDepth: limits.maximumDepth),
@@ -69,7 +69,7 @@ struct JSONDecoding {
 
   /// Reads the members of an object.
   ///
-  /// - Parameter isInAny: Passes over the member `@type`.
+  /// - Parameter isInAny: Whether to skip the member `@type`.
   mutating func readFields(
     into message: MessagePointer,
     of schema: MessageSchema,
@@ -103,7 +103,7 @@ struct JSONDecoding {
     try self.reader.expect("}")
   }
 
-  /// The index of the field of a name; members mostly come in the order of the fields.
+  /// The index of the field with a name; members mostly come in the order of the fields.
   private static func indexOfField(
     _ name: UnsafeRawBufferPointer,
     in schema: MessageSchema,
@@ -141,7 +141,7 @@ struct JSONDecoding {
     }
   }
 
-  /// Whether null is a value of the field, and does not mean that it is not there.
+  /// Whether null is a value of the field, instead of meaning that the field is absent.
   private static func takesNull(_ field: FieldSchema) -> Bool {
     field.message?.wellKnown == .value || field.enumeration?.isNullValue == true
   }

@@ -3,7 +3,7 @@ internal import Connect
 internal import NIOCore
 
 extension JSONEncoding {
-  /// - Parameter schema: Has the fields of `type`, which ``MessageSchema`` made sure of.
+  /// - Parameter schema: The schema of `type`. ``MessageSchema`` has checked its fields.
   mutating func writeWellKnown(
     _ message: MessagePointer,
     of schema: MessageSchema,
@@ -78,7 +78,7 @@ extension JSONEncoding {
     guard let inner = self.types.message(typeURL: url) else {
       throw .unencodable("google.protobuf.Any: the type '\(url)' is not known")
     }
-    // Those in one another, which are there at once, have no more memory than one.
+    // Nested messages are in memory at the same time, so they share the limit of one.
     let memory = self.memoryOfAny ?? self.limits.memory(forBytes: bytes.count)
     let content = try BinaryCoding.decode(
       bytes,
@@ -112,16 +112,16 @@ extension SchemaGraph {
   }
 }
 
-/// A path of a `google.protobuf.FieldMask`, with underscores in protobuf and in lowerCamelCase in JSON.
+/// A path of a `google.protobuf.FieldMask`: with underscores in protobuf, in lowerCamelCase in JSON.
 enum FieldMaskPath {
-  /// nil if the way back would not give the same.
+  /// nil if converting back would not give the same path.
   static func camelCase(_ path: String) -> String? {
     let name = path.split(separator: ".", omittingEmptySubsequences: false)
       .map { MessageSchema.defaultJSONName(String($0)) }.joined(separator: ".")
     return self.snakeCase(name) == path ? name : nil
   }
 
-  /// nil if there are underscores already.
+  /// nil if the path already has underscores.
   static func snakeCase(_ path: String) -> String? {
     var result = ""
     for character in path.utf8 {

@@ -5,11 +5,11 @@ internal import NIOCore
 /// proto3's JSON of a message in memory.
 struct JSONEncoding: ~Copyable {
   let options: JSONCodingOptions
-  /// Finds the types of what is in `google.protobuf.Any`.
+  /// Finds the types of messages in `google.protobuf.Any`.
   let types: SchemaGraph
-  /// On what is in `google.protobuf.Any`, which has to be decoded.
+  /// Limits for decoding the content of a `google.protobuf.Any`.
   let limits: DecodingLimits
-  /// What is left, for a `google.protobuf.Any` in another one, of the outermost one's memory; nil outside of them.
+  /// Memory left for nested messages in `google.protobuf.Any`, out of the outermost one's memory; nil outside of `Any`.
   var memoryOfAny: Int?
   var out = JSONWriter()
   private var depth = 0
@@ -21,7 +21,7 @@ struct JSONEncoding: ~Copyable {
   }
 
   mutating func write(_ message: MessagePointer, of schema: MessageSchema) throws(ConnectError) {
-    // What is in a `google.protobuf.Any` counts as well.
+    // The content of a `google.protobuf.Any` counts as a level, too.
     guard self.depth < self.limits.maximumDepth else {
       throw .unencodable("\(schema.name): more than \(self.limits.maximumDepth) nested messages")
     }
@@ -95,7 +95,7 @@ struct JSONEncoding: ~Copyable {
     self.out.byte(UInt8(ascii: "}"))
   }
 
-  /// The entries that count: the last one of each key.
+  /// The effective entries: the last entry of each key.
   private func entries(
     of field: FieldSchema,
     key: FieldSchema,

@@ -1,15 +1,15 @@
-/// What stands in a JSON string as it is (RFC 8259, section 7).
+/// The part of a JSON string that needs no escapes (RFC 8259, section 7).
 enum JSONPlainText {
-  /// How many bytes there are in front of the first quote, backslash or control character. Looks at eight at a time.
+  /// The number of bytes in front of the first quote, backslash or control character. Looks at eight bytes at a time.
   ///
-  /// - Parameter escapingDelete: Whether DEL, which may stand as it is, ends the text as well.
+  /// - Parameter escapingDelete: Whether DEL, which needs no escape, ends the text as well.
   @inline(__always)
   static func count(in bytes: UnsafeRawBufferPointer, escapingDelete: Bool) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101
     var index = 0
     while bytes.count - index >= 8 {
       let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-      // The high bit of the lowest byte that is searched for is set, and of none below it.
+      // Sets the high bit of the first matching byte, and of no byte before it. Bits of later bytes may be wrong.
       var found = (word &- 0x20 &* ones) & ~word
       found |= self.zeros(word ^ 0x22 &* ones) | self.zeros(word ^ 0x5c &* ones)
       if escapingDelete { found |= self.zeros(word ^ 0x7f &* ones) }

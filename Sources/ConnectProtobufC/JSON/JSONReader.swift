@@ -3,17 +3,17 @@ internal import Connect
 /// Reads JSON text (RFC 8259) piece by piece.
 ///
 /// Invariant: `at` is never before `start` or past `end`, and nothing at or past `end` is read. The caller keeps the
-/// text as long as this value and what it returns. The bytes that ``withString(_:)`` gives its closure are valid until
-/// the closure returns.
+/// text as long as this value and all returned buffers. The bytes that ``withString(_:)`` passes to its closure are
+/// valid until the closure returns.
 struct JSONReader {
   private let start: UnsafePointer<UInt8>
   private let end: UnsafePointer<UInt8>
   private var at: UnsafePointer<UInt8>
-  /// A string that had escapes.
+  /// The content of the last string that had escapes.
   private var unescaped: [UInt8] = []
   private let maximumDepth: Int
 
-  /// - Parameter text: Has to stay as long as the reader and what it returns.
+  /// - Parameter text: The caller keeps the text as long as the reader and all returned buffers.
   init(_ text: UnsafeRawBufferPointer, maximumDepth: Int) throws(ConnectError) {
     guard let start = text.baseAddress?.assumingMemoryBound(to: UInt8.self), text.count > 0 else {
       throw .undecodable("JSON: no text")
@@ -38,13 +38,13 @@ struct JSONReader {
     }
   }
 
-  /// The first byte of what comes next; 0 at the end.
+  /// The first byte of the next token; 0 at the end.
   mutating func peek() -> UInt8 {
     self.skipWhitespace()
     return self.at < self.end ? self.at[0] : 0
   }
 
-  /// Takes the character if it comes next.
+  /// Consumes the character if it comes next.
   mutating func take(_ character: Unicode.Scalar) -> Bool {
     guard self.peek() == UInt8(ascii: character) else { return false }
     self.at += 1
@@ -59,7 +59,7 @@ struct JSONReader {
     guard self.peek() == 0, self.at == self.end else { throw self.failure("more text than one value") }
   }
 
-  /// Takes a word if it comes next: `null`, `true` or `false`.
+  /// Consumes a word if it comes next: `null`, `true` or `false`.
   mutating func takeWord(_ word: StaticString) -> Bool {
     self.skipWhitespace()
     let count = word.utf8CodeUnitCount
@@ -213,7 +213,7 @@ struct JSONReader {
   }
 }
 
-/// Numbers as JSON writes them.
+/// Numbers in JSON's syntax.
 enum JSONNumber {
   /// The length of the number at the start of `text`; nil if there is none.
   static func length(atStartOf text: UnsafeRawBufferPointer) -> Int? {
@@ -241,7 +241,7 @@ enum JSONNumber {
     return index
   }
 
-  /// The integer that the whole of `text` stands for, also as `1.0` or `1e3`.
+  /// The integer that `text` as a whole represents, also as `1.0` or `1e3`.
   static func integer<I: FixedWidthInteger>(_ text: UnsafeRawBufferPointer, as type: I.Type) -> I? {
     let isNegative = text.first == UInt8(ascii: "-")
     var index = isNegative ? 1 : 0
@@ -254,7 +254,7 @@ enum JSONNumber {
       let (sum, overflowsToo) =
         isNegative
         ? product.subtractingReportingOverflow(I(digit)) : product.addingReportingOverflow(I(digit))
-      // With a negative exponent it may still fit.
+      // With a negative exponent, the number may still fit.
       if overflows || overflowsToo { return self.unusualInteger(text) }
       value = sum
       index += 1
@@ -262,12 +262,12 @@ enum JSONNumber {
     return self.length(atStartOf: text) == text.count ? value : nil
   }
 
-  /// An integer with a point or an exponent, digit by digit: a floating-point number might not hold it.
+  /// An integer with a point or an exponent, digit by digit: a floating-point number might not hold it exactly.
   private static func unusualInteger<I: FixedWidthInteger>(_ text: UnsafeRawBufferPointer) -> I? {
     guard self.length(atStartOf: text) == text.count else { return nil }
     let isNegative = text.first == UInt8(ascii: "-")
     let mantissa = text.prefix { $0 | 0x20 != UInt8(ascii: "e") }
-    // How many of the digits stand before the point, once the exponent has moved it.
+    // The number of digits before the point, after the exponent has moved the point.
     let point = mantissa.firstIndex(of: UInt8(ascii: ".")) ?? mantissa.endIndex
     var wholeDigits = point - (isNegative ? 1 : 0) + self.exponent(text.dropFirst(mantissa.count))
     var value: I = 0
@@ -296,7 +296,7 @@ enum JSONNumber {
     return value
   }
 
-  /// The exponent in `e-5`, or a number as far from 0 as any text's length; 0 of no text.
+  /// The exponent in `e-5`, exact up to 2^50, which is more than any text's length; 0 for empty text.
   private static func exponent(_ text: UnsafeRawBufferPointer.SubSequence) -> Int {
     var value = 0
     for byte in text {
@@ -306,7 +306,7 @@ enum JSONNumber {
     return text.contains(UInt8(ascii: "-")) ? -value : value
   }
 
-  /// The number that the whole of `text` stands for; nil if it is too large.
+  /// The number that `text` as a whole represents; nil if it is too large.
   static func floatingPoint<F: BinaryFloatingPoint & LosslessStringConvertible>(
     _ text: UnsafeRawBufferPointer,
     as type: F.Type

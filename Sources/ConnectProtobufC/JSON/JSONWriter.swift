@@ -1,10 +1,10 @@
 internal import Connect
 internal import NIOCore
 
-/// JSON text as it grows.
+/// A growing JSON text.
 ///
-/// Invariant: `start` points to `capacity` bytes, which only this value owns, and the first `count` of them are
-/// written. ``reserve(_:)`` makes room before bytes are written.
+/// Invariant: `start` points to `capacity` bytes that only this value owns; the first `count` bytes are written.
+/// ``reserve(_:)`` makes room before bytes are written.
 struct JSONWriter: ~Copyable {
   private var start: UnsafeMutablePointer<UInt8>
   private var capacity: Int
@@ -34,7 +34,7 @@ struct JSONWriter: ~Copyable {
     return Array(UnsafeBufferPointer(start: writer.start, count: writer.count))
   }
 
-  /// Makes room for `count` bytes more.
+  /// Makes room for `count` more bytes.
   @inline(__always)
   private mutating func reserve(_ count: Int) {
     if self.capacity - self.count < count { self.grow(by: count) }
@@ -107,7 +107,7 @@ struct JSONWriter: ~Copyable {
     self.byte(UInt8(ascii: "\""))
   }
 
-  /// `value` with so many digits, zeros in front.
+  /// `value` with this number of digits, zeros in front.
   mutating func padded(_ value: Int, digits: Int) {
     var divisor = 1
     for _ in 1..<max(1, digits) { divisor *= 10 }
@@ -117,7 +117,7 @@ struct JSONWriter: ~Copyable {
     }
   }
 
-  /// The shortest text that stands for the number; `"NaN"`, `"Infinity"` and `"-Infinity"` for those that JSON lacks.
+  /// The shortest text for the number; `"NaN"`, `"Infinity"` and `"-Infinity"` for values that JSON lacks.
   mutating func double(_ value: Double) {
     if let integer = Int64(exactly: value), integer.magnitude < 1 << 53, value.sign == .plus || integer != 0 {
       self.signed(integer)

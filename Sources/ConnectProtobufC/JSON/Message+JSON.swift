@@ -4,11 +4,10 @@ public import NIOCore
 extension DynamicMessage {
   /// proto3's JSON. As in SwiftProtobuf, required fields may be missing in JSON.
   ///
-  /// - Parameter limits: On depth, and on the memory of what is in a `google.protobuf.Any`, which is decoded to be
-  ///   written.
-  /// - Throws: A `ConnectError` with `internal` if something has no JSON: a time out of range, a
-  ///   `google.protobuf.Any` of an unknown type. With `invalid_argument` if the type's descriptor set is not known. With
-  ///   `resource_exhausted` past a limit in a `google.protobuf.Any`.
+  /// - Parameter limits: Limits on depth, and on the memory for decoding the content of a `google.protobuf.Any`.
+  /// - Throws: A `ConnectError`. `internal`: a value has no JSON form, such as a time out of range or a
+  ///   `google.protobuf.Any` of an unknown type. `invalid_argument`: the type's descriptor set is not known.
+  ///   `resource_exhausted`: a `google.protobuf.Any` exceeds a limit.
   public func jsonBytes(
     options: JSONCodingOptions = JSONCodingOptions(),
     limits: DecodingLimits = .defaults
@@ -22,9 +21,9 @@ extension DynamicMessage {
     return encoding.out.bytes
   }
 
-  /// A message from proto3's JSON. Of the options, `JSONCodingOptions.ignoreUnknownFields` counts.
+  /// A message from proto3's JSON. `JSONCodingOptions.ignoreUnknownFields` is the only option that has an effect.
   ///
-  /// - Throws: A `ConnectError` with `internal` that says where in the text, with `resource_exhausted` past a limit.
+  /// - Throws: A `ConnectError`: `internal` with the position in the text, or `resource_exhausted` past a limit.
   public init(
     _ descriptor: MessageDescriptor,
     jsonBytes bytes: ByteBuffer,

@@ -10,7 +10,7 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
     self.nanoseconds = nanoseconds
   }
 
-  /// - Parameter schema: Of one of the two types.
+  /// - Parameter schema: The schema of one of the two types.
   init(_ message: MessagePointer, of schema: MessageSchema) {
     self.seconds = message.place(of: schema.fields[0]).load(as: Int64.self)
     self.nanoseconds = message.place(of: schema.fields[1]).load(as: Int32.self)
@@ -23,13 +23,13 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
 
   var description: String { "\(self.seconds) s and \(self.nanoseconds) ns" }
 
-  /// From the start of the year 1 to the end of the year 9999.
+  /// Whether the time is from the start of the year 1 to the end of the year 9999.
   var isTimestamp: Bool {
     (-62_135_596_800...253_402_300_799).contains(self.seconds)
       && (0..<1_000_000_000).contains(self.nanoseconds)
   }
 
-  /// Ten thousand years in both directions, both parts with one sign.
+  /// Whether the time is at most ten thousand years in either direction, and both parts have the same sign.
   var isDuration: Bool {
     (-315_576_000_000...315_576_000_000).contains(self.seconds)
       && (-999_999_999...999_999_999).contains(self.nanoseconds)
@@ -66,7 +66,7 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
     out.raw("s\"")
   }
 
-  /// None, 3, 6 or 9 digits.
+  /// Writes 0, 3, 6 or 9 digits.
   private func writeFraction(to out: inout JSONWriter) {
     let nanoseconds = Int(self.nanoseconds.magnitude)
     if nanoseconds == 0 { return }
@@ -82,7 +82,7 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
 
   // MARK: Reading
 
-  /// RFC 3339, with any offset.
+  /// Parses RFC 3339, with any offset.
   init?(timestamp text: UnsafeRawBufferPointer) {
     var text = Scanner(text)
     guard let year = text.digits(4), text.take("-"), let month = text.digits(2), text.take("-"),
@@ -98,7 +98,7 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
     guard self.isTimestamp else { return nil }
   }
 
-  /// Seconds with at most nine digits after the point, and an `s`.
+  /// Parses seconds with at most nine digits after the point, and an `s`.
   init?(duration text: UnsafeRawBufferPointer) {
     var text = Scanner(text)
     let isNegative = text.take("-")
@@ -143,7 +143,7 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
       return value
     }
 
-    /// At least one digit, at most as many as a duration has.
+    /// At least one digit, and at most as many digits as a duration has.
     mutating func integer() -> Int64? {
       var value: Int64?
       while let digit = self.digit() {
@@ -212,7 +212,7 @@ struct ProtobufTime: Equatable, CustomStringConvertible {
   /// - Parameter day: Since 1970, in the years 1 to 9999.
   private static func date(ofDay day: Int64) -> (year: Int, month: Int, day: Int) {
     var rest = Int(day) + self.epoch
-    // Never too early; too late by the leap days, which are less than seven years' in all.
+    // The first estimate is never too early. It is too late by the leap days, which are less than seven years in all.
     var year = rest / 365 + 1
     while self.days(beforeYear: year) > rest { year -= 1 }
     rest -= self.days(beforeYear: year)

@@ -1,6 +1,6 @@
 internal import CProtobufC
 
-/// What an arena holds: messages, strings and bytes.
+/// Allocation of messages, strings and bytes in an arena.
 extension Arena {
   /// An initialised message.
   func newMessage(_ descriptor: MessageDescriptorPointer) -> MessagePointer {
@@ -25,9 +25,9 @@ extension Arena {
     return ProtobufCBinaryData(len: bytes.count, data: copy.assumingMemoryBound(to: UInt8.self))
   }
 
-  /// A copy of `message` with all that it holds.
+  /// A copy of `message` with everything it contains.
   ///
-  /// It goes by libprotobuf-c's descriptors, as what C code has put into a message may be of any type.
+  /// Follows libprotobuf-c's descriptors, as C code may have put a message of any type into a field.
   func copy(_ message: MessagePointer) -> MessagePointer {
     MessagePointer(self.copy(message.address))
   }
@@ -62,7 +62,8 @@ extension Arena {
     return copy
   }
 
-  /// Replaces what the value at `place` points to by a copy. Default values stay: they live as long as the descriptor.
+  /// Replaces the value at `place` by a copy of its content. Default values are not copied: they live as long as the
+  /// descriptor.
   private func copyPointee(
     of place: UnsafeMutableRawPointer,
     kind: FieldKind,
@@ -77,7 +78,7 @@ extension Arena {
       place.storeBytes(of: copy, as: UnsafeMutableRawPointer?.self)
     case .bytes:
       let bytes = place.load(as: ProtobufCBinaryData.self)
-      // What is wrong stays wrong, and is found when the copy is encoded.
+      // Invalid content is copied as it is; encoding the copy finds the error.
       if bytes.content.isEmpty { return }
       let copy = self.newBytes(bytes.content)
       place.storeBytes(of: copy, as: ProtobufCBinaryData.self)
@@ -89,7 +90,7 @@ extension Arena {
     }
   }
 
-  /// A copy of `message`, or of the head that makes it no message.
+  /// A copy of `message`, or only of its head (`ProtobufCMessage`) if the struct is not an initialised message.
   private func copyIfInitialized(_ message: UnsafeRawPointer) -> UnsafeMutableRawPointer {
     let descriptor = message.load(as: MessageDescriptorPointer?.self)
     if descriptor?.pointee.magic == UInt32(PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC) { return self.copy(message) }
@@ -114,13 +115,14 @@ extension Arena {
 }
 
 extension UnsafePointer<ProtobufCMessageDescriptor> {
-  /// Sets the memory of a message to the empty message.
+  /// Makes the memory at `message` an empty message.
   func initialize(_ message: UnsafeMutableRawPointer) {
     if self.pointee.message_init != nil {
       protobuf_c_message_init(self, message)
       return
     }
-    // Descriptors made at run time have no function; libprotobuf-c does the same for those, but only in a decode.
+    // Descriptors made at run time have no init function. libprotobuf-c handles this case in the same way, but only
+    // when decoding.
     message.initializeMemory(as: UInt8.self, repeating: 0, count: self.pointee.sizeof_message)
     message.storeBytes(of: self, as: MessageDescriptorPointer.self)
     for field in self.fieldPointers where !field.pointee.isRepeated {

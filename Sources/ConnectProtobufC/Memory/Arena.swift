@@ -1,15 +1,15 @@
-/// The memory of one message with all that it holds: given out piece by piece, given back all at once.
+/// The memory of one message with everything it contains: allocated piece by piece, freed all at once.
 ///
-/// It counts what it gives out. Past its limit, ``allocate(_:)`` gives nothing more, which ends a decode.
+/// An arena counts allocated bytes. Past its limit, ``allocate(_:)`` fails, which ends a decode.
 ///
-/// Invariant: `head` points to the start of the arena's first chunk. It and every piece are valid until ``destroy()``,
-/// which only the owner of the arena calls, in its `deinit`. Whoever uses a piece keeps the owner. Only one thread at a
-/// time takes pieces.
+/// Invariant: `head` points to the start of the arena's first chunk. `head` and every piece are valid until
+/// ``destroy()``, which only the owner of the arena calls, in its `deinit`. Users of a piece keep the owner alive. Only
+/// one thread at a time allocates.
 struct Arena {
   private struct Head {
     var cursor: UnsafeMutableRawPointer
     var end: UnsafeMutableRawPointer
-    /// The chunks after the first, each of which begins with the pointer to the one before it.
+    /// The last chunk after the first one. Each of these chunks begins with a pointer to the previous chunk.
     var lastChunk: UnsafeMutableRawPointer?
     var chunkCount = 1
     var nextChunkSize: Int
@@ -17,14 +17,14 @@ struct Arena {
     var limit: Int
   }
 
-  /// What every piece is aligned to; no field of a protoc-c struct needs more.
+  /// The alignment of every piece; no field of a protoc-c struct needs more.
   static let alignment = 8
   private static let largestChunk = 1024 * 1024
 
   private let head: UnsafeMutablePointer<Head>
 
-  /// - Parameter capacity: How many bytes the first chunk has room for. 0 makes every piece an allocation of its own,
-  ///   so that an address sanitizer sees each.
+  /// - Parameter capacity: The number of bytes in the first chunk. With 0, every piece is a separate allocation, so
+  ///   that an address sanitizer sees each piece.
   init(capacity: Int, limit: Int = .max) {
     let headSize = Self.rounded(MemoryLayout<Head>.size)
     let chunk = UnsafeMutableRawPointer.allocate(byteCount: headSize + capacity, alignment: Self.alignment)
@@ -39,7 +39,7 @@ struct Arena {
     )
   }
 
-  /// Gives all memory back.
+  /// Frees all memory.
   func destroy() {
     var chunk = self.head.pointee.lastChunk
     while let current = chunk {
@@ -51,10 +51,10 @@ struct Arena {
 
   var chunkCount: Int { self.head.pointee.chunkCount }
 
-  /// How many bytes were given out.
+  /// The number of allocated bytes.
   var used: Int { self.head.pointee.used }
 
-  /// How many bytes may be given out.
+  /// The number of bytes that may be allocated.
   var limit: Int {
     get { self.head.pointee.limit }
     nonmutating set { self.head.pointee.limit = newValue }
@@ -64,14 +64,14 @@ struct Arena {
     (size + Self.alignment - 1) & ~(Self.alignment - 1)
   }
 
-  /// `size` bytes, not set to anything; nil past the limit.
+  /// `size` uninitialised bytes; nil past the limit.
   @inline(__always)
   func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
     guard size >= 0, size <= self.head.pointee.limit - self.head.pointee.used else { return nil }
     return self.take(size)
   }
 
-  /// `size` bytes whatever the limit: for what this process writes, not what a peer sent.
+  /// `size` bytes whatever the limit: for data that this process writes, not for data from a peer.
   @inline(__always)
   func take(_ size: Int) -> UnsafeMutableRawPointer {
     let rounded = max(Self.alignment, Self.rounded(size))
@@ -90,7 +90,7 @@ struct Arena {
     chunk.storeBytes(of: head.pointee.lastChunk, as: UnsafeMutableRawPointer?.self)
     head.pointee.lastChunk = chunk
     head.pointee.chunkCount += 1
-    // A large piece gets a chunk that it fills; what is left of the current one stays in use.
+    // A large piece gets a separate chunk of its exact size; the current chunk stays in use.
     if room > size || head.pointee.end == head.pointee.cursor {
       head.pointee.cursor = chunk + link + size
       head.pointee.end = chunk + link + room

@@ -8,8 +8,8 @@ internal import Darwin
 
 /// Reading C strings.
 ///
-/// Invariant: what is read ends with a NUL and stays as long as what is returned. Strings of messages are such:
-/// decoding and copying write the NUL, and C code has to.
+/// Invariant: each C string ends with a NUL and lives as long as the returned value. Strings of messages meet this:
+/// decoding and copying write the NUL, and C code has to write it.
 @usableFromInline
 enum CString {
   /// The bytes before the NUL.
@@ -23,7 +23,7 @@ enum CString {
     UnsafeRawBufferPointer(start: text, count: text.map { self.length($0) } ?? 0)
   }
 
-  /// Empty for a null pointer.
+  /// The text of a C string; empty for a null pointer.
   @inlinable
   static func string(_ text: UnsafePointer<CChar>?) -> String {
     text.map { String(cString: $0) } ?? ""

@@ -1,6 +1,6 @@
 /// The values of a repeated field.
 ///
-/// Invariant: `array` points to `count` values of the field, for which what ``FieldPlace`` says holds.
+/// Invariant: `array` points to `count` values of the field. The invariant of ``FieldPlace`` holds for each value.
 struct FieldElements: RandomAccessCollection {
   private let field: FieldSchema
   private let array: UnsafeMutableRawPointer

@@ -13,11 +13,11 @@ enum FieldKind: UInt8 {
 
   @inline(__always)
   init(_ type: ProtobufCType) {
-    // protoc-c writes no other number. A message without a descriptor, as which it counts here, is refused.
+    // protoc-c writes no other number. Other numbers count here as a message without a descriptor, which is refused.
     self = UInt8(exactly: type.rawValue).flatMap(FieldKind.init(rawValue:)) ?? .message
   }
 
-  /// The bytes that a value takes in a struct or an array.
+  /// The number of bytes of a value in a struct or an array.
   var size: Int {
     switch self {
     case .int32, .sint32, .sfixed32, .uint32, .fixed32, .float, .bool, .enumeration: 4
@@ -27,7 +27,7 @@ enum FieldKind: UInt8 {
     }
   }
 
-  /// Whether repeated values may come as one length-prefixed run.
+  /// Whether repeated values may be encoded as one length-prefixed run.
   var isPackable: Bool {
     switch self {
     case .string, .bytes, .message: false
@@ -46,8 +46,8 @@ enum FieldKind: UInt8 {
 }
 
 extension ProtobufCFieldDescriptor {
-  /// In ``ProtobufCFieldDescriptor/reserved_flags`` of descriptors made at run time: a string whose C type is bytes,
-  /// which unlike a C string can hold a NUL.
+  /// The value of ``ProtobufCFieldDescriptor/reserved_flags`` for a string whose C type is bytes, in descriptors made
+  /// at run time. Unlike a C string, such a string can contain a NUL.
   static let stringAsBytes: UInt32 = 1
 
   @inline(__always) var kind: FieldKind { FieldKind(self.type) }
@@ -65,7 +65,7 @@ extension ProtobufCFieldDescriptor {
 }
 
 extension ProtobufCBinaryData {
-  /// The bytes, which are there as long as the message. Empty also if C code left a length without bytes.
+  /// The bytes, valid as long as the message. Empty also if C code left a length without bytes.
   @usableFromInline
   var content: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: self.data, count: self.data == nil ? 0 : max(0, self.len))

@@ -1,9 +1,9 @@
 internal import CProtobufC
 
-/// Where one value of a field is: in a struct, or in the array of a repeated field.
+/// The location of one value of a field: in a struct, or in the array of a repeated field.
 ///
-/// Invariant: `address` points to a value of the field's stored kind, or to aligned memory for one. Whoever has this
-/// place keeps that memory and what the value points to. A place is written to only while nobody else can see its
+/// Invariant: `address` points to a value of the field's stored kind, or to aligned memory for one. Users of the place
+/// keep this memory and the memory that the value points to. A place is written to only while nobody else can see its
 /// message.
 struct FieldPlace {
   let field: FieldSchema
@@ -17,19 +17,19 @@ struct FieldPlace {
 
   // MARK: Reading
 
-  /// - Parameter type: Swift's type for the field's kind.
+  /// - Parameter type: The Swift type for the field's kind.
   @inline(__always)
   func load<Value: BitwiseCopyable>(as type: Value.Type) -> Value {
     assert(MemoryLayout<Value>.size == self.field.valueSize)
     return self.address.load(as: type)
   }
 
-  /// The pointer that a string or a message has as its value.
+  /// The pointer that is the value of a string or a message.
   @inline(__always) var pointer: UnsafeMutableRawPointer? { self.load(as: UnsafeMutableRawPointer?.self) }
 
   @inline(__always) var message: MessagePointer? { self.pointer.map { MessagePointer($0) } }
 
-  /// The message; nil also for what is not one of the field's type.
+  /// The message; nil if it is absent or not of the field's type.
   var checkedMessage: MessagePointer? {
     guard let message = self.message, message.descriptor == self.field.table?.descriptor else { return nil }
     return message
@@ -47,7 +47,7 @@ struct FieldPlace {
 
   // MARK: Writing
 
-  /// - Parameter value: Of Swift's type for the field's kind.
+  /// - Parameter value: A value of the Swift type for the field's kind.
   @inline(__always)
   func store<Value: BitwiseCopyable>(_ value: Value) {
     assert(MemoryLayout<Value>.size == self.field.valueSize)
@@ -61,7 +61,7 @@ struct FieldPlace {
 
   /// Stores a copy of `bytes` in the form of the field.
   ///
-  /// - Parameter bytes: Valid UTF-8 for a string; without NUL if C strings hold the field.
+  /// - Parameter bytes: Valid UTF-8 for a string; without NUL if the field is a C string.
   func store(_ bytes: UnsafeRawBufferPointer, in arena: Arena) {
     if self.field.storedKind == .bytes {
       self.store(arena.newBytes(bytes))
@@ -70,7 +70,7 @@ struct FieldPlace {
     }
   }
 
-  /// Copies the memory of `count` numbers, for which there is room.
+  /// Copies the memory of `count` numbers to this place, which must have room for them.
   @inline(__always)
   func copyNumbers(from source: UnsafeRawPointer, count: Int = 1) {
     self.address.copyMemory(from: source, byteCount: count * self.field.valueSize)
@@ -78,7 +78,7 @@ struct FieldPlace {
 
   /// A later place in an array.
   ///
-  /// - Parameter size: That of a value, which a caller that goes over many has at hand.
+  /// - Parameter size: The size of a value. Callers with loops compute it once.
   @inline(__always)
   func advanced(byBytes size: Int) -> FieldPlace {
     FieldPlace(of: self.field, at: self.address + size)
@@ -88,7 +88,7 @@ struct FieldPlace {
     self.address.initializeMemory(as: UInt8.self, repeating: 0, count: self.field.valueSize)
   }
 
-  /// Stores what an empty message has.
+  /// Stores the value that the field has in an empty message.
   func setToDefault() {
     guard let value = self.field.defaultValue else {
       self.zero()

@@ -2,9 +2,9 @@ internal import CProtobufC
 
 /// The struct of one message.
 ///
-/// Invariant: `address` points to an initialised struct. Whoever has this value keeps the struct's memory, mostly with
-/// its ``MessageStorage``. All fields given to this value are fields of the struct's type. A message that others can
-/// see, or that was borrowed, is only read.
+/// Invariant: `address` points to an initialised struct. Users of this value keep the struct's memory, mostly with its
+/// ``MessageStorage``. All fields passed to this value are fields of the struct's type. A message that others can see,
+/// or that was borrowed, is only read.
 struct MessagePointer: Equatable {
   let address: UnsafeMutableRawPointer
 
@@ -13,26 +13,26 @@ struct MessagePointer: Equatable {
     self.address = address
   }
 
-  /// A message that is only read.
+  /// A message for reading only.
   @inline(__always)
   init(reading address: UnsafeRawPointer) {
     self.address = UnsafeMutableRawPointer(mutating: address)
   }
 
-  /// Every message begins with its descriptor; nil if C code has not initialised it.
+  /// The descriptor that every message begins with; nil if C code has not initialised the message.
   @inline(__always) var descriptor: MessageDescriptorPointer? {
     self.address.load(as: MessageDescriptorPointer?.self)
   }
 
-  /// What all messages have.
+  /// The part that all messages have.
   @inline(__always) var base: UnsafeMutablePointer<ProtobufCMessage> {
     self.address.assumingMemoryBound(to: ProtobufCMessage.self)
   }
 
   // MARK: Presence
 
-  /// Whether the field is set, if it has presence; else, whether it is not zero and not empty. So it would be written,
-  /// but for -0.0, which libprotobuf-c leaves out.
+  /// Whether the field is set, if it has presence; else, whether it is not zero and not empty. A field for which this
+  /// is true is encoded, except for -0.0, which libprotobuf-c leaves out.
   @inline(__always)
   func has(_ field: FieldSchema) -> Bool {
     let place = self.address + field.offset
@@ -52,25 +52,25 @@ struct MessagePointer: Equatable {
     }
   }
 
-  /// The number of the member that is set of a oneof that `field` is in; 0 if none is.
+  /// The field number of the set member in the oneof of `field`; 0 if no member is set.
   @inline(__always)
   func oneofCase(of field: FieldSchema) -> UInt32 {
     (self.address + field.quantifierOffset).load(as: UInt32.self)
   }
 
-  /// Whether a oneof's member is the one that is set.
+  /// Whether this member of a oneof is the set one.
   @inline(__always)
   func isSelected(_ field: FieldSchema) -> Bool {
     self.oneofCase(of: field) == field.number
   }
 
-  /// Whether the flag of a field that has one says that it is there.
+  /// Whether a field with a presence flag is present.
   @inline(__always)
   func isFlagged(_ field: FieldSchema) -> Bool {
     (self.address + field.quantifierOffset).load(as: Int32.self) != 0
   }
 
-  /// Marks a field as there after its value was written; counts one more value of a repeated field.
+  /// Marks a field as present after its value was written. For a repeated field, counts one more value.
   @inline(__always)
   func countValue(of field: FieldSchema) {
     let quantifier = self.address + field.quantifierOffset
@@ -82,7 +82,7 @@ struct MessagePointer: Equatable {
     }
   }
 
-  /// Marks a field that is not repeated as there; the caller then writes its value. Unselects other members of its
+  /// Marks a field that is not repeated as present; the caller then writes its value. Unselects other members of its
   /// oneof.
   func select(_ field: FieldSchema) {
     let quantifier = self.address + field.quantifierOffset
@@ -95,7 +95,7 @@ struct MessagePointer: Equatable {
     }
   }
 
-  /// Sets the field to what it is in an empty message.
+  /// Sets the field to its value in an empty message.
   func clear(_ field: FieldSchema) {
     let quantifier = self.address + field.quantifierOffset
     switch field.form {
@@ -115,13 +115,13 @@ struct MessagePointer: Equatable {
 
   // MARK: Values
 
-  /// Where the value of a field is, or the array of a repeated one.
+  /// The location of the field's value, or of the pointer to a repeated field's array.
   @inline(__always)
   func place(of field: FieldSchema) -> FieldPlace {
     FieldPlace(of: field, at: self.address + field.offset)
   }
 
-  /// The count of a repeated field, whatever it is.
+  /// The count of a repeated field, even if it is invalid.
   @inline(__always)
   func storedCount(of field: FieldSchema) -> Int {
     (self.address + field.quantifierOffset).load(as: Int.self)
@@ -133,14 +133,14 @@ struct MessagePointer: Equatable {
     (self.address + field.offset).load(as: UnsafeMutableRawPointer?.self)
   }
 
-  /// - Parameter array: Has `count` values of the field.
+  /// - Parameter array: An array with `count` values of the field.
   @inline(__always)
   func setArray(_ array: UnsafeMutableRawPointer?, count: Int, of field: FieldSchema) {
     self.setCount(count, of: field)
     self.setArray(array, of: field)
   }
 
-  /// - Parameter array: Has as many values as the field's count says, and has room for more that may follow.
+  /// - Parameter array: An array with as many values as the field's count says, and possibly room for more.
   @inline(__always)
   func setArray(_ array: UnsafeMutableRawPointer?, of field: FieldSchema) {
     (self.address + field.offset).storeBytes(of: array, as: UnsafeMutableRawPointer?.self)

@@ -1,18 +1,18 @@
 internal import CProtobufC
 
-/// Owns the memory of one message; the handles on the message and on the messages in it share it.
+/// Owns the memory of one message. The handles on the message and on its nested messages share it.
 ///
-/// Safe to share between threads: it is changed only through a handle that holds the one reference to it
+/// Safe to share between threads: it is changed only through a handle that is its only reference
 /// (``MessageHandle/makeUnique()``), and otherwise only read.
 @usableFromInline
 final class MessageStorage: @unchecked Sendable {
   let arena: Arena
-  /// What has to live as long: the descriptors that were made at run time.
+  /// The descriptors that were made at run time, which have to live as long as the message.
   let graph: SchemaGraph?
-  /// The memory is somebody else's, so that nothing in it may be changed.
+  /// Whether somebody else owns the memory, so that it must not be changed.
   let isBorrowed: Bool
-  /// The contents came from a checked source and were not touched by other code since: they need no check before
-  /// they are encoded.
+  /// Whether the content came from a checked source and no other code has changed it since. Checked content needs no
+  /// check before encoding.
   var isChecked: Bool
 
   init(
@@ -34,17 +34,17 @@ final class MessageStorage: @unchecked Sendable {
 
 typealias MessageDescriptorPointer = UnsafePointer<ProtobufCMessageDescriptor>
 
-/// A message in a storage: all that the typed and the dynamic handles have in common.
+/// A message in a storage: the common part of the typed and the dynamic handles.
 ///
-/// Invariant: `pointer` is that of an initialised message in the memory of `storage`, or, if that is borrowed, in memory
-/// that its owner promised to keep. Only after ``makeUnique()`` is the message written to.
+/// Invariant: `pointer` points to an initialised message in the memory of `storage`. If `storage` is borrowed, the
+/// message is in memory that its owner promised to keep. The message is written to only after ``makeUnique()``.
 @usableFromInline
 struct MessageHandle: Sendable {
   /// Room for a few small fields.
   private static let smallCapacity = 256
 
   @usableFromInline private(set) var storage: MessageStorage
-  /// Safe to share for the reason that `storage` gives.
+  /// Safe to share for the reason given at `storage`.
   @usableFromInline private(set) nonisolated(unsafe) var pointer: UnsafeMutableRawPointer
 
   @inlinable
@@ -61,15 +61,15 @@ struct MessageHandle: Sendable {
     self.pointer = arena.newMessage(descriptor).address
   }
 
-  /// A message of somebody else's, which has to stay and not to change while this handle or a copy of it exists.
+  /// Borrows a message, which has to stay and must not change while this handle or a copy of it exists.
   init(borrowing message: UnsafeRawPointer, graph: SchemaGraph?) {
     let arena = Arena(capacity: 0)
     self.storage = MessageStorage(arena: arena, graph: graph, isBorrowed: true, isChecked: false)
-    // Never written through: a write finds the storage borrowed and copies.
+    // Never written through: a write sees that the storage is borrowed, and copies.
     self.pointer = UnsafeMutableRawPointer(mutating: message)
   }
 
-  /// A copy of all that `message` holds, which was checked.
+  /// A copy of a checked `message` with everything it contains.
   init(copying message: UnsafeRawPointer, graph: SchemaGraph?, isChecked: Bool) {
     let arena = Arena(capacity: 1024)
     self.storage = MessageStorage(arena: arena, graph: graph, isChecked: isChecked)
@@ -81,12 +81,12 @@ struct MessageHandle: Sendable {
     self.pointer.load(as: MessageDescriptorPointer.self)
   }
 
-  /// The message, to be used while `storage` is kept.
+  /// The message, valid while `storage` is kept.
   var message: MessagePointer { MessagePointer(self.pointer) }
 
   var base: UnsafePointer<ProtobufCMessage> { UnsafePointer(self.message.base) }
 
-  /// Makes this handle the only one on its memory, so that it may be changed.
+  /// Makes this handle the only one on its memory, so that the memory may be changed.
   mutating func makeUnique() {
     if !self.storage.isBorrowed, isKnownUniquelyReferenced(&self.storage) { return }
     self = MessageHandle(copying: self.pointer, graph: self.storage.graph, isChecked: self.storage.isChecked)

@@ -1,8 +1,9 @@
 public import CProtobufC
 
-/// What strings and bytes hold, read where it is, without a copy.
+/// Access to the content of strings and bytes in place, without a copy.
 extension CMessage {
-  /// Calls `body` with bytes, in the memory of the message; with none if the field is a member of a oneof that is not set.
+  /// Calls `body` with the field's bytes in the memory of the message. The bytes are empty if the field is a oneof
+  /// member that is not set.
   ///
   /// ```swift
   /// let checksum = message.withBytes(\.content) { bytes in
@@ -21,8 +22,8 @@ extension CMessage {
     }
   }
 
-  /// Calls `body` with the UTF-8 of a string, in the memory of the message and without the NUL; with none if the field is a
-  /// member of a oneof that is not set.
+  /// Calls `body` with the UTF-8 of a string in the memory of the message, without the NUL. The bytes are empty if the
+  /// field is a oneof member that is not set.
   @inlinable
   public func withBytes<Result>(
     _ path: KeyPath<Struct, UnsafeMutablePointer<CChar>?>,
@@ -37,10 +38,10 @@ extension CMessage {
 }
 
 extension DynamicMessage {
-  /// Calls `body` with what a string, as UTF-8, or bytes hold, in the memory of the message.
+  /// Calls `body` with the content of a string (as UTF-8) or bytes, in the memory of the message.
   ///
-  /// - Throws: What `body` throws, and a `ConnectError` with `invalid_argument` if there is no such field, or if it is no
-  ///   single string and no single bytes.
+  /// - Throws: What `body` throws. A `ConnectError` with `invalid_argument` if there is no such field, or if it is not
+  ///   a single string or bytes field.
   public func withBytes<Result>(
     of key: some FieldKey,
     _ body: (RawSpan) throws -> Result

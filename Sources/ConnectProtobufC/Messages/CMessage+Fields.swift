@@ -1,7 +1,7 @@
 public import CProtobufC
 public import NIOCore
 
-/// A number as C structs have it.
+/// A number type of C structs.
 public protocol CNumber {}
 
 extension Int32: CNumber {}
@@ -12,13 +12,13 @@ extension Int: CNumber {}
 extension Float: CNumber {}
 extension Double: CNumber {}
 
-// All of this is inlined where it is used: there the compiler turns key paths into offsets.
+// Everything here is inlined into callers: there the compiler turns key paths into offsets.
 
-/// Fields read by their names in C. Members of a oneof share their memory: where none of the same type is set, strings and
-/// bytes read as empty and messages as nil; among several of one type look at the case first, as for numbers. A field that
-/// is called like a member of this type, such as `list`, is read from ``pointee``.
+/// Fields by their names in C. Members of a oneof share memory: if no member of the type is set, strings and bytes read
+/// as empty, and messages as nil. If a oneof has several members of one type, check its case first; this also holds for
+/// numbers. If a field has the name of a member of this type, such as `list`, read it from ``pointee``.
 extension CMessage {
-  /// A number, a Boolean (0 or 1), or a count. Of a oneof, look at its case first: in C all members share their memory.
+  /// A number, a Boolean (0 or 1), or a count. For a oneof member, check the case first: in C all members share memory.
   @inlinable
   public subscript<Value: CNumber>(dynamicMember path: KeyPath<Struct, Value>) -> Value {
     self.withUnsafePointer { $0.pointee[keyPath: path] }
@@ -53,7 +53,7 @@ extension CMessage {
     }
   }
 
-  /// A message; nil if there is none, or if C code left a struct there that is not initialized.
+  /// A message; nil if there is none, or if C code left a struct there that is not initialised.
   @inlinable
   public subscript<Inner: CMessageStruct>(
     dynamicMember path: KeyPath<Struct, UnsafeMutablePointer<Inner>?>
@@ -66,7 +66,7 @@ extension CMessage {
   }
 }
 
-/// Repeated fields, which C holds as an array and its count. Empty where C code left a count without an array.
+/// Repeated fields, which are an array and its count in C. Empty if C code left a count without an array.
 extension CMessage {
   /// Numbers: `message.list(\.ids, count: \.n_ids)`.
   @inlinable
@@ -104,7 +104,7 @@ extension CMessage {
     self.elements(path, count: count) { ByteBuffer(bytes: $0.content) }
   }
 
-  /// Messages; of a map, its entries.
+  /// Messages; for a map, its entries.
   @inlinable
   public func list<Inner: CMessageStruct>(
     _ path: KeyPath<Struct, UnsafeMutablePointer<UnsafeMutablePointer<Inner>?>?>,
@@ -144,7 +144,7 @@ extension CMessage {
 }
 
 extension CMessage {
-  /// nil if what is at `pointer` is no message of this type.
+  /// nil if `pointer` does not point to a message of this type.
   @inlinable
   init?(child pointer: UnsafeMutablePointer<Struct>, of outer: MessageHandle) {
     let pointer = UnsafeMutableRawPointer(pointer)
@@ -153,8 +153,8 @@ extension CMessage {
   }
 }
 
-/// Whether what a key path reads as a pointer is one. Members of a oneof, which have no offset in Swift, share their
-/// memory: a member of this kind has to be set that holds the same.
+/// Checks whether a pointer that a key path reads is valid. Members of a oneof have no offset in Swift and share
+/// memory. So a member of this kind must be set and hold the same pointer.
 extension MessageHandle {
   @usableFromInline
   func isSet(string: UnsafeMutablePointer<CChar>?) -> Bool {
@@ -172,7 +172,7 @@ extension MessageHandle {
   @usableFromInline
   func isSet<Inner: CMessageStruct>(message: UnsafeMutablePointer<Inner>) -> Bool {
     let message = UnsafeRawPointer(message)
-    // What is set is a message, though maybe that of another member, which is of another type.
+    // The set member is a message, but it may be another member with another type.
     return self.isSet(as: .message) { $0.load(as: UnsafeRawPointer?.self) == message }
       && message.load(as: MessageDescriptorPointer?.self) == Inner.messageType.descriptor
   }

@@ -4,7 +4,7 @@ public import NIOCore
 
 /// A message in the struct that protoc-c made for it, with all its memory.
 ///
-/// A value: a copy shares the memory until one of the two is changed. Fields are read by their names in C:
+/// A value type: a copy shares the memory until one of the two is changed. Fields are read by their names in C:
 ///
 /// ```swift
 /// var request = CMessage<Acme__V1__GetRequest>()
@@ -33,7 +33,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
 
   /// The message in protobuf's binary encoding.
   ///
-  /// - Throws: A `ConnectError` with `internal` that names the type and, where it can, the field; with
+  /// - Throws: A `ConnectError` with `internal` that names the type and, where possible, the field; with
   ///   `resource_exhausted` past a limit.
   public init(serializedBytes bytes: ByteBuffer, limits: DecodingLimits = .defaults) throws {
     self.handle = try bytes.withUnsafeReadableBytes {
@@ -43,11 +43,11 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
 
   /// Protobuf's binary encoding.
   ///
-  /// - Parameter deterministic: Whether equal messages give equal bytes: sorts the entries of maps, if the type's
+  /// - Parameter deterministic: Whether equal messages give equal bytes. This sorts the entries of maps, if the type's
   ///   ``CMessageType`` knows the maps.
-  /// - Throws: A `ConnectError` with `internal` if the struct has something that cannot be encoded, such as a null
-  ///   pointer in an array, or lacks a required string or message. (C cannot tell whether required numbers and bytes are
-  ///   set.)
+  /// - Throws: A `ConnectError` with `internal` if the struct lacks a required string or message, or if it has
+  ///   something that cannot be encoded: for example a null pointer in an array. (C cannot tell whether required
+  ///   numbers and bytes are set.)
   public func serializedBytes(deterministic: Bool = false) throws -> ByteBuffer {
     guard deterministic else { return try BinaryCoding.encode(self.handle, of: Struct.messageType.table) }
     return try self.dynamic().serializedBytes(deterministic: true)
@@ -55,9 +55,9 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
 
   // MARK: C
 
-  /// A copy of the message at `message`, with all that it holds.
+  /// A copy of the message at `message`, with everything it contains.
   ///
-  /// - Throws: A `ConnectError` if it is not a message of this type, or not a whole one.
+  /// - Throws: A `ConnectError` if it is not a message of this type, or if it is incomplete.
   public init(copying message: UnsafePointer<Struct>) throws {
     try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
       MessagePointer(reading: message),
@@ -66,11 +66,11 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
     self.handle = MessageHandle(copying: message, graph: nil, isChecked: true)
   }
 
-  /// The message at `message` itself, without a copy. It has to stay, and not to change, while this value or a copy of
-  /// it exists: until the call that it is used for has ended, and as long as an interceptor keeps it. Changing this
-  /// value makes a copy.
+  /// The message at `message` itself, without a copy. The message must stay valid and unchanged while this value or a
+  /// copy of it exists. That is until the call that sends it has ended, and as long as an interceptor keeps it.
+  /// Changing this value makes a copy.
   ///
-  /// - Throws: A `ConnectError` if it is not a message of this type, or not a whole one.
+  /// - Throws: A `ConnectError` if it is not a message of this type, or if it is incomplete.
   public init(unsafeBorrowing message: UnsafePointer<Struct>) throws {
     try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(
       MessagePointer(reading: message),
@@ -79,12 +79,11 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
     self.handle = MessageHandle(borrowing: message, graph: nil)
   }
 
-  /// The struct as it is in C, also for fields that are called like a member of this type. What it points to is there only
-  /// as long as this value, or a copy of it: keep that with `withExtendedLifetime(_:_:)`, or use
-  /// ``withUnsafePointer(_:)``.
+  /// The C struct, also for fields that have the name of a member of this type. Its pointers are valid only as long as
+  /// this value or a copy of it. Keep the value with `withExtendedLifetime(_:_:)`, or use ``withUnsafePointer(_:)``.
   @inlinable public var pointee: Struct { self.withUnsafePointer { $0.pointee } }
 
-  /// Calls `body` with the struct, to read it or hand it to C. It is there until `body` returns.
+  /// Calls `body` with the struct, to read it or pass it to C. The pointer is valid until `body` returns.
   @inlinable
   public func withUnsafePointer<Result>(_ body: (UnsafePointer<Struct>) throws -> Result) rethrows -> Result {
     try withExtendedLifetime(self.handle.storage) {
@@ -92,7 +91,7 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
     }
   }
 
-  /// A copy for C code, from `malloc`, which has to free it with the function of protoc-c whose name ends with
+  /// A copy for C code, allocated with `malloc`. The C code frees it with the protoc-c function whose name ends with
   /// `__free_unpacked`.
   public func copyForC() throws -> UnsafeMutablePointer<Struct> {
     let bytes = try BinaryCoding.encode(self.handle, of: Struct.messageType.table)
@@ -110,11 +109,11 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
     return UnsafeMutableRawPointer(message).assumingMemoryBound(to: Struct.self)
   }
 
-  /// Calls `body` with the fields, to change them. What they point to has to come from the arena, or to live as long as
-  /// all programs (C constants). C's rules hold: an array has as many values as its count says, and the case of a oneof
-  /// says which member is set.
+  /// Calls `body` with the fields, to change them. Pointers must come from the arena, or point to C constants, which
+  /// live as long as the program. C's rules hold: an array has as many values as its count says, and the case of a
+  /// oneof says which member is set.
   ///
-  /// Safe, and by name: ``set(_:to:)``.
+  /// The safe alternative, with field names: ``set(_:to:)``.
   public mutating func update<Result>(_ body: (inout Struct, CMessageArena) throws -> Result) rethrows
     -> Result
   {
@@ -130,14 +129,14 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
 
   // MARK: Fields by name
 
-  /// The same message, its fields found by name or number; shares the memory.
+  /// The same message with access to fields by name or number; shares the memory.
   ///
   /// - Throws: A `ConnectError` with `invalid_argument` if the type's descriptor set cannot be used.
   public func dynamic() throws -> DynamicMessage {
     DynamicMessage(descriptor: try Struct.messageType.messageDescriptor(), handle: self.handle)
   }
 
-  /// The struct of a message whose type is known at run time. It shares the memory of `message` until one of the two is changed.
+  /// The struct of a dynamic message. It shares the memory of `message` until one of the two is changed.
   ///
   /// - Throws: A `ConnectError` with `invalid_argument` if `message` is of another type, or of another descriptor
   ///   pool.
@@ -151,14 +150,14 @@ public struct CMessage<Struct: CMessageStruct>: Sendable {
   /// Sets a field, found by its name in the proto file or by its number; see ``DynamicMessage/set(_:to:)``.
   public mutating func set(_ key: some FieldKey, to value: FieldValue) throws {
     var message = try self.dynamic()
-    // So that the memory has one owner while it is changed.
+    // Drops this reference, so that the memory has one owner while it is changed.
     self.handle = MessageHandle(Struct.messageType.descriptor, graph: nil)
     defer { self.handle = message.handle }
     try message.set(key, to: value)
   }
 }
 
-/// Two messages are equal if they have equal bytes, maps in any order; see ``DynamicMessage``.
+/// Two messages are equal if they have equal bytes; the order of map entries does not matter. See ``DynamicMessage``.
 extension CMessage: Hashable {
   public static func == (left: CMessage, right: CMessage) -> Bool {
     guard left.handle.pointer != right.handle.pointer else { return true }

@@ -2,8 +2,8 @@ public import CProtobufC
 internal import Connect
 public import NIOCore
 
-/// Memory for what the fields of a ``CMessage`` point to; lives as long as the message. To be used in
-/// ``CMessage/update(_:)`` only, as only then nobody else can see the message.
+/// Memory that the fields of a ``CMessage`` point to; lives as long as the message. Use it only in
+/// ``CMessage/update(_:)``, as only then nobody else can see the message.
 public struct CMessageArena {
   private let storage: MessageStorage
 
@@ -34,12 +34,12 @@ public struct CMessageArena {
     Array(bytes).withUnsafeBytes { self.storage.arena.newBytes($0) }
   }
 
-  /// An empty message, to be part of this one.
+  /// An empty message, to be nested in this one.
   public func message<Inner: CMessageStruct>(_ type: Inner.Type = Inner.self) -> UnsafeMutablePointer<Inner> {
     self.storage.arena.newMessage(Inner.messageType.descriptor).address.assumingMemoryBound(to: Inner.self)
   }
 
-  /// A message with fields that `body` sets, to be part of this one.
+  /// A message with fields that `body` sets, to be nested in this one.
   public func message<Inner: CMessageStruct>(
     _ type: Inner.Type = Inner.self,
     _ body: (inout Inner) throws -> Void
@@ -49,7 +49,7 @@ public struct CMessageArena {
     return message
   }
 
-  /// A copy of a message, to be part of this one.
+  /// A copy of a message, to be nested in this one.
   public func copy<Inner>(_ message: CMessage<Inner>) -> UnsafeMutablePointer<Inner> {
     self.storage.arena.copy(message.handle.message).address.assumingMemoryBound(to: Inner.self)
   }

@@ -3,7 +3,7 @@ public import Connect
 public import NIOCore
 internal import Synchronization
 
-/// A struct that protoc-c made of a message. Generated code conforms them, with the names of both modules:
+/// A struct that protoc-c made of a message. Generated code adds the conformance, with the names of both modules:
 ///
 /// ```swift
 /// extension AcmeStructs.Acme__V1__User: ConnectProtobufC.CMessageStruct {
@@ -11,16 +11,16 @@ internal import Synchronization
 /// }
 /// ```
 public protocol CMessageStruct: SendableMetatype {
-  /// The C type that the struct belongs to: a constant that generated code makes.
+  /// The struct's message type: a constant in generated code.
   static var messageType: CMessageType<Self> { get }
 }
 
-/// What the module has to know of a protoc-c struct.
+/// The properties of a protoc-c struct that this module needs.
 public final class CMessageType<Struct>: Sendable {
   /// A constant of the C code.
   nonisolated(unsafe) let descriptor: MessageDescriptorPointer
   @usableFromInline var rawDescriptor: UnsafeRawPointer { UnsafeRawPointer(self.descriptor) }
-  /// For decoding; there for good.
+  /// For decoding; never freed.
   let table: MessageTable
   private let descriptors: DescriptorSource?
   private let graph = Mutex<Result<SchemaGraph, ConnectError>?>(nil)
@@ -28,9 +28,8 @@ public final class CMessageType<Struct>: Sendable {
   /// The type of a struct, from protoc-c's code. For generated code.
   ///
   /// - Parameters:
-  ///   - initialize: protoc-c's function that makes a struct the empty message; its name ends with `__init`.
-  ///   - descriptors: The proto file's, for what protoc-c leaves out: names in JSON and which fields are maps. Without
-  ///     it there is no JSON, and maps are lists of entries.
+  ///   - descriptors: The proto file's descriptors, which have what protoc-c leaves out: JSON names and which fields
+  ///     are maps. Without them there is no JSON, and maps are lists of entries.
   public init(_ initialize: (UnsafeMutablePointer<Struct>) -> Void, descriptors: DescriptorSource? = nil) {
     let message = UnsafeMutablePointer<Struct>.allocate(capacity: 1)
     defer { message.deallocate() }
@@ -44,7 +43,7 @@ public final class CMessageType<Struct>: Sendable {
   /// The message's full name.
   public var name: String { self.descriptor.fullName }
 
-  /// The fields, for finding them by name; made at first use.
+  /// The descriptor with the fields by name; made at first use.
   func messageDescriptor() throws(ConnectError) -> MessageDescriptor {
     let pool = try self.descriptors?.pool()
     let result = self.graph.withLock { graph in
@@ -66,26 +65,26 @@ public final class CMessageType<Struct>: Sendable {
   }
 }
 
-/// The descriptor set of a proto file and its imports, in generated code; read when it is needed first.
+/// The descriptor set of a proto file and its imports, in generated code; decoded at first use.
 public final class DescriptorSource: Sendable {
   private let bytes: @Sendable () -> ByteBuffer?
   private let made = Mutex<Result<DescriptorPool, ConnectError>?>(nil)
 
-  /// A source whose bytes are text in the program.
+  /// A source whose bytes are a string literal in the program.
   ///
   /// - Parameter base64: A serialized `google.protobuf.FileDescriptorSet` with all imports, in base64.
   public init(base64: StaticString) {
     self.bytes = { base64.withUTF8Buffer { Base64.decode(UnsafeRawBufferPointer($0)) } }
   }
 
-  /// A source whose bytes the program has.
+  /// A source with bytes that the program provides.
   ///
   /// - Parameter bytes: A serialized `google.protobuf.FileDescriptorSet` with all imports.
   public init(_ bytes: ByteBuffer) {
     self.bytes = { bytes }
   }
 
-  /// Everything in the set, also for ``DynamicMessage``.
+  /// All types and services of the set, also for ``DynamicMessage``.
   ///
   /// - Throws: As ``DescriptorPool/init(serializedFileDescriptorSet:)``.
   public func pool() throws(ConnectError) -> DescriptorPool {

@@ -1,10 +1,10 @@
 internal import Connect
 public import NIOCore
 
-/// A message whose type is known at run time only, or a protoc-c struct whose fields are to be found by name.
+/// A message whose type is known at run time only, or a protoc-c struct with access to fields by name.
 ///
-/// A value: a copy shares the memory until one of the two is changed. Memory of values that were replaced is given back
-/// with the message.
+/// A value type: a copy shares the memory until one of the two is changed. Memory of replaced values is freed with the
+/// message.
 public struct DynamicMessage: Sendable {
   /// The type of the message. It never changes.
   public let descriptor: MessageDescriptor
@@ -39,8 +39,8 @@ public struct DynamicMessage: Sendable {
 
   /// Protobuf's binary encoding.
   ///
-  /// - Parameter deterministic: Whether equal messages give equal bytes: sorts the entries of maps.
-  /// - Throws: A `ConnectError` with `internal` that names a required field that is not set.
+  /// - Parameter deterministic: Whether equal messages give equal bytes. This sorts the entries of maps.
+  /// - Throws: A `ConnectError` with `internal` that names a missing required field.
   public func serializedBytes(deterministic: Bool = false) throws -> ByteBuffer {
     try self.encoded(deterministic: deterministic, isPartial: false)
   }
@@ -59,19 +59,19 @@ public struct DynamicMessage: Sendable {
 
   // MARK: Fields
 
-  /// Whether the field is there: set, if it has presence; else, not zero and not empty.
+  /// Whether the field is present: set, if it has presence; else, not zero and not empty.
   public func has(_ key: some FieldKey) throws -> Bool {
     self.handle.message.has(try self.field(key))
   }
 
-  /// The field's value; its default if it is not there.
+  /// The field's value; its default if it is absent.
   ///
   /// - Throws: A `ConnectError` with `invalid_argument` if there is no such field.
   public func value(of key: some FieldKey) throws -> FieldValue {
     self.value(of: try self.field(key))
   }
 
-  /// Of a string or of bytes.
+  /// Calls `body` with the content of a string or bytes field.
   func withUnsafeBytes<Result>(
     of key: some FieldKey,
     _ body: (UnsafeRawBufferPointer) throws -> Result
@@ -89,9 +89,9 @@ public struct DynamicMessage: Sendable {
     }
   }
 
-  /// The name of an enum field's value; nil if the number has none.
+  /// The name of an enum field's value; nil if the number has no name.
   ///
-  /// - Throws: A `ConnectError` with `invalid_argument` if there is no such field, or if it is no single enum.
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is no such field, or if it is not a single enum.
   public func enumName(of key: some FieldKey) throws -> String? {
     let field = try self.field(key)
     guard case .enumeration(let number) = self.value(of: field), let type = field.enumeration else {
@@ -100,7 +100,7 @@ public struct DynamicMessage: Sendable {
     return type.names[number]
   }
 
-  /// The name of the field that is set of a oneof; nil if none is.
+  /// The name of the field that is set in a oneof; nil if none is set.
   ///
   /// - Throws: A `ConnectError` with `invalid_argument` if there is no such oneof.
   public func member(ofOneof name: String) throws -> String? {
@@ -110,21 +110,22 @@ public struct DynamicMessage: Sendable {
     return oneof.members.first { self.handle.message.has($0) }?.name
   }
 
-  /// Sets the field to `value`. An enum takes a number or a name; a `float` takes the nearest number that it has.
+  /// Sets the field to `value`. An enum takes a number or a name. A `float` takes the nearest number that it can
+  /// represent.
   ///
   /// - Throws: A `ConnectError` with `invalid_argument` if there is no such field, or if the value is not of its type
-  ///   or range; the message is then as it was.
+  ///   or range. The message is then unchanged.
   public mutating func set(_ key: some FieldKey, to value: FieldValue) throws {
     let field = try self.field(key)
-    // Before anything is copied or changed.
+    // Checks before anything is copied or changed.
     try FieldWriter.check(value, for: field, in: self.descriptor)
     self.handle.makeUnique()
     FieldWriter.write(value, to: field, of: self.handle)
   }
 
-  /// Changes the message in the field; an empty one if there is none yet.
+  /// Changes the field's message; starts with an empty message if the field is absent.
   ///
-  /// - Throws: What `body` throws, and a `ConnectError` with `invalid_argument` if the field has no message.
+  /// - Throws: What `body` throws, and a `ConnectError` with `invalid_argument` if the field is not a message field.
   public mutating func update(_ key: some FieldKey, _ body: (inout DynamicMessage) throws -> Void) throws {
     let field = try self.field(key)
     guard case .message(var inner) = self.value(of: field) else {
@@ -144,7 +145,7 @@ public struct DynamicMessage: Sendable {
   }
 
   private func field(_ key: some FieldKey) throws -> FieldSchema {
-    // A key of somebody else's making may have found the field of another type.
+    // A user-defined key may have found a field of another type.
     guard let found = key.find(in: self.descriptor), found.message === self.descriptor.schema else {
       throw ConnectError.misuse("\(self.descriptor.name) has no field \(key)")
     }
@@ -195,7 +196,7 @@ extension DynamicMessage {
     }
   }
 
-  /// The value of a field that is not there.
+  /// The value of an absent field.
   private func zero(of field: FieldSchema) -> FieldValue {
     switch field.kind {
     case .bool: return .bool(false)
@@ -219,8 +220,8 @@ extension DynamicMessage {
   }
 }
 
-/// Two messages are equal if they are of one type and have equal bytes, maps in any order. In the bytes of required fields
-/// that are not set stand zeros. A message that cannot be encoded is equal to copies that share its memory only.
+/// Two messages are equal if they have the same type and equal bytes; the order of map entries does not matter. Missing
+/// required fields count as zeros. A message that cannot be encoded is equal only to copies that share its memory.
 extension DynamicMessage: Hashable {
   public static func == (left: DynamicMessage, right: DynamicMessage) -> Bool {
     guard left.descriptor.schema.descriptor == right.descriptor.schema.descriptor else { return false }

@@ -1,6 +1,6 @@
 public import NIOCore
 
-/// A value of a field that is known at run time.
+/// The value of a field in a dynamic message.
 public enum FieldValue: Sendable, Hashable {
   /// A `bool`.
   case bool(Bool)
@@ -43,7 +43,7 @@ extension FieldValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, 
 }
 
 extension FieldValue {
-  /// For errors.
+  /// The kind's name, for error messages.
   var kindName: String {
     switch self {
     case .bool: "a Boolean"
@@ -59,16 +59,16 @@ extension FieldValue {
   }
 }
 
-/// What names a field: the proto file's name for it, or its number.
+/// A key for a field: its name in the proto file, or its number.
 public protocol FieldKey: Sendable {
-  /// Finds the field among those of a message.
+  /// Finds the field in a message type.
   func find(in descriptor: MessageDescriptor) -> FieldReference?
 }
 
-/// A field of a message that is known at run time.
+/// A field of a dynamic message type.
 public struct FieldReference: Sendable {
   let message: MessageSchema
-  /// Of `message`.
+  /// A field of `message`.
   let field: FieldSchema
 
   fileprivate init(_ field: FieldSchema, of message: MessageSchema) {

@@ -2,9 +2,9 @@ internal import CProtobufC
 internal import Connect
 internal import NIOCore
 
-/// Writes ``FieldValue``s into structs: first checked, then written.
+/// Writes ``FieldValue``s into structs. All checks come before the first write.
 enum FieldWriter {
-  /// One message less than may be nested, as this one is to be put into another.
+  /// One level less than the limit, as the checked message will be nested in another one.
   private static let maximumDepth = DecodingLimits.defaults.maximumDepth - 1
 
   // MARK: Checking
@@ -40,7 +40,7 @@ enum FieldWriter {
     let fits: Bool
     switch (field.kind, value) {
     case (.bool, .bool), (.double, .double), (.bytes, .bytes): fits = true
-    // Rounded, but not to infinity.
+    // The number is rounded, but must not become infinite.
     case (.float, .double(let number)): fits = Float(number).isFinite || !number.isFinite
     case (.float, .int(let number)): fits = Float(exactly: number) != nil
     case (.double, .int(let number)): fits = Double(exactly: number) != nil
@@ -89,7 +89,7 @@ enum FieldWriter {
     }
   }
 
-  /// The number of an enum's value, which may also be given by its name.
+  /// The number of an enum value, given as a number or a name.
   private static func number(_ value: FieldValue, for field: FieldSchema) -> Int32? {
     switch value {
     case .enumeration(let number): number
@@ -100,7 +100,7 @@ enum FieldWriter {
 
   // MARK: Writing
 
-  /// Writes what ``check(_:_:in:)`` let pass, into a message that nobody shares.
+  /// Writes a value that ``check(_:_:in:)`` has accepted, into a message that nobody shares.
   static func write(_ value: FieldValue, to field: FieldSchema, of handle: MessageHandle) {
     let message = handle.message
     let arena = handle.storage.arena
@@ -160,7 +160,7 @@ enum FieldWriter {
       bytes.withUnsafeReadableBytes { place.store($0, in: storage.arena) }
     case (.message, .message(let inner)):
       place.store(storage.arena.copy(inner.handle.message))
-      // Together they may be nested too deep.
+      // The combined message may be nested too deep.
       storage.isChecked = false
     default: break
     }

@@ -1,6 +1,6 @@
-/// Puts the entries of maps into the order of their keys, so that equal messages have equal bytes.
+/// Sorts the entries of maps by key, so that equal messages have equal bytes.
 enum MapOrder {
-  /// - Parameter message: One that nobody shares, nested no deeper than the limit.
+  /// - Parameter message: A message that nobody shares, nested no deeper than the limit.
   static func sortMaps(in message: MessagePointer, of schema: MessageSchema) {
     for field in schema.fields {
       guard let inner = field.message, inner.containsMaps || field.isMap else { continue }
@@ -30,9 +30,9 @@ enum MapOrder {
     message.setCount(kept.count, of: field)
   }
 
-  /// Of entries with one key, the last one counts, and only that is kept.
+  /// Keeps only the last entry of each key.
   ///
-  /// - Parameter sorted: By key; else they stay as they are where no two have one key.
+  /// - Parameter sorted: Whether to sort by key. Else, entries without duplicate keys keep their order.
   static func lastOfEachKey(
     _ entries: [MessagePointer],
     key: FieldSchema,

@@ -12,8 +12,8 @@ extension DynamicMessage: CustomStringConvertible {
   }
 }
 
-/// For logs: the message's JSON, or why it has none. Not `CustomStringConvertible`, as `description` is to be the field
-/// that a struct may have of this name.
+/// For logs: the message's JSON, or why it has none. The type is not `CustomStringConvertible`, as a struct may have a
+/// field named `description`.
 extension CMessage: CustomDebugStringConvertible {
   public var debugDescription: String {
     do {

@@ -19,9 +19,9 @@ extension MessageCoding {
 }
 
 extension MessageCoding where Message == DynamicMessage {
-  /// Messages whose type is known at run time: binary and JSON.
+  /// Dynamic messages: binary and JSON.
   ///
-  /// - Parameter descriptor: The type of the messages that are decoded. One of another type is not encoded.
+  /// - Parameter descriptor: The type of decoded messages. Encoding a message of another type fails.
   public static func dynamic(_ descriptor: MessageDescriptor, limits: DecodingLimits = .defaults)
     -> MessageCoding
   {
@@ -61,7 +61,7 @@ extension MethodSpec {
 }
 
 extension MethodDescriptor {
-  /// For calls of the method with messages that are known at run time.
+  /// The specification for calls of the method with dynamic messages.
   public var spec: MethodSpec<DynamicMessage, DynamicMessage> {
     MethodSpec(info: self.info, input: .dynamic(self.input), output: .dynamic(self.output))
   }

@@ -2,9 +2,9 @@ internal import CProtobufC
 internal import Connect
 internal import SwiftProtobuf
 
-/// Makes libprotobuf-c's descriptors of a descriptor set, without protoc-c.
+/// Makes libprotobuf-c's descriptors from a descriptor set, without protoc-c.
 ///
-/// Invariant: all that a descriptor points to is in `memory`, which has to be kept with the descriptors.
+/// Invariant: everything that a descriptor points to is in `memory`, which has to be kept with the descriptors.
 struct DescriptorBuilder {
   private typealias Field = Google_Protobuf_FieldDescriptorProto
 
@@ -15,16 +15,16 @@ struct DescriptorBuilder {
   }
 
   private static let largestFieldNumber: Int32 = 536_870_911
-  /// In bytes. A long name of a package, or of a message with others in it, is part of many.
+  /// In bytes. A long package name, or a long name of a message with nested types, is part of many full names.
   private static let mostNames = 16 * 1024 * 1024
-  /// In bytes. What is done for each field takes time for the name of its message.
+  /// In bytes. The work for each field takes time proportional to the name of its message.
   private static let longestName = 4096
 
   let memory = DescriptorMemory()
   private var bytesOfNames = 0
   private var messages: [String: Message] = [:]
   private var enumDescriptors: [String: UnsafeMutablePointer<ProtobufCEnumDescriptor>] = [:]
-  /// Why messages cannot be used.
+  /// Why messages cannot be used, by their names.
   private(set) var unusable: [String: String] = [:]
   private(set) var metadata = SchemaGraph.Metadata(messages: [:], enums: [:])
 
@@ -51,17 +51,17 @@ struct DescriptorBuilder {
     self.findUnusable()
   }
 
-  /// Of the messages that can be used.
+  /// The descriptors of usable messages.
   var descriptors: [MessageDescriptorPointer] {
     self.messages.filter { self.unusable[$0.key] == nil }.map { UnsafePointer($0.value.descriptor) }
   }
 
-  /// Messages with a group, and those that have such messages in them.
+  /// Finds messages with a group, and messages that contain such messages.
   private mutating func findUnusable() {
     var unusable: [String: String] = [:]
     var owners = Owners<String>()
     for (name, message) in self.messages {
-      // Once for a message: its name may be long, and its fields many.
+      // Once per message: its name may be long, and its fields many.
       if let group = message.proto.field.first(where: { self.isGroup($0, in: message) }) {
         unusable[name] = "\(name).\(group.name): libprotobuf-c has no groups"
         continue
@@ -142,7 +142,7 @@ struct DescriptorBuilder {
     for inner in proto.nestedType { try self.add(inner, in: name, inheriting: features) }
   }
 
-  /// The members of each oneof, by their numbers; those that stand for `optional` are not seen.
+  /// The members of each oneof, by their numbers; leaves out oneofs that stand for `optional`.
   private static func oneofs(of proto: Google_Protobuf_DescriptorProto) -> [(name: String, members: [Int32])]
   {
     let members = Dictionary(
@@ -154,7 +154,7 @@ struct DescriptorBuilder {
     }
   }
 
-  /// protoc writes the names of types in full, with a dot in front.
+  /// The key of a type name. protoc writes type names in full, with a dot in front.
   private func key(of typeName: String) -> String {
     typeName.hasPrefix(".") ? String(typeName.dropFirst()) : typeName
   }
@@ -179,7 +179,7 @@ struct DescriptorBuilder {
       var field = try self.field(proto, of: message, named: name)
       let kind = field.kind
       if proto.hasOneofIndex, !proto.proto3Optional {
-        // protoc makes no such; as a field, its count would be where the oneof has its case.
+        // protoc does not make such a field. The count of a repeated field would be where the oneof has its case.
         guard proto.label == .optional, field.label != PROTOBUF_C_LABEL_REQUIRED else {
           throw .misuse("\(name).\(proto.name): a member of a oneof cannot be repeated or required")
         }
@@ -191,7 +191,7 @@ struct DescriptorBuilder {
         field.offset = UInt32(place.offset)
         field.quantifier_offset = UInt32(place.caseOffset)
         field.flags |= PROTOBUF_C_FIELD_FLAG_ONEOF.rawValue
-        // The members share their memory, where a default value of one would be taken for a value of another.
+        // Members share memory, where the default value of one member would be mistaken for the value of another.
         field.default_value = nil
       } else if proto.label == .repeated {
         field.quantifier_offset = UInt32(layout.add(MemoryLayout<Int>.size, alignment: 8))
@@ -218,7 +218,7 @@ struct DescriptorBuilder {
     descriptor.pointee.field_ranges = UnsafePointer(self.memory.array(of: ranges))
   }
 
-  /// Runs of numbers without a gap, and one more entry that says where the last one ends.
+  /// Runs of consecutive numbers, and a last entry that marks the end of the last run.
   private static func ranges(of fields: [ProtobufCFieldDescriptor]) -> [ProtobufCIntRange] {
     var ranges: [ProtobufCIntRange] = []
     for (index, field) in fields.enumerated() where index == 0 || fields[index - 1].id + 1 != field.id {
@@ -228,7 +228,7 @@ struct DescriptorBuilder {
     return ranges
   }
 
-  /// All but the offsets.
+  /// The descriptor of a field, without offsets.
   private func field(
     _ proto: Field,
     of message: Message,
@@ -238,7 +238,7 @@ struct DescriptorBuilder {
     field.name = self.memory.string(proto.name)
     field.id = UInt32(bitPattern: proto.number)
     field.type = try Self.type(of: proto, in: name)
-    // C strings could not hold a NUL.
+    // A C string could not contain a NUL.
     if proto.type == .string { field.reserved_flags = ProtobufCFieldDescriptor.stringAsBytes }
     let type = self.key(of: proto.typeName)
     if proto.type == .message {
@@ -268,7 +268,7 @@ struct DescriptorBuilder {
       let first = self.metadata.enums[type]?.firstNumber,
       first != 0
     {
-      // An enum that need not begin with 0 has its first value as default.
+      // The default is the enum's first value, which may differ from 0.
       field.default_value = UnsafeRawPointer(self.memory.one(first))
     }
     return field
@@ -332,7 +332,7 @@ struct DescriptorBuilder {
     bytes.withUnsafeBytes { UnsafeRawPointer(self.memory.one(self.memory.arena.newBytes($0))) }
   }
 
-  /// Default values of bytes have C escapes.
+  /// The content of a bytes default, which is written with C escapes.
   private static func unescaped(_ text: String) -> [UInt8] {
     let letters: [UInt8: UInt8] = [
       UInt8(ascii: "n"): 10, UInt8(ascii: "r"): 13, UInt8(ascii: "t"): 9,

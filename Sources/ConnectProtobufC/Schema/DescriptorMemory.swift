@@ -1,12 +1,12 @@
 internal import CProtobufC
 internal import SwiftProtobuf
 
-/// Where descriptors, tables and default values live that are made at run time.
+/// The memory for descriptors, tables and default values that are made at run time.
 ///
-/// Invariant: what it gives out is valid as long as this object, which a ``SchemaGraph`` or a ``MessageTables`` keeps.
-/// All types in it are trivial, as nothing is deinitialised. One thread at a time writes to it.
+/// Invariant: everything allocated here is valid as long as this object, which a ``SchemaGraph`` or a ``MessageTables``
+/// keeps. All stored types are trivial, as nothing is deinitialised. One thread at a time writes to it.
 final class DescriptorMemory: @unchecked Sendable {
-  // Safe to share: a pool writes to it before others see it, tables under their lock.
+  // Safe to share: a pool writes before others see the memory, tables write under their lock.
   let arena = Arena(capacity: 4 * 1024)
 
   deinit {
@@ -29,12 +29,12 @@ final class DescriptorMemory: @unchecked Sendable {
     return memory
   }
 
-  /// Memory that is not initialised.
+  /// Uninitialised memory.
   func place<T>(for type: T.Type) -> UnsafeMutablePointer<T> {
     self.arena.take(MemoryLayout<T>.stride).bindMemory(to: T.self, capacity: 1)
   }
 
-  /// A name of a file has no NUL: the pool refuses such.
+  /// A C string. Names in a file contain no NUL: the pool refuses such names.
   func string(_ text: String) -> UnsafePointer<CChar> {
     Array(text.utf8).withUnsafeBytes {
       UnsafePointer(self.arena.newString($0).assumingMemoryBound(to: CChar.self))
@@ -42,7 +42,7 @@ final class DescriptorMemory: @unchecked Sendable {
   }
 }
 
-/// How one message type is laid out: as a C compiler would lay out a struct of protoc-c's making.
+/// The layout of one message type: the layout that a C compiler would give a protoc-c struct.
 struct StructLayout {
   private(set) var size = MemoryLayout<ProtobufCMessage>.stride
 

@@ -2,8 +2,8 @@ public import Connect
 public import NIOCore
 internal import SwiftProtobuf
 
-/// Types and services that are known at run time only: from protoc's or buf's descriptor sets, or a server's
-/// reflection.
+/// Types and services that are known at run time only. They come from a descriptor set of protoc or buf, or from a
+/// server's reflection.
 ///
 /// ```swift
 /// let pool = try DescriptorPool(serializedFileDescriptorSet: bytes)
@@ -17,16 +17,16 @@ public final class DescriptorPool: Sendable {
   let metadata: SchemaGraph.Metadata
   /// The services of the set, in its order.
   public let services: [ServiceDescriptor]
-  /// Why messages, by their names, are not in the pool.
+  /// Why messages are not in the pool, by their names.
   private let unusable: [String: String]
 
-  /// The types and services of a descriptor set. Messages with groups, which libprotobuf-c does not have, are not in
-  /// the pool, nor are the methods that take or give them.
+  /// The types and services of a descriptor set. Messages with groups, which libprotobuf-c does not support, are not in
+  /// the pool; nor are methods with such messages as input or output.
   ///
   /// - Parameter bytes: A `google.protobuf.FileDescriptorSet` with all imports, as
   ///   `protoc --include_imports --descriptor_set_out` writes.
-  /// - Throws: A `ConnectError` with `invalid_argument` if it does not decode, lacks an import or a type, or if a
-  ///   full name in it takes more than 4,096 bytes, or all names more than 16 MiB.
+  /// - Throws: A `ConnectError` with `invalid_argument` if it does not decode or lacks an import or a type. Also if a
+  ///   full name in it takes more than 4,096 bytes, or all names together more than 16 MiB.
   public convenience init(serializedFileDescriptorSet bytes: ByteBuffer) throws {
     do {
       try self.init(Google_Protobuf_FileDescriptorSet(serializedBytes: Array(bytes.readableBytesView)))
@@ -57,7 +57,7 @@ public final class DescriptorPool: Sendable {
   /// The full names of all messages, sorted.
   public var messageNames: [String] { self.graph.messages.keys.sorted() }
 
-  /// The message of a name.
+  /// Finds a message by its name.
   ///
   /// - Parameter name: With its package: `acme.v1.User`.
   /// - Throws: A `ConnectError` with `invalid_argument` if there is none.
@@ -68,7 +68,7 @@ public final class DescriptorPool: Sendable {
     return MessageDescriptor(graph: self.graph, schema: schema)
   }
 
-  /// The method of a path.
+  /// Finds a method by its path.
   ///
   /// - Parameter path: `/acme.v1.Users/Get`.
   /// - Throws: A `ConnectError` with `invalid_argument` if there is none.
@@ -81,7 +81,7 @@ public final class DescriptorPool: Sendable {
   }
 }
 
-/// A type of messages that is known at run time.
+/// A message type that is known at run time.
 public struct MessageDescriptor: Sendable {
   let graph: SchemaGraph
   let schema: MessageSchema
@@ -102,7 +102,7 @@ public struct ServiceDescriptor: Sendable {
   public let name: String
   /// The methods that can be called, in the order of the proto file.
   public let methods: [MethodDescriptor]
-  /// By path, why the other methods cannot be called.
+  /// Why the other methods cannot be called, by path.
   let unusableMethods: [String: String]
 
   init(
@@ -138,7 +138,7 @@ public struct MethodDescriptor: Sendable {
   /// The type of response messages.
   public let output: MessageDescriptor
 
-  /// Where the method is on a server: `/package.Service/Method`.
+  /// The method's path on a server: `/package.Service/Method`.
   public var path: String { self.info.path }
 
   init(

@@ -3,11 +3,11 @@ internal import CProtobufC
 /// The values of an enum.
 final class EnumSchema: Sendable {
   let name: String
-  /// With aliases.
+  /// The number of each name, including aliases.
   let numbers: [String: Int32]
   /// The first name of each number.
   let names: [Int32: String]
-  /// What a field that is not there has.
+  /// The value of an absent field.
   let firstNumber: Int32
 
   /// `values` in the order of the proto file.
@@ -23,7 +23,7 @@ final class EnumSchema: Sendable {
       let value = descriptor.values_by_name[index]
       return (name: String(cString: value.name), number: descriptor.values[Int(value.index)].value)
     }
-    // The names of `values` come first, of which there is one for each number.
+    // The names in `values` come first: one for each number.
     let primary = (0..<Int(descriptor.n_values)).map { index in
       (name: String(cString: descriptor.values[index].name), number: descriptor.values[index].value)
     }

@@ -1,18 +1,18 @@
 internal import SwiftProtobuf
 
-/// What a proto file's syntax or edition, and the `features` in its options, decide of fields.
+/// How fields behave, according to a proto file's syntax or edition and the `features` in its options.
 struct Features {
   enum Presence {
     case explicit, implicit, required
   }
 
   var presence: Presence
-  /// Of repeated numbers.
+  /// Whether repeated numbers are packed.
   var isPacked: Bool
-  /// As groups are.
+  /// Whether messages are encoded as groups.
   var isDelimited = false
 
-  /// nil if the syntax is not known.
+  /// nil if the syntax is unknown.
   init?(_ file: Google_Protobuf_FileDescriptorProto) {
     switch file.syntax {
     case "", "proto2": self.init(presence: .explicit, isPacked: false)

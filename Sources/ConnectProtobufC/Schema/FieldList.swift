@@ -1,4 +1,4 @@
-/// The fields of a type of messages, by number.
+/// The fields of a message type, by number.
 ///
 /// Invariant: as for ``FieldSchema``; `start` points to `count` records.
 struct FieldList: RandomAccessCollection {
@@ -21,7 +21,7 @@ struct FieldList: RandomAccessCollection {
 
   /// The index of the field with this number.
   ///
-  /// - Parameter next: Where to look first, as fields mostly come in their order.
+  /// - Parameter next: The index to try first, as fields mostly come in their order.
   @inline(__always)
   func index(ofNumber number: UInt32, from next: Int = 0) -> Int? {
     if next < self.count, self[next].number == number { return next }

@@ -1,25 +1,25 @@
 internal import CProtobufC
 
-/// What a field is: its number and type, where its values are in the struct, and how to see whether a message has it.
+/// A field's number and type, the location of its values in the struct, and how to detect its presence.
 ///
-/// The one description for decoding, for JSON and for access by name. It is a reference of one word: reading takes no
+/// Decoding, JSON and access by name all use this description. It is a reference of one word: reading it needs no
 /// reference counting.
 ///
 /// Invariant: `record` points to an initialised record in the memory of a ``MessageTables``. The record changes only
-/// while its graph is built, before others see it, so fields are safe to share. Whoever has a field keeps the tables:
-/// those of protoc-c's structs stay for good, others belong to a ``SchemaGraph``.
+/// while its graph is built, before others see it, so fields are safe to share. Users of a field keep the tables:
+/// tables of protoc-c's structs are never freed, others belong to a ``SchemaGraph``.
 struct FieldSchema: @unchecked Sendable, Equatable {
   enum Form: UInt8 {
-    /// Not set is the same as zero, or a null pointer.
+    /// Absent is the same as zero or a null pointer.
     case plain
-    /// With a flag for whether it is there.
+    /// With a presence flag.
     case flagged
-    /// With the number of the member that is set.
+    /// With the number of the set member.
     case oneofMember
     case repeated
   }
 
-  /// How to see in a struct whether the field is there.
+  /// How to detect in a struct whether the field is present.
   enum Presence: UInt8 {
     /// The oneof's case is the field's number.
     case selected
@@ -48,7 +48,7 @@ struct FieldSchema: @unchecked Sendable, Equatable {
     let impliedValue: UnsafeRawPointer?
     let descriptor: UnsafePointer<ProtobufCFieldDescriptor>
     let table: MessageTable?
-    // Not `unowned(unsafe)`: generic code of debug builds does not copy a struct that has such a reference.
+    // Not `unowned(unsafe)`: in debug builds, generic code does not copy a struct with such a reference.
     var enumeration: Unmanaged<EnumSchema>?
   }
 
@@ -62,10 +62,10 @@ struct FieldSchema: @unchecked Sendable, Equatable {
 
   @inline(__always) var number: UInt32 { self.record.pointee.number }
 
-  /// As the proto file has it: a string stays one, though its C type may be bytes.
+  /// The kind in the proto file: a string is a string, even if its C type is bytes.
   @inline(__always) var kind: FieldKind { self.record.pointee.kind }
 
-  /// Of the value in memory.
+  /// The kind of the value in memory.
   @inline(__always) var storedKind: FieldKind { self.record.pointee.storedKind }
 
   @inline(__always) var wireType: UInt8 { self.record.pointee.wireType }
@@ -75,37 +75,38 @@ struct FieldSchema: @unchecked Sendable, Equatable {
   @inline(__always) var isStringAsBytes: Bool { self.kind != self.storedKind }
   @inline(__always) var isRequired: Bool { self.record.pointee.isRequired }
 
-  /// Required, and not to be seen in the struct whether it is set: it has to be in each piece of a message.
+  /// Whether decoding must count the field: it is required, but the struct does not show whether it is set. It has to
+  /// be in each piece of a message.
   @inline(__always) var isCounted: Bool { self.record.pointee.isCounted }
 
   /// A repeated message whose two fields are key and value.
   @inline(__always) var isMap: Bool { self.record.pointee.isMap }
 
-  /// The type of a message.
+  /// The table of the field's message type.
   @inline(__always) var table: MessageTable? { self.record.pointee.table }
 
-  /// The type of a message, owned by the graph that owns this field; nil if no graph does.
+  /// The schema of the field's message type, owned by the graph that owns this field; nil if no graph does.
   var message: MessageSchema? { self.record.pointee.table?.schema }
 
-  /// Owned by the graph that owns this field.
+  /// The schema of the field's enum, owned by the graph that owns this field.
   var enumeration: EnumSchema? { self.record.pointee.enumeration?.takeUnretainedValue() }
 
   // MARK: Place
 
   @inline(__always) var offset: Int { Int(self.record.pointee.offset) }
 
-  /// Where the flag, the case or the count is that ``form`` says.
+  /// The offset of the presence flag, the oneof's case or the count, depending on ``form``.
   @inline(__always) var quantifierOffset: Int { Int(self.record.pointee.quantifierOffset) }
 
   @inline(__always) var presence: Presence { self.record.pointee.presence }
 
-  /// The bytes of one value in the struct or in an array.
+  /// The number of bytes of one value in the struct or in an array.
   @inline(__always) var valueSize: Int { self.storedKind.size }
 
-  /// For ``Presence/pointer``: a pointer that, as null does, says that the field is not there.
+  /// For ``Presence/pointer``: a pointer that means, as null does, that the field is absent.
   @inline(__always) var impliedValue: UnsafeRawPointer? { self.record.pointee.impliedValue }
 
-  /// What the field holds in an empty message; nil for zero.
+  /// The field's value in an empty message; nil for zero.
   var defaultValue: UnsafeRawPointer? { self.descriptor.pointee.default_value }
 
   // MARK: Names
@@ -113,7 +114,7 @@ struct FieldSchema: @unchecked Sendable, Equatable {
   /// libprotobuf-c's description of the field.
   var descriptor: UnsafePointer<ProtobufCFieldDescriptor> { self.record.pointee.descriptor }
 
-  /// Of an enum.
+  /// The descriptor of the field's enum.
   var enumDescriptor: UnsafePointer<ProtobufCEnumDescriptor>? {
     self.kind == .enumeration ? self.descriptor.pointee.enumDescriptor : nil
   }
@@ -131,7 +132,7 @@ struct FieldSchema: @unchecked Sendable, Equatable {
 
   // MARK: Links
 
-  /// Completes the field when all types of its graph are there, before others see it.
+  /// Completes the field when all types of its graph exist, before others see it.
   func link(enumeration: EnumSchema?) {
     self.record.pointee.enumeration = enumeration.map { Unmanaged.passUnretained($0) }
     self.record.pointee.isMap = self.isRepeated && self.message?.isMapEntry == true
@@ -139,7 +140,7 @@ struct FieldSchema: @unchecked Sendable, Equatable {
 }
 
 extension FieldSchema.Record {
-  /// - Parameter table: Of the type of a message.
+  /// - Parameter table: The table of the field's message type.
   init(_ descriptor: UnsafePointer<ProtobufCFieldDescriptor>, table: MessageTable?) {
     let field = descriptor.pointee
     let storedKind = field.kind
@@ -161,8 +162,8 @@ extension FieldSchema.Record {
     self.wireType = UInt8(truncatingIfNeeded: storedKind.wireType)
     self.isRequired = isRequired
     self.isCounted = isRequired && field.quantifier_offset == 0 && storedKind != .message
-    // Of a field without presence, the default is the empty string, which a null pointer stands for as well. A required
-    // one that is the default is written.
+    // For a field without presence, the default is the empty string, which a null pointer also represents. A required
+    // field is encoded even if it has the default value.
     self.impliedValue = field.label == PROTOBUF_C_LABEL_OPTIONAL ? field.default_value : nil
     self.descriptor = descriptor
     self.table = table

@@ -1,10 +1,10 @@
 internal import CProtobufC
 
-/// What a type of messages is: its fields, by number and by name.
+/// A message type: its fields, by number and by name.
 final class MessageSchema: @unchecked Sendable {
   // Safe to share: `containsMaps` is set once, while the graph is built, before others see it.
 
-  /// What a field is called in JSON.
+  /// A field's name in JSON.
   struct JSONName {
     let bytes: [UInt8]
     /// The start of a member of a JSON object: `"name":`, with either name.
@@ -12,25 +12,25 @@ final class MessageSchema: @unchecked Sendable {
     let originalKey: [UInt8]
   }
 
-  /// For decoding; there as long as the graph.
+  /// For decoding; lives as long as the graph.
   let table: MessageTable
   let name: String
-  /// By number.
+  /// The fields, ordered by number.
   let fields: FieldList
-  /// Of ``fields``, with the same indices.
+  /// The JSON names of ``fields``, with the same indices.
   let jsonNames: [JSONName]
   let isMapEntry: Bool
   let wellKnown: WellKnownType?
   /// The names of the oneofs, in the order of the proto file, and their members.
   let oneofs: [(name: String, members: [FieldSchema])]
-  /// By the proto file's names.
+  /// The fields by the proto file's names.
   private let byName: [String: FieldSchema]
-  /// By all names that JSON may use.
+  /// Indices of fields by all names that JSON may use.
   private let byJSONName: [String: Int]
-  /// Whether a map can be in a message of this type, at any depth.
+  /// Whether a message of this type can contain a map, at any depth.
   private(set) var containsMaps = false
 
-  /// - Parameter jsonName: Gives the name in JSON of a field that has one in the proto file.
+  /// - Parameter jsonName: Returns a field's JSON name if the proto file sets one.
   init(
     _ table: MessageTable,
     isMapEntry: Bool,
@@ -82,13 +82,13 @@ final class MessageSchema: @unchecked Sendable {
     self.fields.index(ofNumber: number).map { self.fields[$0] }
   }
 
-  /// The index of the field that JSON calls so.
+  /// The index of the field with this JSON name.
   func index(jsonName: String) -> Int? { self.byJSONName[jsonName] }
 
-  /// Only while the graph is built.
+  /// Call only while the graph is built.
   func markAsContainingMaps() { self.containsMaps = true }
 
-  /// lowerCamelCase as protoc makes it: a letter after an underscore in upper case, without the underscores.
+  /// protoc's lowerCamelCase: a letter after an underscore becomes upper case, and underscores are removed.
   static func defaultJSONName(_ name: String) -> String {
     var result = ""
     var isUpper = false

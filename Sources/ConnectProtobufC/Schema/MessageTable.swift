@@ -1,9 +1,9 @@
 internal import CProtobufC
 
-/// What decoding has to know of a type of messages, side by side in memory: reading it takes no reference counting.
+/// The data of a message type that decoding needs, contiguous in memory. Reading it needs no reference counting.
 ///
-/// Invariant: as for ``FieldSchema``. `record` points into the memory of a ``MessageTables``, which whoever has a table
-/// keeps. The record is initialised before others see it, and changes only while its graph is built, so tables are safe
+/// Invariant: as for ``FieldSchema``. `record` points into the memory of a ``MessageTables``, which users of a table
+/// keep. The record is initialised before others see it, and changes only while its graph is built. So tables are safe
 /// to share.
 struct MessageTable: @unchecked Sendable, Equatable {
   struct Record {
@@ -25,18 +25,18 @@ struct MessageTable: @unchecked Sendable, Equatable {
 
   @inline(__always) var descriptor: MessageDescriptorPointer { self.record.pointee.descriptor }
 
-  /// The bytes of the struct.
+  /// The size of the struct, in bytes.
   @inline(__always) var size: Int { self.record.pointee.size }
 
-  /// An empty message, to be copied.
+  /// An empty message, used as a template.
   @inline(__always) var emptyMessage: UnsafeRawPointer { self.record.pointee.emptyMessage }
 
   @inline(__always) var fields: FieldList { self.record.pointee.fields }
 
-  /// How many of the fields are counted.
+  /// The number of counted fields.
   @inline(__always) var countedCount: Int { self.record.pointee.countedCount }
 
-  /// Whether there can be a required field in a message of this type, at any depth.
+  /// Whether a message of this type can contain a required field, at any depth.
   @inline(__always) var containsRequired: Bool { self.record.pointee.containsRequired }
 
   /// Owned by the graph that owns this table; nil if no graph does.
@@ -49,7 +49,7 @@ struct MessageTable: @unchecked Sendable, Equatable {
     self.record.pointee.schema = Unmanaged.passUnretained(schema)
   }
 
-  /// Only once, by the tables that made the record's memory.
+  /// Called once, by the tables that allocated the record's memory.
   func initialize(to record: Record) {
     self.record.initialize(to: record)
   }

@@ -1,9 +1,9 @@
 internal import CProtobufC
 internal import Synchronization
 
-/// The tables of types of messages, each with all that it reaches.
+/// The tables of message types, each with the tables of all types that it reaches.
 final class MessageTables: Sendable {
-  /// Those of protoc-c's structs, whose descriptors are constants.
+  /// The tables of protoc-c's structs, whose descriptors are constants.
   static let ofStructs = MessageTables()
 
   private struct State {
@@ -13,7 +13,7 @@ final class MessageTables: Sendable {
 
   private let state = Mutex(State())
 
-  /// The table of a type, made if there is none yet. It is there as long as this object.
+  /// The table of a type, made at the first request. It lives as long as this object.
   func table(of descriptor: MessageDescriptorPointer) -> MessageTable {
     self.state.withLock { Self.table(of: descriptor, in: &$0) }
   }
@@ -24,7 +24,7 @@ final class MessageTables: Sendable {
     var open = [root]
     while let descriptor = open.popLast() {
       if state.tables[descriptor] != nil { continue }
-      // Initialised below, when the tables of the fields' types have their places.
+      // Initialised below, when the tables of the fields' types have been allocated.
       let table = MessageTable(state.memory.place(for: MessageTable.Record.self))
       state.tables[descriptor] = table
       new.append((descriptor, table))
@@ -56,7 +56,7 @@ final class MessageTables: Sendable {
     return new[0].table
   }
 
-  /// Those of `new` types that have a required field, or a type in them that has.
+  /// The `new` types that contain a required field, at any depth.
   private static func withRequired(
     _ new: [MessageDescriptorPointer],
     in state: State

@@ -1,16 +1,16 @@
-/// Which types have which types in them, asked from the inner ones: finds all that hold something at any depth, in time
-/// proportional to their fields.
+/// Maps each type to its owners: the types that have fields of this type. Finds all types that contain a type at any
+/// depth, in time proportional to the number of fields.
 struct Owners<Type: Hashable> {
   private var owners: [Type: [Type]] = [:]
 
-  /// Those of one owner are to be added one after the other, so that it is kept once, however many of its fields are of
-  /// the type.
+  /// Add all fields of one owner consecutively: then the owner is stored once, however many of its fields have the
+  /// type.
   mutating func add(_ owner: Type, of inner: Type) {
     if self.owners[inner]?.last != owner { self.owners[inner, default: []].append(owner) }
   }
 
-  /// The types `from` and those that have them in them; calls `body` with each of the latter, and a type in it that it
-  /// was found by.
+  /// The types `from`, and all types that contain one of them. Calls `body` with each containing type, and the inner
+  /// type by which it was found.
   func reached(
     from found: some Sequence<Type>,
     _ body: (_ owner: Type, _ inner: Type) -> Void = { _, _ in }

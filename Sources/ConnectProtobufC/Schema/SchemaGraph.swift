@@ -1,14 +1,14 @@
 internal import CProtobufC
 
-/// All types that a type reaches, linked with one another.
+/// All types that a type reaches, linked with each other.
 final class SchemaGraph: @unchecked Sendable {
   // Safe to share: nothing changes after `init`, which links the types.
 
-  /// What a descriptor set says of a file's types, by their full names.
+  /// Metadata of a file's types from a descriptor set, by their full names.
   struct Metadata {
     struct Message {
       var isMapEntry: Bool
-      /// In the order of the proto file, with the numbers of their members.
+      /// The oneofs in the order of the proto file, with the numbers of their members.
       var oneofs: [(name: String, members: [Int32])]
       var jsonNames: [String: String]
     }
@@ -17,20 +17,20 @@ final class SchemaGraph: @unchecked Sendable {
     var enums: [String: EnumSchema]
   }
 
-  /// Of messages, by their full names.
+  /// Messages by their full names.
   let messages: [String: MessageSchema]
-  /// A message of which the JSON names and maps are not known; nil if there is none.
+  /// A message whose JSON names and maps are unknown; nil if there is none.
   let messageWithoutMetadata: String?
-  /// Where the types of what is in `google.protobuf.Any` are found; nil if in this graph.
+  /// The graph with the types of messages in `google.protobuf.Any`; nil if it is this graph.
   let typesOfAny: SchemaGraph?
-  // What the links between types and fields point to.
+  // Owns the targets of the links between types and fields.
   private let schemas: [MessageDescriptorPointer: MessageSchema]
   private let enums: [String: EnumSchema]
   /// The memory of descriptors that were made at run time.
   private let memory: DescriptorMemory?
   private let tables: MessageTables
 
-  /// - Parameter metadata: nil takes the usual JSON names, and no message for a map's entry.
+  /// - Parameter metadata: With nil, JSON names are the defaults and no message is a map entry.
   init(
     _ roots: [MessageDescriptorPointer],
     metadata: Metadata?,
@@ -86,8 +86,8 @@ final class SchemaGraph: @unchecked Sendable {
 }
 
 extension SchemaGraph {
-  /// The name of a field that is not the same in both, as after a change of the proto file, or by an option of protoc-c;
-  /// nil if there is none.
+  /// The name of a field that differs between the two graphs; nil if there is none. Reasons are a changed proto file,
+  /// or an option of protoc-c.
   func fieldThatDiffers(from other: SchemaGraph) -> String? {
     for (name, message) in self.messages {
       guard let other = other.messages[name] else { continue }

@@ -1,4 +1,4 @@
-/// Messages that JSON writes in a way of their own.
+/// Messages with a special JSON form.
 enum WellKnownType: String {
   case any = "google.protobuf.Any"
   case timestamp = "google.protobuf.Timestamp"
@@ -17,7 +17,7 @@ enum WellKnownType: String {
   case stringValue = "google.protobuf.StringValue"
   case bytesValue = "google.protobuf.BytesValue"
 
-  /// Whether these are the type's fields, as far as its JSON relies on them.
+  /// Whether these are the type's fields, as far as its JSON form relies on them.
   func fits(_ fields: FieldList) -> Bool {
     let expected: [(UInt32, FieldKind, isRepeated: Bool)] =
       switch self {
@@ -48,7 +48,7 @@ enum WellKnownType: String {
     }
   }
 
-  /// A message with one field, which stands for itself.
+  /// Whether this is a wrapper message: its JSON is that of its only field.
   var isWrapper: Bool {
     switch self {
     case .doubleValue, .floatValue, .int64Value, .uint64Value, .int32Value, .uint32Value, .boolValue,

@@ -4,14 +4,15 @@ internal import NIOCore
 
 /// Protobuf's binary encoding: decoded by ``WireDecoding``, encoded by libprotobuf-c.
 enum BinaryCoding {
-  /// The most that an arena takes at once because of the length of the input.
+  /// The limit on the first chunk of an arena, whose size is estimated from the length of the input.
   private static let largestFirstChunk = 16 * 1024 * 1024
 
-  /// The message in `bytes`, of the type of `table`.
+  /// Decodes a message of the type of `table`.
   ///
   /// - Parameters:
-  ///   - isPartial: Lets required fields be missing.
-  ///   - isolatesPieces: Gives each piece of the message an allocation of its own, for tests with an address sanitizer.
+  ///   - isPartial: Whether required fields may be missing.
+  ///   - isolatesPieces: Whether each piece of the message is a separate allocation, for tests with an address
+  ///     sanitizer.
   static func decode(
     _ bytes: UnsafeRawBufferPointer,
     of table: MessageTable,
@@ -33,15 +34,15 @@ enum BinaryCoding {
     return MessageHandle(storage: storage, pointer: message.address)
   }
 
-  /// A message takes some more memory than its bytes: the struct, and for strings, lists and messages pointers, counts
-  /// and what alignment leaves over.
+  /// Estimates the memory of a message. It is more than the bytes: it includes the struct, pointers and counts of
+  /// strings, lists and messages, and padding.
   private static func expectedMemory(forBytes count: Int, of table: MessageTable) -> Int {
     Arena.rounded(table.size + 64 + 3 * count)
   }
 
-  /// The bytes of `message`, which is of the type of `table`, with room in front for an envelope.
+  /// Encodes `message` of the type of `table`, with room in front for an envelope.
   ///
-  /// - Parameter isPartial: Lets required fields be missing, which are then written as zero or empty.
+  /// - Parameter isPartial: Whether required fields may be missing. They are then written as zero or empty.
   static func encode(
     _ message: MessageHandle,
     of table: MessageTable,

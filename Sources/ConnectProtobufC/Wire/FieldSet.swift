@@ -1,4 +1,4 @@
-/// Indices of fields, of which few are over 63.
+/// A set of field indices, optimised for indices below 64.
 struct FieldSet {
   private var low: UInt64 = 0
   private var high: Set<Int>?

@@ -1,4 +1,4 @@
-/// Varints without anything between them, as a repeated field may have its values.
+/// Consecutive varints, as in a packed repeated field.
 ///
 /// Invariant: the last byte of the content ends a varint, and ``next()`` is called at most ``count`` times. So no
 /// varint is read past the content. The caller keeps the content.
@@ -6,7 +6,7 @@ struct PackedVarints {
   private var at: UnsafePointer<UInt8>
   let count: Int
 
-  /// nil if the last varint is cut.
+  /// nil if the last varint is truncated.
   ///
   /// - Parameter content: At least one byte.
   @inline(__always)

@@ -1,10 +1,10 @@
-/// Looks for required fields that are not set, in a message and all that it holds.
+/// Looks for missing required fields in a message and all its nested messages.
 ///
-/// C has no presence for required numbers and bytes: in the structs of protoc-c these always count as set.
+/// C has no presence for required numbers and bytes: in protoc-c's structs they always count as set.
 enum RequiredCheck {
-  /// The name of a field that is not set; nil if there is none.
+  /// The name of a missing required field; nil if none is missing.
   ///
-  /// - Parameter message: Whole, as ``StructCheck`` finds it, or as it was decoded.
+  /// - Parameter message: A message that was decoded, or that ``StructCheck`` has accepted.
   static func missingField(in message: MessagePointer, of table: MessageTable) -> String? {
     guard table.containsRequired else { return nil }
     for field in table.fields {

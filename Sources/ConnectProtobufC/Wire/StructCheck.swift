@@ -1,14 +1,14 @@
 internal import CProtobufC
 internal import Connect
 
-/// Looks at a message in memory before it is encoded or copied, for what C code or a forgotten pointer may have left in
-/// it and libprotobuf-c would crash on or send in silence.
+/// Checks a message in memory before it is encoded or copied. Finds mistakes of C code, such as forgotten pointers,
+/// that libprotobuf-c would crash on or send silently.
 ///
-/// What it cannot see is a pointer to memory that is no longer there, or an array that is shorter than its count.
+/// It cannot detect dangling pointers, or an array that is shorter than its count.
 struct StructCheck {
   let maximumDepth: Int
 
-  /// Checks `message` unless it is known to be right.
+  /// Checks `message` unless it is already known to be valid.
   static func check(_ message: MessageHandle, of table: MessageTable) throws(ConnectError) {
     if message.storage.isChecked { return }
     try StructCheck(maximumDepth: DecodingLimits.defaults.maximumDepth).check(message.message, of: table)

@@ -1,6 +1,6 @@
-/// What a string's bytes are found to be.
+/// The result of checking a string's bytes.
 ///
-/// Invariant: only the given bytes are read, though eight at a time, and a target gets no more bytes than those.
+/// Invariant: only the given bytes are read, though eight at a time. A target gets at most as many bytes.
 enum UTF8Check {
   case valid
   /// Valid, with a NUL in it, which no C string can hold.
@@ -17,7 +17,7 @@ enum UTF8Check {
     var index = 0
     while index + 8 <= count, Self.isPlain(start + index) { index += 8 }
     if index + 8 > count {
-      // The rest, with some of what was before it.
+      // The rest, together with some bytes that were checked before.
       if count >= 8 {
         if index == count || Self.isPlain(start + count - 8) { index = count }
       } else {
@@ -51,7 +51,7 @@ enum UTF8Check {
         target.storeBytes(of: word, toByteOffset: index, as: UInt64.self)
         index += 8
       }
-      // The rest, with some of what was before it.
+      // The rest, together with some bytes that were checked before.
       if index + 8 > count, Self.isPlain(start + count - 8) {
         let word = (start + count - 8).loadUnaligned(as: UInt64.self)
         target.storeBytes(of: word, toByteOffset: count - 8, as: UInt64.self)
@@ -66,7 +66,7 @@ enum UTF8Check {
     self = UTF8Check(slowly: start + index, count: count - index)
   }
 
-  /// Whether all of eight bytes, which are there, are ASCII and not NUL.
+  /// Whether eight readable bytes are all ASCII and not NUL.
   @inline(__always)
   private static func isPlain(_ bytes: UnsafeRawPointer) -> Bool {
     let word = bytes.loadUnaligned(as: UInt64.self)
@@ -74,7 +74,7 @@ enum UTF8Check {
     return (word | (word &- 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080 == 0
   }
 
-  /// The slow way, for what is not ASCII.
+  /// The slow path, for text that is not ASCII.
   private init(slowly start: UnsafeRawPointer, count: Int) {
     let bytes = UnsafeRawBufferPointer(start: start, count: count)
     var index = 0

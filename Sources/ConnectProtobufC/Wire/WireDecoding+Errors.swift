@@ -1,7 +1,8 @@
 internal import CProtobufC
 internal import Connect
 
-/// What a decode throws. All in functions of their own: what makes their texts would take stack at every level.
+/// The errors of a decode. They are made in separate functions, as building their texts inline would take stack at
+/// every level.
 extension WireDecoding {
   @inline(never)
   func tooDeep(in table: MessageTable) -> ConnectError {

@@ -1,7 +1,7 @@
 internal import CProtobufC
 internal import Connect
 
-/// Where decoded values go.
+/// Memory for decoded values.
 extension WireDecoding {
   @inline(__always)
   func allocate(_ size: Int, for table: MessageTable) throws(ConnectError) -> UnsafeMutableRawPointer {
@@ -9,7 +9,7 @@ extension WireDecoding {
     return memory
   }
 
-  /// The first of the places behind the values of a repeated field. Its count is not changed.
+  /// The first free place behind the values of a repeated field. Does not change the field's count.
   func places(
     for added: Int,
     of field: FieldSchema,
@@ -48,7 +48,7 @@ extension WireDecoding {
     return new.values
   }
 
-  /// Keeps a field of which the table does not know, so that it is encoded again.
+  /// Keeps a field that the table does not know, so that it is encoded again.
   func keepUnknownField(
     tag: UInt32,
     from reader: inout WireReader,
@@ -78,10 +78,10 @@ extension WireDecoding {
   }
 }
 
-/// An array that may grow, as C has it, with how many values it has room for in front.
+/// A growable array in C's layout, with its capacity stored in front.
 ///
-/// Invariant: the `Int` in front of `values` is its capacity. All arrays of a message that is being decoded are of this
-/// form, as only the decode has made them.
+/// Invariant: the `Int` in front of `values` is the capacity. All arrays of a message that is being decoded have this
+/// form, as only the decode has allocated them.
 private struct SizedArray {
   private static let head = MemoryLayout<Int>.size
 
@@ -92,7 +92,7 @@ private struct SizedArray {
     self.values = values
   }
 
-  /// - Parameter memory: Has the size that ``size(capacity:stride:)`` gives.
+  /// - Parameter memory: Memory of the size that ``size(capacity:stride:)`` returns.
   @inline(__always)
   init(_ memory: UnsafeMutableRawPointer, capacity: Int) {
     memory.storeBytes(of: capacity, as: Int.self)

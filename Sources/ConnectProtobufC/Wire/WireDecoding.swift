@@ -1,10 +1,10 @@
 internal import CProtobufC
 internal import Connect
 
-/// Reads protobuf's binary encoding into structs, in one pass that checks what it reads: depth, memory, lengths, UTF-8.
+/// Decodes protobuf's binary encoding into structs, in one pass that also checks depth, memory, lengths and UTF-8.
 ///
-/// libprotobuf-c's own decoder would crash on deep nesting, cut strings at a NUL, let invalid UTF-8 pass, merge messages
-/// wrongly and read a Boolean from any bytes; with checks in front of it, it would also take twice the time.
+/// libprotobuf-c's decoder would crash on deep nesting, cut strings at a NUL, accept invalid UTF-8, merge messages
+/// wrongly and read a Boolean from any bytes. With checks in front of it, decoding would also take twice the time.
 struct WireDecoding {
   let arena: Arena
   let maximumDepth: Int
@@ -25,7 +25,7 @@ struct WireDecoding {
     return MessagePointer(message)
   }
 
-  /// Adds to a message that may hold something already.
+  /// Merges fields into a message that may already have content.
   private func merge(
     _ bytes: UnsafeRawBufferPointer,
     into message: MessagePointer,
@@ -48,7 +48,7 @@ struct WireDecoding {
         continue
       }
       let field = fields[index]
-      // The next one of a repeated field, or the field after this one.
+      // The next field is another value of this repeated field, or the field after it.
       next = index
       if field.isCounted, counted.insert(index) { countedCount += 1 }
       guard tag & 7 == UInt32(field.wireType) else {
@@ -101,7 +101,7 @@ struct WireDecoding {
     message.countValue(of: field)
   }
 
-  /// A message; of a field that is not repeated, more of the message that is there.
+  /// A message. If the field is not repeated, merges into the message that is already there.
   private func readMessage(
     _ content: UnsafeRawBufferPointer,
     into message: MessagePointer,
@@ -125,7 +125,7 @@ struct WireDecoding {
     try self.merge(content, into: target, of: inner, depth: depth + 1)
   }
 
-  /// Several numbers with one length in front, which is the one other wire type that a field may have.
+  /// A packed run of numbers. This is the only other wire type that a field may have.
   private func readRun(
     of field: FieldSchema,
     tag: UInt32,
@@ -134,7 +134,7 @@ struct WireDecoding {
     of table: MessageTable
   ) throws(ConnectError) {
     guard tag & 7 == 2, field.isRepeated, field.kind.isPackable else {
-      // A value that cannot be passed over is the greater problem.
+      // If the value cannot even be skipped, report that error first.
       try reader.skip(wireType: tag & 7, of: tag >> 3)
       throw self.wrongWireType(tag, of: field, in: table)
     }
@@ -185,7 +185,7 @@ struct WireDecoding {
     }
   }
 
-  /// Bytes, or a string that is held as such.
+  /// Bytes, or a string that is stored as bytes.
   private func bytes(
     _ content: UnsafeRawBufferPointer,
     of field: FieldSchema,
@@ -207,7 +207,7 @@ struct WireDecoding {
 extension FieldPlace {
   /// Stores a number from its varint.
   ///
-  /// - Parameter kind: The field's, which a caller that stores many has at hand.
+  /// - Parameter kind: The field's kind. Callers with loops compute it once.
   @inline(__always)
   func store(varint value: UInt64, as kind: FieldKind) {
     switch kind {

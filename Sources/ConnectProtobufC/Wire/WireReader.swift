@@ -3,7 +3,7 @@ internal import Connect
 /// Reads protobuf's binary encoding piece by piece.
 ///
 /// Invariant: `at` is never past `end`, and nothing at or past `end` is read. The caller keeps the bytes as long as
-/// this value and what it returns.
+/// this value and all returned buffers.
 struct WireReader {
   private typealias Position = UnsafePointer<UInt8>
 
@@ -23,7 +23,7 @@ struct WireReader {
 
   @inline(__always) var isAtEnd: Bool { self.at >= self.end }
 
-  /// The next field's number and wire type; not to be called at the end.
+  /// The next field's number and wire type; must not be called at the end.
   @inline(__always)
   mutating func tag() throws(ConnectError) -> UInt32 {
     if self.at < self.end {
@@ -56,7 +56,7 @@ struct WireReader {
 
   // MARK: Values
 
-  /// - Parameter number: The field's, here and below, for errors.
+  /// - Parameter number: The field's number, here and below, for error messages.
   @inline(__always)
   mutating func varint(of number: UInt32) throws(ConnectError) -> UInt64 {
     if self.at < self.end, self.at[0] < 0x80 {
@@ -79,7 +79,7 @@ struct WireReader {
     throw self.failure("is a cut or too long varint", of: number)
   }
 
-  /// A number of a fixed size, as the bytes have it.
+  /// A number of fixed size, in the byte order of the input.
   @inline(__always)
   mutating func fixed<Number: FixedWidthInteger & BitwiseCopyable>(
     _ type: Number.Type,
@@ -93,7 +93,7 @@ struct WireReader {
     return UnsafeRawPointer(self.at).loadUnaligned(as: type)
   }
 
-  /// Bytes with their length in front.
+  /// Length-prefixed bytes.
   mutating func content(of number: UInt32) throws(ConnectError) -> UnsafeRawBufferPointer {
     var length = 0
     if self.at < self.end, self.at[0] < 0x80 {
@@ -120,12 +120,12 @@ struct WireReader {
       if byte < 0x80 { break }
       shift += 7
     }
-    // More than a length can be, also for C's.
+    // Larger than any valid length, also in C.
     guard length <= Int32.max else { throw self.cut(length, of: number) }
     return length
   }
 
-  /// Passes over a value, and returns its bytes.
+  /// Skips a value and returns its bytes.
   @discardableResult
   mutating func skip(wireType: UInt32, of number: UInt32) throws(ConnectError) -> UnsafeRawBufferPointer {
     let start = self.at

@@ -1,7 +1,7 @@
 internal import Connect
 internal import SwiftProtobuf
 
-/// Gathers the files that a server sends until no import is missing, within the limits.
+/// Collects files from a server until no import is missing, within the limits.
 struct FileCollector {
   typealias File = Google_Protobuf_FileDescriptorProto
 
@@ -9,14 +9,14 @@ struct FileCollector {
   private(set) var files: [File] = []
   private var names: Set<String> = []
   private var bytes = 0
-  /// Imports that were not asked for yet, and a file that names each.
+  /// Imports that were not requested yet, each with a file that imports it.
   private var missing: [String: String] = [:]
 
   init(limits: ReflectionClient.Limits) {
     self.limits = limits
   }
 
-  /// Takes the files of an answer. Files that are there already are passed over.
+  /// Adds the files of an answer. Files that were already added are skipped.
   ///
   /// - Returns: The names of the files in the answer.
   @discardableResult
@@ -30,7 +30,7 @@ struct FileCollector {
         throw .unusable("a file descriptor that does not decode")
       }
       names.append(file.name)
-      // Servers send what a file imports along with it, again and again.
+      // Servers send the imports of a file along with it each time.
       guard self.names.insert(file.name).inserted else { continue }
       self.bytes += bytes.count
       guard self.bytes <= self.limits.maximumBytes else {
@@ -46,9 +46,9 @@ struct FileCollector {
     return names
   }
 
-  /// The imports to ask for now, each with a file that imports it; sorted.
+  /// The imports to request now, each with a file that imports it; sorted.
   mutating func takeMissing() throws(ConnectError) -> [(name: String, importer: String)] {
-    // Each is a file more, or an error.
+    // Each missing import will be another file, or an error.
     guard self.names.count + self.missing.count <= self.limits.maximumFiles else {
       throw Self.over("more than \(self.limits.maximumFiles) files")
     }
@@ -61,7 +61,7 @@ struct FileCollector {
       return try ProtoFileSet(self.files)
     } catch {
       guard error.code == .invalidArgument else { throw error }
-      // It is the server that is wrong.
+      // The error is the server's fault, not the caller's.
       throw .unusable("files that cannot be used: \(error.message ?? "")")
     }
   }

@@ -1,12 +1,12 @@
 internal import Connect
 
-/// Sends requests to a server's reflection service and gives the answers.
+/// Sends requests to a server's reflection service and returns the answers.
 struct ReflectionExchange: Sendable {
   typealias Request = Grpc_Reflection_V1_ServerReflectionRequest
   typealias Response = Grpc_Reflection_V1_ServerReflectionResponse
 
-  /// How many requests go in one stream of gRPC. All are sent before an answer is read, so they have to fit into the window of a
-  /// stream. Proxies for gRPC-Web, and servers of HTTP/1.1, may take no more than one.
+  /// The maximum number of requests in one gRPC stream. All are sent before an answer is read, so they must fit into
+  /// the stream's flow-control window. Proxies for gRPC-Web, and servers of HTTP/1.1, may accept only one.
   private static let mostRequests = 64
 
   let client: ProtocolClient
@@ -14,7 +14,8 @@ struct ReflectionExchange: Sendable {
   let version = KnownVersion()
 
   /// - Parameter take: Called with the number of each request, in order, and its answer.
-  /// - Throws: ``ConnectError``; with `unimplemented` if the server has no version of the service. And what `take` throws.
+  /// - Throws: ``ConnectError``; with `unimplemented` if the server has no version of the service. Also what `take`
+  ///   throws.
   func ask(_ requests: [Request], _ take: (_ number: Int, Response) throws -> Void) async throws {
     let most = self.client.config.networkProtocol == .grpc ? Self.mostRequests : 1
     var start = 0
@@ -62,7 +63,7 @@ struct ReflectionExchange: Sendable {
     do {
       for request in requests { try await stream.send(request) }
     } catch {
-      // How the stream has ended, which says more, is among its results.
+      // The stream's results include its end, which is a better error.
     }
     stream.finish()
     var number = requests.startIndex
@@ -78,7 +79,7 @@ struct ReflectionExchange: Sendable {
 }
 
 extension ConnectError {
-  /// An answer of the server that makes no sense.
+  /// An invalid answer of the server.
   static func unusable(_ what: String) -> ConnectError {
     ConnectError(code: .internalError, message: "the server's reflection gave \(what)")
   }

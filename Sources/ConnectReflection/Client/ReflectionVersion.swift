@@ -1,7 +1,7 @@
 internal import Connect
 internal import Synchronization
 
-/// A version of the reflection service. Their messages are the same.
+/// A version of the reflection service. All versions have the same messages.
 enum ReflectionVersion: Int, CaseIterable {
   case v1
   case v1alpha
@@ -17,7 +17,7 @@ enum ReflectionVersion: Int, CaseIterable {
   }
 }
 
-/// The version that a server has turned out to have.
+/// The version that a server was found to support.
 final class KnownVersion: Sendable {
   private let version = Mutex<ReflectionVersion?>(nil)
 

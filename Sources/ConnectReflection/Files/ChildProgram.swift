@@ -9,15 +9,15 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Runs a program of the machine to its end.
+/// Runs an installed program until it ends.
 struct ChildProgram {
   struct Result: Sendable {
     var isSuccess: Bool
-    /// What it wrote to standard error.
+    /// The program's standard error.
     var errors: String
   }
 
-  /// In bytes. The rest of what it writes to standard error is dropped.
+  /// In bytes. The rest of standard error is dropped.
   private static let mostErrors = 64 * 1024
 
   private let process = Process()
@@ -44,7 +44,7 @@ struct ChildProgram {
     }
     return try await withTaskCancellationHandler {
       let result = await withCheckedContinuation { continuation in
-        // Waiting blocks a thread, which must be none of those that run tasks.
+        // Waiting blocks a thread, which must not be a thread of the concurrency pool.
         Thread.detachNewThread { [process, errors] in
           let result = Self.end(of: process, errors.fileHandleForReading)
           continuation.resume(returning: result)
@@ -53,7 +53,7 @@ struct ChildProgram {
       try Task.checkCancellation()
       return result
     } onCancel: { [process] in
-      // Not by SIGTERM: the program has the signal mask of a thread that runs tasks, which blocks it.
+      // SIGTERM would not work: the program inherits the signal mask of a concurrency thread, which blocks SIGTERM.
       if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
   }

@@ -1,6 +1,6 @@
 internal import SwiftProtobuf
 
-/// Something with a name in a proto file.
+/// A named element of a proto file.
 enum Declaration: Sendable {
   case message(Google_Protobuf_DescriptorProto)
   case enumeration(Google_Protobuf_EnumDescriptorProto)
@@ -22,13 +22,13 @@ enum Declaration: Sendable {
   }
 }
 
-/// Where a declaration stands.
+/// The location of a declaration.
 struct DeclarationPlace: Sendable {
   let declaration: Declaration
   /// The number of the file.
   let file: Int
-  /// In the file's descriptor, as source info has it.
+  /// The path in the file's descriptor, as in source info.
   let path: [Int32]
-  /// The full name of the message or the package around it.
+  /// The full name of the enclosing message or package.
   let scope: String
 }

@@ -10,7 +10,7 @@ enum FileOrder {
     case add(Int)
   }
 
-  /// Otherwise in the given order, and each file once. Imports that are not among the files are passed over.
+  /// Otherwise keeps the given order, with each file once. Imports that are not among the files are skipped.
   static func importsFirst(_ files: [File]) throws(ConnectError) -> [File] {
     var numbers: [String: Int] = [:]
     for (number, file) in files.enumerated() {

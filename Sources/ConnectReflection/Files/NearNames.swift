@@ -1,24 +1,24 @@
 internal import Connect
 
-/// Finds what somebody may have meant.
+/// Suggests names that the caller may have meant.
 enum NearNames {
   private static let most = 3
-  /// Longer names, and more of them than this, are not compared.
+  /// Longer names are not compared, nor are more names than this.
   private static let longest = 256
   private static let mostCandidates = 100_000
 
-  /// The candidates that are spelled almost as `name`, or whose last part is; the nearest ones first.
+  /// The candidates with almost the spelling of `name`, or with almost its last part; nearest first.
   static func near(_ name: String, in candidates: [String]) -> [String] {
     guard name.utf8.count <= self.longest else { return [] }
     let wanted = Array(name.lowercased().utf8)
     let lastWanted = self.lastPart(wanted)
-    // A short name is not to be replaced by another one.
+    // A short name must not match every other short name.
     let limit = min(3, max(1, lastWanted.count / 3))
     var found: [(distance: Int, name: String)] = []
     for candidate in candidates.prefix(self.mostCandidates) where candidate.utf8.count <= self.longest {
       let spelling = Array(candidate.lowercased().utf8)
       var distance = self.distance(wanted[...], spelling[...], limit: limit)
-      // The wrong package, or none.
+      // The package is wrong or missing.
       if distance == nil {
         distance = self.distance(lastWanted, self.lastPart(spelling), limit: min(2, lastWanted.count / 4))
           .map { $0 + 4 }
@@ -36,12 +36,12 @@ enum NearNames {
   }
 
   private static func lastPart(_ name: [UInt8]) -> ArraySlice<UInt8> {
-    // Names of files have dots, too.
+    // File names have dots, too.
     let separator = name.contains(UInt8(ascii: "/")) ? UInt8(ascii: "/") : UInt8(ascii: ".")
     return name.lastIndex(of: separator).map { name[($0 + 1)...] } ?? name[...]
   }
 
-  /// How many bytes have to be inserted, removed or replaced; nil for more than `limit`.
+  /// The edit distance in bytes (insertions, removals, replacements); nil if it is more than `limit`.
   private static func distance(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>, limit: Int) -> Int? {
     guard abs(left.count - right.count) <= limit else { return nil }
     var row = Array(0...right.count)

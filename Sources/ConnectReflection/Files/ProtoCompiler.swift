@@ -2,7 +2,7 @@ internal import Connect
 internal import Foundation
 internal import NIOCore
 
-/// A program of the machine that compiles proto files.
+/// An installed compiler for proto files.
 struct ProtoCompiler {
   enum Kind: String, CaseIterable {
     case protoc
@@ -12,7 +12,7 @@ struct ProtoCompiler {
   let kind: Kind
   let path: String
 
-  /// The first one that is in a folder of `PATH`.
+  /// The first compiler that is in a folder of `PATH`.
   static func find(
     in folders: String = ProcessInfo.processInfo.environment["PATH"] ?? ""
   ) throws(ConnectError) -> ProtoCompiler {
@@ -30,12 +30,12 @@ struct ProtoCompiler {
   }
 
   /// - Returns: A `google.protobuf.FileDescriptorSet` with all imports.
-  /// - Throws: ``ConnectError``; with `canceled` if the task is.
+  /// - Throws: ``ConnectError``; with `canceled` if the task is cancelled.
   func compile(_ files: [String], importPaths: [String]) async throws -> ByteBuffer {
     do {
       return try await self.run(files, importPaths: importPaths)
     } catch {
-      // Of files and folders, else.
+      // Other errors are those of files and folders.
       throw ConnectError(error, code: .failedPrecondition)
     }
   }
@@ -70,10 +70,10 @@ struct ProtoCompiler {
     return ByteBuffer(bytes: try Data(contentsOf: output))
   }
 
-  /// buf takes one folder, its workspace: the import path that has the files.
+  /// buf accepts one folder, its workspace: the import path that contains the files.
   func arguments(_ files: [String], importPaths: [String], output: String) -> [String] {
     let paths = importPaths.isEmpty ? Self.importPaths(for: files) : importPaths
-    // So that a path is no option.
+    // A path must not look like an option.
     let files = files.map { $0.hasPrefix("-") ? "./\($0)" : $0 }
     switch self.kind {
     case .protoc:

@@ -6,15 +6,15 @@ struct SymbolIndex: Sendable {
   typealias File = Google_Protobuf_FileDescriptorProto
   typealias Message = Google_Protobuf_DescriptorProto
 
-  /// In bytes, of the full names of messages, enums, services and extensions. A long name of a package, or of a message with
-  /// others in it, is part of many.
+  /// In bytes: the total size of full names of messages, enums, services and extensions. A long package name, or a long
+  /// name of a message with nested types, is part of many full names.
   private static let mostNames = 64 * 1024 * 1024
   private static let longestName = 4096
 
   private let files: [File]
   private var fileNumbers: [String: Int] = [:]
   private var places: [String: DeclarationPlace] = [:]
-  /// The names of all that a package or a message has in it, by its full name.
+  /// The names of all members of a package or a message, by its full name.
   private var members: [String: Set<String>] = [:]
   /// The full names of the extensions of each message, by their numbers.
   private var extensions: [String: [Int32: String]] = [:]
@@ -120,7 +120,7 @@ struct SymbolIndex: Sendable {
     _ path: [Int32]
   ) throws(ConnectError) {
     try self.add(.enumeration(proto), proto.name, in: scope, of: file, path)
-    // As in C++, values are names beside the enum.
+    // As in C++, values are in the scope around the enum.
     for value in proto.value { try self.addMember(value.name, of: scope) }
   }
 
@@ -143,7 +143,7 @@ struct SymbolIndex: Sendable {
 
   // MARK: Finding
 
-  /// The full name with dots alone: a method may be written as in a path.
+  /// The full name with dots only: a method may also be written as in a path.
   static func name(of symbol: String) -> String {
     var name = symbol[...]
     while let first = name.first, first == "/" || first == "." { name.removeFirst() }
@@ -202,7 +202,7 @@ struct SymbolIndex: Sendable {
     return (name, field)
   }
 
-  /// Whether a package, message or file scope has something of this name in it.
+  /// Whether a package, message or file scope has a member of this name.
   func has(_ name: Substring, in scope: Substring) -> Bool {
     self.members[String(scope)]?.contains(String(name)) ?? false
   }
@@ -212,7 +212,7 @@ struct SymbolIndex: Sendable {
   func unknown(_ symbol: String) -> ConnectError {
     let name = Self.name(of: symbol)
     var candidates = Array(self.places.keys)
-    // A wrong method of a service that is there.
+    // The method is wrong, but the service exists.
     if let dot = name.lastIndex(of: "."), let outer = self.places[String(name[..<dot])] {
       switch outer.declaration {
       case .service(let proto): candidates += proto.method.map { "\(name[..<dot]).\($0.name)" }

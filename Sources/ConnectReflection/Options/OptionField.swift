@@ -1,11 +1,11 @@
 internal import SwiftProtobuf
 
-/// A field of an options message, or of a message in an option.
+/// A field of an options message, or of a message in an option's value.
 struct OptionField: Sendable {
   typealias Kind = Google_Protobuf_FieldDescriptorProto.TypeEnum
 
   var number: Int32
-  /// The full name for an extension.
+  /// The name; for an extension, the full name.
   var name: String
   var kind: Kind
   /// The full name of the message or the enum.
@@ -15,7 +15,7 @@ struct OptionField: Sendable {
 }
 
 extension OptionField {
-  /// - Parameter extensionName: The full name if this is an extension.
+  /// - Parameter extensionName: The full name if the field is an extension.
   init(_ proto: Google_Protobuf_FieldDescriptorProto, extensionName: String? = nil) {
     self.init(
       number: proto.number,
@@ -30,10 +30,10 @@ extension OptionField {
   var isMessage: Bool { self.kind == .message || self.kind == .group }
 }
 
-/// Finds the fields of options: in the files, or else among those that protobuf itself defines.
+/// Finds the fields of options: in the files, or else among the options that protobuf defines.
 struct OptionSchema: Sendable {
   private let index: SymbolIndex
-  /// What was found in the files, by the names of messages and enums.
+  /// Fields found in the files, by the names of messages and enums.
   private var fields: [String: [Int32: OptionField]] = [:]
   private var values: [String: [Int32: String]] = [:]
 
@@ -55,7 +55,7 @@ struct OptionSchema: Sendable {
     }
   }
 
-  /// Whether the message has its fields in groups of their own, as proto1 had.
+  /// Whether the message uses the message-set encoding of proto1, with each field in a group.
   func isMessageSet(_ message: String) -> Bool {
     self.index.message(message)?.options.messageSetWireFormat ?? false
   }

@@ -7,7 +7,7 @@ indirect enum OptionValue {
 
   struct Member {
     var field: OptionField
-    /// As protobuf's text format names it.
+    /// The name in protobuf's text format.
     var name: String
     var value: OptionValue
   }
@@ -41,12 +41,12 @@ indirect enum OptionValue {
 
 /// Turns the bytes of options into values.
 struct OptionReader {
-  /// Of messages in one another.
+  /// The maximum nesting of messages.
   private static let mostDepth = 64
 
   private var schema: OptionSchema
   private let names: TypeNames
-  /// What could not be read, in words.
+  /// Descriptions of values that could not be read.
   var leftOut: [String] = []
 
   init(_ index: SymbolIndex) {
@@ -70,7 +70,7 @@ struct OptionReader {
       return []
     }
     var members: [OptionValue.Member] = []
-    // Where the pieces of a message are that came in several.
+    // The places of messages that are encoded in several pieces.
     var pieces: [Int32: (place: Int, bytes: [UInt8])] = [:]
     let isMessageSet = self.schema.isMessageSet(type)
     for wireField in wireFields {
@@ -112,7 +112,7 @@ struct OptionReader {
 
   private func name(of field: OptionField, in type: String) -> String {
     if field.isExtension {
-      // Looked for as if it were written beside the message that it extends.
+      // Looks names up as if the extension were declared beside the message that it extends.
       let scope = type.lastIndex(of: ".").map { String(type[..<$0]) } ?? ""
       return "[\(self.names.fullName(field.name, in: scope))]"
     }
@@ -120,7 +120,7 @@ struct OptionReader {
     return field.kind == .group ? String(ProtoText.lastPart(field.typeName)) : field.name
   }
 
-  /// - Returns: Several for numbers in a row; nil if the value is not of the field's type.
+  /// - Returns: Several literals for packed numbers; nil if the value is not of the field's type.
   private mutating func literals(_ value: WireField.Value, of field: OptionField) -> [String]? {
     switch (value, field.kind) {
     case (.bytes(let bytes), .string):

@@ -1,10 +1,10 @@
 internal import SwiftProtobuf
 
-/// The options that protobuf itself defines: a set of files need not have google/protobuf/descriptor.proto.
+/// The options that protobuf itself defines. A set of files need not contain google/protobuf/descriptor.proto.
 enum StandardOptions {
   private static let package = "google.protobuf"
 
-  /// By the full name of the message.
+  /// The fields by the full name of the message.
   static let fields: [String: [OptionField]] = Dictionary(
     uniqueKeysWithValues: [
       "FileOptions": [
@@ -71,7 +71,7 @@ enum StandardOptions {
     ].map { ("\(package).\($0.key)", $0.value) }
   )
 
-  /// The names of the values, by the full name of the enum.
+  /// The names of values by the full name of the enum.
   static let values: [String: [Int32: String]] = Dictionary(
     uniqueKeysWithValues: [
       "FileOptions.OptimizeMode": [1: "SPEED", 2: "CODE_SIZE", 3: "LITE_RUNTIME"],

@@ -1,10 +1,10 @@
-/// A field of a message whose type is not known to the generated code.
+/// A field of an encoded message whose type the generated code does not know.
 struct WireField {
   enum Value {
     case varint(UInt64)
     case fixed64(UInt64)
     case fixed32(UInt32)
-    /// A string, bytes, a message, or numbers in a row.
+    /// A string, bytes, a message, or packed numbers.
     case bytes(ArraySlice<UInt8>)
     /// A message.
     case group(ArraySlice<UInt8>)
@@ -13,7 +13,7 @@ struct WireField {
   let number: Int32
   let value: Value
 
-  /// - Returns: Nil if the bytes are no message.
+  /// - Returns: Nil if the bytes are not a message.
   static func all(in bytes: ArraySlice<UInt8>) -> [WireField]? {
     var reader = WireFieldReader(rest: bytes)
     var fields: [WireField] = []
@@ -26,7 +26,7 @@ struct WireField {
 }
 
 extension WireField {
-  /// The field that an item of a message set is.
+  /// The extension in an item of a message set, as a field.
   static func item(_ bytes: ArraySlice<UInt8>) -> WireField? {
     guard let parts = self.all(in: bytes) else { return nil }
     var number: Int32?
@@ -48,7 +48,7 @@ struct WireFieldReader {
 
   var rest: ArraySlice<UInt8>
 
-  /// - Returns: Nil if the next bytes are no field.
+  /// - Returns: Nil if the next bytes are not a field.
   mutating func next(depth: Int = 0) -> WireField? {
     guard let tag = self.varint(), let number = Int32(exactly: tag >> 3), number > 0 else { return nil }
     switch tag & 7 {

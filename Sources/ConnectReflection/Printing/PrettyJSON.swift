@@ -1,6 +1,6 @@
-/// Puts line breaks into JSON.
+/// Adds line breaks and indentation to JSON.
 package enum PrettyJSON {
-  /// - Parameter json: Without blanks between its tokens.
+  /// - Parameter json: JSON without whitespace between its tokens.
   package static func indented(_ json: String) -> String {
     var bytes: [UInt8] = []
     var depth = 0

@@ -1,6 +1,6 @@
 internal import SwiftProtobuf
 
-/// The messages that stand in a message, or in a file, and that fields may declare.
+/// The messages in a message or a file, which fields of the same scope may declare.
 struct MessageBody {
   typealias Message = Google_Protobuf_DescriptorProto
 
@@ -35,7 +35,7 @@ struct MessageBody {
   }
 }
 
-/// What stands in a message or a file, in the order of the source, if that is known.
+/// The elements of a message or a file, in the order of the source if it is known.
 extension ProtoPrinter {
   typealias Message = Google_Protobuf_DescriptorProto
   typealias Field = Google_Protobuf_FieldDescriptorProto
@@ -61,7 +61,7 @@ extension ProtoPrinter {
     let groups = Set(
       file.extension.compactMap { types.number(declaredBy: $0, isEditions: self.isEditions) }
     )
-    // The messages of groups have to come in their places, since the order of messages is part of the descriptor.
+    // The messages of groups must keep their places, since the order of messages is part of the descriptor.
     func addMessages(to end: Int) {
       for number in min(next, end)..<end where !groups.contains(number) {
         elements.append(PlacedElement(element: .message(file.messageType[number]), path: [4, Int32(number)]))
@@ -180,7 +180,7 @@ extension ProtoPrinter {
     }
   }
 
-  /// Where the `extend` around an extension stands.
+  /// The location of the `extend` block around an extension.
   private func statement(ofExtensionAt path: [Int32]) -> [Int32]? {
     self.locations.location(at: Array(path.dropLast()), around: path)?.span
   }

@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 
 extension ProtoPrinter {
-  /// The largest field number, and one more.
+  /// One more than the largest field number.
   private static let endOfFieldNumbers: Int32 = 536_870_912
 
   // MARK: Messages
@@ -57,7 +57,7 @@ extension ProtoPrinter {
   private mutating func printExtensionRanges(of message: Message, at path: [Int32], scope: String) {
     let ranges = message.extensionRange
     for statement in self.locations.statements(at: path, count: ranges.count) {
-      // Options are those of all ranges in a statement.
+      // Options apply to all ranges of a statement.
       var rest = statement.items
       while let first = rest.first {
         let options = ranges[first].options
@@ -104,7 +104,7 @@ extension ProtoPrinter {
       let name = "\(scope.isEmpty ? "" : "\(scope).")\(group.name)"
       let bodyPath = self.index.place(of: name)?.path ?? []
       var location = self.locations.location(at: path)
-      // protoc takes the comments for those of the message.
+      // protoc attributes the comments to the message.
       if let inner = self.locations.location(at: bodyPath) {
         location?.leadingDetachedComments += inner.leadingDetachedComments
         location?.leadingComments += inner.leadingComments
@@ -172,7 +172,7 @@ extension ProtoPrinter {
     }
   }
 
-  /// - Parameter path: That of all extensions in the file or message.
+  /// - Parameter path: The path of all extensions in the file or message.
   mutating func printExtensions(
     _ fields: [(Field, path: [Int32])],
     at path: [Int32],

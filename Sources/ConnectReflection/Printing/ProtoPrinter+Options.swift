@@ -1,10 +1,10 @@
 internal import SwiftProtobuf
 
-/// An option with its name, as behind `option` or in brackets.
+/// An option with its name, as written behind `option` or in brackets.
 struct OptionStatement {
   let name: String
   let value: OptionValue
-  /// The number of the field of the options message.
+  /// The field number in the options message.
   let number: Int32
 
   init(_ name: String, _ value: OptionValue, number: Int32) {
@@ -50,12 +50,12 @@ extension ProtoPrinter {
   private func inSourceOrder(_ options: [OptionStatement], at path: [Int32]) -> [OptionStatement] {
     let starts = options.compactMap { self.locations.start(of: path + [$0.number]) }
     guard starts.count == options.count else { return options }
-    // Options of one name stay in their order.
+    // Options of the same name keep their order.
     return zip(starts, options).enumerated()
       .sorted { ($0.element.0, $0.offset) < ($1.element.0, $1.offset) }.map(\.element.1)
   }
 
-  /// Says what was left out of the options that were read last.
+  /// Prints which of the last options were left out.
   mutating func printNotes() {
     for note in self.options.leftOut { self.line("// Left out of the options: \(ProtoText.comment(note))") }
     self.options.leftOut = []
@@ -78,7 +78,7 @@ extension ProtoPrinter {
     let list = options.isEmpty ? "" : " [\(options.map(\.line).joined(separator: ", "))]"
     let notes = self.options.leftOut
     if !notes.isEmpty {
-      // Comments of the statement come first, and stay with it.
+      // Comments of the statement come first, and stay with the statement.
       self.leadingComments(location)
       self.printNotes()
     }
@@ -121,7 +121,7 @@ extension ProtoPrinter {
     let field = member.field
     let name =
       prefix + (field.isExtension ? "(\(self.names.name(".\(field.name)", in: scope)))" : field.name)
-    // Features are set one by one.
+    // Features are set one by one, not as one message.
     let isFeatures = field.typeName == "google.protobuf.FeatureSet" || !prefix.isEmpty
     if isFeatures, case .message(let inner) = member.value, !field.isRepeated, !inner.isEmpty {
       return inner.flatMap { self.statements(of: $0, prefix: "\(name).", number: number, scope: scope) }

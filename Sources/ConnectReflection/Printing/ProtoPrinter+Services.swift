@@ -17,7 +17,7 @@ extension ProtoPrinter {
         printer.printValue(value, at: path + [2, Int32(number)], scope: scope)
       }
       printer.printReserved(
-        // The end is part of the range, unlike in messages.
+        // Unlike in messages, the end is part of the range.
         enumeration.reservedRange.map {
           Self.range(from: $0.start, upTo: $0.end &+ 1, isOpen: $0.end == .max)
         },

@@ -1,9 +1,9 @@
 internal import SwiftProtobuf
 
-/// Writes the descriptors of one file as proto source.
+/// Prints the descriptors of one file as proto source.
 ///
-/// What it writes compiles to the same descriptors again, but for options that no file defines: a comment says what they
-/// are.
+/// The output compiles to the same descriptors, except for options that no file defines. A comment describes these
+/// options.
 struct ProtoPrinter {
   typealias File = Google_Protobuf_FileDescriptorProto
 
@@ -14,7 +14,7 @@ struct ProtoPrinter {
   var options: OptionReader
   private(set) var text = ""
   var depth = 0
-  /// Whether the last line ends what a blank line should follow.
+  /// Whether a blank line should follow the last line.
   var needsBlankLine = false
 
   init(_ file: File, _ index: SymbolIndex) {
@@ -39,7 +39,7 @@ struct ProtoPrinter {
     self.text += "\n"
   }
 
-  /// A blank line before the next line, if there are lines before.
+  /// Adds a blank line before the next line, unless it is the first line.
   mutating func separate() {
     self.needsBlankLine = !self.text.isEmpty && !self.text.hasSuffix("{\n")
   }
@@ -84,7 +84,7 @@ struct ProtoPrinter {
     } else {
       self.line(lines.last ?? "")
       for line in trailing { self.line("//\(line)") }
-      // Else the comment would belong to what follows.
+      // Without a blank line, the comment would belong to the next statement.
       if !trailing.isEmpty { self.needsBlankLine = true }
     }
   }
@@ -98,7 +98,7 @@ struct ProtoPrinter {
   mutating func leadingComments(_ location: SourceLocations.Location?) {
     guard let location else { return }
     for comment in location.leadingDetachedComments {
-      // Else it would belong to what stands before.
+      // Without a blank line, the comment would belong to the statement before it.
       self.needsBlankLine = !self.text.isEmpty
       for line in self.lines(of: comment) { self.line("//\(line)") }
       self.needsBlankLine = true
@@ -108,7 +108,7 @@ struct ProtoPrinter {
 
   private func lines(of comment: String) -> [String] {
     guard !comment.isEmpty else { return [] }
-    // Not by characters, as a line end of two would be one.
+    // Split by bytes: as characters, CR and LF would be one.
     var lines = comment.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map {
       ProtoText.comment(Substring($0.last == UInt8(ascii: "\r") ? $0.dropLast() : $0))
     }
@@ -183,7 +183,7 @@ struct ProtoPrinter {
     }
   }
 
-  /// What a group of an extension is looked for in.
+  /// The messages in which the group of an extension is looked up.
   private func scopeTypes(_ scope: String) -> MessageBody {
     self.index.message(scope).map { MessageBody($0, named: scope) }
       ?? MessageBody(self.file.messageType, named: scope)

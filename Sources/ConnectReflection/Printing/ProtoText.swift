@@ -16,12 +16,12 @@ enum ProtoText {
     }
   }
 
-  /// The name of a type as descriptors write it, without the dot in front that says that it is a full one.
+  /// A type name from a descriptor, without the leading dot that marks a full name.
   static func withoutDot(_ name: String) -> String { name.hasPrefix(".") ? String(name.dropFirst()) : name }
 
   static func lastPart(_ name: String) -> Substring { name.split(separator: ".").last ?? "" }
 
-  /// A literal of a string. Text of other scripts stays as it is.
+  /// A string literal. Text of other scripts is not escaped.
   static func quoted(_ text: String) -> String {
     var quoted = "\""
     for scalar in text.unicodeScalars { self.append(scalar, to: &quoted) }
@@ -44,7 +44,7 @@ enum ProtoText {
     }
   }
 
-  /// A literal of bytes.
+  /// A bytes literal.
   static func quoted(_ bytes: some Sequence<UInt8>) -> String {
     var quoted = "\""
     for byte in bytes {
@@ -57,7 +57,7 @@ enum ProtoText {
     return quoted + "\""
   }
 
-  /// A literal from a text that has escapes in it, as the default values of bytes have in descriptors.
+  /// A literal from escaped text, such as the default values of bytes in descriptors.
   static func quotedEscaped(_ text: String) -> String {
     var quoted = "\""
     var isEscaped = false
@@ -78,12 +78,12 @@ enum ProtoText {
     return "\\" + String(repeating: "0", count: 3 - digits.count) + digits
   }
 
-  /// Codes that a terminal may take for commands.
+  /// Control characters, which a terminal may interpret as commands.
   private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
   }
 
-  /// A line of a comment, whatever a server says.
+  /// A line of a comment, made safe whatever text the server sent.
   static func comment(_ line: some StringProtocol) -> String {
     guard line.unicodeScalars.contains(where: { $0 != "\t" && self.isControl($0) }) else {
       return String(line)
@@ -95,7 +95,7 @@ enum ProtoText {
     return text
   }
 
-  /// The name that JSON has for a field by default.
+  /// The default JSON name of a field.
   static func jsonName(of name: String) -> String {
     var json: [UInt8] = []
     var isUpper = false

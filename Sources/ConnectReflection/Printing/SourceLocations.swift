@@ -1,6 +1,6 @@
 internal import SwiftProtobuf
 
-/// Finds the comments of declarations, and where these stood.
+/// Finds the comments and positions of declarations.
 struct SourceLocations {
   typealias Location = Google_Protobuf_SourceCodeInfo.Location
 
@@ -20,7 +20,7 @@ struct SourceLocations {
     for location in info.location { self.locations[location.path, default: []].append(location) }
   }
 
-  /// What is said of a declaration; the first one of several.
+  /// The location of a declaration; the first one if there are several.
   func location(at path: [Int32]) -> Location? { self.locations[path]?.first }
 
   func start(of path: [Int32]) -> Position? { self.location(at: path).flatMap(Self.start) }
@@ -30,14 +30,15 @@ struct SourceLocations {
     return Position(line: location.span[0], column: location.span[1])
   }
 
-  /// The statement at `path` around what stands at `inner`: statements that have no path of their own, such as those of
-  /// reserved numbers, are several at one path.
+  /// The statement at `path` around the element at `inner`. Statements without a path of their own, such as those of
+  /// reserved numbers, share one path.
   func location(at path: [Int32], around inner: [Int32]) -> Location? {
     guard let start = self.start(of: inner), let statements = self.locations[path] else { return nil }
     return statements.last { Self.start($0).map { $0 <= start } ?? false }
   }
 
-  /// What stands in one statement each, of `count` items at `path`, and the statement. Without source info all are in one.
+  /// Groups `count` items at `path` by the statement that contains them. Without source info, all items are in one
+  /// statement.
   func statements(at path: [Int32], count: Int) -> [(items: Range<Int>, location: Location?)] {
     var statements: [(items: Range<Int>, location: Location?)] = []
     for number in 0..<count {

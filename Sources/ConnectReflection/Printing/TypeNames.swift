@@ -1,14 +1,14 @@
-/// Writes the names of types as short as the place allows.
+/// Writes the names of types as short as their scope allows.
 struct TypeNames {
   let index: SymbolIndex
 
   /// - Parameters:
-  ///   - typeName: As in a descriptor: with a dot in front if it is a full name.
+  ///   - typeName: The name from a descriptor: with a dot in front if it is a full name.
   ///   - scope: The full name of the message, service or package in which it is used.
   func name(_ typeName: String, in scope: String) -> String {
     guard typeName.hasPrefix(".") else { return typeName }
     let fullName = typeName.dropFirst()
-    // The compiler looks for the first part of a name from the innermost scope outwards, and does not turn back.
+    // The compiler resolves the first part of a name from the innermost scope outwards, and does not backtrack.
     var inner: [Substring] = []
     var outer = scope[...]
     while true {
@@ -26,8 +26,8 @@ struct TypeNames {
     }
   }
 
-  /// The full name, where nothing in `scope` or around it hides it: text format, as in the values of options, has no dot in
-  /// front of names.
+  /// The full name, if no name in `scope` or around it hides it. Text format, as in the values of options, has no
+  /// leading dot for full names.
   func fullName(_ name: String, in scope: String) -> String {
     let first = name[...].prefix { $0 != "." }
     var outer = scope[...]

@@ -1,8 +1,8 @@
 import Foundation
 import XCTest
 
-/// Fails if `text` is not what is committed in `Goldens`, and shows the difference. With `UPDATE_GOLDENS=1` in the
-/// environment it is written there instead.
+/// Fails and shows the difference if `text` is not equal to the committed file in `Goldens`. With `UPDATE_GOLDENS=1` in
+/// the environment, writes the file instead.
 func expectGolden(_ text: String, _ name: String, line: UInt = #line) throws {
   let golden = ProtoFiles.testFolder.appending(path: "Goldens").appending(path: name)
   if ProcessInfo.processInfo.environment["UPDATE_GOLDENS"] == "1" {

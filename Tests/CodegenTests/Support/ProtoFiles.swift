@@ -8,17 +8,17 @@ import XCTest
 typealias GeneratorRequest = Google_Protobuf_Compiler_CodeGeneratorRequest
 typealias GeneratorResponse = Google_Protobuf_Compiler_CodeGeneratorResponse
 
-/// Proto files to generate from, and where the tests have theirs.
+/// Proto files to generate from, and the folders of the tests' files.
 enum ProtoFiles {
   static let testFolder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
   static let folder = testFolder.appending(path: "Protos")
 
-  /// What protoc sends to a generator for a proto file of `Protos`.
+  /// protoc's request to a generator for a proto file of `Protos`.
   static func request(_ file: String, _ parameter: String = "") throws -> GeneratorRequest {
     try self.request([file], parameter, below: self.folder)
   }
 
-  /// What protoc sends for proto files whose text is given.
+  /// protoc's request for proto files with the given texts.
   static func request(texts: KeyValuePairs<String, String>, _ parameter: String = "") throws
     -> GeneratorRequest
   {
@@ -65,7 +65,7 @@ struct ProtocFailure: Error, CustomStringConvertible {
   }
 }
 
-/// What a program prints.
+/// Runs a program and returns its output.
 func run(_ program: String, _ arguments: [String]) throws -> String {
   let process = Process()
   let pipe = Pipe()

@@ -13,12 +13,12 @@ enum CallKind: String, CaseIterable {
   case halfDuplex = "half-duplex stream"
   case fullDuplex = "full-duplex stream"
 
-  /// Those that a version of HTTP allows.
+  /// The kinds that the setting's version of HTTP allows.
   static func all(_ setting: CaseSetting) -> [CallKind] {
     self.allCases.filter { $0 != .fullDuplex || setting.version == .httpVersion2 }
   }
 
-  /// Those that Connect sends in envelopes.
+  /// The kinds that Connect sends in envelopes.
   static func streams(_ setting: CaseSetting) -> [CallKind] {
     self.all(setting).filter { $0 != .unary }
   }
@@ -73,11 +73,11 @@ enum CallKind: String, CaseIterable {
   }
 }
 
-/// What a call is to end with.
+/// The expected end of a call.
 struct ExpectedEnd {
   var code: Connectrpc_Conformance_V1_Code?
   var message: String?
-  /// The HTTP status that comes with an error; nil if that does not matter.
+  /// The HTTP status of an error; nil if any status is fine.
   var status: Int32? = 200
 
   /// No error.
@@ -98,7 +98,7 @@ struct ExpectedEnd {
     return end
   }
 
-  /// Checks the end, and how many payloads came before it. A call with one response has none beside an error.
+  /// Checks the end, and the number of payloads before it. A call with one response has no payload if it fails.
   func check(_ result: ResponseResult, _ kind: CallKind, payloads: Int) throws {
     guard let code = self.code else {
       try result.expectNoError()

@@ -7,12 +7,12 @@ typealias Header = Connectrpc_Conformance_V1_Header
 typealias Payload = Connectrpc_Conformance_V1_ConformancePayload
 typealias ResponseResult = Connectrpc_Conformance_V1_ClientResponseResult
 
-/// A call and what is expected of it.
+/// A call and its expected result.
 struct ConformanceCase {
   var request: CompatRequest
   var check: (ResponseResult) throws -> Void
 
-  /// - Parameter name: Completed by the setting, which makes it unique.
+  /// - Parameter name: The setting is appended, which makes the name unique.
   init(
     _ name: String,
     _ setting: CaseSetting,
@@ -26,16 +26,16 @@ struct ConformanceCase {
     self.check = check
   }
 
-  // What one Python process can serve on a busy machine.
+  // Limits that one Python process can meet on a busy machine.
   private static let patience = ["--parallel", "128", "--case-timeout", "60"]
 
-  /// Has one client make all these calls with `async`, and one with callbacks, and checks what they say of each.
+  /// Makes all these calls with one `async` client and one callback client, and checks the reported results.
   static func runInBothForms(_ cases: [ConformanceCase], arguments: [String] = []) async throws {
     try await Self.run(cases, arguments: arguments)
     try await Self.run(cases, arguments: arguments + ["--callbacks"])
   }
 
-  /// Has one client make all these calls, and checks what it says of each.
+  /// Makes all these calls with one client, and checks the reported results.
   static func run(_ cases: [ConformanceCase], arguments: [String] = []) async throws {
     let arguments = Self.patience + arguments
     let responses = try await ClientUnderTest.run(cases.map(\.request), arguments: arguments)
@@ -55,7 +55,7 @@ struct ConformanceCase {
   }
 }
 
-/// Something that is not as expected.
+/// An unexpected result.
 struct Mismatch: Error, CustomStringConvertible {
   let description: String
 }
@@ -94,12 +94,12 @@ extension ResponseResult {
 }
 
 extension Payload.RequestInfo {
-  /// The values that the server saw.
+  /// The header's values that the server saw.
   func header(_ name: String) -> [String] {
     self.requestHeaders.first { $0.name == name }?.value ?? []
   }
 
-  /// That the server got these messages, and nothing was lost on the way.
+  /// Checks that the server received exactly these messages.
   func expectRequests(_ requests: [Google_Protobuf_Any]) throws {
     try expect(self.requests.count, requests.count, "the number of requests that the server saw")
     for (actual, expected) in zip(self.requests, requests) { try actual.expectSame(as: expected) }
@@ -107,7 +107,7 @@ extension Payload.RequestInfo {
 }
 
 extension Google_Protobuf_Any {
-  /// That this has the type and the bytes of another.
+  /// Checks that this has the type and the bytes of another message.
   func expectSame(as other: Google_Protobuf_Any) throws {
     try expect(self.typeURL, other.typeURL, "the type of a message")
     try expect(self.value, other.value, "the bytes of a message")

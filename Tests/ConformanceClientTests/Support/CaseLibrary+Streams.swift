@@ -83,7 +83,7 @@ extension CaseLibrary {
 
   func fullDuplex(_ setting: CaseSetting) -> ConformanceCase {
     var definition = Self.streamDefinition
-    // One more than the client sends messages.
+    // The server has one response more than the client sends messages.
     definition.responseData.append(Data("third".utf8))
     let messages = Self.bidiMessages(definition, isFullDuplex: true)
     return ConformanceCase("full-duplex stream", setting, self.server) {
@@ -102,7 +102,7 @@ extension CaseLibrary {
     }
   }
 
-  /// The server answers two messages, fails at the third, and never sees the fourth and fifth.
+  /// The server answers two messages, fails at the third, and never reads the fourth and fifth.
   func fullDuplexError(_ setting: CaseSetting) -> ConformanceCase {
     var definition = Self.streamDefinition
     definition.error = Self.error

@@ -182,7 +182,8 @@ struct CaseLibrary {
 
   func largeMessages(_ setting: CaseSetting) -> ConformanceCase {
     var definition = Self.unaryDefinition
-    // Larger than the windows of HTTP/2; less in JSON, which takes a debug build a second for each 100 kB.
+    // Larger than the flow-control windows of HTTP/2. Smaller in JSON, which takes a debug build a second for each 100
+    // kB.
     let size = setting.codec == .json ? 10_000 : 100_000
     definition.responseData = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 8) })
     let message = Self.any(
@@ -210,7 +211,7 @@ struct CaseLibrary {
     try result.error.details[0].expectSame(as: Self.error.details[0])
     let info = try Payload.RequestInfo(unpackingAny: result.error.details[1])
     try info.expectRequests(requests)
-    // What arrives may be called headers or trailers where no message separates them.
+    // Without a message between them, headers may be reported as trailers and vice versa.
     let metadata = result.responseHeaders + result.responseTrailers
     try expect(metadata.first { $0.name == "x-custom-header" }?.value, ["foo", "bar"], "the header")
   }

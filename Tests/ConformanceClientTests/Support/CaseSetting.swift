@@ -1,7 +1,7 @@
 internal import ConformanceMessages
 internal import Foundation
 
-/// How a case speaks to the server.
+/// How a case connects to the server.
 struct CaseSetting: Hashable, CustomStringConvertible {
   enum Security: String, CaseIterable {
     case cleartext, tls, mutual
@@ -12,7 +12,7 @@ struct CaseSetting: Hashable, CustomStringConvertible {
   var codec = Connectrpc_Conformance_V1_Codec.proto
   var compression = Connectrpc_Conformance_V1_Compression.identity
   var security = Security.cleartext
-  /// Whether the server's TLS offers `version` alone, as that of the suite's servers does. Else it offers both.
+  /// Whether the server's TLS offers only `version`, as the suite's servers do. Else it offers both versions.
   var offersOnlyVersion = false
 
   var description: String {
@@ -26,7 +26,7 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     .httpVersion1: "HTTP/1.1", .httpVersion2: "HTTP/2", .httpVersion3: "HTTP/3",
   ]
 
-  /// All that the server and this build of the client can do.
+  /// All settings that both the server and this build of the client support.
   static var all: [CaseSetting] {
     var settings: [CaseSetting] = []
     for networkProtocol in Self.protocols {
@@ -57,7 +57,7 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     self.all.filter { $0.security == .cleartext && $0.codec == .proto && $0.compression == .identity }
   }
 
-  /// Every protocol over every version of HTTP and every kind of TLS, with servers that offer this version alone.
+  /// Every protocol over every version of HTTP and every kind of TLS, with servers that offer only this version.
   static var offered: [CaseSetting] {
     self.all.filter { $0.security != .cleartext && $0.codec == .proto && $0.compression == .identity }.map {
       var setting = $0
@@ -66,7 +66,7 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     }
   }
 
-  /// HTTP/3, which is Caddy's in front of the server.
+  /// HTTP/3, served by Caddy in front of the server.
   static var http3: [CaseSetting] {
     self.all.filter { $0.security != .cleartext && $0.version == .httpVersion2 }.map {
       var setting = $0
@@ -76,7 +76,7 @@ struct CaseSetting: Hashable, CustomStringConvertible {
   }
 
   static let protocols: [Connectrpc_Conformance_V1_Protocol] = [.connect, .grpc, .grpcWeb]
-  /// Those of this build.
+  /// The compressions of this build.
   static var compressions: [Connectrpc_Conformance_V1_Compression] {
     var compressions: [Connectrpc_Conformance_V1_Compression] = [.identity, .gzip, .deflate]
     #if Brotli
@@ -91,7 +91,7 @@ struct CaseSetting: Hashable, CustomStringConvertible {
     return compressions
   }
 
-  /// A request of this setting, without a call.
+  /// A request with this setting, without a call.
   func request(_ server: ConformanceServer) -> CompatRequest {
     var request = CompatRequest()
     request.httpVersion = self.version

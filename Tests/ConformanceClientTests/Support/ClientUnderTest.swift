@@ -7,7 +7,7 @@ internal import TestSupport
 typealias CompatRequest = Connectrpc_Conformance_V1_ClientCompatRequest
 typealias CompatResponse = Connectrpc_Conformance_V1_ClientCompatResponse
 
-/// The built ConnectConformanceClient as a process, as the suite's runner has it.
+/// The built ConnectConformanceClient as a process, started in the same way as by the suite's runner.
 struct ClientUnderTest {
   let process: ChildProcess
 
@@ -15,10 +15,10 @@ struct ClientUnderTest {
     self.process = try ChildProcess(product: "ConnectConformanceClient", arguments: arguments)
   }
 
-  /// Has the client make all these calls, and end.
+  /// Starts the client, which makes all these calls and ends.
   ///
-  /// - Returns: What it says of each, by the case's name.
-  /// - Throws: ``LoopbackServerError`` if it answers a case twice or never, or does not exit with 0.
+  /// - Returns: The client's results, by the case's name.
+  /// - Throws: ``LoopbackServerError`` if the client answers a case twice or never, or does not exit with 0.
   static func run(_ requests: [CompatRequest], arguments: [String] = []) async throws -> [String:
     CompatResponse]
   {
@@ -43,13 +43,13 @@ struct ClientUnderTest {
     return byName.compactMapValues(\.first)
   }
 
-  /// A message as it goes over the pipe.
+  /// A message in the format of the pipe.
   static func frame(_ message: some SwiftProtobuf.Message) throws -> Data {
     let bytes: Data = try message.serializedBytes()
     return withUnsafeBytes(of: UInt32(bytes.count).bigEndian) { Data($0) } + bytes
   }
 
-  /// All messages in what was written.
+  /// All messages in the client's output.
   static func responses(in output: Data) throws -> [CompatResponse] {
     var rest = output[...]
     var responses: [CompatResponse] = []

@@ -2,11 +2,11 @@ internal import Foundation
 internal import LoopbackServer
 internal import TestSupport
 
-/// `Servers/conformance_server.py` in a process of its own, which ends with this one.
+/// `Servers/conformance_server.py` in a separate process, which ends when this process ends.
 final class ConformanceServer: Sendable {
   private static let running = Starter()
 
-  /// Of TLS, by the versions of HTTP that are offered.
+  /// Ports with TLS, by the offered versions of HTTP.
   struct Ports: Decodable {
     var both: Int
     var http1: Int
@@ -14,13 +14,13 @@ final class ConformanceServer: Sendable {
   }
 
   let httpPort: Int
-  /// HTTP/3.
+  /// The port for HTTP/3.
   let h3Port: Int
   let h3MutualPort: Int
   let httpsPorts: Ports
   /// TLS that requires a client certificate.
   let mutualPorts: Ports
-  /// PEM.
+  /// In PEM.
   let certificate: String
   let clientCertificate: String
   let clientKey: String
@@ -63,7 +63,7 @@ final class ConformanceServer: Sendable {
   private struct Announcement: Decodable {
     var http: Int
     var h3: Int
-    // The names are the script's.
+    // The names in the script's output.
     // swift-format-ignore: AlwaysUseLowerCamelCase
     var h3_mutual: Int
     var https: Ports

@@ -8,7 +8,7 @@ extension EndpointID {
 }
 
 extension BalancedEndpoint {
-  /// An endpoint with its number as slot and in its address.
+  /// An endpoint whose slot and address contain its number.
   static func number(
     _ slot: Int,
     _ state: ConnectivityState,
@@ -66,11 +66,11 @@ extension LoadBalancer {
   }
 }
 
-/// The seeds of the tests with random input. Failures name theirs.
+/// The seeds of the tests with random input. Failure messages contain the seed.
 let seeds: [UInt64] = [1, 2, 3, 0xfeed, .random(in: 0 ... .max)]
 
 extension [BalancedEndpoint] {
-  /// Endpoints from 0 on, in these states.
+  /// Endpoints with these states, numbered from 0.
   static func list(_ states: ConnectivityState...) -> [BalancedEndpoint] {
     states.enumerated().map { .number($0, $1) }
   }

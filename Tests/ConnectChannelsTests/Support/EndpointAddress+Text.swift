@@ -7,5 +7,5 @@ extension EndpointAddress {
   }
 }
 
-/// - Parameter text: As in `10.0.0.1:443`.
+/// - Parameter text: An address and a port, such as `10.0.0.1:443`.
 func endpointAddress(_ text: String) -> EndpointAddress { EndpointAddress(text)! }

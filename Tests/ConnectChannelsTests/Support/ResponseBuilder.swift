@@ -7,7 +7,7 @@ struct ResponseBuilder {
   private var offsets: [DNSName: Int] = [:]
   var compresses = true
 
-  /// - Parameter flags: By default a response of a recursive server.
+  /// - Parameter flags: By default the flags of a response from a recursive server.
   init(id: UInt16, flags: UInt16 = 0x8180, code: DNSResponseCode = .noError) {
     self.append(id)
     self.append(flags | code.rawValue & 0xf)
@@ -134,5 +134,5 @@ struct ResponseBuilder {
   }
 }
 
-/// Not `name`, which test cases have.
+/// Not called `name`, as test cases have a property of this name.
 func dns(_ text: String) -> DNSName { DNSName(text)! }

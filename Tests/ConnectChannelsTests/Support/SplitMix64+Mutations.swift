@@ -1,7 +1,7 @@
 import ConnectChannels
 import Foundation
 
-/// How many random inputs a test has that changes valid ones. `CONNECT_FUZZ_ROUNDS` sets another number.
+/// The number of random inputs in a test that mutates valid input. `CONNECT_FUZZ_ROUNDS` sets another number.
 let fuzzRounds = ProcessInfo.processInfo.environment["CONNECT_FUZZ_ROUNDS"].flatMap(Int.init) ?? 5_000
 
 extension SplitMix64 {

@@ -2,11 +2,11 @@ import XCTest
 
 @testable import ConnectChannels
 
-/// A lookup together with the queries that are open, and its result.
+/// A lookup with its open queries and its result.
 struct StubHarness {
   var resolution: StubResolution
   var random: SplitMix64
-  /// In the order in which they were sent.
+  /// The open queries, in the order in which they were sent.
   private(set) var open: [StubResolution.Query] = []
   private(set) var sent: [StubResolution.Query] = []
   private(set) var results: [Result<StubResolution.Answer, ResolutionError>] = []
@@ -52,7 +52,7 @@ struct StubHarness {
     }
   }
 
-  /// The open query for a name, the one sent last.
+  /// The most recent open query for a name.
   func query(_ wanted: String, _ type: DNSRecordType) -> StubResolution.Query? {
     self.open.last { Self.question($0) == .init(name: dns(wanted), type: type) }
   }

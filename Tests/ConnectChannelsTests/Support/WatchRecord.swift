@@ -3,7 +3,7 @@ import ConnectChannels
 import ConnectTesting
 import Synchronization
 
-/// A watch of a resolver in virtual time, with what it has reported.
+/// A watch of a resolver in virtual time, with its reports.
 final class WatchRecord: Sendable {
   private struct State {
     var texts: [String] = []
@@ -47,7 +47,7 @@ final class WatchRecord: Sendable {
     self.executor.runUntilIdle()
   }
 
-  /// Lets go of the watch without cancelling it.
+  /// Releases the watch without cancelling it.
   func drop() {
     self.state.withLock { $0.watch = nil }
   }

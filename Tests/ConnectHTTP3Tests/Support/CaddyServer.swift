@@ -6,15 +6,15 @@ internal import NIOCore
 internal import NIOPosix
 internal import TestSupport
 
-/// Caddy in a process of its own, which ends with this one. It serves TCP and QUIC on one port, and answers with the version of
-/// HTTP.
+/// Caddy in a separate process, which ends when this process ends. It serves TCP and QUIC on one port, and answers with
+/// the version of HTTP.
 final class CaddyServer: Sendable {
   let port: Int
   let configuration: NIOHTTPClient.Configuration
   private let process: ChildProcess
   private let folder: URL
 
-  /// - Parameter hosts: Where it listens, on the same port of each.
+  /// - Parameter hosts: The addresses to listen on, all with the same port.
   static func start(at hosts: [String] = ["127.0.0.1"]) async throws -> CaddyServer {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
     let program = root.appending(path: ".venv/bin/caddy")
@@ -65,7 +65,7 @@ final class CaddyServer: Sendable {
 
   var errorOutput: String { self.process.errorOutput }
 
-  /// One that was free for TCP a moment ago.
+  /// A port that was free for TCP a moment ago.
   private static func freePort() async throws -> Int {
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .bind(host: "127.0.0.1", port: 0).get()

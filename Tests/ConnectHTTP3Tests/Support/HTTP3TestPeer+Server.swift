@@ -1,7 +1,7 @@
 internal import CQUICPeer
 internal import XCTest
 
-/// What the server does on its own account.
+/// Actions that the server takes without a request.
 extension HTTP3TestPeer {
   func respond(
     _ stream: Int64 = 0,

@@ -11,12 +11,12 @@ internal import XCTest
 @testable internal import ConnectHTTP3
 @testable internal import ConnectNIO
 
-/// A connection under test on an embedded channel, in virtual time, and a server's half of it on the same C libraries. Datagrams go
-/// between them in memory.
+/// A connection under test on an embedded channel in virtual time, and a server on the same C libraries. Datagrams are
+/// passed between them in memory.
 final class HTTP3TestPeer {
   enum Direction { case toServer, toClient }
 
-  /// What one stream has brought to the server.
+  /// What the server has received on one stream.
   struct Request: Equatable {
     var headers: [String: String] = [:]
     var body: [UInt8] = []
@@ -39,7 +39,7 @@ final class HTTP3TestPeer {
   private(set) var requests: [Int64: Request] = [:]
   private(set) var isServerEstablished = false
   private(set) var server: OpaquePointer?
-  /// libngtcp2's error of the server's half.
+  /// The libngtcp2 error of the server.
   private(set) var serverError: Int32 = 0
   private var identity: OpaquePointer?
   private var options: quic_peer_options
@@ -47,22 +47,23 @@ final class HTTP3TestPeer {
   private var serverAddress: SocketAddress
   private var clientAddress: SocketAddress
 
-  /// What the network makes of a datagram: none, one or more.
+  /// Maps a sent datagram to the received datagrams: none, one or more.
   var network: (Direction, [UInt8]) -> [[UInt8]] = { [$1] }
-  /// How long a datagram takes to either side.
+  /// The delay of a datagram in either direction.
   var delay = TimeAmount.zero
-  /// Runs when the server has a whole request.
+  /// Runs when the server has received a whole request.
   var onRequest: ((HTTP3TestPeer, Int64) -> Void)?
-  /// Whether the server wants to see first that the client is where it says.
+  /// Whether the server validates the client's address first (Retry).
   var asksForToken = false
-  /// Whether the client's system puts the server's datagrams together (generic receive offload).
+  /// Whether the client's system coalesces the server's datagrams (generic receive offload).
   var coalesces = false
   private var coalesced: (bytes: [UInt8], size: Int)?
-  /// How often the client has read something.
+  /// The number of the client's reads.
   private(set) var clientReadCount = 0
-  /// What the client's datagrams say of congestion, in order; as one those that it gives to the system at once.
+  /// The congestion marks of the client's datagrams, in order. Datagrams that are passed to the system together count
+  /// as one.
   private(set) var clientMarks: [NIOExplicitCongestionNotificationState?] = []
-  /// How many datagrams have come to each side.
+  /// The number of datagrams that each side has received.
   private(set) var toServerCount = 0
   private(set) var toClientCount = 0
 
@@ -143,10 +144,10 @@ final class HTTP3TestPeer {
 
   // MARK: Time
 
-  /// Lets both sides send and answer for some milliseconds, so that what waits for its turn (pacing) goes, too.
+  /// Lets both sides send and answer for some milliseconds, so that paced datagrams are sent, too.
   func run() throws { try self.elapse(.milliseconds(5)) }
 
-  /// Lets both sides send and answer until they have nothing more to say at this time.
+  /// Lets both sides send and answer until neither has more to send at this time.
   private func exchange() throws {
     var isMoving = true
     while isMoving {
@@ -163,7 +164,7 @@ final class HTTP3TestPeer {
     }
   }
 
-  /// Sends what the server has to send, and returns whether that was something.
+  /// Sends the server's pending datagrams, and returns whether there were any.
   private func sendFromServer() -> Bool {
     var hasSent = false
     var buffer = [UInt8](repeating: 0, count: 1452)
@@ -188,7 +189,7 @@ final class HTTP3TestPeer {
     }
   }
 
-  /// Past the network.
+  /// Injects a datagram directly at the client, bypassing the simulated network.
   func injectAtClient(_ datagram: [UInt8]) {
     self.toClientCount += 1
     guard self.coalesces else { return self.read(datagram) }
@@ -220,12 +221,12 @@ final class HTTP3TestPeer {
     self.channel.embeddedEventLoop.run()
   }
 
-  /// Lets time pass, with all that becomes due.
+  /// Advances the time, and runs everything that becomes due.
   func elapse(_ duration: TimeAmount) throws {
     let end = self.channel.eventLoop.now + duration
     try self.exchange()
     while self.channel.eventLoop.now < end {
-      // A step is a millisecond at most, so that what one side does at its time reaches the other soon.
+      // A step is a millisecond at most, so that a timer's effect on one side soon reaches the other side.
       let step = min(TimeAmount.milliseconds(1), end - self.channel.eventLoop.now)
       self.channel.embeddedEventLoop.advanceTime(by: step)
       if let server = self.server, self.serverError == 0, quic_peer_expiry(server) <= self.now {
@@ -336,7 +337,7 @@ final class HTTP3TestPeer {
     self.start(handler, body: .complete(ByteBuffer(string: body)))
   }
 
-  /// Runs the handshake, which has to succeed.
+  /// Runs the handshake, which must succeed.
   func connect(file: StaticString = #filePath, line: UInt = #line) throws {
     try self.run()
     guard case .success? = self.handshake else {
@@ -363,7 +364,7 @@ extension AddressedEnvelope<ByteBuffer> {
 }
 
 extension TLSMaterial {
-  /// Of a configuration without files.
+  /// Takes a TLS configuration that refers to no files.
   init(_ tls: NIOHTTPClient.Configuration.TLS) throws {
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let provider = TLSContextProvider(tls, applicationProtocols: ["h3"], logger: Logger(label: "test"))
@@ -371,7 +372,7 @@ extension TLSMaterial {
   }
 }
 
-/// Made once for all tests, since that takes a while.
+/// Certificates made once for all tests, since making them is slow.
 actor SharedCertificates {
   static let shared = SharedCertificates()
   private var task: Task<TestCertificates, any Error>?

@@ -5,9 +5,9 @@ internal import Foundation
 internal import LoopbackServer
 internal import TestSupport
 
-/// `Servers/h3_server.py` in a process of its own, which ends with this one.
+/// `Servers/h3_server.py` in a separate process, which ends when this process ends.
 final class PythonHTTP3Server: Sendable {
-  /// Which of its servers.
+  /// One of the script's servers.
   enum Kind: String, CaseIterable {
     case aioquic
     /// The same, but it asks for a token first (Retry).
@@ -59,7 +59,7 @@ final class PythonHTTP3Server: Sendable {
 
   var authority: [UInt8] { Array(self.announcement.authority.utf8) }
 
-  /// What the server has complained of.
+  /// The server's error output.
   var complaints: String { self.process.errorOutput }
 
   func port(_ kind: Kind) -> Int {
@@ -71,7 +71,7 @@ final class PythonHTTP3Server: Sendable {
     }
   }
 
-  /// Reads nothing any more, and answers nothing.
+  /// Stops the process: it reads and answers nothing.
   func stopAnswering() { self.process.signal(SIGSTOP) }
 
   /// Ends the server as a crash would.
@@ -92,13 +92,13 @@ final class PythonHTTP3Server: Sendable {
   }
 }
 
-/// A server, a protocol and an encoding: what a test is repeated for.
+/// A server, a protocol and an encoding: the parameters of a test.
 struct HTTP3Setting: CustomStringConvertible {
   var server: PythonHTTP3Server.Kind
   var networkProtocol: NetworkProtocol
   var codec: any Codec = ProtoCodec()
 
-  /// hypercorn sends no trailers of HTTP/3, without which there is no gRPC.
+  /// hypercorn sends no HTTP/3 trailers, which gRPC needs.
   static let all: [HTTP3Setting] =
     [NetworkProtocol.connect, .grpc, .grpcWeb].flatMap { networkProtocol in
       [HTTP3Setting(server: .aioquic, networkProtocol: networkProtocol)]
@@ -113,7 +113,7 @@ struct HTTP3Setting: CustomStringConvertible {
 
   var description: String { "\(self.server.rawValue), \(self.networkProtocol), \(self.codec.name)" }
 
-  /// Calls `body` with a client for this setting, and shuts that down.
+  /// Calls `body` with a client for this setting, and shuts the client down.
   @discardableResult
   func withClient<Result>(
     unaryGET: UnaryGET = .disabled,

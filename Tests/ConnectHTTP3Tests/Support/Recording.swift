@@ -3,7 +3,7 @@ internal import ConnectChannels
 internal import NIOCore
 internal import XCTest
 
-/// Keeps what a stream says.
+/// Records the events of a stream.
 final class RecordingHandler: HTTPStreamHandler {
   enum Event: Equatable {
     case started
@@ -19,7 +19,7 @@ final class RecordingHandler: HTTPStreamHandler {
   var info: HTTPConnectionInfo?
   var receivedBytes = 0
   var isOver = false
-  /// Gives bytes back as soon as they arrive.
+  /// Whether bytes are consumed as soon as they arrive.
   var isConsuming = true
   /// Runs after each event.
   var onEvent: ((Event) -> Void)?
@@ -73,7 +73,7 @@ final class RecordingHandler: HTTPStreamHandler {
   }
 }
 
-/// Keeps what a connection says to the pool.
+/// Records the events that a connection reports to the pool.
 final class RecordingDelegate: StreamConnectionDelegate {
   enum Event: Equatable {
     case canServe(Int)

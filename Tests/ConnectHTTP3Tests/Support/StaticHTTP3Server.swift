@@ -7,9 +7,10 @@ internal import NIOCore
 internal import NIOPosix
 internal import TestSupport
 
-/// Debian's `gtlsserver` (`ngtcp2-server`), which serves the files of a folder: a process that ends with this.
+/// Debian's `gtlsserver` (`ngtcp2-server`), which serves the files of a folder. The process ends when this process
+/// ends.
 ///
-/// A path that is a number has so many bytes.
+/// The response to a path that is a number has this number of bytes.
 final class StaticHTTP3Server: Sendable {
   let port: Int
   private let folder: URL
@@ -17,8 +18,9 @@ final class StaticHTTP3Server: Sendable {
   private let authority: [UInt8]
 
   /// - Parameters:
-  ///   - files: Their contents, by path. The ends of names say what they are: `.pb` is a message, `.stream` is a stream of Connect.
-  ///   - options: Options of the server's.
+  ///   - files: Their contents, by path. The extension sets the content type: `.pb` is a message, `.stream` is a
+  ///     Connect stream.
+  ///   - options: Command-line options of the server.
   ///   - host: The address that it listens on.
   init(_ files: [String: [UInt8]] = [:], options: [String] = [], host: String = "127.0.0.1") async throws {
     let certificates = try await SharedCertificates.shared.get()
@@ -50,12 +52,12 @@ final class StaticHTTP3Server: Sendable {
     NIOHTTPClient.Configuration(tls: .init(trustRoots: .pemBytes(self.authority)), http3: .alone)
   }
 
-  /// A UDP port that was free a moment ago: the server does not say which one it has chosen.
+  /// A UDP port that was free a moment ago: the server does not report which port it has chosen.
   private static func freePort(_ host: String) async throws -> Int {
     let channel = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .bind(host: host, port: 0).get()
     let port = channel.localAddress?.port ?? 0
-    // Else this socket would be taken for the server's.
+    // If this socket stayed open, it would be mistaken for the server's.
     try await channel.close()
     return port
   }

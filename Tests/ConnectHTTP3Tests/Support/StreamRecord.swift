@@ -2,7 +2,7 @@ internal import Connect
 internal import NIOCore
 internal import XCTest
 
-/// What has come of one stream.
+/// The events of one stream.
 struct StreamRecord: Sendable {
   var info: HTTPConnectionInfo?
   var head: HTTPResponseHead?
@@ -13,7 +13,7 @@ struct StreamRecord: Sendable {
 
   var text: String { String(buffer: self.body) }
 
-  /// Runs a stream to its end. Takes bytes as they come, and keeps the first 64 KiB.
+  /// Runs a stream to its end. Consumes bytes as they come, and keeps the first 64 KiB.
   static func run(_ request: HTTPStreamRequest, on endpoint: any HTTPEndpoint) async -> StreamRecord {
     await withCheckedContinuation { continuation in
       endpoint.executor.run {
@@ -23,7 +23,7 @@ struct StreamRecord: Sendable {
     }
   }
 
-  /// Runs a stream until the first bytes have come, and cancels it then.
+  /// Runs a stream until the first bytes arrive, and cancels it then.
   static func cancel(_ request: HTTPStreamRequest, on endpoint: any HTTPEndpoint) async {
     await withCheckedContinuation { continuation in
       endpoint.executor.run {

@@ -2,14 +2,14 @@ internal import ConnectChannels
 internal import NIOCore
 internal import NIOPosix
 
-/// A DNS server on 127.0.0.1 over UDP: every name has the address 127.0.0.1, and one has an HTTPS record.
+/// A DNS server on 127.0.0.1 over UDP: every name has the address 127.0.0.1, and one name has an HTTPS record.
 struct TinyNameServer {
   let address: EndpointAddress
   private let channel: any Channel
 
   /// - Parameters:
   ///   - name: The name with the HTTPS record.
-  ///   - record: Its content.
+  ///   - record: The record's content.
   init(name: String, record: [UInt8]) async throws {
     self.channel = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .channelInitializer { channel in
@@ -45,7 +45,7 @@ struct TinyNameServer {
         case .https where question.name.description == self.name: self.record
         default: nil
         }
-      // The header, then the question as it came.
+      // The header, then the question of the query.
       let end = 12 + question.name.description.utf8.count + 2 + 4
       var response = Array(query.prefix(2)) + [0x81, 0x80, 0, 1, 0, data == nil ? 0 : 1, 0, 0, 0, 0]
       response += query[12..<end]

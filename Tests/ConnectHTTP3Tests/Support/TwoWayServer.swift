@@ -9,7 +9,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// A server over TCP (HTTP/1.1 and HTTP/2) whose responses say where HTTP/3 is.
+/// A server over TCP (HTTP/1.1 and HTTP/2) whose responses announce HTTP/3.
 final class TwoWayServer: Sendable {
   static let path = "/where"
 
@@ -17,7 +17,7 @@ final class TwoWayServer: Sendable {
   private let field = Mutex<String?>(nil)
   private let authorities: [UInt8]
 
-  /// - Parameter trusting: Certificate authorities to trust besides that of this server.
+  /// - Parameter trusting: Certificate authorities to trust besides this server's authority.
   init(
     versions: LoopbackServer.Configuration.Versions = .all,
     trusting others: [UInt8] = []
@@ -33,7 +33,7 @@ final class TwoWayServer: Sendable {
     }
   }
 
-  /// What responses over TCP say from now on.
+  /// Sets the announcement in future responses over TCP.
   func announce(_ field: String?) { self.field.withLock { $0 = field } }
   func announce(port: Int) { self.announce("h3=\":\(port)\"; ma=3600") }
 
@@ -81,7 +81,7 @@ struct TwoWayClient {
     )
   }
 
-  /// Makes calls until one goes over this version. The first one is of the path that says where HTTP/3 is.
+  /// Makes calls until one goes over this version. The first call is to the path that announces HTTP/3.
   ///
   /// - Returns: The last call.
   func get(_ target: String = TwoWayServer.path, until version: HTTPConnectionInfo.Version) async throws
@@ -106,7 +106,7 @@ struct TwoWayClient {
     }
   }
 
-  /// Waits until so many connections were opened.
+  /// Waits until `count` connections were opened.
   func connectionsDidOpen(_ count: Int) async throws {
     let end = ContinuousClock.now + .seconds(20)
     while ContinuousClock.now < end {
@@ -119,7 +119,7 @@ struct TwoWayClient {
   func shutdown() async { await self.client.shutdown(within: .seconds(5)) }
 }
 
-/// A UDP port of 127.0.0.1 where nobody answers: of a network that drops UDP.
+/// A UDP port of 127.0.0.1 where nobody answers, as in a network that drops UDP.
 struct SilentPort {
   let channel: any Channel
   let port: Int
@@ -135,7 +135,7 @@ struct SilentPort {
     self.port = self.channel.localAddress?.port ?? 0
   }
 
-  /// From how many sockets datagrams have come. Each try of QUIC has a socket of its own.
+  /// The number of sockets that have sent datagrams. Each attempt with QUIC has a new socket.
   var tries: Int { self.senders.addresses.withLock(\.count) }
 
   private final class Senders: ChannelInboundHandler, Sendable {

@@ -2,26 +2,27 @@ internal import NIOCore
 internal import NIOPosix
 internal import TestSupport
 
-/// A network between clients and a server, over UDP sockets on loopback, that does to datagrams what its conditions say.
+/// A simulated network between clients and a server, over UDP sockets on loopback. Its conditions say what happens to
+/// datagrams.
 ///
-/// Each client has a socket of its own towards the server, as behind a NAT. What the server's system says (ICMP) does not get
-/// through.
+/// Each client has a separate socket towards the server, as behind a NAT. ICMP messages of the server's system are not
+/// forwarded.
 final class UDPProxy: Sendable {
-  /// What becomes of datagrams, in both directions. Shares are in percent.
+  /// What happens to datagrams, in both directions. Shares are in percent.
   struct Conditions: Sendable {
     var lost = 0
     var doubled = 0
-    /// These come 5 to 15 ms later, behind others.
+    /// Share of datagrams that arrive 5 to 15 ms late, behind others.
     var reordered = 0
-    /// Before each of these come one of random bytes and a copy in which one bit is wrong.
+    /// Share of datagrams that follow a datagram of random bytes and a copy with one wrong bit.
     var garbage = 0
-    /// These say that they came through a crowd (ECN), if their sender asks for it.
+    /// Share of datagrams that are marked as congested (ECN), if their sender enables ECN.
     var congested = 0
-    /// How long each takes.
+    /// The delay of each datagram.
     var delay = TimeAmount.zero
-    /// Larger ones are lost.
+    /// Larger datagrams are lost.
     var largest = 65_535
-    /// Whether all are lost.
+    /// Whether all datagrams are lost.
     var isBlack = false
   }
 
@@ -30,8 +31,8 @@ final class UDPProxy: Sendable {
   private let network: NIOLoopBound<Network>
 
   /// - Parameters:
-  ///   - serverPort: The server's, on 127.0.0.1.
-  ///   - seed: Of all that is random.
+  ///   - serverPort: The server's port on 127.0.0.1.
+  ///   - seed: The seed of all random decisions.
   init(to serverPort: Int, seed: UInt64 = 1, _ conditions: Conditions = Conditions()) async throws {
     let server = try SocketAddress(ipAddress: "127.0.0.1", port: serverPort)
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
@@ -82,13 +83,13 @@ final class UDPProxy: Sendable {
   struct Counts: Sendable {
     var arrived = 0
     var lost = 0
-    /// How many of those that clients sent ask for marks of congestion.
+    /// The number of clients' datagrams that enable ECN.
     var markable = 0
-    /// The largest of those that clients sent and that got through.
+    /// The size of the largest datagram from a client that got through.
     var largestFromClient = 0
   }
 
-  /// How many datagrams there were.
+  /// The numbers of datagrams so far.
   func counts() async throws -> Counts {
     let network = self.network
     return try await self.front.eventLoop.submit { network.value.counts }.get()
@@ -117,7 +118,7 @@ private final class Network {
   var front: (any Channel)?
   /// The sockets towards the server, by the address of the client.
   var clients: [SocketAddress: any Channel] = [:]
-  /// What waits for the socket of a client that is new.
+  /// Datagrams that wait for the socket of a new client.
   private var waiting: [SocketAddress: [Datagram]] = [:]
   var counts = UDPProxy.Counts()
   private var random: SeededGenerator

@@ -5,16 +5,16 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A server whose every byte a test decides: it runs a script for each piece of data that arrives.
+/// A server whose every byte a test decides: it runs a script for each chunk of received data.
 final class RawServer: Sendable {
   /// One connection, on its event loop.
   final class Connection {
     let channel: any Channel
-    /// Counted from 0 in the order in which they were accepted.
+    /// The connection's number, counted from 0 in the order of acceptance.
     let index: Int
-    /// All that has arrived and was not taken yet.
+    /// Received bytes that were not taken yet.
     var received = ByteBuffer()
-    /// What a script wants to remember.
+    /// A counter for scripts.
     var requests = 0
     private var frames = HTTP2FrameParser()
 

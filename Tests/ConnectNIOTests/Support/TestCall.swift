@@ -2,7 +2,7 @@ import Connect
 import NIOCore
 import XCTest
 
-/// One stream, driven by a test: starts it on the endpoint's executor and records what the handler is told.
+/// One stream, driven by a test: starts it on the endpoint's executor and records the handler's events.
 ///
 /// `@unchecked Sendable`: everything but the promises is touched on the endpoint's executor alone.
 final class TestCall: HTTPStreamHandler, @unchecked Sendable {
@@ -87,7 +87,7 @@ final class TestCall: HTTPStreamHandler, @unchecked Sendable {
   func cancel() {
     self.endpoint.executor.run {
       self.inside { self.stream?.cancel() }
-      // From now on silence is due.
+      // No more events may follow.
       self.isDone = true
     }
   }
@@ -97,7 +97,7 @@ final class TestCall: HTTPStreamHandler, @unchecked Sendable {
     return self
   }
 
-  /// Runs within the function that tells of the response's end.
+  /// Runs inside the callback that reports the end of the response.
   func onEnd(_ action: @escaping @Sendable () -> Void) -> TestCall {
     self.onEnd = action
     return self
@@ -135,7 +135,7 @@ final class TestCall: HTTPStreamHandler, @unchecked Sendable {
     }
   }
 
-  /// Bytes of the body so far.
+  /// The number of body bytes so far.
   func receivedCount() async throws -> Int {
     try await self.eventLoop.submit { self.received }.get()
   }

@@ -36,11 +36,11 @@ struct TestClient: Sendable {
 }
 
 extension ChannelConfiguration.Backoff {
-  /// For tests of clients that recover.
+  /// A short backoff, for tests of clients that recover.
   static var quick: Self { Self(initial: .milliseconds(5), maximum: .milliseconds(20)) }
 }
 
-/// Waits until `condition` holds; fails after ten seconds. For what happens on the other side of a socket.
+/// Waits until `condition` holds; fails after ten seconds. For events on the other side of a socket.
 func eventually(
   _ what: String,
   file: StaticString = #filePath,

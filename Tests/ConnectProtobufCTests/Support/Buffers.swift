@@ -30,7 +30,7 @@ extension SwiftProtobuf.Message {
   }
 }
 
-/// The type of the test's messages, at run time.
+/// The dynamic descriptor of the test's messages.
 func kindsDescriptor(_ name: String = "Kinds") throws -> MessageDescriptor {
   try connectKindsV1KindsDescriptors.pool().message("connect.kinds.v1.\(name)")
 }

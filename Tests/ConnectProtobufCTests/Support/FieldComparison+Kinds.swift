@@ -5,7 +5,7 @@ internal import ProtobufCExamples
 internal import ProtobufCStubs
 internal import SwiftProtobuf
 
-/// The accessors of structs, each with SwiftProtobuf's of the same field.
+/// Compares the accessors of structs with SwiftProtobuf's accessors of the same fields.
 extension FieldComparison {
   mutating func compare(_ found: CKinds, _ expected: Kinds) {
     self.expect("a_double", found.a_double, expected.aDouble)
@@ -180,7 +180,7 @@ extension FieldComparison {
     self.map("int32s", int32s.map { ($0.key != 0, $0.value) }, expected.int32S)
   }
 
-  /// In C, each is the one member of a oneof, whose case says whether it is there.
+  /// In C, each is the only member of a oneof, whose case says whether it is set.
   private mutating func compare(
     _ found: CMessage<Connect__Kinds__V1__Optionals>,
     _ expected: Connect_Kinds_V1_Optionals
@@ -228,7 +228,7 @@ extension FieldComparison {
     self.inside("nested", found.nested, expected.hasNested ? expected.nested : nil) { $0.compare($1, $2) }
   }
 
-  /// Those with fields of several kinds; the others are compared as messages that are known at run time.
+  /// Messages with fields of several kinds; the others are compared as dynamic messages.
   private mutating func compare(
     _ found: CMessage<Connect__Kinds__V1__WellKnown>,
     _ expected: Connect_Kinds_V1_WellKnown
@@ -244,7 +244,7 @@ extension FieldComparison {
     self.inside("mask", found.mask, expected.hasMask ? expected.mask : nil) {
       $0.expect("paths", $1.list(\.paths, count: \.n_paths), $2.paths)
     }
-    // Of a `Value`, nil would be null.
+    // For a `Value`, a plain nil would mean JSON null.
     self.inside("value", found.value, expected.hasValue ? .some(expected.value) : .none) {
       $0.compare($1, $2)
     }

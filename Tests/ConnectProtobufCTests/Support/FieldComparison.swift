@@ -14,7 +14,7 @@ struct FieldComparison {
 
   private func name(_ field: String) -> String { (self.path + [field]).joined(separator: ".") }
 
-  /// Compares what is in a field; or notes that it is in one of the messages only.
+  /// Compares the content of a field; records a difference if only one of the messages has the field.
   mutating func inside<Found, Expected>(
     _ name: String,
     _ found: Found?,
@@ -32,7 +32,7 @@ struct FieldComparison {
 
   // MARK: Messages known at run time
 
-  /// Compares each field of the type, those that are not set too.
+  /// Compares each field of the type, including unset fields.
   mutating func compare(_ found: DynamicMessage, _ expected: some SwiftProtobuf.Message) throws {
     let fields = try SwiftFields(expected)
     var count = 0
@@ -69,7 +69,7 @@ struct FieldComparison {
         try self.compareOne("\(name)[\(key)]", value, expected)
       }
     default:
-      // Not set, a field has its default, which in proto3 is zero.
+      // An unset field has its default, which is zero in proto3.
       if let expected = expected.first { try self.compareOne(name, found, expected) }
     }
   }

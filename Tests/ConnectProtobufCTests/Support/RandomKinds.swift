@@ -20,7 +20,7 @@ struct RandomKinds {
     }
   }
 
-  /// Not NaN, which is not equal to itself, and not -0, which libprotobuf-c leaves out.
+  /// Not NaN, which is not equal to itself, and not -0, which libprotobuf-c leaves out when encoding.
   mutating func double() -> Double {
     switch Int.random(in: 0..<6, using: &self.random) {
     case 0: 0

@@ -3,17 +3,16 @@ internal import Foundation
 internal import NIOCore
 internal import SwiftProtobuf
 
-/// The fields that a message of SwiftProtobuf has, by their numbers, to be compared with those of a message that is known
-/// at run time.
+/// The fields of a SwiftProtobuf message by their numbers, for comparison with a dynamic message.
 struct SwiftFields: Visitor {
   enum Value {
     case plain(FieldValue)
     case message(any SwiftProtobuf.Message)
   }
 
-  /// Of a repeated field all values, of a map those of the entries.
+  /// All values of a repeated field; for a map, the values of its entries.
   private(set) var values: [Int: [Value]] = [:]
-  /// Of maps.
+  /// The keys of a map's entries.
   private(set) var keys: [Int: [FieldValue]] = [:]
 
   init() {}

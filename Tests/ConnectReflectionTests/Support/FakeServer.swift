@@ -51,7 +51,7 @@ extension Response {
 }
 
 extension FakeServer {
-  /// Serves the files of a set: each alone, as a server may that leaves imports to be asked for.
+  /// Serves the files of a set, each without its imports, like a server that lets the client request them.
   init(
     _ version: ReflectionVersion,
     _ set: ProtoFileSet,
@@ -64,7 +64,7 @@ extension FakeServer {
       case .fileByFilename(let name):
         return set.index.file(named: name).map { .files([$0]) } ?? .error(.notFound)
       case .fileContainingSymbol(let name):
-        // No members of anything, as of some servers.
+        // Like some servers, this server does not know members of types.
         guard let place = set.index.place(of: name), set.index.isType(name) else {
           return .error(.notFound, "no \(name)")
         }

@@ -12,9 +12,9 @@ typealias File = Google_Protobuf_FileDescriptorProto
 enum Folders {
   static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
     .standardized
-  /// Those of the repository.
+  /// The folder of the repository's proto files.
   static let protos = root.appending(path: "Protos").path()
-  /// Those of these tests.
+  /// The folder of these tests' proto files.
   static let own = root.appending(path: "Tests/ConnectReflectionTests/Protos").path()
 
   /// The paths of all proto files below a folder, without the folder.
@@ -22,7 +22,7 @@ enum Folders {
     try FileManager.default.subpathsOfDirectory(atPath: folder).filter { $0.hasSuffix(".proto") }.sorted()
   }
 
-  /// Calls `body` with a folder, which is removed behind it.
+  /// Calls `body` with a temporary folder, and removes the folder afterwards.
   static func withTemporary<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appending(path: "reflection-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -39,7 +39,7 @@ extension ProtoFileSet {
 }
 
 extension ProtoCompiler {
-  /// A newer one, which knows editions, of the tests' Python packages.
+  /// A newer protoc, which supports editions, from the tests' Python packages.
   static var newer: ProtoCompiler? {
     let path = Folders.root.appending(path: ".venv/bin/python-grpc-tools-protoc").path()
     return FileManager.default.isExecutableFile(atPath: path) ? ProtoCompiler(kind: .protoc, path: path) : nil

@@ -2,14 +2,14 @@ internal import SwiftProtobuf
 
 @testable import ConnectReflection
 
-/// Makes proto files of random declarations, whose names hide each other.
+/// Makes proto files with random declarations whose names hide each other.
 struct RandomFile<Generator: RandomNumberGenerator> {
   private static var package: String { "acme.v1" }
 
   private var generator: Generator
   private let isProto3: Bool
   private var valueCount = 0
-  /// The full names of what there is, with dots in front.
+  /// The full names of existing declarations, with leading dots.
   private var messages: [String] = []
   private var enums: [String] = []
 
@@ -49,7 +49,7 @@ struct RandomFile<Generator: RandomNumberGenerator> {
 
   private mutating func flip() -> Bool { Bool.random(using: &self.generator) }
 
-  /// One that is not taken.
+  /// A name that is not taken.
   private mutating func name(_ taken: inout Set<String>) -> String {
     let name = ["acme", "v1", "A", "B", "C", "Dd"].randomElement(using: &self.generator) ?? "A"
     var free = name
@@ -86,7 +86,7 @@ struct RandomFile<Generator: RandomNumberGenerator> {
     }
   }
 
-  /// Without its fields, which need the names of all messages.
+  /// Makes a message without fields, which need the names of all messages.
   private mutating func makeMessage(
     in scope: String,
     _ names: inout Set<String>,
@@ -113,7 +113,7 @@ struct RandomFile<Generator: RandomNumberGenerator> {
     var message = message
     message.nestedType = message.nestedType.map { self.withFields($0, named: "\(name).\($0.name)") }
     var names = Set(message.nestedType.map(\.name) + message.enumType.map(\.name))
-    // Two names that JSON would write alike are an error.
+    // Two fields with the same JSON name are an error.
     names.formUnion(names.map { $0.lowercased() })
     var number: Int32 = 0
     for _ in 0..<8 {

@@ -22,7 +22,7 @@ final class Received<Value: Sendable>: Sendable {
     for waiting in ready { waiting.continuation.resume(returning: values) }
   }
 
-  /// Waits until there are so many.
+  /// Waits until there are `count` values.
   func first(_ count: Int) async -> [Value] {
     await withCheckedContinuation { continuation in
       let values: [Value]? = self.state.withLock { state in

@@ -2,7 +2,7 @@ import ConnectSwiftCompatibility
 import Foundation
 import Synchronization
 
-/// What interceptors and callbacks of a test have seen, in order.
+/// The steps of a test's interceptors and callbacks, in order.
 final class Steps: Sendable {
   private let steps = Mutex<[String]>([])
 
@@ -13,7 +13,7 @@ final class Steps: Sendable {
   }
 }
 
-/// Notes each hook that it passes, and may fail requests.
+/// Records each of its hooks that runs, and may fail requests.
 final class NotingInterceptor: UnaryInterceptor, StreamInterceptor {
   private let name: String
   private let steps: Steps

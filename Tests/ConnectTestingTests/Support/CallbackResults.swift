@@ -1,7 +1,7 @@
 import ConnectTesting
 import Synchronization
 
-/// Keeps what is called back, and lets a test wait for it.
+/// Records the values passed to a callback, and lets a test wait for them.
 final class CallbackResults<Value: Sendable>: Sendable {
   private let values: AsyncStream<Value>
   private let continuation: AsyncStream<Value>.Continuation
@@ -14,7 +14,7 @@ final class CallbackResults<Value: Sendable>: Sendable {
     self.continuation.yield(value)
   }
 
-  /// The next so many values, none of which may be long in coming.
+  /// The next `count` values. Fails if a value takes too long.
   func next(_ count: Int) async throws -> [Value] {
     let values = self.values
     return try await withThrowingTaskGroup(of: [Value].self) { group in

@@ -5,9 +5,10 @@ import LoopbackServer
 import SwiftProtobuf
 import Synchronization
 
-/// Servers in memory, in virtual time: each answers an echo with its address, 5 seconds later if the request says `slow`.
+/// Servers in memory, in virtual time. Each answers an echo with its address; 5 seconds later if the request says
+/// `slow`.
 final class MemoryFleet: Sendable {
-  /// What has become of a call: the text of each response, or its error.
+  /// The result of a call: the text of each response, or its error.
   final class Call: Sendable {
     private let all = Mutex<[String]>([])
 
@@ -21,7 +22,7 @@ final class MemoryFleet: Sendable {
     }
   }
 
-  /// What the channels say.
+  /// Records the events of the channels.
   final class Log: ChannelObserver {
     private let entries = Mutex<[String]>([])
 
@@ -49,7 +50,7 @@ final class MemoryFleet: Sendable {
   let log = Log()
   let transport: InMemoryTransport
   let client: ProtocolClient
-  /// Of handlers that were cancelled: on which server, and how many in all.
+  /// The server of each handler that was cancelled.
   let cancelled = Mutex<[String]>([])
 
   init(
@@ -90,7 +91,7 @@ final class MemoryFleet: Sendable {
     self.executor.runUntilIdle()
   }
 
-  /// Makes a call and lets happen what takes no time.
+  /// Makes a call and runs everything that is due without advancing the time.
   @discardableResult
   func call(_ text: String = "", options: CallOptions = CallOptions()) -> Call {
     let call = Call()
@@ -99,7 +100,7 @@ final class MemoryFleet: Sendable {
     return call
   }
 
-  /// What comes of so many calls, one after the other, and how often.
+  /// Makes `count` calls one after the other, and counts each outcome.
   func outcomes(of count: Int) -> [String: Int] {
     (0..<count).flatMap { _ in self.call().outcomes }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
   }

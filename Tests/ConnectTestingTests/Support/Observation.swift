@@ -1,7 +1,7 @@
 import Connect
 import ConnectTesting
 
-/// Counts what happens, and lets a test wait for it.
+/// Counts events, and lets a test wait for them.
 final class Observation: Sendable {
   private let events = Observed(0)
 
@@ -11,7 +11,7 @@ final class Observation: Sendable {
     self.events.update { $0 += 1 }
   }
 
-  /// Waits until it has happened so many times.
+  /// Waits until there were `count` events.
   func wait(for count: Int) async throws {
     let reached = await self.events.wait(within: .seconds(5)) { $0 >= count ? true : nil }
     guard reached == true else { throw ExpectationFailure("expected \(count) events, and saw \(self.count)") }
@@ -19,7 +19,7 @@ final class Observation: Sendable {
 }
 
 extension InMemoryTransport {
-  /// Returns when all that was given to the executor, and what that gave, has run.
+  /// Returns when the executor has run all jobs, including the jobs that those jobs added.
   func settle() async throws {
     for _ in 0..<50 {
       await withCheckedContinuation { continuation in

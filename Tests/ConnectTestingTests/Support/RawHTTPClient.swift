@@ -3,7 +3,7 @@ import ConnectTesting
 import NIOCore
 import Synchronization
 
-/// A client of HTTP alone, for requests that no client of ours makes.
+/// A plain HTTP client, for requests that none of this package's clients makes.
 struct RawHTTPClient {
   struct Response {
     var status = 0

@@ -2,7 +2,7 @@ import Connect
 import ConnectTesting
 import TestSupport
 
-/// Ways of making calls in memory, of which all must lead to the same results.
+/// Ways of making calls in memory, all of which must have the same results.
 extension WireSetting {
   static let inMemory: [WireSetting] = [NetworkProtocol.connect, .grpc, .grpcWeb, .grpcWebText].flatMap {
     network in

@@ -1,7 +1,7 @@
 import Connect
 import NIOCore
 
-/// ``JSONCodec``, counting.
+/// ``JSONCodec`` that counts its uses.
 final class CountingCodec: Codec {
   private let count = Box(0)
 

@@ -1,7 +1,7 @@
 import Connect
 import Synchronization
 
-/// What happened, in order. May be written from any thread.
+/// Recorded events, in order. May be written from any thread.
 final class Events: Sendable {
   private let log = Mutex<[String]>([])
 
@@ -23,7 +23,7 @@ final class Box<Value: Sendable>: Sendable {
     set { self.state.withLock { $0 = newValue } }
   }
 
-  /// Sets another value and gives the old one.
+  /// Sets a new value and returns the old one.
   func exchange(_ value: Value) -> Value {
     self.state.withLock { state in
       defer { state = value }
@@ -33,7 +33,7 @@ final class Box<Value: Sendable>: Sendable {
 }
 
 extension Box where Value == Int {
-  /// The value plus one, which it is then.
+  /// Increments the value and returns the new value.
   func increment() -> Int {
     self.state.withLock { state in
       state += 1
@@ -42,7 +42,7 @@ extension Box where Value == Int {
   }
 }
 
-/// Something that happens once, or several times, and that a test waits for.
+/// An event that may happen several times, and that a test waits for.
 final class Signal<Value: Sendable>: Sendable {
   private struct State {
     var values: [Value] = []
@@ -60,7 +60,7 @@ final class Signal<Value: Sendable>: Sendable {
     waiting?.resume(returning: value)
   }
 
-  /// The next value that was or will be given to ``fire(_:)``.
+  /// The next value that was or will be passed to ``fire(_:)``.
   func wait() async -> Value {
     await withCheckedContinuation { continuation in
       let value = self.state.withLock { state -> Value? in
@@ -72,7 +72,7 @@ final class Signal<Value: Sendable>: Sendable {
     }
   }
 
-  /// How many values nobody has waited for.
+  /// The number of values that nobody has waited for.
   var count: Int { self.state.withLock { $0.values.count } }
 }
 
@@ -81,7 +81,7 @@ extension Signal where Value == Void {
 }
 
 extension ScriptedTransport {
-  /// A transport whose streams are answered by one script after the other, the last one again and again.
+  /// A transport that answers its streams with one script after the other, repeating the last one.
   static func replying(_ scripts: [Script]) -> ScriptedTransport {
     let count = Box(0)
     return ScriptedTransport { stream in
@@ -90,19 +90,19 @@ extension ScriptedTransport {
     }
   }
 
-  /// One whose streams all are answered with the request's message.
+  /// A transport that answers all streams with the request's message.
   static func echo() -> ScriptedTransport {
     ScriptedTransport { stream in stream.reply(stream.sentMessage) }
   }
 
-  /// One that never answers.
+  /// A transport that never answers.
   static func silent() -> ScriptedTransport {
     ScriptedTransport { _ in }
   }
 }
 
 extension ProtocolClient {
-  /// Makes a unary call with a callback, and gives what it was called with.
+  /// Makes a unary call with a callback, and returns the callback's argument.
   func outcome(
     of request: Text,
     options: CallOptions = CallOptions()
@@ -112,7 +112,7 @@ extension ProtocolClient {
     return (handle, outcome)
   }
 
-  /// Sends messages on a stream, and gives its results in short.
+  /// Sends messages on a stream, and returns a short form of its results.
   func results(sending messages: [Text] = ["a", "b"]) async -> [String] {
     let stream = self.bidirectionalStream(.bidirectional)
     for message in messages { try? await stream.send(message) }

@@ -11,15 +11,15 @@ extension MethodSpec where Input == Text, Output == Text {
   )
 }
 
-/// A unary call that may hedge, whose attempts wait for what the test says.
+/// A unary call that may hedge, and whose attempts are scripted by the test.
 struct HedgedCall {
   let transport: ScriptedTransport
   let handle: CallHandle
   let outcomes: Signal<ResponseMessage<Text>>
 
-  /// Makes the call, with hedges every second, and lets the first attempt go out.
+  /// Makes the call, with hedges every second, and starts the first attempt.
   ///
-  /// - Parameter script: What a stream does by itself when it starts.
+  /// - Parameter script: Runs for each stream when it starts.
   init(
     _ policy: HedgingPolicy? = HedgingPolicy(maximumAttempts: 3, delay: .seconds(1)),
     method: TextMethod = .read,
@@ -51,7 +51,7 @@ struct HedgedCall {
     self.transport.virtualExecutor.advance(by: duration)
   }
 
-  /// Lets an attempt, counted from 1, do something.
+  /// Runs a script on an attempt, counted from 1.
   func attempt(
     _ number: Int,
     file: StaticString = #filePath,
@@ -73,7 +73,7 @@ struct HedgedCall {
 
   var isOver: Bool { self.outcomes.count > 0 }
 
-  /// Waits for the outcome, and expects that it comes once, and that nothing goes on behind it.
+  /// Waits for the outcome. Expects that it is delivered once, and that no work continues after it.
   func outcome(file: StaticString = #filePath, line: UInt = #line) async -> ResponseMessage<Text> {
     let response = await self.outcomes.wait()
     self.transport.virtualExecutor.runUntilIdle()

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Remembers objects without keeping them alive, to see which of them a call has let go of.
+/// Holds weak references to objects, to see which objects a call has released.
 final class Lives: Sendable {
   private struct Entry: Sendable {
     let name: String
@@ -13,7 +13,7 @@ final class Lives: Sendable {
     self.entries.withLock { $0.append(Entry(name: name, object: object)) }
   }
 
-  /// The names of those that are alive.
+  /// The names of objects that are still alive.
   var names: [String] {
     self.entries.withLock { $0 }.filter { $0.object != nil }.map(\.name)
   }

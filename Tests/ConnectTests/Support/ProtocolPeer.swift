@@ -2,33 +2,33 @@ import Connect
 import NIOCore
 import XCTest
 
-/// A server for clients that may choose their protocol. It does with each request what the test says for its protocol, and
-/// counts what it has processed.
+/// A server for clients that may choose their protocol. It answers each protocol as the test says, and counts processed
+/// requests.
 final class ProtocolPeer: Sendable {
   enum Answer: Sendable {
     /// Sends the request's messages back.
     case echo
-    /// Speaks another version of HTTP.
+    /// Answers with another version of HTTP.
     case otherVersion
-    /// Has a status, and a content type if one is given.
+    /// Answers with a status, and a content type if one is given.
     case status(Int, String? = nil)
     /// Sends the messages back, and loses the trailers.
     case withoutTrailers
-    /// The connection is lost.
+    /// Loses the connection.
     case lost
-    /// Refuses the stream, as a server that goes away does.
+    /// Refuses the stream, as a server that shuts down does.
     case refused
-    /// Says an error in the protocol.
+    /// Answers with an error in the request's protocol.
     case error(Code)
   }
 
   /// The protocols of requests, in the order in which they came.
   let seen = Events()
-  /// Those of requests that may have been processed.
+  /// The protocols of requests that may have been processed.
   let processed = Events()
   private let answers: Box<[String: Answer]>
 
-  /// - Parameter answers: By protocol: `grpc`, `grpc-web` or `connect`. What is missing is ``Answer/echo``.
+  /// - Parameter answers: The answers by protocol: `grpc`, `grpc-web` or `connect`. The default is ``Answer/echo``.
   init(_ answers: [String: Answer] = [:]) {
     self.answers = Box(answers)
   }
@@ -54,7 +54,7 @@ final class ProtocolPeer: Sendable {
     let name = stream.protocolName
     let answer = self.answers.value[name] ?? .echo
     self.seen.add(name)
-    // Failures of connections do not wait for the request.
+    // Connection failures do not wait for the end of the request.
     switch answer {
     case .otherVersion:
       let error = ConnectError(code: .unavailable, message: "no \(name) here")
@@ -97,7 +97,7 @@ final class ProtocolPeer: Sendable {
 extension ScriptedStream {
   var contentType: String { self.request.headers.first("content-type") ?? "" }
 
-  /// As ``NetworkProtocol`` describes it.
+  /// The name of the protocol, as in the description of ``NetworkProtocol``.
   var protocolName: String {
     if self.contentType.hasPrefix("application/grpc-web") { return "grpc-web" }
     return self.contentType.hasPrefix("application/grpc") ? "grpc" : "connect"

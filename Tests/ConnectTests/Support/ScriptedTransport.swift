@@ -13,12 +13,12 @@ final class ScriptedTransport: HTTPClientInterface, RuledEndpoint {
   private let script: Script
   private let started = Mutex<[ScriptedStream]>([])
   let serviceRules = ServiceRules()
-  /// How many calls may wait for rules.
+  /// The maximum number of calls that wait for rules.
   let maximumWaitingForRules = Box(Int.max)
 
   /// - Parameters:
   ///   - script: Called on the executor when a stream has started.
-  ///   - executor: By default one with which async interceptors run in the concurrency pool, as in production.
+  ///   - executor: By default an executor that leaves async interceptors to the concurrency pool, as in production.
   init(_ script: @escaping Script, executor: VirtualExecutor = VirtualExecutor(runsTasks: false)) {
     self.virtualExecutor = executor
     self.script = script
@@ -34,7 +34,7 @@ final class ScriptedTransport: HTTPClientInterface, RuledEndpoint {
   /// All streams so far, oldest first.
   var streams: [ScriptedStream] { self.started.withLock { $0 } }
 
-  /// Lets go of all streams, which hold what their requests hold.
+  /// Releases all streams, which keep their requests' objects alive.
   func forgetStreams() {
     self.started.withLock { $0.removeAll() }
   }
@@ -60,24 +60,24 @@ final class ScriptedTransport: HTTPClientInterface, RuledEndpoint {
 
 /// A stream of a ``ScriptedTransport``: the call's side, and the functions with which a script answers.
 ///
-/// Confined to the executor, but for reading from a test after `runUntilIdle()`.
+/// Confined to the executor, except for reads by a test after `runUntilIdle()`.
 final class ScriptedStream: HTTPStream, @unchecked Sendable {
   let request: HTTPStreamRequest
   private let executor: VirtualExecutor
-  /// Nil once the call hears no more of the stream. A test that kept it can break the rules of a transport.
+  /// Nil after the last event that the call receives. A test that kept the handler can break the rules of a transport.
   private(set) var handler: (any HTTPStreamHandler)?
 
-  /// What the call has asked for, in order: `write 8`, `finish`, `cancel`.
+  /// The operations of the call, in order: `write 8`, `finish`, `cancel`.
   private(set) var calls: [String] = []
   /// The body so far.
   private(set) var body = ByteBuffer()
   private(set) var isFinished = false
   private(set) var isCancelled = false
-  /// Whether the call hears no more of it: it has ended, has failed, or was cancelled.
+  /// Whether the call receives no more events: the stream has ended, has failed, or was cancelled.
   var isOver: Bool { self.handler == nil }
-  /// Bytes given to the call that it has not consumed.
+  /// Bytes delivered to the call that it has not consumed.
   private(set) var unconsumed = 0
-  /// Whether what is written is reported as gone at once.
+  /// Whether written bytes are reported as sent immediately.
   var isWritable = true
   /// Called when the request has ended.
   var onFinish: (@Sendable (ScriptedStream) -> Void)?

@@ -2,18 +2,18 @@ import Connect
 import ConnectTesting
 import XCTest
 
-/// A stream in the callback form. Its caller and its server do what the test says, step by step.
+/// A stream in the callback form. The test drives its caller and its server step by step.
 struct SteppedStream {
   let transport: ScriptedTransport
   let handle: StreamHandle<Text, Text>
   private let received: Events
   private let answered: Events
 
-  /// Starts the stream, and lets its head go out.
+  /// Starts the stream, and sends its head.
   ///
   /// - Parameters:
-  ///   - script: What a stream of the transport does when it starts.
-  ///   - onResult: Is called with each result, in short, after that was recorded.
+  ///   - script: Runs for each stream of the transport when it starts.
+  ///   - onResult: Called with a short form of each result, after the result was recorded.
   init(
     interceptors: [InterceptorFactory] = [],
     demand: Int = .max,
@@ -44,9 +44,9 @@ struct SteppedStream {
   /// All attempts so far, the oldest first.
   var attempts: [ScriptedStream] { self.transport.streams }
 
-  /// What the caller has got, in order.
+  /// The results that the caller has received, in order.
   var results: [String] { self.received.all }
-  /// What has become of the messages sent, in order: `a sent`, or `a failed_precondition`.
+  /// The outcomes of sent messages, in order: `a sent`, or `a failed_precondition`.
   var answers: [String] { self.answered.all }
   /// The messages that the last attempt has written.
   var written: [String] {
@@ -81,7 +81,7 @@ struct SteppedStream {
 
   // MARK: The server
 
-  /// Lets the last attempt do something.
+  /// Runs a script on the last attempt.
   func server(
     file: StaticString = #filePath,
     line: UInt = #line,
@@ -95,7 +95,7 @@ struct SteppedStream {
     self.executor.runUntilIdle()
   }
 
-  /// Lets the last attempt send messages.
+  /// Sends messages from the server on the last attempt.
   func reply(_ messages: String..., file: StaticString = #filePath, line: UInt = #line) {
     self.server(file: file, line: line) { stream in
       for message in messages { stream.sendMessage("\"\(message)\"") }
@@ -104,8 +104,8 @@ struct SteppedStream {
 
   // MARK: The end
 
-  /// Expects that the caller has got these results, the last of which is the end, and gets no others. Expects that nothing
-  /// goes on.
+  /// Expects that the caller has received exactly these results, the last of which is the end. Expects that no work
+  /// continues.
   func assertEnded(
     _ expected: [String],
     _ what: @autoclosure () -> String = "",

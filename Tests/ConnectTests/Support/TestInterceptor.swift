@@ -27,7 +27,7 @@ struct TestInterceptor: Interceptor {
     (self.streamMessages as Any) as? StreamMessageFunction<Input, Output> ?? StreamMessageFunction()
   }
 
-  /// A factory of interceptors that `configure` fills in.
+  /// A factory of interceptors that `configure` sets up.
   static func make(_ configure: @escaping @Sendable (inout TestInterceptor) -> Void) -> InterceptorFactory {
     { _ in
       var interceptor = TestInterceptor()
@@ -100,7 +100,7 @@ extension StreamResult where Message == ByteBuffer {
 }
 
 extension HookEvent {
-  /// What passed in a stream: `A head`, `A > message`, `A < result`.
+  /// An event of a stream: `A head`, `A > message`, `A < result`.
   var short: String {
     switch self.value {
     case let message as Text: "\(self.interceptor) > \(message.text)"

@@ -1,6 +1,6 @@
 import Connect
 
-/// A message for tests of the engine: a text, as JSON.
+/// A message for tests of the engine: a text in JSON.
 struct Text: Codable, Sendable, Equatable, ExpressibleByStringLiteral {
   var text: String
 

@@ -1,6 +1,6 @@
-/// Ends the test run when a test does not go on: nothing else can be done about code that never returns.
+/// Ends the test run when a test hangs: nothing else helps against code that never returns.
 ///
-/// It watches until it is dropped.
+/// It watches until it is released.
 final class Watchdog: Sendable {
   /// Far longer than a round takes on the busiest machine.
   private static let patience = Duration.seconds(60)
@@ -25,7 +25,7 @@ final class Watchdog: Sendable {
     self.task.cancel()
   }
 
-  /// Says that a round begins.
+  /// Marks the start of a round.
   func begin(round: Int) {
     self.round.value = round
   }

@@ -4,7 +4,7 @@ internal import LoopbackServer
 internal import TestSupport
 internal import XCTest
 
-/// What the program `connectrpc` has written, and its exit code.
+/// The output and the exit code of the program `connectrpc`.
 struct ProgramOutput: Equatable {
   var text: String
   var error: String
@@ -14,7 +14,7 @@ struct ProgramOutput: Equatable {
 }
 
 extension XCTestCase {
-  /// Runs `connectrpc` to its end.
+  /// Runs `connectrpc` until it ends.
   func connectrpc(_ arguments: String..., input: String = "") async throws -> ProgramOutput {
     try await self.connectrpc(arguments, input: input)
   }
@@ -32,12 +32,12 @@ extension XCTestCase {
     return ProgramOutput(text: text, error: process.errorOutput, status: status)
   }
 
-  /// The URL of a server with reflection: a port of ``PythonServer/Script/reflection``.
+  /// The URL of a server with reflection, at a port of ``PythonServer/Script/reflection``.
   func reflecting(_ port: String = "both") async throws -> String {
     "http://127.0.0.1:\(try await PythonServer.shared(.reflection).port(port))"
   }
 
-  /// A file with this text, which goes away with the test.
+  /// A file with this text, which is removed when the test ends.
   func temporaryFile(_ text: String) throws -> String {
     let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path()
     try text.write(toFile: path, atomically: true, encoding: .utf8)
@@ -64,9 +64,9 @@ extension XCTestCase {
   }
 }
 
-/// The objects of a text, without what a server has seen of each client.
+/// The JSON objects of a text, without the server's observations of each client.
 func jsonObjects(in data: Data) throws -> [NSDictionary] {
-  // They stand one behind the other, on one line or on several.
+  // The objects follow each other, on one line or on several.
   let text = String(decoding: data, as: UTF8.self).split(separator: "\n").joined()
   let array = "[" + text.replacing(/\}\s*\{/, with: "},{") + "]"
   let objects = try JSONSerialization.jsonObject(with: Data(array.utf8)) as? [[String: Any]]
@@ -80,7 +80,7 @@ func jsonObjects(in data: Data) throws -> [NSDictionary] {
 /// `connectrpc record` or `connectrpc replay`, while it listens.
 struct ListeningProgram {
   let process: ChildProcess
-  /// Where it listens.
+  /// The URL that the program listens on.
   let url: String
 
   static func start(_ arguments: String...) async throws -> ListeningProgram {
@@ -98,7 +98,7 @@ struct ListeningProgram {
     return ListeningProgram(process: process, url: url)
   }
 
-  /// Interrupts it.
+  /// Sends a signal, and waits for the end.
   func stop(_ signal: Int32 = SIGTERM) async throws -> ProgramOutput {
     self.process.signal(signal)
     return try await self.end()

@@ -7,7 +7,7 @@ import XCTest
 typealias Version = HTTPConnectionInfo.Version
 
 extension Version {
-  /// Those that servers of tests speak without TLS.
+  /// The versions that test servers speak without TLS.
   static let allCases = [Version.http1, .http2]
 
   var configuration: NIOHTTPClient.Configuration {
@@ -15,18 +15,18 @@ extension Version {
   }
 }
 
-/// A server in this process for one test, and a client of it.
+/// A server in this process for one test, and a client for it.
 struct EmbeddedServer {
   let server: LoopbackServer
   let httpClient: NIOHTTPClient
   let client: ProtocolClient
 
-  /// What the server tells of a call that the client gave up: RST_STREAM(CANCEL), or the connection's end.
+  /// The outcome that the server records for an abandoned call: RST_STREAM(CANCEL), or the end of the connection.
   static func givenUp(_ version: Version) -> RequestRecord.Outcome {
     version == .http1 ? .connectionClosed : .resetByClient(8)
   }
 
-  /// Starts a server, calls `body`, and ends what was started.
+  /// Starts a server, calls `body`, and stops the server and the client.
   @discardableResult
   static func run<Result>(
     _ version: Version,
@@ -60,12 +60,12 @@ struct EmbeddedServer {
 }
 
 extension EmbeddedServer {
-  /// Lets the client's event loop look at its sockets: it has then seen what the server sent and closed before.
+  /// Lets the client's event loop read its sockets: then it has seen everything that the server sent and closed before.
   func letClientReadItsSockets() async throws {
     let origin = Origin(scheme: .http, host: "127.0.0.1", port: self.server.port)
     let executor = try self.httpClient.endpoint(for: origin, on: nil, requiresHTTP2: false).executor
-    // A timer is due in a later turn of the loop only, which begins with what has arrived. Some more turns let
-    // handlers end what they began.
+    // A timer runs only in a later turn of the loop, which begins by reading sockets. The additional turns let handlers
+    // finish.
     for _ in 0..<3 {
       await withCheckedContinuation { continuation in
         executor.execute { _ = executor.schedule(after: .milliseconds(1)) { continuation.resume() } }
@@ -74,7 +74,7 @@ extension EmbeddedServer {
   }
 }
 
-/// Calls `body` with a client of `host` and shuts that down.
+/// Calls `body` with a client of `host` and shuts the client down.
 @discardableResult
 func withPlainClient<Result>(
   _ version: Version,
@@ -96,20 +96,20 @@ func withPlainClient<Result>(
   }
 }
 
-/// A unary method at a path of the test's own.
+/// A unary method at a path that only this test uses.
 func unaryMethod(_ path: String) -> MethodSpec<EchoRequest, EchoResponse> {
   MethodSpec(path: path, streamType: .unary)
 }
 
-/// A method at a path of the test's own that answers with a stream.
+/// A server-stream method at a path that only this test uses.
 func streamMethod(_ path: String) -> MethodSpec<CountRequest, CountResponse> {
   MethodSpec(path: path, streamType: .serverStream)
 }
 
-/// What is expected of an error, in the words that failed tests show.
+/// An expected error, as failed tests print it.
 struct ExpectedError {
   var code: Code
-  /// What the message contains.
+  /// The text that the message must contain.
   var text: String
 
   init(_ code: Code, _ text: String = "") {
@@ -136,7 +136,7 @@ struct ExpectedError {
 }
 
 extension ProtocolClient {
-  /// Makes a unary call in both forms and expects the same error from both, once from the callback.
+  /// Makes a unary call in both forms and expects the same error from both. The callback must run exactly once.
   @discardableResult
   func expectFailure(
     _ method: MethodSpec<EchoRequest, EchoResponse>,
@@ -157,7 +157,7 @@ extension ProtocolClient {
     return second.error
   }
 
-  /// Makes a server-stream call in both forms and expects so many messages and then the same error from both.
+  /// Makes a server-stream call in both forms. Expects this number of messages and then the same error from both.
   @discardableResult
   func expectStreamFailure(
     _ method: MethodSpec<CountRequest, CountResponse>,

@@ -2,9 +2,9 @@ internal import ConnectChannels
 internal import Glibc
 internal import LoopbackServer
 
-/// A third-party proxy on a port of 127.0.0.1, in a process of its own.
+/// A third-party proxy on a port of 127.0.0.1, in a separate process.
 struct ForwardProxy {
-  /// Which program, and what it asks clients for.
+  /// The proxy program, and the credentials it requires.
   struct Setting: Sendable, CustomStringConvertible {
     enum Program: String, CaseIterable {
       /// An HTTP proxy (Debian: `tinyproxy-bin`).
@@ -15,7 +15,7 @@ struct ForwardProxy {
 
     var program: Program
     var credentials: Proxy.Credentials?
-    /// More lines of tinyproxy's configuration.
+    /// Additional lines of tinyproxy's configuration.
     var lines = ""
 
     static let login = Proxy.Credentials(user: "us-er", password: "secret.1")
@@ -52,7 +52,7 @@ struct ForwardProxy {
     )
   }
 
-  /// Runs `body` with a proxy, and ends the proxy.
+  /// Runs `body` with a proxy, and stops the proxy.
   @discardableResult
   static func with<Result>(
     _ setting: Setting,
@@ -69,7 +69,7 @@ struct ForwardProxy {
     }
   }
 
-  /// The proxy as a client with these credentials has it.
+  /// The proxy in the client's configuration, with these credentials.
   func address(_ credentials: Proxy.Credentials?) -> Proxy {
     switch self.setting.program {
     case .tinyproxy: .httpConnect(host: "127.0.0.1", port: self.port, credentials: credentials)
@@ -80,7 +80,7 @@ struct ForwardProxy {
   /// The proxy with the credentials that it accepts.
   var address: Proxy { self.address(self.setting.credentials) }
 
-  /// Stops answering, while the system still accepts connections for the proxy.
+  /// Stops the process, while the system still accepts connections for the proxy.
   func freeze() {
     Glibc.kill(self.processID, SIGSTOP)
   }

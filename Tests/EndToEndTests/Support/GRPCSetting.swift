@@ -2,12 +2,12 @@ internal import Connect
 internal import ConnectNIO
 internal import LoopbackServer
 
-/// A way to reach the server of grpcio.
+/// A way to connect to the grpcio server.
 enum GRPCSetting: String, CaseIterable {
   case plain, tls, mutual, unix
 
-  /// Calls `body` with a client of the gRPC protocol, and shuts that down. The version of HTTP is left to the
-  /// client.
+  /// Calls `body` with a client of the gRPC protocol, and shuts the client down. The client chooses the version of
+  /// HTTP.
   @discardableResult
   func withClient<Result>(
     configure: (inout NIOHTTPClient.Configuration, inout ProtocolClientConfig) -> Void = { _, _ in },

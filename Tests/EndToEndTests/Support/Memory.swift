@@ -5,7 +5,7 @@ internal import LoopbackServer
 
 /// The memory of this process.
 enum Memory {
-  /// What is resident, in bytes.
+  /// The resident memory, in bytes.
   static func resident() throws -> Int {
     let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
     let fields = text.split(separator: " ")
@@ -15,11 +15,11 @@ enum Memory {
     return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
   }
 
-  /// How often ``growth(of:_:)`` runs its body.
+  /// The number of times that ``growth(of:_:)`` runs its body.
   static let rounds = 6
 
-  /// How many bytes each repetition leaves behind. Caches that fill show in the first round, memory that is kept for a
-  /// while in one of the later ones; a leak shows in each of them, so this is their median.
+  /// The number of bytes that each repetition leaks: the median over all rounds. Caches fill in the first round, and
+  /// memory that is kept for a while shows in one later round. A leak shows in every round.
   static func growth(of count: Int, _ body: (_ count: Int) async throws -> Void) async throws -> Double {
     try await body(count)
     var growths: [Int] = []
@@ -32,7 +32,7 @@ enum Memory {
     return Double(growths.sorted()[growths.count / 2]) / Double(count)
   }
 
-  /// `bytes` for people.
+  /// `bytes` in a readable unit.
   static func mebibytes(_ bytes: Int) -> String {
     "\((Double(bytes) / Double(1 << 20) * 10).rounded() / 10) MiB"
   }

@@ -18,7 +18,7 @@ typealias Seen = Connect_Test_V1_Seen
 typealias HeaderMessage = Connect_Test_V1_Header
 
 extension Payload {
-  /// Something in each kind of field that has a JSON mapping of its own.
+  /// A value in each kind of field that has a special JSON mapping.
   static let varied = Payload.with {
     $0.text = "größer als \"alles\" 🚀\n"
     $0.flag = true

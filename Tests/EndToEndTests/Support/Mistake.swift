@@ -3,7 +3,7 @@ internal import ConnectNIO
 internal import LoopbackServer
 internal import XCTest
 
-/// A call that cannot work, as users make it first, and the error that says why.
+/// A call with a typical mistake of new users, and the error that explains the mistake.
 struct Mistake {
   static let echo = "/connect.test.v1.TestService/Echo"
 
@@ -40,7 +40,7 @@ struct Mistake {
     self.message = message
   }
 
-  /// Makes the call and looks at its error.
+  /// Makes the call and checks its error.
   func check(file: StaticString = #filePath, line: UInt = #line) async throws {
     let what = "\(self.name), \(self.networkProtocol), \(self.version)"
     let error = try await self.error()

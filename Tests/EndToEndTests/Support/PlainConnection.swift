@@ -2,10 +2,10 @@ internal import LoopbackServer
 internal import NIOCore
 internal import NIOPosix
 
-/// A TCP connection without a client's help, to check that a server answers at all.
+/// A TCP connection without a client library, to check that a server answers at all.
 enum PlainConnection {
-  /// Sends bytes and returns what has come back when the server closes, or when `isEnough` says so. Nothing
-  /// is read while `isEnough` thinks.
+  /// Sends bytes and returns the answer when the server closes, or when `isEnough` returns true. Nothing is read while
+  /// `isEnough` runs.
   static func exchange(
     port: Int,
     _ request: ByteBuffer,
@@ -33,7 +33,7 @@ enum PlainConnection {
     }
   }
 
-  /// A POST over HTTP/1.1 on a connection of its own; the whole response as text.
+  /// Makes a POST over HTTP/1.1 on a new connection, and returns the whole response as text.
   static func post(
     port: Int,
     _ path: String,
@@ -55,7 +55,7 @@ enum PlainConnection {
     try await self.post(port: port, path, headers: headers, body: ByteBuffer(string: json))
   }
 
-  /// The type of the first HTTP/2 frame that the server sends after the client's preface.
+  /// The type of the first HTTP/2 frame from the server after the client's preface.
   static func firstFrameType(port: Int) async throws -> UInt8? {
     var preface = ByteBuffer(string: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
     preface.writeBytes([0, 0, 0, 4, 0, 0, 0, 0, 0])

@@ -3,7 +3,7 @@ internal import Glibc
 internal import LoopbackServer
 internal import Synchronization
 
-/// A Python server of `Tests/EndToEndTests/Servers` in a process of its own.
+/// A Python server of `Tests/EndToEndTests/Servers` in a separate process.
 ///
 /// The process ends when its standard input is closed: by ``stop()``, or because this process has ended.
 final class PythonServer: Sendable {
@@ -11,19 +11,19 @@ final class PythonServer: Sendable {
     /// The test service by connectrpc on hypercorn. Ports `http` and `https`; texts `unix` (a path) and
     /// `authority` (a PEM).
     case connect = "connect_server.py"
-    /// HTTP/2 that breaks rules. Ports `normal`, `one_stream` and `closed_window`; its file has the paths.
+    /// HTTP/2 that breaks rules. Ports `normal`, `one_stream` and `closed_window`; the script describes the paths.
     case misbehaving = "h2_misbehaving.py"
     /// The test service by grpcio. Ports `plain`, `tls` and `mutual` (which requires a client certificate); texts
     /// `unix` (a path), `authority`, `client_chain` and `client_key` (PEM).
     case grpc = "grpc_server.py"
-    /// Any number of servers by grpcio, by command; its file has the commands.
+    /// Any number of grpcio servers, started by commands; the script describes the commands.
     case fleet = "fleet_server.py"
-    /// Envoy, which translates gRPC-Web and Connect for a server of grpcio behind it. Ports `http` and `grpc`. Or, with the
-    /// addresses of servers as arguments, in front of these. Port `http`.
+    /// Envoy, which translates gRPC-Web and Connect for a grpcio server behind it. Ports `http` and `grpc`. If the
+    /// arguments are addresses of servers: Envoy in front of these servers. Port `http`.
     case envoy = "envoy_proxy.py"
-    /// A web server that knows nothing of RPC and HTTP/2. Port `http`.
+    /// A web server that supports neither RPC nor HTTP/2. Port `http`.
     case web = "plain_http_server.py"
-    /// A name server by dnslib. Port `dns`, for UDP and TCP; its file has the records and commands.
+    /// A name server by dnslib. Port `dns`, for UDP and TCP; the script describes the records and commands.
     case names = "dns_server.py"
     /// The test service by grpcio, with server reflection. Ports `v1alpha`, `v1`, `both`, `off` and `lacking`.
     case reflection = "reflection_server.py"
@@ -31,7 +31,7 @@ final class PythonServer: Sendable {
     case nginx = "nginx_proxy.py"
     /// The service of the examples by connectrpc on hypercorn. Port `http`.
     case eliza = "eliza_server.py"
-    /// Somebody else's proxy, for ``ForwardProxy``.
+    /// A third-party proxy, for ``ForwardProxy``.
     case forwardProxy = "forward_proxy.py"
   }
 
@@ -64,8 +64,8 @@ final class PythonServer: Sendable {
   ///
   /// - Parameters:
   ///   - port: The first port of the server, by default a free one. ``Script/connect`` only.
-  ///   - arguments: Those of the script.
-  ///   - launcher: A command that runs the rest of its arguments in its own process, such as `ip netns exec`.
+  ///   - arguments: The arguments of the script.
+  ///   - launcher: A command that executes the rest of its arguments, such as `ip netns exec`.
   /// - Throws: ``LoopbackServerError`` if the Python packages are not installed, if the server ends, or if it
   ///   is not ready within `timeout`.
   static func start(
@@ -90,7 +90,7 @@ final class PythonServer: Sendable {
       "CONNECT_TEST_GENERATED": root.appending(path: ".venv/generated").path()
     ]) { $1 }
     let (input, output) = (Pipe(), Pipe())
-    // Else another child process could keep this one's input open.
+    // Otherwise another child process could keep this process's standard input open.
     for handle in [input.fileHandleForWriting, output.fileHandleForReading] {
       _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
     }
@@ -119,9 +119,9 @@ final class PythonServer: Sendable {
     return text
   }
 
-  /// Has the script carry out a command.
+  /// Sends a command to the script, and waits for the answer.
   ///
-  /// - Throws: ``LoopbackServerError`` if the answer is an error, or none comes.
+  /// - Throws: ``LoopbackServerError`` if the answer is an error, or if there is no answer.
   @discardableResult
   func command(_ command: [String: any Sendable]) async throws -> ServerAnswer {
     let number = self.commandCount.increment()
@@ -147,7 +147,7 @@ final class PythonServer: Sendable {
   func kill() {
     Glibc.kill(self.process.processIdentifier, SIGKILL)
     self.process.waitUntilExit()
-    // It could not do that itself.
+    // A killed process cannot remove its socket.
     if let socket = self.announcement.texts["unix"] {
       try? FileManager.default.removeItem(at: URL(filePath: socket).deletingLastPathComponent())
     }
@@ -155,13 +155,13 @@ final class PythonServer: Sendable {
 
   var isRunning: Bool { self.process.isRunning }
 
-  /// Stops the process as if its machine hung, until ``resume()``. Its sockets stay.
+  /// Stops the process as if its machine hung, until ``resume()``. Its sockets stay open.
   func freeze() { Glibc.kill(self.process.processIdentifier, SIGSTOP) }
 
   func resume() { Glibc.kill(self.process.processIdentifier, SIGCONT) }
 }
 
-/// What a script answers to a command; its file says which of these.
+/// A script's answer to a command; the script describes which fields it sets.
 struct ServerAnswer: Decodable, Sendable {
   fileprivate let number: Int
   let error: String?
@@ -182,7 +182,7 @@ extension PythonServer.Announcement {
   }
 }
 
-/// Starts each server once.
+/// Starts each server at most once.
 private actor SharedServers {
   private var servers: [PythonServer.Script: Task<PythonServer, any Error>] = [:]
 
@@ -193,7 +193,7 @@ private actor SharedServers {
   }
 }
 
-/// What a process writes: a line that it is ready, then answers to commands.
+/// The output of a process: a line when it is ready, then answers to commands.
 private final class OutputLines: Sendable {
   fileprivate struct State {
     var bytes = Data()
@@ -212,7 +212,7 @@ private final class OutputLines: Sendable {
     }
   }
 
-  /// - Throws: If the process ends first, or the time is over.
+  /// - Throws: If the process ends first, or if the timeout passes.
   func first(timeout: Duration) async throws -> String {
     try await self.value("the server is ready", within: timeout) { $0.first }
   }

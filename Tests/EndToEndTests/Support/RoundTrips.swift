@@ -4,8 +4,7 @@ internal import SwiftProtobuf
 import XCTest
 
 extension ProtocolClient {
-  /// Sends so many messages on one stream, each after the answer to the one before, and expects each answer and a
-  /// good end.
+  /// Sends messages on one stream, each after the answer to the previous one. Expects each answer and a successful end.
   func expectRoundTrips(
     _ count: Int,
     _ what: String,

@@ -4,13 +4,13 @@ internal import LoopbackServer
 
 /// A server of the test service.
 enum ServerKind: String, CaseIterable {
-  /// The embedded one.
+  /// The server in this process.
   case loopback
   /// connectrpc on hypercorn, in Python.
   case hypercorn
 }
 
-/// A way to reach a server.
+/// A way to connect to a server.
 enum Transport: String, CaseIterable {
   case http1 = "HTTP/1.1"
   case http2 = "h2c"
@@ -31,7 +31,7 @@ enum Transport: String, CaseIterable {
 
   fileprivate var clientVersion: NIOHTTPClient.Configuration.HTTPVersion {
     switch self {
-    // HTTP/2 is then the server's choice.
+    // The server chooses HTTP/2.
     case .tlsHTTP2: .automatic
     case .http1, .tlsHTTP1, .unixHTTP1: .http1Only
     case .http2, .unixHTTP2: .http2Only
@@ -51,7 +51,7 @@ enum Coding: String, CaseIterable {
   }
 }
 
-/// A server, a way to it, and an encoding: what a test is repeated for.
+/// A server, a transport, and an encoding: the parameters of a test.
 struct Setting: CustomStringConvertible {
   var server: ServerKind
   var transport: Transport
@@ -59,7 +59,7 @@ struct Setting: CustomStringConvertible {
 
   var description: String { "\(self.server.rawValue), \(self.transport.rawValue), \(self.coding.rawValue)" }
 
-  /// Everything with everything.
+  /// All combinations.
   static let all = ServerKind.allCases.flatMap { server in
     Transport.allCases.flatMap { transport in
       Coding.allCases.map { Setting(server: server, transport: transport, coding: $0) }
@@ -71,7 +71,7 @@ struct Setting: CustomStringConvertible {
     setting.coding == .proto && (setting.transport == .http1 || setting.transport == .http2)
   }
 
-  /// Those of ``all`` over HTTP/2.
+  /// The settings of ``all`` over HTTP/2.
   static let http2 = Self.all.filter(\.transport.isHTTP2)
 
   private func connection() async throws -> (host: String, configuration: NIOHTTPClient.Configuration) {
@@ -81,7 +81,7 @@ struct Setting: CustomStringConvertible {
     return (address.url, configuration)
   }
 
-  /// Calls `body` with a client for this setting, and shuts that down.
+  /// Calls `body` with a client for this setting, and shuts the client down.
   @discardableResult
   func withClient<Result>(
     networkProtocol: NetworkProtocol = .connect,
@@ -105,7 +105,7 @@ struct Setting: CustomStringConvertible {
 }
 
 extension ProtocolClientConfig {
-  /// Its calls end after a minute whatever happens, so that no test hangs.
+  /// A client whose calls end after at most a minute, so that no test hangs.
   static func forTests(
     host: String,
     coding: Coding = .proto,

@@ -1,7 +1,7 @@
 internal import Connect
 import XCTest
 
-/// All that a stream brought, in its order within each kind.
+/// All results of a stream, in order within each kind.
 struct StreamOutcome<Message: Sendable>: Sendable {
   struct End: Sendable {
     var code: Code
@@ -12,7 +12,7 @@ struct StreamOutcome<Message: Sendable>: Sendable {
   private(set) var headers: [Headers] = []
   private(set) var messages: [Message] = []
   private(set) var ends: [End] = []
-  /// Whether anything came behind the end, or headers behind a message.
+  /// Whether anything came after the end, or headers after a message.
   private(set) var isOutOfOrder = false
 
   init(_ results: [StreamResult<Message>] = []) {
@@ -32,7 +32,7 @@ struct StreamOutcome<Message: Sendable>: Sendable {
     }
   }
 
-  /// The code that the stream ended with; nil if it did not end exactly once, and last.
+  /// The code that the stream ended with; nil if there was not exactly one end, or if it was not the last result.
   var code: Code? { self.ends.count == 1 && !self.isOutOfOrder ? self.ends[0].code : nil }
   var error: ConnectError? { self.ends.first?.error }
   var trailers: Headers { self.ends.first?.trailers ?? Headers() }
@@ -48,7 +48,7 @@ extension StreamResults {
 }
 
 extension Recorder {
-  /// Waits for the end of a stream whose results are recorded here.
+  /// Waits for the end of a stream whose results this object records.
   func outcome<Message: Sendable>() async throws -> StreamOutcome<Message>
   where Value == StreamResult<Message> {
     try await eventually("the end of a stream") {

@@ -2,15 +2,15 @@ internal import Foundation
 internal import Glibc
 internal import LoopbackServer
 
-/// A pseudo-terminal with a program on it.
+/// A pseudo-terminal that runs a program.
 final class Terminal {
   private let master: Int32
   private let name: String
   private let output: OutputBox
 
-  /// - Parameter columns: How wide it is; 0 for one that does not say.
+  /// - Parameter columns: The terminal's width; 0 for a terminal that does not report its width.
   init(columns: UInt16 = 0) throws {
-    // What posix_openpt(3), unlockpt(3) and ptsname(3) do, which the module Glibc does not have.
+    // The ioctls of posix_openpt(3), unlockpt(3) and ptsname(3), which the module Glibc lacks.
     let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
     self.master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
     var unlocked: Int32 = 0

@@ -5,7 +5,7 @@ internal import LoopbackServer
 actor TestServers {
   struct Address {
     var url: String
-    /// What to trust, in PEM.
+    /// The certificate authority to trust, in PEM.
     var authority: String?
   }
 
@@ -54,7 +54,7 @@ actor TestServers {
   }
 }
 
-/// Where no file is yet.
+/// A path where no file exists yet.
 func temporarySocketPath() -> String {
   FileManager.default.temporaryDirectory.appending(path: "connect-\(UUID().uuidString.prefix(8)).sock").path()
 }

@@ -2,10 +2,10 @@ internal import ConnectNIO
 internal import LoopbackServer
 internal import Synchronization
 
-/// How long tests wait for what has to happen. It only matters when something is broken.
+/// How long tests wait for required events. Only broken code reaches this limit.
 let patience = Duration.seconds(60)
 
-/// Waits for `work`, but not longer than `limit`, even if it does not react to being cancelled.
+/// Waits for `work`, but not longer than `limit`, even if `work` ignores cancellation.
 func bounded<Value: Sendable>(
   _ what: String,
   within limit: Duration = patience,
@@ -25,7 +25,7 @@ func bounded<Value: Sendable>(
 
 /// Waits until `condition` holds.
 ///
-/// - Throws: ``LoopbackServerError`` if that takes too long.
+/// - Throws: ``LoopbackServerError`` if the wait takes too long.
 func eventually(
   _ what: @autoclosure () -> String,
   within limit: Duration = patience,
@@ -38,7 +38,7 @@ func eventually(
   }
 }
 
-/// Keeps what callbacks are called with.
+/// Records the arguments of callbacks.
 final class Recorder<Value: Sendable>: Sendable {
   private let state = Mutex<[Value]>([])
 
@@ -60,13 +60,13 @@ final class Recorder<Value: Sendable>: Sendable {
   }
 }
 
-/// A number that several threads count up.
+/// A counter that several threads increment.
 final class Counter: Sendable {
   private let count = Mutex(0)
 
   var value: Int { self.count.withLock { $0 } }
 
-  /// The number after.
+  /// Increments the counter, and returns the new value.
   @discardableResult
   func increment(by step: Int = 1) -> Int {
     self.count.withLock { count in
@@ -76,7 +76,7 @@ final class Counter: Sendable {
   }
 }
 
-/// Shuts a client down that has no calls.
+/// Shuts down a client that has no calls.
 func shutDown(_ httpClient: NIOHTTPClient) async throws {
   try await bounded("the shutdown of a client without calls") { await httpClient.shutdown() }
 }

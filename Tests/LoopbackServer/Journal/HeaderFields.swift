@@ -1,6 +1,6 @@
 internal import NIOHTTP1
 
-/// Header lines in order, with names that compare in any case.
+/// Header lines in order; names are compared without regard to case.
 public struct HeaderFields: Sendable, Equatable {
   public struct Field: Sendable, Equatable {
     public var name: String
@@ -16,7 +16,7 @@ public struct HeaderFields: Sendable, Equatable {
 
   public init() {}
 
-  /// Adds a line; an earlier one of the same name stays.
+  /// Adds a line; earlier lines of the same name stay.
   public mutating func add(_ name: String, _ value: String) {
     self.fields.append(Field(name: name, value: value))
   }

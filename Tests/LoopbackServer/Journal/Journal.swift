@@ -2,19 +2,19 @@ internal import ConnectTesting
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Keeps what a server saw, and lets tests wait for it.
+/// Records the requests and connections of a server, and lets tests wait for them.
 public final class Journal: Sendable {
-  /// The state of things at one moment.
+  /// The journal's state at one moment.
   public struct Snapshot: Sendable {
     /// Connections accepted so far.
     public internal(set) var acceptedConnections = 0
     /// Connections that are open now.
     public internal(set) var openConnections = 0
-    /// How many requests there were.
+    /// The number of requests.
     public internal(set) var requestCount = 0
-    /// How many of them the client has reset, before or after the end of the response.
+    /// How many requests the client has reset, before or after the end of the response.
     public internal(set) var resetCount = 0
-    /// All requests, in the order of their arrival; only the first ones if the journal has a limit.
+    /// All requests, in the order of arrival; only the first ones if the journal has a limit.
     public internal(set) var requests: [RequestRecord] = []
     fileprivate var countsByPath: [String: Int] = [:]
 
@@ -27,16 +27,16 @@ public final class Journal: Sendable {
   private let state = Observed(Snapshot())
   private let limit: Int
 
-  /// - Parameter limit: How many requests are kept; more are only counted.
+  /// - Parameter limit: The number of requests that are kept; the journal only counts later ones.
   init(limit: Int = .max) {
     self.limit = limit
   }
 
   public var snapshot: Snapshot { self.state.value }
 
-  /// Waits until what the server saw satisfies a condition.
+  /// Waits until the recorded state satisfies a condition.
   ///
-  /// - Throws: ``LoopbackServerError`` if that takes longer than `timeout`.
+  /// - Throws: ``LoopbackServerError`` if this takes longer than `timeout`.
   @discardableResult
   public func wait(
     timeout: Duration = .seconds(10),
@@ -105,7 +105,7 @@ extension Journal {
     self.requestEnded(id, .resetByClient(code))
   }
 
-  /// Notes how a request ended; the first to say so is right.
+  /// Notes how a request ended; later notes of the same request are ignored.
   func requestEnded(_ id: Int, _ outcome: RequestRecord.Outcome) {
     self.update(request: id) { $0.outcome = $0.outcome ?? outcome }
   }

@@ -1,25 +1,25 @@
-/// What the server saw of one request, as far as it has got.
+/// The server's view of one request, so far.
 public struct RequestRecord: Sendable {
   public enum Version: String, Sendable {
     case http1 = "1.1"
     case http2 = "2"
   }
 
-  /// How a request and its response came to their end.
+  /// How a request and its response ended.
   public enum Outcome: Sendable, Equatable {
     /// The server has written the whole response.
     case completed
-    /// The client reset the stream before the response was whole; the HTTP/2 error code.
+    /// The client reset the stream before the response was complete; the HTTP/2 error code.
     case resetByClient(UInt32)
-    /// The connection was closed before the response was whole, and not by the server.
+    /// The connection was closed before the response was complete, and not by the server.
     case connectionClosed
     /// The server reset the stream or closed the connection on purpose.
     case endedByServer
   }
 
-  /// Counts the requests of a server, from 0.
+  /// The request's number at its server, from 0.
   public let id: Int
-  /// Counts the connections of a server, from 0.
+  /// The connection's number at its server, from 0.
   public let connection: Int
   public let version: Version
   public let method: String
@@ -35,10 +35,10 @@ public struct RequestRecord: Sendable {
   public internal(set) var bytesReceived = 0
   /// Whether the client has finished the request.
   public internal(set) var isRequestComplete = false
-  /// The code of a client's reset, also of one that came after the response was whole.
+  /// The code of a client's reset, even if it came after the response was complete.
   public internal(set) var resetCode: UInt32?
-  /// Bytes of the response's body that the connection has taken.
+  /// Bytes of the response's body that were written to the connection.
   public internal(set) var bytesWritten = 0
-  /// Set once; nil as long as the response is not whole and the client still waits for it.
+  /// Set once; nil while the response is incomplete and the client still waits for it.
   public internal(set) var outcome: Outcome?
 }

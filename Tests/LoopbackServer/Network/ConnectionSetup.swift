@@ -83,14 +83,14 @@ struct ConnectionSetup: Sendable {
     connectionConfiguration.targetWindowSize = settings.windowSize
     connectionConfiguration.headerBlockValidation = settings.isStrict ? .enabled : .disabled
     connectionConfiguration.contentLengthValidation = settings.isStrict ? .enabled : .disabled
-    // The engine takes many resets in a short time for an attack; tests do that.
+    // NIO treats many resets in a short time as an attack, but tests do this.
     connectionConfiguration.maximumConnectionGlitches = .max
     var streamConfiguration = NIOHTTP2Handler.StreamConfiguration()
     streamConfiguration.targetWindowSize = settings.windowSize
     streamConfiguration.outboundBufferSizeHighWatermark = 65536
     streamConfiguration.outboundBufferSizeLowWatermark = 32768
-    // Not so with windows that are over at once. A count of Int.max is no way out: the engine allocates as many entries,
-    // in bytes that overflow to next to nothing, and writes behind them.
+    // A window that ends at once disables these limits. A count of Int.max would not: NIO allocates this many entries,
+    // the size in bytes overflows to almost zero, and it writes behind the allocation.
     streamConfiguration.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
     streamConfiguration.streamErrorRateLimit.windowLength = .nanoseconds(1)
     _ = try channel.pipeline.syncOperations.configureHTTP2Pipeline(

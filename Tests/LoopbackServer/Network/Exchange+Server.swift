@@ -2,7 +2,7 @@ internal import Connect
 internal import ConnectTesting
 internal import NIOCore
 
-/// What the server of the RPC protocols needs of an exchange.
+/// The functions that the server of the RPC protocols needs.
 extension Exchange: ServerExchange {
   func sendHead(status: Int, headers: Headers) async throws {
     try await self.sendHead(status: status, headers: HeaderFields(headers))

@@ -4,11 +4,11 @@ internal import NIOHTTP1
 
 /// A request and its response, of either HTTP version, for async code.
 struct Exchange: Sendable {
-  /// What the journal has of the request at its start.
+  /// The journal's record of the request at its start.
   let request: RequestRecord
   /// The request's head.
   let head: ServerRequestHead
-  /// How many requests to the same path came before.
+  /// The number of earlier requests to the same path.
   let attempt: Int
   let channel: any Channel
   private let handler: NIOLoopBound<ExchangeHandler>
@@ -30,7 +30,7 @@ struct Exchange: Sendable {
     try await self.write([Self.head(status, headers)])
   }
 
-  /// Returns when the client takes more.
+  /// Sends bytes, and returns when the client is ready for more.
   func sendBody(_ bytes: ByteBuffer) async throws {
     try await self.write([.body(.byteBuffer(bytes))])
   }
@@ -60,7 +60,7 @@ struct Exchange: Sendable {
     return bytes.readableBytes > 0 ? [.body(.byteBuffer(bytes)), end] : [end]
   }
 
-  /// Waits, but no longer than the client does and the deadline allows.
+  /// Waits; throws earlier if the client goes away or the deadline passes.
   func sleep(_ time: TimeAmount) async throws {
     try await self.onLoop { $0.sleep(time, in: request.id, on: channel.eventLoop) }
   }
@@ -88,7 +88,7 @@ struct Exchange: Sendable {
     }
   }
 
-  /// The socket's channel: of an HTTP/2 stream, the one that carries it.
+  /// The socket's channel; for an HTTP/2 stream, the channel of its connection.
   var connectionChannel: any Channel {
     guard self.request.version == .http2, let connection = self.channel.parent else { return self.channel }
     return connection
@@ -99,7 +99,7 @@ struct Exchange: Sendable {
     _ = try? await self.channel.closeFuture.get()
   }
 
-  /// Says that the stream will end without a response, because of what the server does.
+  /// Announces that the server will end the stream without a response.
   func willAbort() async {
     _ = try? await self.onLoop { handler in
       handler.willAbort(request.id)

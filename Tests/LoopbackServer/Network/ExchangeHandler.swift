@@ -2,8 +2,8 @@ internal import Connect
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Ends the pipeline of an HTTP/1.1 connection or an HTTP/2 stream: hands each request to an async function
-/// as an ``Exchange``, one after the other, and keeps back-pressure in both directions.
+/// Ends the pipeline of an HTTP/1.1 connection or an HTTP/2 stream. Passes each request to an async function as an
+/// ``Exchange``, one after the other, with back-pressure in both directions.
 ///
 /// All of its state belongs to the channel's event loop.
 final class ExchangeHandler: ChannelDuplexHandler {
@@ -21,18 +21,18 @@ final class ExchangeHandler: ChannelDuplexHandler {
     var isResponseComplete = false
     /// Whether an error has hit the channel.
     var isBroken = false
-    /// Why reading and waiting are over.
+    /// The error with which reading and waiting fail.
     var interruption: (any Error)?
     var reader: EventLoopPromise<ByteBuffer?>?
     var nextWaiter = 0
-    /// Those who wait for the channel to become writable, or for a time to pass.
+    /// Promises that wait for the channel to become writable, or for a time to pass.
     var waiters: [Int: EventLoopPromise<Void>] = [:]
     var writers: [Int] = []
     var task: Task<Void, Never>?
     var deadline: Scheduled<Void>?
   }
 
-  /// Reading stops above this many bytes that nobody has taken.
+  /// The limit on received bytes that the exchange has not consumed; above the limit, reading stops.
   private static let readLimit = 65536
 
   private let version: RequestRecord.Version
@@ -41,7 +41,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
   private let serve: @Sendable (Exchange) async -> Void
   private var context: ChannelHandlerContext?
   private var running: Running?
-  /// What has arrived of the requests after the running one.
+  /// Received parts of requests after the running one.
   private var backlog = CircularBuffer<HTTPServerRequestPart>()
   private var isReadHeld = false
   private var isClosing = false
@@ -162,7 +162,7 @@ extension ExchangeHandler {
   func channelInactive(context: ChannelHandlerContext) {
     self.isClosing = true
     if let running = self.running {
-      // An HTTP/2 stream closes by itself once its last frame has left for the connection.
+      // An HTTP/2 stream closes by itself once its last frame was written to the connection.
       let isStreamOver = self.version == .http2 && context.channel.parent?.isActive == true
       switch (isStreamOver, running.isResponseComplete && !running.isBroken) {
       case (true, true): self.journal.requestEnded(running.id, .completed)
@@ -205,7 +205,7 @@ extension ExchangeHandler {
     return promise.futureResult
   }
 
-  /// Writes parts of the response. The future succeeds when the channel wants more.
+  /// Writes parts of the response. The future succeeds when the channel is writable again.
   func write(
     _ parts: [HTTPServerResponsePart],
     of id: Int,
@@ -248,7 +248,7 @@ extension ExchangeHandler {
     context.write(self.wrapOutboundOut(part), promise: written)
   }
 
-  /// A time that passes unless the exchange is interrupted.
+  /// Waits for a time, unless the exchange is interrupted.
   func sleep(_ time: TimeAmount, in id: Int, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
     guard self.running?.id == id else { return eventLoop.makeFailedFuture(ChannelError.alreadyClosed) }
     if let error = self.running?.interruption { return eventLoop.makeFailedFuture(error) }
@@ -271,7 +271,7 @@ extension ExchangeHandler {
     }
   }
 
-  /// Fails what the exchange waits for, now and later. Writing stays possible, and no longer waits.
+  /// Fails all current and future waits of the exchange. Writing stays possible, and no longer waits.
   func interrupt(_ error: any Error, in id: Int? = nil) {
     guard let running = self.running, id == nil || running.id == id else { return }
     self.running?.interruption = running.interruption ?? error
@@ -326,7 +326,7 @@ extension ExchangeHandler {
     written.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
   }
 
-  /// Goes on to the next request of an HTTP/1.1 connection.
+  /// Starts the next request of an HTTP/1.1 connection.
   private func finishIfComplete() {
     guard let running = self.running, running.isRequestComplete, running.isResponseComplete else { return }
     running.deadline?.cancel()

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Tells HTTP/2 with prior knowledge from HTTP/1.1 by the connection's first bytes, then leaves the pipeline.
+/// Distinguishes HTTP/2 with prior knowledge from HTTP/1.1 by the connection's first bytes, then leaves the pipeline.
 ///
 /// RFC 9113, section 3.4.
 final class PrefaceDetector: ChannelInboundHandler, RemovableChannelHandler {

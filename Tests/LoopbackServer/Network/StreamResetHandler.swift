@@ -1,14 +1,14 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// Starts the pipeline of an HTTP/2 stream: writes RST_STREAM on request and tells of the client's.
+/// Starts the pipeline of an HTTP/2 stream. Writes RST_STREAM on request, and reports resets by the client.
 final class StreamResetHandler: ChannelDuplexHandler {
   typealias InboundIn = HTTP2Frame.FramePayload
   typealias InboundOut = HTTP2Frame.FramePayload
   typealias OutboundIn = HTTP2Frame.FramePayload
   typealias OutboundOut = HTTP2Frame.FramePayload
 
-  /// Outbound, an order to reset the stream; inbound, the news that the client has done so.
+  /// Outbound: a request to reset the stream. Inbound: the client has reset the stream.
   struct Reset: Sendable {
     /// An HTTP/2 error code.
     var code: UInt32

@@ -2,7 +2,7 @@ internal import ConnectTesting
 public import NIOCore
 internal import NIOHTTP2
 
-/// A request as a raw handler gets it.
+/// The request of a raw handler.
 public struct RawRequest: Sendable {
   private let exchange: Exchange
 
@@ -13,7 +13,7 @@ public struct RawRequest: Sendable {
   /// The request's head.
   public var record: RequestRecord { self.exchange.request }
 
-  /// How many requests to the same path came before: 0 for the first one.
+  /// The number of earlier requests to the same path; 0 for the first one.
   public var attempt: Int { self.exchange.attempt }
 
   /// The next piece of the body as it arrives; nil after the last one.
@@ -21,15 +21,15 @@ public struct RawRequest: Sendable {
     try await self.exchange.nextChunk()
   }
 
-  /// What is left of the body, as a whole.
+  /// Reads the rest of the body.
   public func body() async throws -> ByteBuffer {
     try await self.exchange.body()
   }
 }
 
-/// Answers a request in any way that HTTP allows, and some that it does not.
+/// Answers a request in any way that HTTP allows, and in some ways that it forbids.
 ///
-/// What a handler does not finish stays open until the client goes away or the server stops. The functions
+/// A response that a handler does not finish stays open until the client goes away or the server stops. The functions
 /// throw once the stream is gone.
 public struct RawResponder: Sendable {
   private let exchange: Exchange
@@ -43,7 +43,7 @@ public struct RawResponder: Sendable {
     try await self.exchange.sendHead(status: status, headers: headers)
   }
 
-  /// Sends a piece of the body; returns when the client takes more.
+  /// Sends a piece of the body; returns when the client is ready for more.
   public func sendBody(_ bytes: ByteBuffer) async throws {
     try await self.exchange.sendBody(bytes)
   }
@@ -109,7 +109,7 @@ public struct RawResponder: Sendable {
 
   /// Returns when the client has gone away, or the server has closed the stream.
   ///
-  /// Over HTTP/1.1, the end of a connection is seen only behind what the client sent before: read the body
+  /// Over HTTP/1.1, the end of a connection is seen only after all bytes that the client sent before. Read the body
   /// first if it may be large.
   public func waitUntilClosed() async {
     await self.exchange.waitUntilClosed()

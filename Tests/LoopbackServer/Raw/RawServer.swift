@@ -3,7 +3,7 @@ public import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// A TCP server that speaks no protocol: an async function gets each connection and writes what it wants.
+/// A TCP server without a protocol: an async function receives each connection and writes any bytes.
 ///
 /// ```swift
 /// let server = try await RawServer.start { connection in
@@ -86,7 +86,7 @@ private final class AcceptCounter: Sendable {
 
   var value: Int { self.count.withLock { $0 } }
 
-  /// The number before.
+  /// Increments the count, and returns the old value.
   func increment() -> Int {
     self.count.withLock { count in
       count += 1
@@ -95,7 +95,7 @@ private final class AcceptCounter: Sendable {
   }
 }
 
-/// A connection of a ``RawServer``. Its function is the only one that reads from it.
+/// A connection of a ``RawServer``. Only the server's function reads from it.
 public struct RawConnection {
   final class Input {
     private var iterator: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
@@ -109,7 +109,7 @@ public struct RawConnection {
     }
   }
 
-  /// Counts the server's connections, from 0.
+  /// The connection's number at its server, from 0.
   public let index: Int
   private let input: Input
   private let output: NIOAsyncChannelOutboundWriter<ByteBuffer>

@@ -3,7 +3,7 @@ internal import ConnectTesting
 internal import NIOCore
 internal import SwiftProtobuf
 
-/// A call as the service's methods see it, used by one task.
+/// A call as the service's methods see it. Only one task uses it.
 final class TestCall<Input: Message, Output: Message> {
   private let context: ServerContext
   private let requests: ServerRequests<Input>
@@ -48,7 +48,7 @@ final class TestCall<Input: Message, Output: Message> {
     return message
   }
 
-  /// Does what is to be done before the first message of the response.
+  /// Carries out the instruction's steps before the first message of the response.
   func begin(_ instruction: Connect_Test_V1_Instruction) async throws {
     self.context.responseHeaders.append(contentsOf: instruction.headers.asFields)
     self.context.responseTrailers.append(contentsOf: instruction.trailers.asFields)
@@ -58,7 +58,7 @@ final class TestCall<Input: Message, Output: Message> {
 
   /// Throws the failure that the instruction asks for.
   ///
-  /// - Parameter sent: How many messages were sent; nil means that there will be no more.
+  /// - Parameter sent: The number of messages sent; nil if there will be no more.
   func failIfInstructed(_ instruction: Connect_Test_V1_Instruction, sent: UInt32? = nil) throws {
     guard instruction.hasFailure else { return }
     let failure = instruction.failure
@@ -98,7 +98,7 @@ extension [Connect_Test_V1_Header] {
 }
 
 extension Headers {
-  /// As messages, lines of one name joined into one.
+  /// The headers as messages; lines of the same name are joined into one.
   fileprivate var asMessages: [Connect_Test_V1_Header] {
     var messages: [Connect_Test_V1_Header] = []
     for field in self {

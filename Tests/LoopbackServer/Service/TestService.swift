@@ -5,7 +5,7 @@ internal import SwiftProtobuf
 
 /// Implements `connect.test.v1.TestService`.
 enum TestService {
-  /// By path.
+  /// The methods by path.
   static let methods: [String: ServerMethod] = Dictionary(
     uniqueKeysWithValues: [
       ServerMethod(TestMethods.echo) { try await Self.echo(TestCall($0, $1, $2)) },

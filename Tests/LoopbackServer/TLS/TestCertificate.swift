@@ -20,8 +20,8 @@ public struct TestCertificate: Sendable {
   /// - Parameters:
   ///   - name: The common name of its subject.
   ///   - extensions: In OpenSSL's form, for example `keyUsage=digitalSignature`.
-  ///   - issuer: What signs it; by default its own key.
-  ///   - key: The certificate whose key it gets; by default it gets a new one.
+  ///   - issuer: The certificate that signs it; by default it is self-signed.
+  ///   - key: The certificate whose key it reuses; by default it gets a new key.
   ///   - version1: Whether to make a certificate of version 1, without any extensions. OpenSSL before 3.4 does.
   public static func make(
     _ name: String,
@@ -77,7 +77,7 @@ public struct TestCertificate: Sendable {
 }
 
 extension TestCertificates {
-  /// The same with another certificate for the server, which it shows with `issuers`.
+  /// The same certificates with another server certificate, which the server presents with `issuers`.
   public func serving(_ certificate: TestCertificate, issuers: [TestCertificate] = []) -> TestCertificates {
     TestCertificates(
       authorityPEM: self.authorityPEM,

@@ -7,7 +7,7 @@ public struct TestCertificates: Sendable {
   public let clientCertificatePEM: String
   public let clientKeyPEM: String
 
-  /// What is left out is empty.
+  /// Arguments that are left out are empty.
   public init(
     authorityPEM: String = "",
     serverCertificatePEM: String = "",
