@@ -40,6 +40,11 @@ struct Failure: Error {
     ("see NIOHTTPClient.Configuration.version", "give another --http"),
     ("begin the host with https://", "begin the URL with https://"),
     ("or use a descriptor set or proto files", "or give --schema or --proto"),
+    (
+      "add the method to the configuration's messages, and the compression to its compressions",
+      "give --schema or --proto"
+    ),
+    ("bytes, its maximumSize", "bytes; see --max-size"),
   ]
 
   static func advising(_ message: String) -> String {

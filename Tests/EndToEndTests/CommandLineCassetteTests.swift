@@ -1,5 +1,6 @@
 internal import Connect
 internal import Foundation
+internal import FoundationNetworking
 internal import Glibc
 internal import LoopbackServer
 internal import SwiftProtobuf
@@ -303,7 +304,7 @@ final class CommandLineCassetteTests: XCTestCase {
 
   func testWhatCannotBeUsed() async throws {
     let taken = try await LoopbackServer.start()
-    let file = try self.file()
+    let (file, schema) = (try self.file(), try await self.descriptorSet())
     let folder = URL(filePath: file).deletingLastPathComponent().path()
     let (empty, broken) = ("\(folder)/empty.json", "\(folder)/broken.json")
     try "{}".write(toFile: empty, atomically: true, encoding: .utf8)
@@ -315,9 +316,18 @@ final class CommandLineCassetteTests: XCTestCase {
       (["replay", cassette, "--listen", "127.0.0.1:\(taken.port)"], "127.0.0.1:\(taken.port)"),
       (["record", "\(broken)/x.json", "--to", "http://127.0.0.1:1"], "cannot write the cassette"),
       (["record", folder, "--to", "http://127.0.0.1:1"], "cannot write the cassette"),
+      (["record", "/dev/null", "--to", "http://127.0.0.1:1"], "cannot write the cassette"),
+      (["record", "", "--to", "http://127.0.0.1:1"], "cannot write the cassette"),
+      (["record", "\(folder)/none/../../nothing/x.json", "--to", "127.0.0.1:1"], "https://"),
+      (["record", file, "--to", "http://name:password@127.0.0.1:1"], "127.0.0.1"),
+      (
+        ["record", file, "--to", "http://127.0.0.1:1", "--schema", schema, "--redact-field", "no.such"],
+        "no.such"
+      ),
       (["record", file, "--to", "127.0.0.1:1"], "https://"),
       (["record", file, "--to", "http://127.0.0.1:1", "--redact-field", "a..b"], "a..b"),
       (["replay", file], "cannot read the cassette"),
+      (["replay", folder], "cannot read the cassette"),
       (["replay", empty], "\"cassette\" is missing"),
       (["replay", broken], "\(broken):1:1"),
       (["call", "http://127.0.0.1:1/a.B/C", "--replay", broken], "\(broken):1:1"),
@@ -334,6 +344,80 @@ final class CommandLineCassetteTests: XCTestCase {
       let output = try await self.output(of: try ChildProcess(product: "connectrpc", arguments: arguments))
       XCTAssertEqual(output.status, 64, "\(arguments): \(output.error)")
     }
+  }
+
+  /// A signal that comes as soon as the program says where it listens still makes it write.
+  func testASignalRightAfterItListens() async throws {
+    for _ in 0..<10 {
+      let file = try self.file()
+      let proxy = try await ListeningProgram.start("record", file, "--to", "http://127.0.0.1:1")
+      let end = try await proxy.stop()
+      XCTAssertEqual(end.status, 0, end.error)
+      XCTAssertTrue(FileManager.default.fileExists(atPath: file))
+    }
+  }
+
+  /// The file that a link leads to is replaced, and stays as private as it was.
+  func testALinkAndPermissionsStay() async throws {
+    let file = try self.file()
+    let link = try self.file("link.json")
+    XCTAssertTrue(
+      FileManager.default.createFile(
+        atPath: file,
+        contents: Data("x".utf8),
+        attributes: [.posixPermissions: 0o600]
+      )
+    )
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+    let proxy = try await ListeningProgram.start("record", link, "--to", "http://127.0.0.1:1")
+    let end = try await proxy.stop()
+    XCTAssertEqual(end.status, 0, end.error)
+    XCTAssertEqual(try FileManager.default.destinationOfSymbolicLink(atPath: link), file)
+    XCTAssertTrue(try self.text(of: file).contains("\"cassette\""))
+    let attributes = try FileManager.default.attributesOfItem(atPath: file)
+    XCTAssertEqual((attributes[.posixPermissions] as? NSNumber)?.intValue, 0o600)
+  }
+
+  /// Requests that are no calls go through, and stay out of the file.
+  func testWhatIsNoCallIsNotRecorded() async throws {
+    let server = try await LoopbackServer.start()
+    server.onRaw("/login") { _, responder in try await responder.respond(status: 204) }
+    let file = try self.file()
+    let proxy = try await ListeningProgram.start("record", file, "--to", server.url)
+    var request = URLRequest(url: try XCTUnwrap(URL(string: "\(proxy.url)/login")))
+    request.httpMethod = "POST"
+    request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "content-type")
+    request.httpBody = Data("password=secret".utf8)
+    let (_, response) = try await URLSession.shared.data(for: request)
+    XCTAssertEqual((response as? HTTPURLResponse)?.statusCode, 204)
+    let end = try await proxy.stop()
+    XCTAssertEqual(end.status, 0, end.error)
+    XCTAssertTrue(end.error.contains("recorded 0 calls"), end.error)
+    XCTAssertFalse(try self.text(of: file).contains("login"))
+    await server.stop()
+  }
+
+  /// What is added to each call may be a secret, whatever it is called.
+  func testHeadersOfOptionsAreRedacted() async throws {
+    let server = try await LoopbackServer.start()
+    let file = try self.file()
+    let proxy = try await ListeningProgram.start(
+      "record",
+      file,
+      "--to",
+      server.url,
+      "--count",
+      "1",
+      "-H",
+      "x-pass: open sesame"
+    )
+    try await withPlainClient(.http2, host: proxy.url) { client in
+      let response = await client.unary(unaryMethod("/\(Self.service)/Echo"), EchoRequest())
+      XCTAssertNil(response.error)
+    }
+    let end = try await proxy.end()
+    XCTAssertFalse(try self.text(of: file).contains("open sesame"), end.error)
+    await server.stop()
   }
 
   /// The caller gets `unavailable` in its protocol, at the replay as well.

@@ -214,6 +214,7 @@ final class CommandLineTests: XCTestCase {
       (["call", "\(url)/\(Self.service)/Echo", "-H", "x-bin: ***"], 64, "x-bin"),
       (["call", "https://127.0.0.1:1/a.B/C", "--cacert", "/nonexistent"], 64, "/nonexistent"),
       (["call", "http://127.0.0.1:99999/a.B/C"], 64, "99999"),
+      (["doctor", "http://user:secret@127.0.0.1:1"], 64, "127.0.0.1"),
       (["describe", "--schema", try await self.descriptorSet(), "a.Nothing"], 64, "a.Nothing"),
       (["call", "http://127.0.0.1:1/\(Self.service)/Echo"], 64 + 14, "127.0.0.1:1"),
       (["call", "http://nohost.invalid/\(Self.service)/Echo"], 64 + 14, "nohost.invalid"),

@@ -183,17 +183,32 @@ public final class Cassette: Sendable {
   /// As ``write(to:)``, even if there are ``problems``.
   package func writeRecorded(to path: String) throws(CassetteError) {
     try self.rules.checkPaths(found: self.state.withLock { $0.foundPaths })
-    let url = URL(filePath: path)
+    // The file that a link leads to is replaced, and keeps its permissions.
+    let url = URL(filePath: path).resolvingSymlinksInPath()
+    let permissions = try? FileManager.default.attributesOfItem(atPath: url.path(percentEncoded: false))[
+      .posixPermissions
+    ]
     do {
       try FileManager.default.createDirectory(
         at: url.deletingLastPathComponent(),
         withIntermediateDirectories: true
       )
       try Data(self.text.utf8).write(to: url, options: .atomic)
+      if let permissions {
+        try FileManager.default.setAttributes(
+          [.posixPermissions: permissions],
+          ofItemAtPath: url.path(percentEncoded: false)
+        )
+      }
     } catch {
       throw CassetteError(place: path, problem: "cannot be written: \(error)")
     }
   }
+
+  /// Checks, before anything is recorded, that the redaction's paths are fields of known messages.
+  ///
+  /// - Throws: ``CassetteError`` for the first one that is not.
+  package func checkRedaction() throws(CassetteError) { try self.rules.checkPaths(found: []) }
 
   /// - Throws: ``CassetteError`` for calls that could not be recorded.
   func checkRecordings() throws(CassetteError) {

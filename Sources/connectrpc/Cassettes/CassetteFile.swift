@@ -14,10 +14,11 @@ struct CassetteFile {
   func checkIsWritable() throws {
     let files = FileManager.default
     var isFolder: ObjCBool = false
-    if files.fileExists(atPath: self.path, isDirectory: &isFolder) {
-      guard !isFolder.boolValue, files.isWritableFile(atPath: self.path) else { throw self.notWritable }
+    if files.fileExists(atPath: self.path) {
+      guard self.isFile, files.isWritableFile(atPath: self.path) else { throw self.notWritable }
       return
     }
+    guard !self.path.isEmpty else { throw self.notWritable }
     // The missing folders will be made.
     var folder = self.path
     repeat {
@@ -29,7 +30,15 @@ struct CassetteFile {
     else { throw self.notWritable }
   }
 
-  private var notWritable: Failure { .usage("cannot write the cassette \(self.path)") }
+  private var notWritable: Failure {
+    .usage("cannot write the cassette '\(self.path)': give a file in a folder that can be written")
+  }
+
+  /// Whether there is a file, or a link to one: no folder, device or pipe.
+  private var isFile: Bool {
+    let url = URL(filePath: self.path).resolvingSymlinksInPath()
+    return (try? url.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile) ?? false
+  }
 
   // MARK: Reading
 
@@ -40,8 +49,10 @@ struct CassetteFile {
   ) async throws -> (cassette: Cassette, files: ProtoFileSet?) {
     var configuration = Cassette.Configuration(redaction: redaction.redaction)
     configuration.advice = "connectrpc record makes the cassette again"
-    guard FileManager.default.isReadableFile(atPath: self.path) else {
-      throw Failure.usage("cannot read the cassette \(self.path)")
+    // As large as `record` writes them.
+    configuration.maximumSize = 65_536 << 20
+    guard self.isFile, FileManager.default.isReadableFile(atPath: self.path) else {
+      throw Failure.usage("cannot read the cassette '\(self.path)'")
     }
     let text = try Cassette.read(self.path, limit: configuration.maximumSize)
     let files = try await schema.localFiles() ?? self.files(in: text)
@@ -75,6 +86,8 @@ struct CassetteFile {
     if let files { configuration.messages = .init(try files.descriptorPool()) }
     let cassette = try Cassette(configuration: configuration)
     cassette.schema = try files?.serialized()
+    // Without types, only the recorded messages can tell.
+    if files != nil { try cassette.checkRedaction() }
     return cassette
   }
 
@@ -92,9 +105,9 @@ struct CassetteFile {
     let problems = cassette.problems
     guard let last = problems.last else { return }
     for problem in problems.dropLast() {
-      Console.error("\(Console.bad("error:")) not recorded: \(Console.line("\(problem)"))")
+      Console.error("\(Console.bad("error:")) not recorded: \(Console.line(Failure.advising("\(problem)")))")
     }
-    throw Failure(message: "not recorded: \(last)", exitCode: 1)
+    throw Failure(message: "not recorded: \(Failure.advising("\(last)"))", exitCode: 1)
   }
 
   static func calls(_ count: Int) -> String { "\(count) \(count == 1 ? "call" : "calls")" }

@@ -89,7 +89,12 @@ struct Call: AsyncParsableCommand {
         do {
           try await self.call(method, session, over: transport)
         } catch {
-          try self.cassette.finish(transport)
+          // The call's own error is the one that counts.
+          do {
+            try self.cassette.finish(transport)
+          } catch let other {
+            Console.error("\(Console.bad("error:")) \(Console.line(Failure(other).message))")
+          }
           throw error
         }
         try self.cassette.finish(transport)

@@ -49,11 +49,14 @@ struct Record: AsyncParsableCommand {
       let address = try ServiceAddress(service: self.to)
       try await Session.run(try Session(host: address.host, self.server)) { session in
         let files = try await self.types(session)
-        let cassette = try CassetteFile.make(files, self.redaction, maximumSize: self.maxSize << 20)
+        var redaction = self.redaction
+        // What the caller adds to each call may be a secret.
+        redaction.redactHeader += try self.server.requestHeaders().map(\.name)
+        let cassette = try CassetteFile.make(files, redaction, maximumSize: self.maxSize << 20)
         let end = ProxyEnd(count: self.listening.count)
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         let target = ProxyTarget(
-          start: try self.recorder(cassette, session, EventLoopExecutor(loop)),
+          start: try self.recorder(cassette, session, EventLoopExecutor(loop), until: end),
           didEnd: end.callDidEnd
         )
         let proxy = try await ProxyServer.start(at: self.listening.listen, on: loop, target)
@@ -86,7 +89,8 @@ struct Record: AsyncParsableCommand {
   private func recorder(
     _ cassette: Cassette,
     _ session: Session,
-    _ executor: EventLoopExecutor
+    _ executor: EventLoopExecutor,
+    until end: ProxyEnd
   ) throws -> ProxyTarget.Start {
     let (origin, prefix) = try Failure.local { try Origin.parse(host: session.host) }
     let headers = try self.server.requestHeaders()
@@ -97,13 +101,27 @@ struct Record: AsyncParsableCommand {
       var request = request
       request.target = prefix + request.target
       request.headers.append(contentsOf: headers)
-      let transport: any HTTPClientInterface = full.isReached(by: cassette) ? session.httpClient : recording
+      let isRecorded = request.isCall && !end.isReached && !full.isReached(by: cassette)
+      let transport: any HTTPClientInterface = isRecorded ? recording : session.httpClient
       let endpoint = try transport.endpoint(
         for: origin,
         on: executor,
         requiresHTTP2: isHTTP2 && mayBeHTTP2
       )
       return endpoint.startStream(request, handler: handler)
+    }
+  }
+}
+
+extension HTTPStreamRequest {
+  /// Whether it is a call of Connect, gRPC or gRPC-Web. Health checks and logins, for example, are not.
+  fileprivate var isCall: Bool {
+    guard self.method == .post else {
+      return self.target.contains("encoding=") && self.target.contains("message=")
+    }
+    let type = self.headers["content-type"].first?.lowercased() ?? ""
+    return ["application/connect+", "application/grpc", "application/proto", "application/json"].contains {
+      type.hasPrefix($0)
     }
   }
 }

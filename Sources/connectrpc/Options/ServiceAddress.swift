@@ -11,6 +11,7 @@ struct ServiceAddress: Equatable {
   init(service text: String) throws {
     try Self.check(text)
     self.host = text.hasSuffix("/") ? String(text.dropLast()) : text
+    _ = try Failure.local { try Origin.parse(host: self.host) }
   }
 
   /// - Parameter text: As for a service, followed by `/package.Service/Method`.
@@ -27,6 +28,7 @@ struct ServiceAddress: Equatable {
       throw Failure.usage("\(text) names no method; \(advice)")
     }
     self.host = host
+    _ = try Failure.local { try Origin.parse(host: host) }
     self.path = "/\(service)/\(method)"
   }
 

@@ -72,6 +72,7 @@ struct CallTimeline {
     rows += self.phases(metrics, start: start, attempt: attempt, isDecisive: true)
     let encoding = metrics.requestEncoding.map { " in \($0)" } ?? ""
     let decoding = metrics.responseEncoding.map { " in \($0)" } ?? ""
+    guard metrics.connection != nil else { return rows }
     rows.append(
       Row(
         kind: .note,

@@ -6,12 +6,20 @@ final class ProxyEnd: Sendable {
   private let count = Atomic(0)
   private let ends: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation
+  private let interrupt: Interrupt
 
+  /// Signals are handled from here on, so it comes before the server says where it listens.
+  ///
   /// - Parameter count: After how many calls; nil for any number.
   init(count: Int?) {
     self.limit = count
-    (self.ends, self.continuation) = AsyncStream.makeStream()
+    let (ends, continuation) = AsyncStream<Void>.makeStream()
+    (self.ends, self.continuation) = (ends, continuation)
+    self.interrupt = Interrupt { continuation.finish() }
   }
+
+  /// Whether the number of calls is reached.
+  var isReached: Bool { self.limit.map { self.count.load(ordering: .relaxed) >= $0 } ?? false }
 
   func callDidEnd() {
     let count = self.count.add(1, ordering: .relaxed).newValue
@@ -19,8 +27,7 @@ final class ProxyEnd: Sendable {
   }
 
   func wait() async {
-    let interrupt = Interrupt { self.continuation.finish() }
     for await _ in self.ends {}
-    interrupt.stop()
+    self.interrupt.stop()
   }
 }
