@@ -397,6 +397,30 @@ final class CommandLineCassetteTests: XCTestCase {
     await server.stop()
   }
 
+  /// A client that waits for `100 Continue` gets it, and then its answer.
+  func testAClientThatWaitsToContinue() async throws {
+    let server = try await LoopbackServer.start()
+    let proxy = try await ListeningProgram.start("record", try self.file(), "--to", server.url)
+    let port = try XCTUnwrap(proxy.url.split(separator: ":").last)
+    let script = """
+      import socket
+      client = socket.create_connection(("127.0.0.1", \(port)), timeout=30)
+      client.sendall(b"POST /\(Self.service)/Echo HTTP/1.1\\r\\nhost: a\\r\\ncontent-type: application/json\\r\\n"
+                     b"content-length: 2\\r\\nexpect: 100-continue\\r\\n\\r\\n")
+      head = b""
+      while b"\\r\\n\\r\\n" not in head:
+          head += client.recv(1)
+      client.sendall(b"{}")
+      print(head.split(b"\\r\\n")[0].decode(), client.recv(12).decode())
+      """
+    let program = try ChildProcess(URL(filePath: "/usr/bin/env"), arguments: ["python3", "-c", script])
+    let text = String(decoding: try await program.readAll(), as: UTF8.self)
+    XCTAssertEqual(text, "HTTP/1.1 100 Continue HTTP/1.1 200\n", program.errorOutput)
+    let end = try await proxy.stop()
+    XCTAssertEqual(end.status, 0, end.error)
+    await server.stop()
+  }
+
   /// What is added to each call may be a secret, whatever it is called.
   func testHeadersOfOptionsAreRedacted() async throws {
     let server = try await LoopbackServer.start()

@@ -30,6 +30,14 @@ final class CommandLineDoctorTests: XCTestCase {
     try XCTUnwrap(output.lines.first { $0.hasPrefix(start) }, "\(start) in:\n\(output.text)\(output.error)")
   }
 
+  func testNothingAnswers() async throws {
+    let output = try await self.connectrpc("doctor", "unix:/nonexistent/socket")
+    XCTAssertEqual(output.status, 78, output.error)
+    let line = try self.line("NO  protocols", output)
+    XCTAssertTrue(line.contains("nothing answers"), line)
+    XCTAssertTrue(output.text.contains("check the path of the socket"), output.text)
+  }
+
   // MARK: Certificates
 
   func testAServerInOrder() async throws {

@@ -41,12 +41,25 @@ struct CallCheck {
       }
       // A fatal finding already says why.
       guard !findings.contains(where: \.isFatal) else { return findings }
+      let wantsCertificate = findings.contains { $0.text.contains("client certificate") }
+      guard !found.isEmpty || wantsCertificate else {
+        let place = self.host.hasPrefix("unix:") ? "the path of the socket" : "the port"
+        findings.append(
+          Finding(
+            subject: "protocols",
+            verdict: .broken,
+            text: "nothing answers over HTTP, so no protocol could be tried",
+            advice: "check \(place), and whether the server is up and speaks HTTP there"
+          )
+        )
+        return findings
+      }
       findings.append(
         Finding(
           subject: "protocols",
           verdict: .broken,
           text: "the server speaks neither Connect, gRPC nor gRPC-Web here",
-          advice: findings.contains { $0.text.contains("client certificate") }
+          advice: wantsCertificate
             ? "give --cert and --key of a client that the server trusts"
             : "check port and path, and whether a proxy in front passes gRPC on"
         )

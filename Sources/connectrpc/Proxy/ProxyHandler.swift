@@ -28,6 +28,13 @@ final class ProxyHandler: ChannelDuplexHandler {
         ProxyResponse(context, isHTTP2: self.isHTTP2, isKeepAlive: head.isKeepAlive)
       ) { self.releaseRead(context) }
       self.call = call
+      // The client holds the body back until then (RFC 9110, section 10.1.1).
+      if !self.isHTTP2,
+        head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" })
+      {
+        let head = HTTPResponseHead(version: head.version, status: .continue)
+        context.writeAndFlush(self.wrapOutboundOut(.head(head)), promise: nil)
+      }
       call.start()
     case .body(let bytes): self.call?.receive(bytes)
     case .end(let trailers): self.call?.finish(trailers)
