@@ -62,6 +62,9 @@ extension ProtocolClient {
   /// Starts a call that answers `request` with a stream, and calls back with each result.
   ///
   /// - Parameters:
+  ///   - method: The method to call. Its stream type must be ``StreamType/serverStream``; the client does not check this.
+  ///   - request: The only message of the request, which ends after it.
+  ///   - options: What this call has of its own, such as headers and a timeout; see ``CallOptions``.
   ///   - demand: How many results may come before ``StreamHandle/request(_:)`` asks for more.
   ///   - onResult: Called on the call's executor, which for sockets is an event loop: it must not block. The
   ///     last result is `.complete`, and comes exactly once.
@@ -92,8 +95,10 @@ extension ProtocolClient {
 
   /// Starts a call that answers a stream of messages with one message, and calls back once with the response.
   ///
-  /// - Parameter completion: Called on the call's executor, which for sockets is an event loop: it must not
-  ///   block.
+  /// - Parameters:
+  ///   - method: The method to call. Its stream type must be ``StreamType/clientStream``; the client does not check this.
+  ///   - options: What this call has of its own, such as headers and a timeout; see ``CallOptions``.
+  ///   - completion: Called on the call's executor, which for sockets is an event loop: it must not block.
   /// - Returns: A handle to send with. Dropping it does not cancel.
   public func clientStream<Input, Output>(
     _ method: MethodSpec<Input, Output>,
@@ -107,6 +112,8 @@ extension ProtocolClient {
   /// Starts a call with streams in both directions, and calls back with each result.
   ///
   /// - Parameters:
+  ///   - method: The method to call. Its stream type must be ``StreamType/bidirectionalStream``; the client does not check this.
+  ///   - options: What this call has of its own, such as headers and a timeout; see ``CallOptions``.
   ///   - demand: How many results may come before ``StreamHandle/request(_:)`` asks for more.
   ///   - onResult: Called on the call's executor, which for sockets is an event loop: it must not block. The
   ///     last result is `.complete`, and comes exactly once.

@@ -46,7 +46,9 @@ public final class ProtocolClient: Sendable {
   /// A client that makes its calls over `httpClient`. It opens no connection. A configuration that cannot be used
   /// fails each call; see ``ProtocolClientConfig/host``.
   ///
-  /// - Parameter httpClient: The transport, which may serve several clients.
+  /// - Parameters:
+  ///   - httpClient: The transport, which may serve several clients.
+  ///   - config: The host and how calls are made. It holds for the client's whole life.
   public init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
     self.config = config
     let identity =

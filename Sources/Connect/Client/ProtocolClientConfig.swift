@@ -50,7 +50,21 @@ public struct ProtocolClientConfig: Sendable {
   /// - Parameters:
   ///   - host: `http://host:port`, `https://host:port` or `unix:/path`. It is not checked here: each call fails with
   ///     `invalid_argument` if it cannot be used.
+  ///   - networkProtocol: See ``networkProtocol``; the Connect protocol by default.
+  ///   - codec: See ``codec``; protobuf's binary encoding by default.
+  ///   - interceptors: See ``interceptors``; none by default.
+  ///   - methodInterceptors: See ``methodInterceptors``; nil, the default, for none.
+  ///   - timeout: See ``timeout``; nil, the default, for no limit.
+  ///   - compression: See ``compression``; ``Compression/defaults`` by default.
+  ///   - unaryGET: See ``unaryGET``; disabled by default.
+  ///   - limits: See ``limits``; ``Limits/defaults`` by default.
+  ///   - retries: See ``retries``; ``Retries/defaults`` by default.
+  ///   - contextPropagators: See ``contextPropagators``; none by default.
   ///   - deadlineMargin: See ``deadlineMargin``; 10 milliseconds by default.
+  ///   - hedging: See ``hedging``; nil, the default, for what the service config says.
+  ///   - waitForReady: See ``waitForReady``; false by default.
+  ///   - hookWarnings: See ``hookWarnings``; ``HookWarnings/defaults`` by default.
+  ///   - logger: See ``logger``; nothing is logged by default.
   public init(
     host: String,
     networkProtocol: NetworkProtocol = .connect,

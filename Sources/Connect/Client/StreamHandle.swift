@@ -5,9 +5,12 @@ public struct StreamHandle<Input: Sendable, Output: Sendable>: Sendable {
 
   /// Sends a message as soon as the server takes it. Messages are sent in the order of these calls.
   ///
-  /// - Parameter completion: Called once on the call's executor. Nil means that the message was accepted, and that the
-  ///   next one may be sent. An error says why the message cannot be sent: `resource_exhausted` if too many messages
-  ///   wait, `failed_precondition` if the call has ended.
+  /// - Parameters:
+  ///   - message: Waits in memory until it is accepted. ``ProtocolClientConfig/Limits/maximumQueuedMessages`` bounds how many
+  ///     messages wait.
+  ///   - completion: Called once on the call's executor. Nil means that the message was accepted, and that the
+  ///     next one may be sent. An error says why the message cannot be sent: `resource_exhausted` if too many messages
+  ///     wait, `failed_precondition` if the call has ended.
   public func send(_ message: Input, completion: @escaping @Sendable (ConnectError?) -> Void = { _ in }) {
     let message = MessageBox(message)
     self.call.run { $0.send(message, $1, completion: completion) }

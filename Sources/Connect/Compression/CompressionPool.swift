@@ -19,7 +19,9 @@ public protocol CompressionPool: Sendable {
 
   /// The decompressed form of `message`, which is not empty.
   ///
-  /// - Parameter maximumSize: In bytes. Must not be exceeded, not even in memory: what arrives is not trusted.
+  /// - Parameters:
+  ///   - message: The compressed bytes of one message, as the peer sent them.
+  ///   - maximumSize: In bytes. Must not be exceeded, not even in memory: what arrives is not trusted.
   /// - Throws: ``ConnectError`` with `resource_exhausted` if the result would be larger. Any other error if the bytes
   ///   are not exactly one whole compressed message. The call fails with a ``ConnectError`` as it is; any other error
   ///   becomes the cause of an `internal` error.

@@ -88,7 +88,13 @@ public struct ConnectError: Swift.Error, Sendable {
 
   /// An error that an interceptor, a codec or a transport reports. Only the code is required.
   ///
-  /// - Parameter code: ``Code/ok`` becomes ``Code/unknown``.
+  /// - Parameters:
+  ///   - code: ``Code/ok`` becomes ``Code/unknown``.
+  ///   - message: See ``message``; nil for none.
+  ///   - exception: See ``exception``; nil for none.
+  ///   - details: See ``details``; none by default.
+  ///   - metadata: See ``metadata``; empty by default.
+  ///   - httpStatus: See ``httpStatus``; nil if no response arrived.
   public init(
     code: Code,
     message: String? = nil,

@@ -20,8 +20,11 @@ public import NIOCore
 public protocol AsyncUnaryByteInterceptor: Interceptor, Sendable {
   /// Handles one unary call: returns the response of `next`, or another one.
   ///
-  /// - Parameter next: Sends a request inwards. Every call after the first is a retry. It begins at the byte hook after
-  ///   this one, and counts against the cap.
+  /// - Parameters:
+  ///   - request: The request as outer interceptors have left it, with the encoded message.
+  ///   - method: The path and the properties of the method, without its message types.
+  ///   - next: Sends a request inwards. Every call after the first is a retry. It begins at the byte hook after
+  ///     this one, and counts against the cap.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   func interceptUnaryBytes(
     _ request: HTTPRequest<ByteBuffer>,
@@ -57,8 +60,11 @@ public struct UnaryByteNext: Sendable {
 public protocol AsyncStreamByteInterceptor: Interceptor, Sendable {
   /// Handles one stream: returns the response of `next`, or another one, at once.
   ///
-  /// - Parameter next: Sends a request inwards. Every call after the first is a retry. It begins at the byte hook after
-  ///   this one, counts against the cap, and reads the request's messages again from the first.
+  /// - Parameters:
+  ///   - request: The request's head, and its encoded messages as a sequence.
+  ///   - method: The path and the properties of the method, without its message types.
+  ///   - next: Sends a request inwards. Every call after the first is a retry. It begins at the byte hook after
+  ///     this one, counts against the cap, and reads the request's messages again from the first.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   func interceptStreamBytes(
     _ request: StreamRequest<ByteBuffer>,

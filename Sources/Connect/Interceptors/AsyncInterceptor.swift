@@ -35,8 +35,11 @@ public enum AsyncStreamForm: Sendable {
 public protocol AsyncUnaryInterceptor: Interceptor, Sendable {
   /// Handles one unary call: returns the response of `next`, or another one.
   ///
-  /// - Parameter next: Sends a request inwards. Every call after the first is a retry. It begins at the hook after this
-  ///   one, and counts against the cap.
+  /// - Parameters:
+  ///   - request: The request as outer interceptors have left it.
+  ///   - method: The path and the properties of the method, and how its messages are coded.
+  ///   - next: Sends a request inwards. Every call after the first is a retry. It begins at the hook after this
+  ///     one, and counts against the cap.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   func interceptUnary<Input: Sendable, Output: Sendable>(
     _ request: HTTPRequest<Input>,
@@ -89,8 +92,11 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
 public protocol AsyncStreamInterceptor: Interceptor, Sendable {
   /// Handles one stream: returns the response of `next`, or another one, at once.
   ///
-  /// - Parameter next: Sends a request inwards. Every call after the first is a retry. It begins at the hook after this
-  ///   one, counts against the cap, and reads the request's messages again from the first.
+  /// - Parameters:
+  ///   - request: The request's head, and its messages as a sequence.
+  ///   - method: The path and the properties of the method, and how its messages are coded.
+  ///   - next: Sends a request inwards. Every call after the first is a retry. It begins at the hook after this
+  ///     one, counts against the cap, and reads the request's messages again from the first.
   /// - Throws: Whatever is thrown becomes the call's error, ``ConnectError`` as it is.
   func interceptStream<Input: Sendable, Output: Sendable>(
     _ request: StreamRequest<Input>,

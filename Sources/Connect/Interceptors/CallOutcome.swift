@@ -55,7 +55,11 @@ public struct CallOutcome: Sendable {
 
   /// An outcome that a hook, or a test of hooks, makes. Its counts are 0.
   ///
-  /// - Parameter code: Ignored if there is an `error`. Another code than ``Code/ok`` creates an error with this code.
+  /// - Parameters:
+  ///   - code: Ignored if there is an `error`. Another code than ``Code/ok`` creates an error with this code.
+  ///   - headers: See ``headers``; empty by default.
+  ///   - trailers: See ``trailers``. An error that `code` creates has them as its metadata.
+  ///   - error: See ``error``; nil if only `code` decides.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),

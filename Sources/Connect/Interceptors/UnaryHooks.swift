@@ -80,6 +80,7 @@ public struct UnaryHooks<Message: Sendable, Response: Sendable> {
   /// - Parameters:
   ///   - updateRequest: May change the request. Whatever it throws fails the call, ``ConnectError`` as it is.
   ///   - updateResponse: May change the response, and says how the call goes on.
+  ///   - responseMetricsFunction: See ``responseMetricsFunction``; nil for none. It has no synchronous form.
   @inlinable
   @inline(__always)
   public init(

@@ -77,7 +77,14 @@ public struct HTTPResponse: Sendable {
 
   /// A response that a hook answers with, or that a test makes.
   ///
-  /// - Parameter code: Ignored if there is an `error`. Another code than ``Code/ok`` creates an error with this code.
+  /// - Parameters:
+  ///   - code: Ignored if there is an `error`. Another code than ``Code/ok`` creates an error with this code.
+  ///   - headers: See ``headers``; empty by default.
+  ///   - message: See ``message``; empty by default.
+  ///   - trailers: See ``trailers``. An error that `code` creates has them as its metadata.
+  ///   - error: See ``error``; nil if only `code` decides.
+  ///   - httpStatus: See ``httpStatus``; nil by default. An error that `code` creates has it, too.
+  ///   - httpHeaders: See ``httpHeaders``; empty by default. They are not derived from `headers`.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),

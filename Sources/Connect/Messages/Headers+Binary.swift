@@ -6,7 +6,9 @@ public import NIOCore
 extension Headers {
   /// Adds `value` as base64 without padding, behind the values that `name` already has.
   ///
-  /// - Parameter name: Should end with `-bin`, which tells the peer that the value is binary.
+  /// - Parameters:
+  ///   - name: Should end with `-bin`, which tells the peer that the value is binary.
+  ///   - value: The bytes before they are encoded.
   public mutating func addBinary(name: String, value: ByteBuffer) {
     self.add(name: name, value: String(buffer: Base64.encode(value, alphabet: .standard, isPadded: false)))
   }

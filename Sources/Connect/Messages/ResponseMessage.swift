@@ -53,7 +53,11 @@ public struct ResponseMessage<Output: Sendable>: Sendable {
 
   /// A response that a hook answers with, or that a test makes.
   ///
-  /// - Parameter code: Ignored if `result` is an error. Another code than ``Code/ok`` creates an error with this code.
+  /// - Parameters:
+  ///   - code: Ignored if `result` is an error. Another code than ``Code/ok`` creates an error with this code.
+  ///   - headers: See ``headers``; empty by default.
+  ///   - result: See ``result``. An error that `code` creates replaces the message.
+  ///   - trailers: See ``trailers``. An error that `code` creates has them as its metadata.
   public init(
     code: Code = .ok,
     headers: Headers = Headers(),

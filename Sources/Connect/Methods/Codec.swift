@@ -14,6 +14,7 @@ public protocol Codec: Sendable {
   /// The bytes of `message`.
   ///
   /// - Parameters:
+  ///   - message: The message to encode. A codec may cast it to a protocol of its own.
   ///   - coding: The encodings of the message's family.
   ///   - deterministic: Whether equal messages have to give equal bytes (GET requests, cache keys).
   /// - Throws: Any error. The call fails with a ``ConnectError`` as it is; any other error becomes the cause of an
