@@ -26,6 +26,7 @@ extension BalancingPolicy {
     /// A ring as given; what is left out is as in ``defaults``.
     ///
     /// - Parameters:
+    ///   - key: See ``key``.
     ///   - minimumRingSize: Brought into the range from 1 to `maximumRingSize`.
     ///   - maximumRingSize: Brought into the range from 1 to ``largestRing``.
     public init(key: Key = .call, minimumRingSize: Int = 1024, maximumRingSize: Int = 4096) {

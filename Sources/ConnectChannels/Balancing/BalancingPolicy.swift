@@ -23,7 +23,9 @@ public struct BalancingPolicy: Sendable, Hashable {
 
   /// A custom policy. It equals only its copies.
   ///
-  /// - Parameter makeBalancer: Called for each channel and event loop.
+  /// - Parameters:
+  ///   - name: What ``name`` and ``ChannelSnapshot/policy`` say. It need not be unique.
+  ///   - makeBalancer: Called for each channel and event loop.
   public init(name: String, makeBalancer: @escaping @Sendable () -> any LoadBalancer) {
     self.kind = .custom(CustomPolicy(name: name, makeBalancer: makeBalancer))
   }
@@ -147,7 +149,9 @@ extension BalancingPolicy {
 
   /// Another policy over some random endpoints, for large fleets (gRFC A68).
   ///
-  /// - Parameter size: How many endpoints are kept: at least 1.
+  /// - Parameters:
+  ///   - base: Spreads the calls over the endpoints that are kept.
+  ///   - size: How many endpoints are kept: at least 1.
   public static func randomSubset(of base: BalancingPolicy, size: Int = 20) -> BalancingPolicy {
     BalancingPolicy(.randomSubset(of: base, size: max(1, size)))
   }

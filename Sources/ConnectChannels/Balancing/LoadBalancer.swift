@@ -23,7 +23,10 @@ public protocol LoadBalancer {
   /// Decides what to do now. Called when the list of endpoints or the state of one has changed, and when a user wants a
   /// connection. Also called when the time of ``BalancerDecision/updateAfter`` is over.
   ///
-  /// - Parameter endpoints: In the order of the resolver, or of ``select(_:random:)``.
+  /// - Parameters:
+  ///   - endpoints: In the order of the resolver, or of ``select(_:random:)``.
+  ///   - context: The time, the loads of the endpoints, and random numbers. The channel keeps the changed state of
+  ///     ``BalancerContext/random``.
   mutating func update(
     _ endpoints: [BalancedEndpoint],
     in context: inout BalancerContext

@@ -60,7 +60,9 @@ public struct NoProxyList: Hashable, Sendable {
 
   /// Whether a server is connected to without a proxy.
   ///
-  /// - Parameter host: A name or an IP address, IPv6 without brackets.
+  /// - Parameters:
+  ///   - host: A name or an IP address, IPv6 without brackets.
+  ///   - port: The server's port. Only entries with a port compare it.
   public func contains(host: String, port: Int) -> Bool {
     let address = IPAddress(host)
     let name = HostAndPort.canonicalName(host)

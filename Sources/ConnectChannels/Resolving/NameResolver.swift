@@ -19,6 +19,7 @@ public protocol NameResolver: Sendable {
   /// Begins to look for the endpoints of `origin`. Called on `executor`.
   ///
   /// - Parameters:
+  ///   - origin: The channel's origin, whose host may be a name or an address.
   ///   - executor: The channel's executor, and its clock. A resolver need not use it.
   ///   - report: To be called with each answer, from any thread. An error means that nothing is known, or that the last
   ///     look has failed. The channel keeps the last good answer. Without one, calls fail with the error.

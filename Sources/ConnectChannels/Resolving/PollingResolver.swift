@@ -46,6 +46,7 @@ public struct PollingResolver: NameResolver {
   ///   - minimumInterval: The least time between two looks that failing connections ask for.
   ///   - seed: Determines the jitter of each watch, for tests that have to run the same way each time. With nil, the
   ///     default, each watch has a different jitter.
+  ///   - look: Asks the source once. Called on the channel's executor, which it must not block.
   public init(minimumInterval: Duration = .seconds(30), seed: UInt64? = nil, _ look: @escaping Look) {
     self.init(
       minimumInterval: minimumInterval,

@@ -6,7 +6,9 @@ public struct StaticResolver: NameResolver {
 
   /// A resolver for these endpoints.
   ///
-  /// - Parameter serviceConfig: gRPC's service config as JSON; nil for none.
+  /// - Parameters:
+  ///   - endpoints: One for each server. An empty list means that the name resolves to nothing.
+  ///   - serviceConfig: gRPC's service config as JSON; nil for none.
   public init(_ endpoints: [Endpoint], serviceConfig: String? = nil) {
     self.answer = ResolverUpdate(endpoints: endpoints, serviceConfig: serviceConfig)
   }
