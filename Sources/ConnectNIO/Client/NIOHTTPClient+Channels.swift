@@ -7,7 +7,9 @@ extension NIOHTTPClient {
   /// Finds the servers of `origin` and connects to them without a call, so that the first call need not wait. Calls that come
   /// meanwhile wait for the same connections.
   ///
-  /// - Parameter requiresHTTP2: Whether the connections are for gRPC.
+  /// - Parameters:
+  ///   - origin: Where to connect to. With several event loops, each of them opens its own connections.
+  ///   - requiresHTTP2: Whether the connections are for gRPC.
   /// - Throws: `ConnectError` as ``endpoint(for:on:requiresHTTP2:)`` does.
   public func connect(to origin: Origin, requiresHTTP2: Bool = false) throws(ConnectError) {
     let executors = self.executors

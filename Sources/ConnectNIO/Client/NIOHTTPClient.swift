@@ -53,6 +53,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   /// A client without connections; the first calls open them. Call ``shutdown(within:)`` when it is no longer needed.
   ///
   /// - Parameters:
+  ///   - configuration: Holds for the client's whole life. ``Configuration/defaults`` by default.
   ///   - eventLoopGroup: Where connections and calls live. By default the group that the process shares, which
   ///     is never shut down. A group of your own has to outlive the client's ``shutdown(within:)``.
   ///   - logger: Gets what happens to connections, at level `debug`, and at level `warning` that changed

@@ -66,7 +66,9 @@ public struct DNSResolver: NameResolver {
 
   /// Resolves the host of the client's origin, whose port all endpoints have.
   ///
-  /// - Parameter logger: Gets service configs that cannot be read, at level `warning`. By default nothing is logged.
+  /// - Parameters:
+  ///   - configuration: How DNS is asked, and how often. ``Configuration/defaults`` by default.
+  ///   - logger: Gets service configs that cannot be read, at level `warning`. By default nothing is logged.
   public init(_ configuration: Configuration = .defaults, logger: Logger? = nil) {
     self.init(service: nil, configuration, logger)
   }
@@ -77,7 +79,10 @@ public struct DNSResolver: NameResolver {
   /// its weight is divided among them. A weight of 0 counts as 1. Targets with a higher priority number are left out as
   /// long as one with a lower number has an address.
   ///
-  /// - Parameter name: With its labels for service and protocol, such as `_grpc._tcp.example.com`.
+  /// - Parameters:
+  ///   - name: With its labels for service and protocol, such as `_grpc._tcp.example.com`.
+  ///   - configuration: How DNS is asked, and how often. ``Configuration/defaults`` by default.
+  ///   - logger: Gets service configs that cannot be read, at level `warning`. By default nothing is logged.
   public static func service(
     _ name: String,
     _ configuration: Configuration = .defaults,
