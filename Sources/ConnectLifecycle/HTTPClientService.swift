@@ -24,8 +24,10 @@ public struct HTTPClientService: Service {
 
   /// A service that shuts `client` down when the service group does.
   ///
-  /// - Parameter limit: How long calls in flight may take to finish after a graceful shutdown has begun. Calls that
-  ///   take longer fail with `unavailable`.
+  /// - Parameters:
+  ///   - client: The client to shut down. It can make calls before the service runs.
+  ///   - limit: How long calls in flight may take to finish after a graceful shutdown has begun. Calls that
+  ///     take longer fail with `unavailable`.
   public init(_ client: NIOHTTPClient, within limit: Duration = .seconds(30)) {
     self.client = client
     self.limit = limit

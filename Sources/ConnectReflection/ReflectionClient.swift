@@ -49,6 +49,7 @@ public struct ReflectionClient: Sendable {
   /// A client that asks the server of `client`.
   ///
   /// - Parameters:
+  ///   - client: Makes the calls, with its host and protocol.
   ///   - options: The options of each call, such as headers for authentication. A timeout applies to each group of
   ///     requests.
   ///   - limits: Limits on the data that is accepted from the server.

@@ -154,7 +154,10 @@ public final class SimulatedCluster: @unchecked Sendable {
 
   /// Makes calls for this much virtual time, then waits until all have ended.
   ///
-  /// - Parameter call: Makes one call; it gets the call's number. If it throws, the call has failed.
+  /// - Parameters:
+  ///   - duration: For how long new calls are started, in virtual time. A negative duration counts as zero.
+  ///   - load: When calls begin: at random times, or when a caller's last call has ended.
+  ///   - call: Makes one call; it gets the call's number. If it throws, the call has failed.
   public func run(
     for duration: Duration,
     load: SimulatedLoad,

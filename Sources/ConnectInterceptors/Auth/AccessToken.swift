@@ -14,7 +14,10 @@ public struct AccessToken: Sendable {
 
   /// A token; without a lifetime it is used until a server refuses it.
   ///
-  /// - Parameter headers: Sent as they are, besides the value in the header of ``Credentials/Configuration/header``.
+  /// - Parameters:
+  ///   - value: See ``value``.
+  ///   - headers: Sent as they are, besides the value in the header of ``Credentials/Configuration/header``.
+  ///   - lifetime: See ``lifetime``.
   public init(_ value: String, headers: Headers = Headers(), expiresIn lifetime: Duration? = nil) {
     self.value = value
     self.headers = headers

@@ -60,6 +60,7 @@ public final class Credentials: Sendable {
   ///   - hosts: Where the token may go: names or addresses as in the client's `host`, without the port; `*.example.com`
   ///     for all names below; the path of a Unix domain socket. Calls to other hosts go without.
   ///   - token: A token to begin with; nil to fetch one for the first call.
+  ///   - configuration: See ``configuration``.
   ///   - clock: The time for expiry and limits.
   ///   - signer: Makes the headers of each request from the token. Nil for the token itself, in
   ///     ``Configuration/header`` and ``AccessToken/headers``.

@@ -7,7 +7,9 @@
 public protocol CacheStorage: Sendable {
   /// Looks an entry up.
   ///
-  /// - Parameter completion: To be called once, at once or later, from any thread.
+  /// - Parameters:
+  ///   - key: The entry's key, as in ``store(_:for:)``.
+  ///   - completion: To be called once, at once or later, from any thread.
   func entry(for key: CacheKey, _ completion: @escaping @Sendable (CacheEntry?) -> Void)
 
   /// Stores an entry. It replaces the key's previous entry.

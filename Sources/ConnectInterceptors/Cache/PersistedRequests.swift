@@ -17,7 +17,10 @@ public final class PersistedRequests: Sendable {
 
   /// Nothing is known of any server yet.
   ///
-  /// - Parameter clock: The time for `pause`.
+  /// - Parameters:
+  ///   - minimumByteCount: See ``minimumByteCount``.
+  ///   - pause: See ``pause``.
+  ///   - clock: The time for `pause`.
   public init(
     minimumByteCount: Int = 1024,
     pause: Duration = .seconds(600),

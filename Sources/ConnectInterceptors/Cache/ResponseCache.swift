@@ -50,7 +50,10 @@ public final class ResponseCache: Sendable {
 
   /// A cache with an empty storage in memory, unless another storage is given.
   ///
-  /// - Parameter clock: The time that responses age by.
+  /// - Parameters:
+  ///   - configuration: See ``configuration``.
+  ///   - storage: Where responses are kept. By default in memory, for this cache alone.
+  ///   - clock: The time that responses age by.
   public init(
     configuration: Configuration = .defaults,
     storage: any CacheStorage = MemoryCacheStorage(),
@@ -126,7 +129,9 @@ public final class ResponseCache: Sendable {
   /// Looks up the response to a request, fresh or not. There is none if the request has trailers, or if its key lacks a
   /// header that says who the user is.
   ///
-  /// - Parameter completion: Called once, at once or later, from any thread.
+  /// - Parameters:
+  ///   - request: The call's request. Its headers select the variant if the stored response has `vary`.
+  ///   - completion: Called once, at once or later, from any thread.
   public func entry(
     for request: HTTPRequest<ByteBuffer>,
     _ completion: @escaping @Sendable (CacheEntry?) -> Void
@@ -167,7 +172,10 @@ public final class ResponseCache: Sendable {
   /// `HTTPResponse.request` has another key than `request`: interceptors inside have then made it another user's. Nor is it
   /// stored if it was requested before the cache was told to forget it.
   ///
-  /// - Parameter mark: The result of ``mark(_:)`` when the request passed; without it the response counts as made now.
+  /// - Parameters:
+  ///   - response: What the server answered; HTTP status 304 confirms the stored entry.
+  ///   - request: The request that went on towards the server. The entry gets its key.
+  ///   - mark: The result of ``mark(_:)`` when the request passed; without it the response counts as made now.
   public func store(
     _ response: HTTPResponse,
     for request: HTTPRequest<ByteBuffer>,

@@ -10,6 +10,7 @@ extension CallContext {
   /// ```
   ///
   /// - Parameters:
+  ///   - headers: The headers of the received request.
   ///   - requestIDHeader: The header with the request's id.
   ///   - clock: What the deadline is measured with.
   public mutating func read(

@@ -103,6 +103,7 @@ public final class CircuitBreaker: Sendable {
   /// A circuit breaker whose circuits are closed.
   ///
   /// - Parameters:
+  ///   - configuration: See ``configuration``.
   ///   - clock: Must not be set back.
   ///   - onChange: Called when a circuit has changed its state, by the call that caused it: it must not block.
   public init(

@@ -93,6 +93,8 @@ public final class ConcurrencyLimiter: Sendable {
   /// - Parameters:
   ///   - maximumCalls: How many calls may be in flight; at least 1.
   ///   - maximumWaiting: How many calls may wait; at least 0, with which calls beyond the bound fail at once.
+  ///   - maximumWait: See ``maximumWait``.
+  ///   - clock: What waits and the durations of calls are measured with.
   public init(
     maximumCalls: Int,
     maximumWaiting: Int = 1000,

@@ -41,6 +41,7 @@ public final class CallLog: Sendable {
   ///
   /// - Parameters:
   ///   - logger: Where lines go. Its level decides which.
+  ///   - options: What is logged, and at which level.
   ///   - clock: What durations, and the intervals of sampling, are measured with.
   public init(
     logger: Logger,

@@ -66,6 +66,7 @@ public final class CallMetrics: Sendable {
   ///
   /// - Parameters:
   ///   - factory: The backend. The default is that of the process; bootstrap it before.
+  ///   - options: Which dimensions the metric has, and how many values.
   ///   - clock: What durations are measured with.
   public init(
     factory: any MetricsFactory = MetricsSystem.factory,

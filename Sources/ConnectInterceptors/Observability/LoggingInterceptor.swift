@@ -28,7 +28,9 @@ public final class LoggingInterceptor: Interceptor {
 
   /// An interceptor for one call, in the form that other interceptors have.
   ///
-  /// - Parameter config: The argument of the interceptor factory.
+  /// - Parameters:
+  ///   - log: Where the lines go; shared by the interceptors of all calls.
+  ///   - config: The argument of the interceptor factory.
   public convenience init(_ log: CallLog, config: ProtocolClientConfig) {
     self.init(log)
   }

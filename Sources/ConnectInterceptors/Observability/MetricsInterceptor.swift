@@ -21,7 +21,9 @@ public final class MetricsInterceptor: Interceptor {
 
   /// An interceptor for one call, as each factory makes it.
   ///
-  /// - Parameter config: The client's configuration, as factories receive it. Not used at present.
+  /// - Parameters:
+  ///   - metrics: Where the call is recorded; shared by the interceptors of all calls.
+  ///   - config: The client's configuration, as factories receive it. Not used at present.
   public init(_ metrics: CallMetrics, config: ProtocolClientConfig) {
     self.metrics = metrics
   }

@@ -20,7 +20,11 @@ public struct ConnectionLostRetrier: RequestRetrier {
 
   /// A retrier: by default 2 retries, with the default backoff.
   ///
-  /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
+  /// - Parameters:
+  ///   - maximumRetries: See ``maximumRetries``.
+  ///   - backoff: See ``backoff``.
+  ///   - methods: By default those whose proto says that they are idempotent or have no side effects.
+  ///   - random: See ``random``.
   public init(
     maximumRetries: Int = 2,
     backoff: Backoff = Backoff(),

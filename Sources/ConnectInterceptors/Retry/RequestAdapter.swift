@@ -10,8 +10,10 @@ public protocol RequestAdapter: Sendable {
   /// The task is cancelled when the call ends. It begins on the call's executor, where it must not block; a function
   /// that does not suspend costs the call no change of thread.
   ///
-  /// - Parameter request: `message` is what a unary call sends, encoded but not compressed. It is nil for streams, whose
-  ///   messages follow; what is set there for a stream is ignored.
+  /// - Parameters:
+  ///   - request: `message` is what a unary call sends, encoded but not compressed. It is nil for streams, whose
+  ///     messages follow; what is set there for a stream is ignored.
+  ///   - method: The method that is called: its path, kind and idempotency.
   /// - Throws: The call's error; a `ConnectError` stays as it is. Nothing is sent then, and no retrier is asked.
   func adapt(_ request: HTTPRequest<ByteBuffer?>, for method: MethodInfo) async throws -> HTTPRequest<
     ByteBuffer?

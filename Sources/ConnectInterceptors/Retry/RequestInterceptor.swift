@@ -28,7 +28,10 @@ public final class RequestInterceptor: Interceptor {
 
   /// An interceptor for one call. Adapters and retriers are asked in their order.
   ///
-  /// - Parameter holdsStreamHeaders: As ``RetryPolicy/holdsStreamHeaders``. Without retriers nothing is held.
+  /// - Parameters:
+  ///   - adapters: Run before each attempt. Each receives the result of the previous adapter.
+  ///   - retriers: Asked when an attempt fails, until the first answer other than `doNotRetry`.
+  ///   - holdsStreamHeaders: As ``RetryPolicy/holdsStreamHeaders``. Without retriers nothing is held.
   public init(
     adapters: [any RequestAdapter] = [],
     retriers: [any RequestRetrier] = [],

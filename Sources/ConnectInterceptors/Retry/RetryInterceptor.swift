@@ -32,7 +32,9 @@ public final class RetryInterceptor: Interceptor {
 
   /// An interceptor for one call, as each factory makes it.
   ///
-  /// - Parameter budget: One for all calls of a client.
+  /// - Parameters:
+  ///   - policy: Which calls are retried, how often, and when.
+  ///   - budget: One for all calls of a client.
   public convenience init(policy: RetryPolicy = .defaults, budget: RetryBudget) {
     self.init(RetryPlan(policy: policy, budget: budget))
   }

@@ -40,8 +40,15 @@ public struct RetryPolicy: Sendable {
 
   /// A policy as given; what is left out is as in ``defaults``.
   ///
-  /// - Parameter methods: By default those whose proto says that they are idempotent or have no side effects.
-  ///   `{ _ in true }` for all.
+  /// - Parameters:
+  ///   - maximumAttempts: See ``maximumAttempts``.
+  ///   - backoff: See ``backoff``.
+  ///   - codes: See ``codes``.
+  ///   - methods: By default those whose proto says that they are idempotent or have no side effects.
+  ///     `{ _ in true }` for all.
+  ///   - longestServerDelay: See ``longestServerDelay``.
+  ///   - holdsStreamHeaders: See ``holdsStreamHeaders``.
+  ///   - random: See ``random``.
   public init(
     maximumAttempts: Int = 4,
     backoff: Backoff = Backoff(),

@@ -4,7 +4,9 @@ public import NIOCore
 extension DynamicMessage {
   /// proto3's JSON. As in SwiftProtobuf, required fields may be missing in JSON.
   ///
-  /// - Parameter limits: Limits on depth, and on the memory for decoding the content of a `google.protobuf.Any`.
+  /// - Parameters:
+  ///   - options: How the text is written, such as the form of enum values and field names.
+  ///   - limits: Limits on depth, and on the memory for decoding the content of a `google.protobuf.Any`.
   /// - Throws: A `ConnectError`. `internal`: a value has no JSON form, such as a time out of range or a
   ///   `google.protobuf.Any` of an unknown type. `invalid_argument`: the type's descriptor set is not known.
   ///   `resource_exhausted`: a `google.protobuf.Any` exceeds a limit.

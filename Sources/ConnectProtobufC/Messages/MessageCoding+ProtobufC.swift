@@ -21,7 +21,9 @@ extension MessageCoding {
 extension MessageCoding where Message == DynamicMessage {
   /// Dynamic messages: binary and JSON.
   ///
-  /// - Parameter descriptor: The type of decoded messages. Encoding a message of another type fails.
+  /// - Parameters:
+  ///   - descriptor: The type of decoded messages. Encoding a message of another type fails.
+  ///   - limits: Limits on decoding, and on writing JSON.
   public static func dynamic(_ descriptor: MessageDescriptor, limits: DecodingLimits = .defaults)
     -> MessageCoding
   {

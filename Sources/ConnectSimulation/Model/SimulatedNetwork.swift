@@ -34,7 +34,9 @@ public final class SimulatedNetwork: @unchecked Sendable {
   /// Cuts a zone off from all others: no request, response or message gets through, in either direction, and nobody is told.
   /// Connections within the zone go on. Calls that are cancelled, and connections that end, end for both sides.
   ///
-  /// - Parameter duration: For how long; nil until ``heal(zone:)``.
+  /// - Parameters:
+  ///   - zone: The zone's name, as in ``SimulatedServer/zone``.
+  ///   - duration: For how long; nil until ``heal(zone:)``.
   public func partition(zone: String, for duration: Duration? = nil) {
     self.executor.run {
       self.recorder?.note("partition \(zone)", at: nil)

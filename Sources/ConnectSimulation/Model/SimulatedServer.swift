@@ -178,6 +178,7 @@ public final class SimulatedServer: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - rate: From 0 to 1.
+  ///   - code: The code of the errors that these requests are answered with.
   ///   - path: The path of a method; nil for all methods without a separate rate.
   public func fail(_ rate: Double, with code: Code = .unavailable, path: String? = nil) {
     self.change("fail \(rate) \(code) \(path ?? "")") { $0.failures[path] = Failure(rate: rate, code: code) }

@@ -3,7 +3,9 @@ public import Connect
 extension ProtocolClient {
   /// A client with connect-swift's options.
   ///
-  /// - Parameter httpClient: The transport, for example `NIOHTTPClient()`; there is no default.
+  /// - Parameters:
+  ///   - httpClient: The transport, for example `NIOHTTPClient()`; there is no default.
+  ///   - config: The host and the options of all calls.
   public convenience init(httpClient: any HTTPClientInterface, config: ProtocolClientConfig) {
     self.init(httpClient: httpClient, config: config.native)
   }

@@ -57,7 +57,13 @@ public struct ProtocolClientConfig: Sendable {
 
   /// - Parameters:
   ///   - host: For example `https://demo.connectrpc.com`.
+  ///   - networkProtocol: See ``networkProtocol``.
+  ///   - codec: See ``codec``.
+  ///   - unaryGET: See ``unaryGET``.
   ///   - timeout: In seconds; more than 100 years count as 100 years.
+  ///   - requestCompression: See ``requestCompression``.
+  ///   - responseCompressionPools: See ``responseCompressionPools``.
+  ///   - interceptors: See ``interceptors``.
   public init(
     host: String,
     networkProtocol: NetworkProtocol = .connect,

@@ -8,7 +8,12 @@ public protocol ProtocolClientInterface: Sendable {
 
   /// Makes a unary call and calls back once with its outcome.
   ///
-  /// - Parameter path: `/package.Service/Method`.
+  /// - Parameters:
+  ///   - path: `/package.Service/Method`.
+  ///   - idempotencyLevel: What the proto file says of the method. Only `noSideEffects` allows GET.
+  ///   - request: The message to send.
+  ///   - headers: The request's metadata.
+  ///   - completion: Called once, also if the call fails or is cancelled.
   @discardableResult
   func unary<Input: ProtobufMessage, Output: ProtobufMessage>(
     path: String,

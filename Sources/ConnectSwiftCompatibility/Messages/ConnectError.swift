@@ -70,7 +70,9 @@ public struct ConnectError: Swift.Error, Sendable {
     /// The message in protobuf's binary encoding; nil for bytes that were no base64.
     public let payload: Data?
 
-    /// - Parameter payload: Nil for an empty message.
+    /// - Parameters:
+    ///   - type: See ``type``.
+    ///   - payload: Nil for an empty message.
     public init(type: String, payload: Data?) {
       self.type = type
       self.payload = payload

@@ -35,7 +35,13 @@ public struct HTTPRequest<Input: Sendable>: Sendable {
 
   /// A new request, to take the place of one that a hook received.
   ///
-  /// - Parameter headers: With `content-type`; without it the content type stays.
+  /// - Parameters:
+  ///   - url: Where the request goes. An unusable URL fails the call with `invalid_argument`.
+  ///   - headers: With `content-type`; without it the content type stays.
+  ///   - message: See ``message``.
+  ///   - method: Has no effect: the call keeps the method of the received request.
+  ///   - trailers: Sent behind the body; nil for none.
+  ///   - idempotencyLevel: Has no effect: the call keeps the level of the received request.
   public init(
     url: URL,
     headers: Headers,

@@ -28,7 +28,13 @@ public struct HTTPResponse: Sendable {
 
   /// A new response, to take the place of one that a hook received.
   ///
-  /// - Parameter code: Ignored if there is an `error`. Another code than `ok` without an error makes one.
+  /// - Parameters:
+  ///   - code: Ignored if there is an `error`. Another code than `ok` without an error makes one.
+  ///   - headers: The metadata in front of the message.
+  ///   - message: The message's bytes; nil counts as an empty message.
+  ///   - trailers: Metadata behind the message.
+  ///   - error: Nil for a response that succeeded. An error of another type is converted to ``ConnectError``.
+  ///   - tracingInfo: The HTTP status; nil if no response arrived.
   public init(
     code: Code,
     headers: Headers,

@@ -10,7 +10,11 @@ public struct ResponseMessage<Output: ProtobufMessage>: Sendable {
     self.native = native
   }
 
-  /// - Parameter code: For a `result` without error: one that is not `ok` makes it an error.
+  /// - Parameters:
+  ///   - code: For a `result` without error: one that is not `ok` makes it an error.
+  ///   - headers: The metadata in front of the message.
+  ///   - result: The message or the error.
+  ///   - trailers: Metadata behind the message.
   public init(
     code: Code = .ok,
     headers: Headers = [:],

@@ -2,7 +2,12 @@ internal import SwiftProtobuf
 
 /// Checks that two values are equal.
 ///
-/// - Parameter what: What is compared, for the failure.
+/// - Parameters:
+///   - actual: The value to check. In the failure, `+` marks lines that only this value has.
+///   - expected: What it should be equal to. In the failure, `-` marks lines that only this value has.
+///   - what: What is compared, for the failure.
+///   - file: The file that the failure names; by default the caller's.
+///   - line: The line that the failure names; by default the caller's.
 /// - Throws: ``ExpectationFailure`` that says where it was thrown and in which lines the values' descriptions differ.
 ///   Messages are described field by field.
 public func requireEqual<Value: Equatable>(

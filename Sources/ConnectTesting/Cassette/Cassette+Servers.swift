@@ -7,7 +7,9 @@ extension InMemoryTransport {
   /// A call that the cassette does not have fails with `failed_precondition`; the message shows what was asked. Recorded calls
   /// that were never asked are in ``Cassette/unusedCalls``.
   ///
-  /// - Parameter timing: When the parts of a response come.
+  /// - Parameters:
+  ///   - cassette: The recorded calls; each answers one call.
+  ///   - timing: When the parts of a response come.
   public func play(_ cassette: Cassette, timing: CassetteTransport.Timing = .atOnce) {
     for (path, handler) in cassette.rawHandlers(timing: timing) { self.onRaw(path, handler) }
   }

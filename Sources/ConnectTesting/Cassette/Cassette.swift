@@ -71,7 +71,10 @@ public final class Cassette: Sendable {
 
   /// A cassette from the text of its file.
   ///
-  /// - Parameter name: For errors.
+  /// - Parameters:
+  ///   - text: The file's content: JSON.
+  ///   - name: For errors.
+  ///   - configuration: How calls are written down and found again, and the limits on size.
   /// - Throws: ``CassetteError`` with the place that is wrong.
   public init(
     text: String,

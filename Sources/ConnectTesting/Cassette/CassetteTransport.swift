@@ -82,8 +82,11 @@ public final class CassetteTransport: HTTPClientInterface {
   /// A transport for a cassette that the caller loads and writes.
   ///
   /// - Parameters:
+  ///   - cassette: Answers calls, and receives the recorded calls.
   ///   - base: Makes the calls; not used with ``Mode/replay``.
+  ///   - mode: Which calls are made, recorded, or answered from the cassette.
   ///   - executor: Where calls live with ``Mode/replay``, for example in virtual time; nil for a new one in real time.
+  ///   - timing: When the parts of a response from the cassette come.
   /// - Throws: ``CassetteError`` if the mode needs a transport and there is none.
   public init(
     _ cassette: Cassette,
@@ -108,7 +111,10 @@ public final class CassetteTransport: HTTPClientInterface {
   ///   - name: The file's name. Tests that share a cassette must not record at the same time.
   ///   - base: Makes the calls; evaluated only if it is needed.
   ///   - mode: Nil for what the environment says: see ``Mode/fromEnvironment()``.
+  ///   - configuration: How the cassette writes calls down and finds them again.
   ///   - executor: Where calls live with ``Mode/replay``, for example in virtual time; nil for a new one in real time.
+  ///   - timing: When the parts of a response from the cassette come.
+  ///   - file: The path of the test's source file; by default the caller's.
   /// - Throws: ``CassetteError`` if the cassette is missing or broken, or if the mode needs a transport and there is none.
   public init(
     forTest name: String,

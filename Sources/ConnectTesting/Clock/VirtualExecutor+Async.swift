@@ -16,6 +16,7 @@ extension VirtualExecutor {
   /// - Parameters:
   ///   - limit: How much may pass.
   ///   - patience: How much real time the operation may spend waiting for something elsewhere.
+  ///   - operation: Runs in a new task that prefers this executor.
   /// - Throws: What `operation` throws; ``VirtualTimeLimit`` if it has not ended at the limit, or when there is no
   ///   patience left. Its task is cancelled then.
   public func lettingTimePass<Value: Sendable>(

@@ -33,7 +33,11 @@ public struct MockAnswer<Output: Sendable>: Sendable {
 
   /// An answer with one message, and a good end.
   ///
-  /// - Parameter delay: How long to wait before it is sent, on the clock of the mock's executor.
+  /// - Parameters:
+  ///   - message: The response's only message.
+  ///   - headers: See ``headers``.
+  ///   - trailers: See ``trailers``.
+  ///   - delay: How long to wait before it is sent, on the clock of the mock's executor.
   public static func message(
     _ message: Output,
     headers: Headers = [:],
@@ -45,7 +49,12 @@ public struct MockAnswer<Output: Sendable>: Sendable {
 
   /// An answer with any number of messages, for a method whose response is a stream.
   ///
-  /// - Parameter error: What the stream ends with; nil for a good end.
+  /// - Parameters:
+  ///   - messages: See ``messages``.
+  ///   - error: What the stream ends with; nil for a good end.
+  ///   - headers: See ``headers``.
+  ///   - trailers: See ``trailers``.
+  ///   - delay: See ``delay``.
   public static func messages(
     _ messages: [Output],
     error: ConnectError? = nil,
@@ -58,7 +67,11 @@ public struct MockAnswer<Output: Sendable>: Sendable {
 
   /// An answer without messages: the call fails.
   ///
-  /// - Parameter error: Its details and metadata are sent, too.
+  /// - Parameters:
+  ///   - error: Its details and metadata are sent, too.
+  ///   - headers: See ``headers``.
+  ///   - trailers: See ``trailers``.
+  ///   - delay: See ``delay``.
   public static func failure(
     _ error: ConnectError,
     headers: Headers = [:],

@@ -56,7 +56,9 @@ public final class MockCall<Input: Sendable>: Sendable {
 
   /// Waits until the request has `count` messages.
   ///
-  /// - Parameter limit: How long to wait at most, in real time.
+  /// - Parameters:
+  ///   - count: How many messages to wait for. More may have arrived.
+  ///   - limit: How long to wait at most, in real time.
   /// - Throws: ``ExpectationFailure`` if that takes too long, or the call has ended without them.
   @discardableResult
   public func requests(_ count: Int, within limit: Duration = .seconds(5)) async throws -> [Input] {

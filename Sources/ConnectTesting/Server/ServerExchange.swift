@@ -56,7 +56,9 @@ public protocol ServerExchange: Sendable {
 
   /// Ends the response.
   ///
-  /// - Parameter bytes: A last piece of the body; the trailers, for protocols that have them in the body.
+  /// - Parameters:
+  ///   - bytes: A last piece of the body; the trailers, for protocols that have them in the body.
+  ///   - trailers: The HTTP trailers; empty for none.
   func sendEnd(_ bytes: ByteBuffer, trailers: Headers) async throws
 
   /// Sends a whole response.
