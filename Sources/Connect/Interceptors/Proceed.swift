@@ -30,7 +30,7 @@ public struct Proceed<Verb: Sendable>: Sendable {
     self.isOver = ticket.isOver
   }
 
-  /// - Parameter isOver: See ``isOver``. To make a `proceed` from a closure, for tests of hooks.
+  /// A `proceed` made from a closure, which gets what the hook says; for tests of hooks.
   public init(isOver: Bool = false, _ body: @escaping @Sendable (Verb) -> Void) {
     self.init(ProceedClosure(body), isOver: isOver)
   }

@@ -28,7 +28,6 @@ private enum RefreshedCredentials: CallContextKey {
 /// The provider's own calls go without these credentials, whichever client makes them, also in tasks started with
 /// `Task { … }`. A call that inherits nothing of the provider's task needs ``CredentialsRefresh/options``, or a method
 /// that ``Configuration/methods`` leaves out.
-/// ``Configuration/methods`` leaves out.
 ///
 /// When the user changes, call ``invalidate()``, and then ``update(_:)`` if the new token is already known.
 public final class Credentials: Sendable {

@@ -28,6 +28,7 @@ public final class CMessageType<Struct>: Sendable {
   /// The type of a struct, from protoc-c's code. For generated code.
   ///
   /// - Parameters:
+  ///   - initialize: The `…__init` function of protoc-c. It is called once, for the descriptor that it writes.
   ///   - descriptors: The proto file's descriptors, which have what protoc-c leaves out: JSON names and which fields
   ///     are maps. Without them there is no JSON, and maps are lists of entries.
   public init(_ initialize: (UnsafeMutablePointer<Struct>) -> Void, descriptors: DescriptorSource? = nil) {
