@@ -104,6 +104,49 @@ static inline int connect_ngtcp2_server_new(
       connection, destination, source, path, version, callbacks, settings, params, NULL, user_data);
 }
 
+// MARK: Early data
+
+// What a client has to remember of the server's transport parameters (RFC 9000, section 7.4.1). Only the same version of
+// libngtcp2 understands the bytes. Returns their number, or a negative error.
+static inline ngtcp2_ssize connect_ngtcp2_get_early_params(ngtcp2_conn *connection, uint8_t *bytes, size_t capacity) {
+#if CONNECT_NGTCP2_V1
+  return ngtcp2_conn_encode_0rtt_transport_params(connection, bytes, capacity);
+#else
+  const ngtcp2_transport_params *remote = ngtcp2_conn_get_remote_transport_params(connection);
+  ngtcp2_transport_params params;
+  if (remote == NULL || capacity < sizeof params) return NGTCP2_ERR_INVALID_ARGUMENT;
+  params = *remote;
+  // The only part that has pointers.
+  memset(&params.version_info, 0, sizeof params.version_info);
+  params.version_info_present = 0;
+  memcpy(bytes, &params, sizeof params);
+  return (ngtcp2_ssize)sizeof params;
+#endif
+}
+
+// Lets streams be opened before the handshake, within what connect_ngtcp2_get_early_params has returned. Returns 0, or a
+// negative error.
+static inline int connect_ngtcp2_set_early_params(ngtcp2_conn *connection, const uint8_t *bytes, size_t count) {
+#if CONNECT_NGTCP2_V1
+  return ngtcp2_conn_decode_and_set_0rtt_transport_params(connection, bytes, count);
+#else
+  ngtcp2_transport_params params;
+  if (count != sizeof params) return NGTCP2_ERR_INVALID_ARGUMENT;
+  memcpy(&params, bytes, sizeof params);
+  ngtcp2_conn_set_early_remote_transport_params(connection, &params);
+  return 0;
+#endif
+}
+
+// The server has not taken early data: forgets all streams.
+static inline int connect_ngtcp2_reject_early_data(ngtcp2_conn *connection) {
+#if CONNECT_NGTCP2_V1
+  return ngtcp2_conn_tls_early_data_rejected(connection);
+#else
+  return ngtcp2_conn_early_data_rejected(connection);
+#endif
+}
+
 // MARK: Packets
 
 static inline int connect_ngtcp2_read(

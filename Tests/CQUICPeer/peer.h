@@ -29,6 +29,8 @@ typedef struct stream {
 struct quic_peer_identity {
   gnutls_certificate_credentials_t credentials;
   gnutls_priority_t priorities;
+  gnutls_datum_t ticket_key;
+  gnutls_anti_replay_t anti_replay;
 };
 
 struct quic_peer {

@@ -52,7 +52,8 @@ void quic_peer_tell(quic_peer *peer, int kind, int64_t id, uint64_t code) {
 static int on_handshake(ngtcp2_conn *connection, void *user) {
   (void)connection;
   quic_peer *peer = user;
-  if (!peer->options.plain && quic_peer_start_http(peer) != 0) return NGTCP2_ERR_CALLBACK_FAILURE;
+  if (!peer->options.plain && !peer->http && quic_peer_start_http(peer) != 0) return NGTCP2_ERR_CALLBACK_FAILURE;
+  if (peer->options.tickets && gnutls_session_ticket_send(peer->tls, 1, 0) != 0) return NGTCP2_ERR_CALLBACK_FAILURE;
   quic_peer_tell(peer, QUIC_PEER_HANDSHAKE, 0, 0);
   return 0;
 }
@@ -63,6 +64,7 @@ static int on_stream_data(
   (void)offset, (void)data;
   quic_peer *peer = user;
   int is_end = (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0;
+  if ((flags & NGTCP2_STREAM_DATA_FLAG_EARLY) && ngtcp2_is_bidi_stream(id)) quic_peer_tell(peer, QUIC_PEER_EARLY, id, 0);
   if (peer->options.plain) {
     if (ngtcp2_is_bidi_stream(id)) {
       if (count) peer->callback(peer->context, QUIC_PEER_DATA, id, 0, NULL, 0, bytes, count);
@@ -72,6 +74,7 @@ static int on_stream_data(
     (void)ngtcp2_conn_extend_max_stream_offset(connection, id, count);
     return 0;
   }
+  if (!peer->http && quic_peer_start_http(peer) != 0) return NGTCP2_ERR_CALLBACK_FAILURE;
   nghttp3_ssize consumed = nghttp3_conn_read_stream(peer->http, id, bytes, count, is_end);
   if (consumed < 0) return NGTCP2_ERR_CALLBACK_FAILURE;
   ngtcp2_conn_extend_max_offset(connection, (uint64_t)consumed);
@@ -125,6 +128,12 @@ void quic_peer_default_options(quic_peer_options *options) {
   options->idle_timeout = 30 * 1000000000ull;
 }
 
+// Takes every client for a new one.
+static int on_replay_check(void *context, time_t expiry, const gnutls_datum_t *key, const gnutls_datum_t *data) {
+  (void)context, (void)expiry, (void)key, (void)data;
+  return 0;
+}
+
 quic_peer_identity *quic_peer_identity_new(const quic_peer_options *options) {
   quic_peer_identity *identity = calloc(1, sizeof *identity);
   gnutls_datum_t certificate = {(unsigned char *)options->certificate, (unsigned)strlen(options->certificate)};
@@ -132,6 +141,11 @@ quic_peer_identity *quic_peer_identity_new(const quic_peer_options *options) {
   int isBad = gnutls_certificate_allocate_credentials(&identity->credentials) != 0 ||
               gnutls_certificate_set_x509_key_mem(identity->credentials, &certificate, &key, GNUTLS_X509_FMT_PEM) < 0 ||
               gnutls_priority_init(&identity->priorities, priorities, NULL) != 0;
+  if (!isBad && options->tickets) {
+    isBad = gnutls_session_ticket_key_generate(&identity->ticket_key) != 0 ||
+            gnutls_anti_replay_init(&identity->anti_replay) != 0;
+    if (!isBad) gnutls_anti_replay_set_add_function(identity->anti_replay, on_replay_check);
+  }
   if (!isBad && options->client_authority) {
     gnutls_datum_t authority = {
         (unsigned char *)options->client_authority, (unsigned)strlen(options->client_authority)};
@@ -146,15 +160,25 @@ void quic_peer_identity_free(quic_peer_identity *identity) {
   if (!identity) return;
   if (identity->credentials) gnutls_certificate_free_credentials(identity->credentials);
   if (identity->priorities) gnutls_priority_deinit(identity->priorities);
+  if (identity->anti_replay) gnutls_anti_replay_deinit(identity->anti_replay);
+  gnutls_free(identity->ticket_key.data);
   free(identity);
 }
 
 static int start_tls(quic_peer *peer, quic_peer_identity *identity) {
   const char *name = peer->options.protocol ? peer->options.protocol : "h3";
-  if (gnutls_init(&peer->tls, GNUTLS_SERVER | GNUTLS_NO_AUTO_SEND_TICKET | GNUTLS_NO_END_OF_EARLY_DATA) != 0) return -1;
+  unsigned flags = GNUTLS_SERVER | GNUTLS_NO_AUTO_SEND_TICKET | GNUTLS_NO_END_OF_EARLY_DATA;
+  if (peer->options.tickets && !peer->options.rejects_early_data) flags |= GNUTLS_ENABLE_EARLY_DATA;
+  if (gnutls_init(&peer->tls, flags) != 0) return -1;
   if (ngtcp2_crypto_gnutls_configure_server_session(peer->tls) != 0) return -1;
   if (gnutls_priority_set(peer->tls, identity->priorities) != 0) return -1;
   if (gnutls_credentials_set(peer->tls, GNUTLS_CRD_CERTIFICATE, identity->credentials) != 0) return -1;
+  if (peer->options.tickets) {
+    if (gnutls_session_ticket_enable_server(peer->tls, &identity->ticket_key) != 0) return -1;
+    gnutls_anti_replay_enable(peer->tls, identity->anti_replay);
+    // QUIC limits early data by flow control instead (RFC 9001, section 4.6.1).
+    (void)gnutls_record_set_max_early_data_size(peer->tls, 0xffffffffu);
+  }
   if (peer->options.client_authority) {
     gnutls_certificate_server_set_request(peer->tls, GNUTLS_CERT_REQUIRE);
     gnutls_session_set_verify_cert(peer->tls, NULL, 0);

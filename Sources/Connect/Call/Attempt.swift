@@ -101,6 +101,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
         }
         let given = keepsGiven ? [message] : nil
         var (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
+        head.hasNoSideEffects = plan.info.idempotencyLevel == .noSideEffects
         if plan.waitsForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
         self.start(head, on: endpoint, given: given)
         if let rest {

@@ -95,6 +95,9 @@ public struct HTTPStreamRequest: Sendable {
   /// Whether the call waits, until its deadline, where no server can be reached; otherwise it fails as soon as none
   /// can. False by default.
   public var waitsForReady = false
+  /// Whether the method has no side effects, so that the server may process the request twice: the transport may send
+  /// it as early data (RFC 8470, section 3). False by default.
+  public var hasNoSideEffects = false
   /// Whether the call can be made in another protocol, so that it does not wait for a server to speak HTTP/2.
   package var hasOtherProtocols = false
   /// The values that the call carries, which are not sent. For transports in the same process as their server.
@@ -233,6 +236,9 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
   public var remoteAddress: String?
   /// The time it took to open the connection; nil if it is reused, or if the time is not known.
   public var setup: Setup?
+  /// Whether the request was sent before the TLS handshake was complete (early data, RFC 8446, section 2.3). If the server
+  /// rejects early data, the request is sent again after the handshake.
+  public var isEarlyData: Bool
 
   /// The time it took to open a connection. The opening may have begun before the stream that waited for it.
   public struct Setup: Sendable, Hashable {
@@ -240,7 +246,7 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
     public var nameResolution: Duration
     /// Connecting to one of the addresses, or to the socket.
     public var connecting: Duration
-    /// The TLS handshake; nil without TLS.
+    /// The TLS handshake; nil without TLS, and while the handshake is not complete (see ``HTTPConnectionInfo/isEarlyData``).
     public var tls: Duration?
 
     /// The durations of the phases of opening a connection.
@@ -257,10 +263,17 @@ public struct HTTPConnectionInfo: Sendable, Hashable {
   }
 
   /// What is known of a connection.
-  public init(version: Version, isReused: Bool, remoteAddress: String? = nil, setup: Setup? = nil) {
+  public init(
+    version: Version,
+    isReused: Bool,
+    remoteAddress: String? = nil,
+    setup: Setup? = nil,
+    isEarlyData: Bool = false
+  ) {
     self.version = version
     self.isReused = isReused
     self.remoteAddress = remoteAddress
     self.setup = setup
+    self.isEarlyData = isEarlyData
   }
 }

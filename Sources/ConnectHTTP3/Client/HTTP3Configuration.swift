@@ -23,6 +23,17 @@ public struct HTTP3Configuration: Sendable, Hashable {
   /// Whether to ping while no call is open, too. The connection then stays for as long as the client's configuration
   /// says, even if the server would forget it sooner. False by default.
   public var pingsWithoutStreams: Bool
+  /// Whether unary calls of methods without side effects are sent before the handshake of a connection is complete
+  /// (early data, 0-RTT; RFC 9001, section 4.6). That saves a round trip on each connection to a server after the first one
+  /// to it. False by default.
+  ///
+  /// Whoever can copy datagrams can have the server process such a call again, so only methods with
+  /// `idempotency_level = NO_SIDE_EFFECTS` are sent so. Other calls wait for the handshake. What a server rejects, or
+  /// answers with the status 425, is sent again without early data.
+  ///
+  /// A connection with early data counts as ready before the server has shown that it is there. If it does not answer
+  /// within 3 seconds, its calls are sent again on another connection.
+  public var usesEarlyData: Bool
 
   /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that
   /// is allowed.
@@ -31,13 +42,15 @@ public struct HTTP3Configuration: Sendable, Hashable {
     connectionWindow: Int = 16 << 20,
     maxHeaderListSize: Int = HeaderListSize.defaultLimit,
     pingInterval: Duration? = nil,
-    pingsWithoutStreams: Bool = false
+    pingsWithoutStreams: Bool = false,
+    usesEarlyData: Bool = false
   ) {
     self.initialStreamWindow = initialStreamWindow
     self.connectionWindow = connectionWindow
     self.maxHeaderListSize = maxHeaderListSize
     self.pingInterval = pingInterval
     self.pingsWithoutStreams = pingsWithoutStreams
+    self.usesEarlyData = usesEarlyData
   }
 
   /// Windows of 1 MiB for a stream and 16 MiB for a connection, headers up to 64 KiB, pings only as needed.

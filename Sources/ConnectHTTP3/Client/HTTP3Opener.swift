@@ -119,11 +119,20 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       identity: identity,
       peer: self.origin.description
     )
+    let server = SessionTickets.Server(address: attempt.address, identity: identity.text)
+    let usesEarlyData = self.configuration.usesEarlyData
+    let ticket = usesEarlyData ? credentials.tickets.take(of: server) : nil
     let session = try HTTP3Session(
       local: local,
       remote: address,
       authority: self.origin.authority,
-      tls: GnuTLSSession(credentials, serverName: identity.serverName, check: verifies ? check : nil),
+      tls: GnuTLSSession(
+        credentials,
+        serverName: identity.serverName,
+        check: verifies ? check : nil,
+        ticket: ticket,
+        keepsTicket: usesEarlyData
+      ),
       limits: self.limits,
       now: NIODeadline.now().uptimeNanoseconds
     )
@@ -142,15 +151,19 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     )
     var times = times
     times.didConnect()
-    let timer = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak connection] in
-      connection?.giveUpHandshake(self.timedOut(attempt))
+    if ticket != nil {
+      connection.limitHandshake(to: min(deadline, .now() + TimeAmount(Self.earlyTimeLimit))) {
+        self.timedOut(after: min(attempt.timeLimit, Self.earlyTimeLimit))
+      }
+    } else {
+      connection.limitHandshake(to: deadline) { self.timedOut(after: attempt.timeLimit) }
     }
-    connection.onHandshake = { [weak connection] result in
-      timer.cancel()
+    connection.onTicket = { credentials.tickets.store($0, of: server) }
+    connection.onReady = { [weak connection] result in
       guard let connection else { return }
       switch result {
       case .success:
-        times.didShakeHands()
+        if connection.isEstablished { times.didShakeHands() }
         connection.setup = times.setup(nameResolution: attempt.nameResolution)
         connection.delegate = attempt
         connection.looksForAltSvc = attempt.looksForAltSvc
@@ -159,22 +172,23 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
         attempt.closed(error, reason: connection.channelError.map { SystemErrorText.of($0) })
       }
     }
-    attempt.stop = { [weak connection] in
-      timer.cancel()
-      connection?.abandon()
-    }
+    attempt.stop = { [weak connection] in connection?.abandon() }
     do {
       try channel.pipeline.syncOperations.addHandler(connection)
     } catch {
-      timer.cancel()
+      connection.handshakeTimer?.cancel()
       throw error
     }
   }
 
-  private func timedOut(_ attempt: PooledConnection) -> ConnectError {
+  /// How long calls wait for the handshake of a connection that took them before it. It is enough to send what was lost once
+  /// more. Then they are sent again on a connection without early data.
+  private static let earlyTimeLimit = Duration.seconds(3)
+
+  private func timedOut(after limit: Duration) -> ConnectError {
     .ofConnection(
       .unavailable,
-      "the QUIC handshake with \(self.origin) timed out after \(attempt.timeLimit); \(Self.advice)"
+      "the QUIC handshake with \(self.origin) timed out after \(limit); \(Self.advice)"
     )
   }
 

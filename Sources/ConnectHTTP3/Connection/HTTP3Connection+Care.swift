@@ -93,9 +93,9 @@ extension HTTP3Connection {
   /// Pings as often as the configuration says. While there are calls, pings often enough that neither side forgets the
   /// connection (RFC 9114, section 5.1).
   func updateKeepalive() {
-    guard self.state == .active else { return }
+    guard self.state == .active, !self.isShakingHands else { return }
     if self.watch.isQuick { return self.session.setKeepalive(Self.quickPing) }
-    let isWanted = !self.session.streams.isEmpty || self.care.pingsWithoutStreams
+    let isWanted = self.session.hasStreams || self.care.pingsWithoutStreams
     guard isWanted != self.watch.isPinging else { return }
     self.watch.isPinging = isWanted
     let configured = self.care.pingInterval.map { UInt64(clamping: $0.clamped.nanoseconds) }
@@ -106,9 +106,9 @@ extension HTTP3Connection {
   // MARK: Calls that time out
 
   func callExpired(inSilenceSince readCount: Int) {
-    guard self.readCount == readCount, !self.watch.isSuspect, self.state == .active, !self.isDraining else {
-      return
-    }
+    guard self.readCount == readCount, !self.watch.isSuspect, self.state == .active, !self.isShakingHands,
+      !self.isDraining
+    else { return }
     self.watch.isSuspect = true
     self.watch.isQuick = true
     self.updateKeepalive()

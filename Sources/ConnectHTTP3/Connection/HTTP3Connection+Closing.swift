@@ -10,7 +10,7 @@ extension HTTP3Connection {
     guard self.state != .closed, !self.isHandlingEvents else { return }
     if self.session.ending != nil {
       self.endOfSession()
-    } else if self.isDraining, self.session.streams.isEmpty {
+    } else if self.isDraining, !self.session.hasStreams {
       self.shutDown(nil, sending: .noError)
     }
   }
@@ -18,7 +18,7 @@ extension HTTP3Connection {
   /// The session has ended by itself or by the peer.
   func endOfSession() {
     guard let ending = self.session.ending else { return }
-    if ending == .idle, !self.session.streams.isEmpty {
+    if ending == .idle, self.session.hasStreams {
       self.delegate?.connectionIsUnfit(self, "nothing came until the idle timeout")
     }
     self.shutDown(self.error(of: ending), sending: .noError)
@@ -40,10 +40,12 @@ extension HTTP3Connection {
     guard self.state != .closed else { return }
 
     let isChannelUsable = self.state == .active || self.state == .connecting
-    let wasConnecting = self.state == .connecting || self.state == .idle
+    let wasReady = self.state == .active
+    let wasShakingHands = self.isShakingHands
     self.state = .closed
     self.isReading = false
     self.timer.cancel()
+    self.handshakeTimer.take()?.cancel()
     self.blockedWriters = []
     let delegate = self.delegate
     self.delegate = nil
@@ -52,7 +54,7 @@ extension HTTP3Connection {
     }
 
     let streams = self.session.liveStreams
-    if let error, !streams.isEmpty, !self.hasAnswered, self.requestedClose == nil {
+    if let error, !streams.isEmpty, !self.hasAnswered, !wasShakingHands, self.requestedClose == nil {
       // Otherwise calls that would succeed over TCP might fail again and again over HTTP/3.
       delegate?.connectionIsUnfit(self, error.message ?? "it broke before the first response")
     }
@@ -65,28 +67,36 @@ extension HTTP3Connection {
     }
     let reason = error ?? ConnectError(code: .unavailable, message: "the HTTP/3 connection was closed")
     for stream in streams {
-      self.fail(stream, HTTPStreamFailure(error: reason, isUnprocessed: !stream.isHeaderSent))
+      // Early data may be processed twice.
+      let isUnprocessed = wasShakingHands || !stream.isHeaderSent
+      self.fail(stream, HTTPStreamFailure(error: reason, isUnprocessed: isUnprocessed))
       delegate?.connectionDidCloseStream(self)
     }
     self.session.invalidate()
     self.handleEvents()
     self.channel.close(promise: nil)
-    if wasConnecting {
-      self.onHandshake.take()?(.failure(reason))
-    } else {
+    if wasReady {
       delegate?.connectionDidClose(self, error: error)
+    } else {
+      self.onReady.take()?(.failure(reason))
     }
   }
 
-  /// The handshake has taken too long.
+  /// Gives up the handshake, with `error`, if it is not complete at `deadline`.
+  func limitHandshake(to deadline: NIODeadline, _ error: @escaping () -> ConnectError) {
+    self.handshakeTimer = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
+      self?.giveUpHandshake(error())
+    }
+  }
+
   func giveUpHandshake(_ error: ConnectError) {
-    guard self.state == .connecting || self.state == .idle else { return }
+    guard self.isShakingHands else { return }
     self.shutDown(error, sending: .noError)
   }
 
-  /// Gives up a connection whose handshake is not over.
+  /// Gives up a connection that takes no requests yet.
   func abandon() {
-    self.onHandshake = nil
+    self.onReady = nil
     self.giveUpHandshake(ConnectError(code: .canceled, message: "the attempt to connect was given up"))
   }
 
@@ -98,7 +108,7 @@ extension HTTP3Connection {
       return ConnectError(code: .unavailable, message: "the HTTP/3 connection was closed")
     }
     let text = SystemErrorText.of(error)
-    if self.state == .connecting {
+    if self.isShakingHands {
       let address = self.remoteText.map { "\($0): " } ?? ""
       return .ofConnection(
         .unavailable,
@@ -116,7 +126,7 @@ extension HTTP3Connection {
   /// What an ending of the session means for its calls; nil if everything was in order.
   private func error(of ending: HTTP3Ending) -> ConnectError? {
     if let problem = self.session.tls.problem { return problem }
-    let isConnecting = self.state == .connecting
+    let isConnecting = self.isShakingHands
     switch ending {
     case .closedByPeer(.noError, let reason):
       return self.closedInOrder(reason)
@@ -132,7 +142,7 @@ extension HTTP3Connection {
     case .noCommonVersion:
       return .ofConnection(.unavailable, "\(self.peer) does not speak QUIC version 1")
     case .idle:
-      guard isConnecting || !self.session.streams.isEmpty else { return nil }
+      guard isConnecting || self.session.hasStreams else { return nil }
       return self.unavailable(
         "the HTTP/3 connection broke: nothing came from \(self.peer) until its idle timeout"
       )
@@ -154,17 +164,17 @@ extension HTTP3Connection {
   }
 
   private func closedInOrder(_ reason: String) -> ConnectError? {
-    if self.state == .connecting {
+    if self.isShakingHands {
       return .ofConnection(.unavailable, "\(self.peer) closed the HTTP/3 connection\(Self.suffix(reason))")
     }
-    guard !self.session.streams.isEmpty else { return nil }
+    guard self.session.hasStreams else { return nil }
     return self.unavailable(
       "the server closed the HTTP/3 connection before the response was complete\(Self.suffix(reason))"
     )
   }
 
   private func error(ofQUIC code: QUICErrorCode, _ reason: String) -> ConnectError? {
-    let isConnecting = self.state == .connecting
+    let isConnecting = self.isShakingHands
     if let alert = code.alert {
       let text = TLSAlert.text(alert: alert)
       if isConnecting { return .failedHandshake(peer: self.peer, reason: text) }

@@ -28,12 +28,21 @@ extension HTTP3Connection {
 
   private func handle(_ event: HTTP3Event) {
     switch event {
+    case .early:
+      self.becomeReady()
     case .established:
       self.didEstablish()
+    case .ticket(let ticket):
+      self.onTicket?(ticket)
     case .started(let stream):
       self.didStart(stream)
     case .head(let stream, let head):
       guard !self.looksForAltSvc || self.look(at: head, of: stream) else { return }
+      if head.status == 425, stream.isEarly {
+        self.fail(stream, .tooEarly)
+        self.session.reset(stream, errorCode: .requestCancelled)
+        return
+      }
       self.hasAnswered = true
       stream.handler?.streamDidReceive(head)
     case .bytes(let stream):
@@ -65,10 +74,18 @@ extension HTTP3Connection {
     }
   }
 
-  private func didEstablish() {
+  private func becomeReady() {
     guard self.state == .connecting else { return }
     self.state = .active
-    self.onHandshake.take()?(.success(()))
+    self.onReady.take()?(.success(()))
+    self.reportRoom()
+  }
+
+  private func didEstablish() {
+    self.isEstablished = true
+    self.handshakeTimer.take()?.cancel()
+    self.becomeReady()
+    self.session.releaseEarly()
     if let roundTrip = self.session.roundTrip {
       self.delegate?.connection(self, roundTrip: .nanoseconds(Int64(clamping: roundTrip)))
     }
@@ -78,12 +95,14 @@ extension HTTP3Connection {
 
   private func didStart(_ stream: HTTP3Stream) {
     self.updateKeepalive()
-    guard let handler = stream.handler else { return }
+    guard let handler = stream.handler, !stream.hasStarted else { return }
+    stream.hasStarted = true
     let info = HTTPConnectionInfo(
       version: .http3,
       isReused: self.hasServedStream,
       remoteAddress: self.remoteText,
-      setup: self.hasServedStream ? nil : self.setup
+      setup: self.hasServedStream ? nil : self.setup,
+      isEarlyData: stream.isEarly
     )
     self.hasServedStream = true
     handler.streamDidStart(on: info)

@@ -19,8 +19,9 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   enum State {
     /// In no pipeline yet.
     case idle
-    /// Before the end of the handshake.
+    /// Before the end of the handshake, and without early data.
     case connecting
+    /// Takes requests. With early data, it does so before the end of the handshake.
     case active
     case closed
   }
@@ -37,8 +38,15 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   /// The origin, for errors.
   let peer: String
 
-  /// Is told once how the handshake ended. After a failure, nobody hears of the connection any more.
-  var onHandshake: ((Result<Void, ConnectError>) -> Void)?
+  /// Is told once that the connection takes requests, or why it never will. After a failure, nobody hears of the connection
+  /// any more.
+  var onReady: ((Result<Void, ConnectError>) -> Void)?
+  /// Is told of a ticket for early data on the next connection.
+  var onTicket: ((SessionTicket) -> Void)?
+  /// Whether the handshake is complete.
+  var isEstablished = false
+  /// Ends a handshake that takes too long.
+  var handshakeTimer: Scheduled<Void>?
   /// Held until the connection is closed.
   var delegate: (any StreamConnectionDelegate)?
   var context: ChannelHandlerContext?
@@ -101,6 +109,8 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
     self.logger = logger
   }
 
+  var isShakingHands: Bool { self.state != .closed && !self.isEstablished }
+
   /// The time as the session counts it.
   var now: UInt64 { self.eventLoop.now.uptimeNanoseconds }
 
@@ -143,7 +153,11 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   }
 
   func cancel(_ stream: HTTP3Stream) {
-    self.session.reset(stream, errorCode: .requestCancelled)
+    if self.session.dropHeld(stream) {
+      self.session.events.append(.closed(stream))
+    } else {
+      self.session.reset(stream, errorCode: .requestCancelled)
+    }
     self.scheduleFlush()
   }
 }
@@ -183,7 +197,7 @@ extension HTTP3Connection {
     while isMore, self.channel.isWritable, self.session.ending == nil {
       let now = self.now
       isMore = self.session.fillOutput(limit: Self.writeSize, now: now)
-      let datagrams = self.session.output.takeAll(isLast: self.session.streams.isEmpty)
+      let datagrams = self.session.output.takeAll(isLast: !self.session.hasStreams)
       guard !datagrams.isEmpty else { break }
       for item in datagrams { self.write(item) }
       self.context?.flush()

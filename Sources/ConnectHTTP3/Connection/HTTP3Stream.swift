@@ -32,6 +32,10 @@ final class HTTP3Stream: HTTPStream {
 
   /// QUIC's stream identifier; -1 until the request was submitted.
   var id: Int64 = -1
+  /// Whether the request was sent before the handshake was complete, so that the server may refuse it.
+  var isEarly = false
+  /// Whether the handler was told that the request was started.
+  var hasStarted = false
   /// Whether any of the request was put into a packet.
   var isHeaderSent = false
   /// Whether the end of the request, without data, was given to libnghttp3 and is not sent yet.
@@ -89,6 +93,20 @@ final class HTTP3Stream: HTTPStream {
     self.connection = nil
     self.inbox = ByteBuffer()
     return handler
+  }
+
+  /// The session has forgotten the stream, whose whole request is to be submitted again.
+  func restart() {
+    self.id = -1
+    self.isEarly = false
+    self.isHeaderSent = false
+    self.isEndWaiting = false
+    self.isEndSent = false
+    self.isBlocked = false
+    self.heldAcknowledgement = 0
+    self.isDeferred = false
+    self.request = .open
+    self.outbound = HTTP3OutboundBody()
   }
 
   func takeBlock() -> HTTPFieldBlock {

@@ -4,8 +4,12 @@ internal import NIOCore
 /// Something that a session found while it read or wrote. Events wait in the session until its C code is off the stack; the
 /// connection acts on them then, in order.
 enum HTTP3Event {
+  /// Requests can be started before the handshake is complete.
+  case early
   /// The handshake is complete: requests can be sent.
   case established
+  /// The next connection to the server can begin with early data.
+  case ticket(SessionTicket)
   /// A request was given to the session.
   case started(HTTP3Stream)
   /// The final response head.

@@ -10,6 +10,7 @@ extension HTTP3Session {
       self.events.append(.failed(stream, .noConnection, .requestCancelled))
       return
     }
+    guard self.mayBeSentNow(request, stream) else { return }
     var hasBody = true
     var contentLength: Int?
     if case .complete(let body) = request.body {
@@ -129,10 +130,12 @@ extension HTTP3Session {
     self.blockedStreams.removeAll(keepingCapacity: true)
   }
 
-  /// The live streams, oldest first.
+  /// The live streams, oldest first, and those that are held back.
   var liveStreams: [HTTP3Stream] {
-    self.streams.values.sorted { $0.id < $1.id }
+    self.streams.values.sorted { $0.id < $1.id } + (self.early?.held ?? [])
   }
+
+  var hasStreams: Bool { !self.streams.isEmpty || self.early?.held.isEmpty == false }
 
   /// Gives libnghttp3 what there is of the request's body, and says whether that is all.
   private static let readBody: nghttp3_read_data_callback = {

@@ -65,7 +65,7 @@ extension HTTP3Session {
 
   private func handshakeDidComplete() -> Int32 {
     self.isEstablished = true
-    guard self.startHTTP() else { return NGTCP2_ERR_CALLBACK_FAILURE }
+    guard self.http == nil ? self.startHTTP() : self.endEarly() else { return NGTCP2_ERR_CALLBACK_FAILURE }
     // A server that has asked for a client certificate may still refuse the client.
     if !self.tls.wasAskedForCertificate { self.events.append(.established) }
     return 0

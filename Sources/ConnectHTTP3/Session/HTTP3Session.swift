@@ -60,8 +60,10 @@ final class HTTP3Session {
   var goAwayID: Int64?
   /// Whether the handshake is complete.
   var isEstablished = false
-  /// Whether the server has confirmed the handshake: TLS has nothing more to do.
+  /// Whether the server has confirmed the handshake: TLS has nothing more to do, unless a ticket is to come.
   var isConfirmed = false
+  /// Nil if the connection does not send early data, or no longer does.
+  var early: EarlyRequests?
 
   /// - Throws: ``HTTP3SetupError`` if one of the C libraries refuses.
   init(
@@ -103,6 +105,7 @@ final class HTTP3Session {
     }
     tls.attach(self.reference)
     ngtcp2_conn_set_tls_native_handle(self.connection, UnsafeMutableRawPointer(tls.handle))
+    if let ticket = tls.ticket { try self.startEarly(with: ticket) }
   }
 
   deinit {
@@ -123,6 +126,7 @@ final class HTTP3Session {
       stream.outbound.removeAll()
     }
     self.streams = [:]
+    self.early = nil
   }
 
   private static func makeConnection(
@@ -212,7 +216,7 @@ final class HTTP3Session {
       now
     )
     if result != 0 { self.end(transportError: result) }
-    if self.isConfirmed, self.tls.handle != nil { self.closeTLS() }
+    if self.isConfirmed, !self.tls.awaitsTicket, self.tls.handle != nil { self.closeTLS() }
     self.unansweredSince = nil
     if !self.blockedStreams.isEmpty { self.retriesBlockedStreams = true }
   }

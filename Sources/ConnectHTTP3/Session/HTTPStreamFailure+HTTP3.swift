@@ -22,6 +22,18 @@ extension HTTPStreamFailure {
     )
   }
 
+  /// The server does not process the request as early data (RFC 8470, section 5.2).
+  static var tooEarly: HTTPStreamFailure {
+    HTTPStreamFailure(
+      error: ConnectError(
+        code: .unavailable,
+        message: "the server does not take the request as early data (425 Too Early)",
+        httpStatus: 425
+      ),
+      isUnprocessed: true
+    )
+  }
+
   /// The server has said by GOAWAY that it did not process the request.
   static var goAway: HTTPStreamFailure {
     HTTPStreamFailure(

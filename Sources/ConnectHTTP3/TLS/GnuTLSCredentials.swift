@@ -19,6 +19,7 @@ final class GnuTLSCredentials: @unchecked Sendable {
   private(set) var trusted: gnutls_x509_trust_list_t?
   let anchors: TrustAnchors?
   let keyLog: KeyLogFile?
+  let tickets = SessionTickets()
 
   /// - Throws: ``HTTP3SetupError`` if GnuTLS cannot use it.
   init(_ material: TLSMaterial) throws {

@@ -19,16 +19,29 @@ final class GnuTLSSession {
   private let check: ServerCertificateCheck?
   /// Why the server is not trusted.
   private(set) var problem: ConnectError?
+  /// The earlier session that this one goes on with.
+  private(set) var ticket: SessionTicket?
+  /// Whether a ticket of the server is still to come that would be kept.
+  private(set) var awaitsTicket: Bool
 
   /// - Parameters:
   ///   - serverName: What the server is asked for (SNI); nil for an IP address.
   ///   - check: Judges the server; nil if any server is accepted.
+  ///   - ticket: An earlier session to go on with. The server's certificate was judged then.
+  ///   - keepsTicket: Whether a ticket is kept for the next connection.
   /// - Throws: ``HTTP3SetupError`` if GnuTLS refuses.
-  init(_ credentials: GnuTLSCredentials, serverName: String?, check: ServerCertificateCheck?) throws {
+  init(
+    _ credentials: GnuTLSCredentials,
+    serverName: String?,
+    check: ServerCertificateCheck?,
+    ticket: SessionTicket? = nil,
+    keepsTicket: Bool = false
+  ) throws {
     self.credentials = credentials
     self.check = check
+    self.awaitsTicket = keepsTicket
     var handle: gnutls_session_t?
-    try GnuTLSCredentials.check(connect_gnutls_client_init(&handle))
+    try GnuTLSCredentials.check(connect_gnutls_client_init(&handle, ticket == nil ? 0 : 1))
     guard let handle else { throw HTTP3SetupError(reason: "GnuTLS cannot create a TLS session") }
     self.handle = handle
     try GnuTLSCredentials.check(ngtcp2_crypto_gnutls_configure_client_session(handle))
@@ -46,6 +59,17 @@ final class GnuTLSSession {
       try GnuTLSCredentials.check(
         gnutls_server_name_set(handle, GNUTLS_NAME_DNS, serverName, serverName.utf8.count)
       )
+    }
+    if let ticket, gnutls_session_set_data(handle, ticket.tls, ticket.tls.count) == 0 { self.ticket = ticket }
+    if keepsTicket {
+      gnutls_handshake_set_hook_function(
+        handle,
+        UInt32(GNUTLS_HANDSHAKE_NEW_SESSION_TICKET.rawValue),
+        Int32(GNUTLS_HOOK_POST)
+      ) { handle, _, _, _, _ in
+        sessionPointed(to: handle)?.didReceiveTicket()
+        return 0
+      }
     }
     // Set in any case, else GnuTLS would do as the environment variable SSLKEYLOGFILE says.
     gnutls_session_set_keylog_function(handle) { handle, label, secret in
@@ -83,6 +107,30 @@ final class GnuTLSSession {
   /// Whether the server wants to know who the client is. Known when the handshake is complete.
   var wasAskedForCertificate: Bool {
     self.handle.map { gnutls_certificate_client_get_request_status($0) != 0 } ?? false
+  }
+
+  /// Whether the server has accepted early data. Known when the handshake is complete.
+  var acceptedEarlyData: Bool {
+    self.handle.map { connect_gnutls_accepted_early_data($0) != 0 } ?? false
+  }
+
+  /// The session to go on with on another connection; nil if the server takes no early data then. To be called when a
+  /// ticket has come.
+  func takeSessionData() -> [UInt8]? {
+    guard self.awaitsTicket, let handle = self.handle, gnutls_record_get_max_early_data_size(handle) > 0
+    else {
+      return nil
+    }
+    var count = 0
+    guard gnutls_session_get_data(handle, nil, &count) == GNUTLS_E_SHORT_MEMORY_BUFFER || count > 0 else {
+      return nil
+    }
+    let data = [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+      filled = gnutls_session_get_data(handle, bytes.baseAddress, &count) == 0 ? count : 0
+    }
+    guard !data.isEmpty else { return nil }
+    self.awaitsTicket = false
+    return data
   }
 
   /// Appends one line to the file for secrets, if there is one.

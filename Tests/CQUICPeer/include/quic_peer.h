@@ -19,6 +19,7 @@ enum quic_peer_event_kind {
   QUIC_PEER_END,      // the request is complete
   QUIC_PEER_RESET,    // code: the client has reset its side
   QUIC_PEER_CLOSED,   // code: the stream is gone
+  QUIC_PEER_EARLY,    // something has come of the stream before the handshake was complete
 };
 
 typedef void (*quic_peer_callback)(
@@ -37,6 +38,8 @@ typedef struct quic_peer_options {
   uint64_t idle_timeout;  // nanoseconds
   int holds_windows;      // whether windows are not extended before quic_peer_extend
   int holds_streams;      // whether no more streams are allowed as others end
+  int tickets;            // whether clients get tickets for early data
+  int rejects_early_data;
   int plain;              // whether it is no HTTP: streams are for quic_peer_write_raw
 } quic_peer_options;
 

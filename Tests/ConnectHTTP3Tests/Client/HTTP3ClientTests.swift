@@ -42,6 +42,43 @@ final class HTTP3ClientTests: XCTestCase {
     await client.shutdown()
   }
 
+  // MARK: Early data
+
+  /// Ends the connection and makes a request on the next one.
+  private func getOnNext(_ client: Client, _ target: String, hasNoSideEffects: Bool) async -> StreamRecord {
+    _ = await client.get("/script/close/0x100")
+    var request = HTTPStreamRequest(method: .get, target: target, headers: [:], body: .complete(ByteBuffer()))
+    request.hasNoSideEffects = hasNoSideEffects
+    return await StreamRecord.run(request, on: client.endpoint)
+  }
+
+  func testEarlyData() async throws {
+    try await self.withClient({ $0.http3 = .alone(.init(usesEarlyData: true)) }) { client, _ in
+      let first = await self.getOnNext(client, "/script/early", hasNoSideEffects: true)
+      for _ in 1...3 {
+        let safe = await self.getOnNext(client, "/script/early", hasNoSideEffects: true)
+        XCTAssertEqual(safe.text, "yes", "\(String(describing: safe.failure))")
+        XCTAssertEqual(safe.info?.isEarlyData, true)
+        let unsafe = await self.getOnNext(client, "/script/early", hasNoSideEffects: false)
+        XCTAssertEqual(unsafe.text, "no", "\(String(describing: unsafe.failure))")
+        XCTAssertEqual(unsafe.info?.isEarlyData, false)
+      }
+      XCTAssertNotNil(first.text)
+      let refused = await self.getOnNext(client, "/script/too-early", hasNoSideEffects: true)
+      XCTAssertEqual(refused.failure?.isUnprocessed, true)
+      XCTAssertEqual(refused.failure?.error.httpStatus, 425)
+    }
+  }
+
+  func testNoEarlyDataUnlessAsked() async throws {
+    try await self.withClient { client, _ in
+      for _ in 1...2 {
+        let record = await self.getOnNext(client, "/script/early", hasNoSideEffects: true)
+        XCTAssertEqual(record.text, "no", "\(String(describing: record.failure))")
+      }
+    }
+  }
+
   func testConnectionInfo() async throws {
     try await self.withClient { client, server in
       let first = await client.get("/script/size/5")

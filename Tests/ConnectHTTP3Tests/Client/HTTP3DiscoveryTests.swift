@@ -259,6 +259,24 @@ final class HTTP3DiscoveryTests: XCTestCase {
     }
   }
 
+  /// Early data that nobody answers says nothing about HTTP/3. The next connection has its race with TCP.
+  func testEarlyDataWhereUDPIsDropped() async throws {
+    try await self.withServer { server, quic in
+      let proxy = try await UDPProxy(to: quic.port(.aioquic))
+      server.announce(port: proxy.port)
+      let client = try server.client { $0.http3 = .discovered(.init(usesEarlyData: true)) }
+      _ = try await client.get("/script/size/1", until: .http3)
+      _ = await client.get("/script/close/0x100")
+      try await proxy.set { $0.isBlack = true }
+      let early = await client.get()
+      XCTAssertEqual(early.failure?.isUnprocessed, true)
+      let next = await client.get()
+      XCTAssertEqual(next.text, "tcp", "\(String(describing: next.failure))")
+      await client.shutdown()
+      try await proxy.stop()
+    }
+  }
+
   /// A new connection is not held up by what is known to be broken.
   func testBrokenHTTP3CostsNothing() async throws {
     try await self.withServer { server, _ in

@@ -277,6 +277,54 @@ final class HTTP3PathTests: XCTestCase {
     }
   }
 
+  // MARK: Early data
+
+  /// Calls that start connections with early data, over a path that loses, repeats and reorders datagrams.
+  func testEarlyDataOverABadPath() async throws {
+    let conditions = UDPProxy.Conditions(lost: 5, doubled: 10, reordered: 10)
+    try await self.withPath(conditions, change: { $0.http3 = .alone(.init(usesEarlyData: true)) }) { path in
+      for round in 0..<5 {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for index in 0..<Int32(10) {
+            group.addTask {
+              let lookup = await path.client.unary(TestMethods.lookup, .with { $0.key = "\(index)" })
+              XCTAssertEqual(
+                lookup.message?.value,
+                "value of \(index)",
+                "\(String(describing: lookup.error))"
+              )
+              let echo = await path.client.unary(TestMethods.echo, .with { $0.payload.small = index })
+              XCTAssertEqual(
+                echo.message?.payload.small,
+                index,
+                "\(round): \(String(describing: echo.error))"
+              )
+            }
+          }
+          group.addTask { try await Self.converse(path.client, "early data") }
+          try await group.waitForAll()
+        }
+        _ = await path.get("/script/close/0x100")
+      }
+    }
+  }
+
+  /// The server is out of reach when a connection begins with early data: the calls are sent again on the next one.
+  func testEarlyDataThatNobodyAnswers() async throws {
+    try await self.withPath(change: { $0.http3 = .alone(.init(usesEarlyData: true)) }) { path in
+      _ = await path.get("/script/close/0x100")
+      try await path.proxy.set { $0.isBlack = true }
+      async let lookup = path.client.unary(TestMethods.lookup, .with { $0.key = "it" })
+      async let echo = path.client.unary(TestMethods.echo, .with { $0.payload.small = 7 })
+      // The first connection is given up after 3 seconds.
+      try await Task.sleep(for: .seconds(4))
+      try await path.proxy.set { $0.isBlack = false }
+      let (found, answer) = await (lookup, echo)
+      XCTAssertEqual(found.message?.value, "value of it", "\(String(describing: found.error))")
+      XCTAssertEqual(answer.message?.payload.small, 7, "\(String(describing: answer.error))")
+    }
+  }
+
   // MARK: Silence
 
   /// Both sides forget a connection without calls, so that the next call takes a new one.

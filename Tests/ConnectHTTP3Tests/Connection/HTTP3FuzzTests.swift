@@ -47,8 +47,16 @@ final class HTTP3FuzzTests: XCTestCase {
     var random = SeededGenerator()
     var sent = 0
     var completed = 0
+    let first = try HTTP3TestPeer(certificates) { $0.tickets = 1 }
+    try first.connect()
     while sent < self.rounds {
-      let peer = try HTTP3TestPeer(certificates)
+      // Half of the connections begin with early data, which the server takes or not.
+      let isEarly = Bool.random(using: &random)
+      let rejectsEarlyData = Bool.random(using: &random)
+      let peer = try HTTP3TestPeer(certificates, after: isEarly ? first : nil) {
+        $0.tickets = isEarly ? 1 : 0
+        $0.rejects_early_data = rejectsEarlyData ? 1 : 0
+      }
       var seen: [[UInt8]] = []
       peer.onRequest = { peer, stream in peer.respond(stream, body: String(repeating: "x", count: 5000)) }
       peer.network = { [unowned peer] direction, datagram in
@@ -61,9 +69,12 @@ final class HTTP3FuzzTests: XCTestCase {
         }
         return [datagram]
       }
-      try peer.elapse(.milliseconds(50))
       let handlers = (0..<3).map { _ in RecordingHandler() }
-      for handler in handlers { peer.startUnary(handler) }
+      if isEarly { peer.runClient() } else { try peer.elapse(.milliseconds(50)) }
+      for (index, handler) in handlers.enumerated() {
+        let body = HTTPStreamRequest.Body.complete(ByteBuffer(string: "hello"))
+        _ = peer.start(handler, body: body, hasNoSideEffects: index > 0)
+      }
       try peer.elapse(.milliseconds(200))
       self.check(peer, handlers, "datagrams")
       completed += handlers.count { $0.events.last == .end([:]) }

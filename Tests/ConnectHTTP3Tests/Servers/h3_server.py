@@ -5,7 +5,8 @@ Announces `h3` (aioquic), `retry` (aioquic, which asks for a token first), `brie
 
 Paths that begin with /script/ do what they say, on aioquic: /script/reset/CODE, /script/close/CODE, /script/goaway (answers, and
 takes no later request), /script/silence, /script/size/BYTES (a body), /script/status/CODE, /script/count (the body is how many bytes came),
-/script/headers/BYTES (a header of that size). The path /given-up?CASE tells whether the call with that header `x-case` was given
+/script/headers/BYTES (a header of that size), /script/early (the body is whether the request came before the handshake was complete),
+/script/too-early (425 if it did). The path /given-up?CASE tells whether the call with that header `x-case` was given
 up by its client.
 """
 
@@ -24,7 +25,7 @@ from aioquic.buffer import encode_uint_var  # noqa: E402
 from aioquic.h3.connection import H3_ALPN, H3Connection, encode_frame  # noqa: E402
 from aioquic.h3.events import DataReceived, HeadersReceived  # noqa: E402
 from aioquic.quic.configuration import QuicConfiguration  # noqa: E402
-from aioquic.quic.events import ProtocolNegotiated, StopSendingReceived, StreamReset  # noqa: E402
+from aioquic.quic.events import HandshakeCompleted, ProtocolNegotiated, StopSendingReceived, StreamReset  # noqa: E402
 from hypercorn.asyncio import serve  # noqa: E402
 from hypercorn.config import Config  # noqa: E402
 
@@ -71,6 +72,7 @@ class Exchange:
             "extensions": {"http.response.trailers": {}},
         }
         self.has_trailers = False
+        self.is_early = not protocol.is_established
 
     async def receive(self) -> dict:
         return await self.incoming.get()
@@ -157,6 +159,11 @@ class Exchange:
             case ["status", code]:
                 await self.send({"type": "http.response.start", "status": int(code), "headers": []})
                 await self.send({"type": "http.response.body"})
+            case ["early"]:
+                await self.answer(b"yes" if self.is_early else b"no")
+            case ["too-early"]:
+                await self.send({"type": "http.response.start", "status": 425 if self.is_early else 200, "headers": []})
+                await self.send({"type": "http.response.body"})
             case ["count"]:
                 await self.answer(str(len(await self.body())).encode())
             case ["headers", count]:
@@ -171,6 +178,7 @@ class Server(QuicConnectionProtocol):
         self.http: H3Connection | None = None
         self.exchanges: dict[int, Exchange] = {}
         self.is_gone = False
+        self.is_established = False
         self.tasks: set[asyncio.Task] = set()
 
     def waiting(self, stream_id: int) -> int:
@@ -194,6 +202,8 @@ class Server(QuicConnectionProtocol):
     def quic_event_received(self, event) -> None:
         if isinstance(event, ProtocolNegotiated):
             self.http = H3Connection(self._quic)
+        if isinstance(event, HandshakeCompleted):
+            self.is_established = True
         if type(event).__name__ == "ConnectionTerminated":
             self.end()
         if isinstance(event, (StopSendingReceived, StreamReset)) and event.stream_id in self.exchanges:

@@ -25,6 +25,8 @@ final class HTTP3TestPeer {
     var isComplete = false
     var resetCode: UInt64?
     var closeCode: UInt64?
+    /// Whether something of it came before the handshake was complete.
+    var isEarly = false
 
     var text: String { String(decoding: self.body, as: UTF8.self) }
   }
@@ -35,15 +37,17 @@ final class HTTP3TestPeer {
   let connection: HTTP3Connection
   let delegate = RecordingDelegate()
   let certificates: TestCertificates
+  private let credentials: GnuTLSCredentials
+  /// The last ticket of the server.
+  private(set) var ticket: SessionTicket?
   private(set) var handshake: Result<Void, ConnectError>?
   private(set) var requests: [Int64: Request] = [:]
   private(set) var isServerEstablished = false
   private(set) var server: OpaquePointer?
   /// The libngtcp2 error of the server.
   private(set) var serverError: Int32 = 0
-  private var identity: OpaquePointer?
+  private let identity: ServerIdentity
   private var options: quic_peer_options
-  private var strings: [UnsafeMutablePointer<CChar>] = []
   private var serverAddress: SocketAddress
   private var clientAddress: SocketAddress
 
@@ -67,8 +71,13 @@ final class HTTP3TestPeer {
   private(set) var toServerCount = 0
   private(set) var toClientCount = 0
 
+  /// - Parameters:
+  ///   - earlier: A connection to the same server.
+  ///   - ticket: Continues an earlier session; nil for that of `earlier`.
   init(
     _ certificates: TestCertificates,
+    after earlier: HTTP3TestPeer? = nil,
+    ticket: SessionTicket? = nil,
     tls: NIOHTTPClient.Configuration.TLS? = nil,
     serverName: String = "localhost",
     limits: HTTP3SessionLimits = HTTP3SessionLimits(),
@@ -79,12 +88,18 @@ final class HTTP3TestPeer {
     self.certificates = certificates
     self.options = quic_peer_options()
     quic_peer_default_options(&self.options)
+    change(&self.options)
+    self.identity =
+      try earlier?.identity
+      ?? ServerIdentity(certificates, self.options, requiresClientCertificate: requiresClientCertificate)
+    self.identity.fill(&self.options)
     self.serverAddress = try SocketAddress(ipAddress: Self.address, port: 443)
     self.clientAddress = try SocketAddress(ipAddress: Self.address, port: 50_000)
     let material = try TLSMaterial(
       tls ?? .init(trustRoots: .pemBytes(Array(certificates.authorityPEM.utf8)))
     )
-    let credentials = try GnuTLSCredentials(material)
+    let credentials = try earlier?.credentials ?? GnuTLSCredentials(material)
+    self.credentials = credentials
     let check = ServerCertificateCheck(
       credentials: credentials,
       identity: .name(serverName),
@@ -97,7 +112,9 @@ final class HTTP3TestPeer {
       tls: GnuTLSSession(
         credentials,
         serverName: serverName,
-        check: material.verifiesServers ? check : nil
+        check: material.verifiesServers ? check : nil,
+        ticket: ticket ?? earlier?.ticket,
+        keepsTicket: self.options.tickets != 0
       ),
       limits: limits,
       now: self.channel.eventLoop.now.uptimeNanoseconds
@@ -111,14 +128,8 @@ final class HTTP3TestPeer {
       care: care,
       logger: Logger(label: "test")
     )
-    self.options.certificate = UnsafePointer(self.keep(certificates.serverCertificatePEM))
-    self.options.key = UnsafePointer(self.keep(certificates.serverKeyPEM))
-    if requiresClientCertificate {
-      self.options.client_authority = UnsafePointer(self.keep(certificates.authorityPEM))
-    }
-    change(&self.options)
-    self.identity = try XCTUnwrap(quic_peer_identity_new(&self.options))
-    self.connection.onHandshake = { [weak self] result in
+    self.connection.onTicket = { [weak self] in self?.ticket = $0 }
+    self.connection.onReady = { [weak self] result in
       self?.handshake = result
       if case .success = result { self?.connection.delegate = self?.delegate }
     }
@@ -130,19 +141,14 @@ final class HTTP3TestPeer {
     self.channel.close(promise: nil)
     self.channel.embeddedEventLoop.run()
     quic_peer_free(self.server)
-    quic_peer_identity_free(self.identity)
-    for string in self.strings { free(string) }
-  }
-
-  private func keep(_ text: String) -> UnsafeMutablePointer<CChar>? {
-    guard let copy = strdup(text) else { return nil }
-    self.strings.append(copy)
-    return copy
   }
 
   var now: UInt64 { self.channel.eventLoop.now.uptimeNanoseconds }
 
   // MARK: Time
+
+  /// Lets the client do what is due. Nothing of it reaches the server yet.
+  func runClient() { self.channel.embeddedEventLoop.run() }
 
   /// Lets both sides send and answer for some milliseconds, so that paced datagrams are sent, too.
   func run() throws { try self.elapse(.milliseconds(5)) }
@@ -249,7 +255,7 @@ final class HTTP3TestPeer {
       self.server = self.serverAddress.withSockAddr { local, localCount in
         self.clientAddress.withSockAddr { remote, remoteCount in
           quic_peer_accept(
-            self.identity,
+            self.identity.pointer,
             &self.options,
             datagram,
             datagram.count,
@@ -311,6 +317,7 @@ final class HTTP3TestPeer {
     case QUIC_PEER_END: request.isComplete = true
     case QUIC_PEER_RESET: request.resetCode = code
     case QUIC_PEER_CLOSED: request.closeCode = code
+    case QUIC_PEER_EARLY: request.isEarly = true
     default: break
     }
     self.requests[stream] = request
@@ -324,9 +331,11 @@ final class HTTP3TestPeer {
     method: HTTPStreamRequest.Method = .post,
     target: String = "/demo.Service/Method",
     headers: Headers = ["content-type": ["application/proto"]],
-    body: HTTPStreamRequest.Body
+    body: HTTPStreamRequest.Body,
+    hasNoSideEffects: Bool = false
   ) -> any HTTPStream {
-    let request = HTTPStreamRequest(method: method, target: target, headers: headers, body: body)
+    var request = HTTPStreamRequest(method: method, target: target, headers: headers, body: body)
+    request.hasNoSideEffects = hasNoSideEffects
     let stream = self.connection.startStream(request, handler: handler)
     handler.stream = stream
     return stream
@@ -352,6 +361,40 @@ final class HTTP3TestPeer {
 
   var handshakeError: ConnectError? {
     if case .failure(let error)? = self.handshake { error } else { nil }
+  }
+}
+
+/// What all connections of a server share.
+private final class ServerIdentity {
+  let pointer: OpaquePointer
+  private let strings: [UnsafeMutablePointer<CChar>?]
+
+  init(
+    _ certificates: TestCertificates,
+    _ options: quic_peer_options,
+    requiresClientCertificate: Bool
+  ) throws {
+    let authority = requiresClientCertificate ? certificates.authorityPEM : nil
+    self.strings = [
+      strdup(certificates.serverCertificatePEM), strdup(certificates.serverKeyPEM),
+      authority.map { strdup($0) } ?? nil,
+    ]
+    var options = options
+    Self.fill(&options, self.strings)
+    self.pointer = try XCTUnwrap(quic_peer_identity_new(&options))
+  }
+
+  deinit {
+    quic_peer_identity_free(self.pointer)
+    for string in self.strings { free(string) }
+  }
+
+  func fill(_ options: inout quic_peer_options) { Self.fill(&options, self.strings) }
+
+  private static func fill(_ options: inout quic_peer_options, _ strings: [UnsafeMutablePointer<CChar>?]) {
+    options.certificate = UnsafePointer(strings[0])
+    options.key = UnsafePointer(strings[1])
+    options.client_authority = UnsafePointer(strings[2])
   }
 }
 

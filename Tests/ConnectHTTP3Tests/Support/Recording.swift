@@ -87,6 +87,7 @@ final class RecordingDelegate: StreamConnectionDelegate {
   var events: [Event] = []
   var error: ConnectError?
   var roundTrip: Duration?
+  var unfitReasons: [String] = []
 
   var closedStreams: Int { self.events.count { $0 == .closedStream } }
 
@@ -100,6 +101,10 @@ final class RecordingDelegate: StreamConnectionDelegate {
   func connectionIsAlive(_ connection: any StreamConnection) { self.events.append(.alive) }
 
   func connection(_ connection: any StreamConnection, roundTrip: Duration) { self.roundTrip = roundTrip }
+
+  func connectionIsUnfit(_ connection: any StreamConnection, _ reason: String) {
+    self.unfitReasons.append(reason)
+  }
 
   func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
     self.error = error

@@ -1,0 +1,40 @@
+internal import ConnectChannels
+internal import XCTest
+
+@testable internal import ConnectHTTP3
+
+final class SessionTicketsTests: XCTestCase {
+  private static func server(_ port: Int, _ identity: String = "a.example") throws -> SessionTickets.Server {
+    SessionTickets.Server(address: try XCTUnwrap(EndpointAddress("10.0.0.1:\(port)")), identity: identity)
+  }
+
+  private static func ticket(_ number: UInt8) -> SessionTicket {
+    SessionTicket(tls: [number], transport: [])
+  }
+
+  func testTicketIsUsedOnce() throws {
+    let tickets = SessionTickets()
+    tickets.store(Self.ticket(1), of: try Self.server(1))
+    XCTAssertEqual(tickets.take(of: try Self.server(1)), Self.ticket(1))
+    XCTAssertNil(tickets.take(of: try Self.server(1)))
+  }
+
+  func testTheNewestTicketOfEachServerIsKept() throws {
+    let tickets = SessionTickets()
+    tickets.store(Self.ticket(1), of: try Self.server(1))
+    tickets.store(Self.ticket(2), of: try Self.server(2))
+    tickets.store(Self.ticket(3), of: try Self.server(1, "b.example"))
+    tickets.store(Self.ticket(4), of: try Self.server(1))
+    XCTAssertEqual(tickets.take(of: try Self.server(1)), Self.ticket(4))
+    XCTAssertEqual(tickets.take(of: try Self.server(2)), Self.ticket(2))
+    XCTAssertEqual(tickets.take(of: try Self.server(1, "b.example")), Self.ticket(3))
+  }
+
+  func testTheNumberIsBounded() throws {
+    let tickets = SessionTickets()
+    for port in 1...300 { tickets.store(Self.ticket(UInt8(port % 250)), of: try Self.server(port)) }
+    XCTAssertNil(tickets.take(of: try Self.server(44)))
+    XCTAssertEqual(tickets.take(of: try Self.server(45)), Self.ticket(45))
+    XCTAssertEqual(tickets.take(of: try Self.server(300)), Self.ticket(50))
+  }
+}
