@@ -7,13 +7,20 @@ enum UDPSocket {
   private static let queueSize = 2 << 20
   /// How many reads are made before what came of them is answered.
   private static let readCount = 4
+  /// How many datagrams one read takes where the system does not put them together (recvmmsg).
+  static let vectorSize = 8
 
   static func bootstrap(on eventLoop: any EventLoop, for address: SocketAddress) -> DatagramBootstrap {
     let bootstrap = DatagramBootstrap(group: eventLoop)
       .channelOption(.socketOption(.so_rcvbuf), value: self.queueSize)
       .channelOption(.explicitCongestionNotification, value: true)
-    guard System.supportsUDPReceiveOffload else {
-      return bootstrap.channelOption(.maxMessagesPerRead, value: 16)
+    guard ReceiveOffload.isUsed else {
+      let size = self.vectorSize * ReceiveBuffers.datagramSize
+      return
+        bootstrap
+        .channelOption(.maxMessagesPerRead, value: UInt(self.readCount))
+        .channelOption(.datagramVectorReadMessageCount, value: self.vectorSize)
+        .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: size))
     }
     return
       bootstrap
@@ -27,7 +34,7 @@ enum UDPSocket {
   ///
   /// - Parameter readCount: How often something was read from the channel. To be called after each of the first reads.
   static func coalesceDatagrams(of channel: any Channel, afterReads readCount: Int) {
-    guard readCount == self.readCount, System.supportsUDPReceiveOffload else { return }
+    guard readCount == self.readCount, ReceiveOffload.isUsed else { return }
     try? channel.syncOptions?.setOption(.datagramReceiveOffload, value: true)
   }
 
@@ -36,7 +43,7 @@ enum UDPSocket {
   /// NIO keeps the first buffers: as many as it reads in a row. Most connections are idle most of the time, and should
   /// not hold room for the largest read.
   private struct ReceiveBuffers: RecvByteBufferAllocator {
-    private static let datagramSize = 2048
+    static let datagramSize = 2048
     /// The most that the system puts together.
     private static let largestSize = 65_536
     private var readCount = 0

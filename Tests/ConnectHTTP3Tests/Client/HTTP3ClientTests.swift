@@ -1,11 +1,12 @@
 internal import Connect
-internal import ConnectHTTP3
 internal import ConnectNIO
 internal import Foundation
 internal import LoopbackServer
 internal import NIOCore
 internal import NIOPosix
 internal import XCTest
+
+@testable internal import ConnectHTTP3
 
 /// The client's connections over HTTP/3: what becomes of them and of their streams.
 final class HTTP3ClientTests: XCTestCase {
@@ -93,6 +94,23 @@ final class HTTP3ClientTests: XCTestCase {
   }
 
   func testLargeBody() async throws {
+    try await self.withClient { client, _ in
+      let record = await client.get("/script/size/5000000")
+      XCTAssertEqual(record.byteCount, 5_000_000, "\(String(describing: record.failure))")
+    }
+  }
+
+  /// Where the system does not put datagrams together, one read takes several.
+  func testReadsOfSeveralDatagrams() async throws {
+    let isUsed = ReceiveOffload.isUsed
+    ReceiveOffload.set(false)
+    defer { ReceiveOffload.set(isUsed) }
+    let address = try SocketAddress(ipAddress: "127.0.0.1", port: 9)
+    let channel = try await UDPSocket.bootstrap(on: MultiThreadedEventLoopGroup.singleton.next(), for: address)
+      .connect(to: address).get()
+    let count = try await channel.getOption(.datagramVectorReadMessageCount).get()
+    XCTAssertEqual(count, UDPSocket.vectorSize)
+    try await channel.close()
     try await self.withClient { client, _ in
       let record = await client.get("/script/size/5000000")
       XCTAssertEqual(record.byteCount, 5_000_000, "\(String(describing: record.failure))")
