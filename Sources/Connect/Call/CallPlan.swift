@@ -121,7 +121,8 @@ final class CallPlan: HookEnvironment {
     guard info.streamType != self.streamType else { return nil }
     return ConnectError(
       code: .invalidArgument,
-      message: "\(info.path) is \(info.streamType), and was called as \(self.streamType)"
+      message: "\(info.path) is \(info.streamType), and was called as \(self.streamType); "
+        + "use the client's function for its kind, or correct its MethodSpec"
     )
   }
 

@@ -23,7 +23,11 @@ final class AcceptedEncodings: Sendable {
     let lowercased = encoding.asciiLowercased
     for pool in self.pools where pool.name == lowercased { return ResponseEncoding(pool: pool, header: name) }
     guard lowercased.isEmpty || lowercased == "identity" else {
-      throw ConnectError(code: .internalError, message: "response has unknown \(name) '\(encoding)'")
+      throw ConnectError(
+        code: .internalError,
+        message:
+          "response has unknown \(name) '\(encoding)', which the request did not offer (see ProtocolClientConfig.compression)"
+      )
     }
     return ResponseEncoding(pool: nil, header: name)
   }

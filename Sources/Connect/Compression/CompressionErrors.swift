@@ -11,9 +11,7 @@ enum CompressionErrors {
   ///   - size: What is known of the size, in bytes.
   ///   - limit: In bytes.
   static func tooLarge(_ size: String, limit: Int) -> ConnectError {
-    .overLimit(
-      "received message of \(size) bytes after decompression, which is over the limit of \(limit) bytes"
-    )
+    .receivedTooLarge("\(size) bytes after decompression", limit: limit)
   }
 
   static func noMemory(_ purpose: String) -> ConnectError {

@@ -253,10 +253,12 @@ package struct EnvelopeDecoder: Sendable {
   }
 
   private func tooLarge(_ envelope: Partial) -> ConnectError {
-    let what = self.isEnd(flags: envelope.flags) ? "end of the response" : "message"
-    let limit = self.limit(flags: envelope.flags)
+    let size = "\(envelope.length) bytes"
+    guard self.isEnd(flags: envelope.flags) else {
+      return .receivedTooLarge(size, limit: self.maximumMessageSize)
+    }
     return .overLimit(
-      "received \(what) of \(envelope.length) bytes, which is over the limit of \(limit) bytes"
+      "received end of the response of \(size), which is over the limit of \(self.maximumEndSize) bytes"
     )
   }
 }

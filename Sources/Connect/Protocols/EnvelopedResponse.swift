@@ -121,7 +121,8 @@ struct EnvelopedResponse {
     guard envelope.flags & ~(Envelope.compressedFlag | self.endFlag) == 0 else {
       throw ConnectError(
         code: .internalError,
-        message: "received envelope with unknown flags \(envelope.flags)"
+        message:
+          "received a message with unknown flags \(envelope.flags): does the server speak another protocol?"
       )
     }
     guard envelope.flags & self.endFlag != 0 else {

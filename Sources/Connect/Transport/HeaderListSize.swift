@@ -22,7 +22,8 @@ public enum HeaderListSize {
     guard size > limit else { return }
     throw ConnectError(
       code: .resourceExhausted,
-      message: "received trailers of \(size) bytes, which is over the limit of \(limit) bytes"
+      message:
+        "received trailers of \(size) bytes, which is over the limit of \(limit) bytes (maxHeaderListSize)"
     )
   }
 }

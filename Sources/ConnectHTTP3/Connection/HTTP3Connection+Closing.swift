@@ -65,7 +65,8 @@ extension HTTP3Connection {
       self.write(datagram)
       self.context?.flush()
     }
-    let reason = error ?? ConnectError(code: .unavailable, message: "the HTTP/3 connection was closed")
+    let reason =
+      error ?? ConnectError(code: .unavailable, message: "the HTTP/3 connection to \(self.peer) was closed")
     for stream in streams {
       // Early data may be processed twice.
       let isUnprocessed = wasShakingHands || !stream.isHeaderSent
@@ -105,7 +106,7 @@ extension HTTP3Connection {
   /// Why the channel has failed.
   var lostChannelError: ConnectError {
     guard let error = self.channelError else {
-      return ConnectError(code: .unavailable, message: "the HTTP/3 connection was closed")
+      return ConnectError(code: .unavailable, message: "the HTTP/3 connection to \(self.peer) was closed")
     }
     let text = SystemErrorText.of(error)
     if self.isShakingHands {
@@ -118,7 +119,7 @@ extension HTTP3Connection {
     }
     return ConnectError(
       code: .unavailable,
-      message: "the HTTP/3 connection broke: \(text)",
+      message: "the HTTP/3 connection to \(self.peer) broke: \(text)",
       exception: error
     )
   }
@@ -133,12 +134,14 @@ extension HTTP3Connection {
     case .closedByPeer(let code, let reason):
       return ConnectError(
         code: Code(code),
-        message: "the server ended the HTTP/3 connection: \(code)\(Self.suffix(reason))"
+        message: "\(self.peer) ended the HTTP/3 connection: \(code)\(Self.suffix(reason))"
       )
     case .brokenByPeer(let code, let reason):
       return self.error(ofQUIC: code, reason)
     case .statelessReset:
-      return self.unavailable("the HTTP/3 connection broke: the server knows nothing of it (stateless reset)")
+      return self.unavailable(
+        "the HTTP/3 connection broke: \(self.peer) knows nothing of it (stateless reset)"
+      )
     case .noCommonVersion:
       return .ofConnection(.unavailable, "\(self.peer) does not speak QUIC version 1")
     case .idle:
@@ -150,13 +153,13 @@ extension HTTP3Connection {
       let reason = libraryError == 0 ? TLSAlert.text(alert: alert) : HTTP3Session.text(tls: libraryError)
       return .failedHandshake(peer: self.peer, reason: reason)
     case .transport(let error):
-      let message = "the server broke QUIC: \(HTTP3Session.text(transport: error))"
+      let message = "\(self.peer) broke QUIC: \(HTTP3Session.text(transport: error))"
       return isConnecting
         ? .ofConnection(.unavailable, message) : ConnectError(code: .internalError, message: message)
     case .http(let error):
       return ConnectError(
         code: .internalError,
-        message: "the server broke the HTTP/3 protocol: \(HTTP3Session.text(http: error))"
+        message: "\(self.peer) broke the HTTP/3 protocol: \(HTTP3Session.text(http: error))"
       )
     case .closed:
       return nil
@@ -169,7 +172,7 @@ extension HTTP3Connection {
     }
     guard self.session.hasStreams else { return nil }
     return self.unavailable(
-      "the server closed the HTTP/3 connection before the response was complete\(Self.suffix(reason))"
+      "\(self.peer) closed the HTTP/3 connection before the response was complete\(Self.suffix(reason))"
     )
   }
 
@@ -178,7 +181,7 @@ extension HTTP3Connection {
     if let alert = code.alert {
       let text = TLSAlert.text(alert: alert)
       if isConnecting { return .failedHandshake(peer: self.peer, reason: text) }
-      return self.unavailable("the HTTP/3 connection broke: \(text)")
+      return self.unavailable("the HTTP/3 connection to \(self.peer) broke: \(text)")
     }
     if isConnecting {
       return .ofConnection(
@@ -190,11 +193,11 @@ extension HTTP3Connection {
     case .noError:
       return self.closedInOrder(reason)
     case .internalError, .connectionRefused:
-      return self.unavailable("the server ended the QUIC connection: \(code)\(Self.suffix(reason))")
+      return self.unavailable("\(self.peer) ended the QUIC connection: \(code)\(Self.suffix(reason))")
     default:
       return ConnectError(
         code: .internalError,
-        message: "the server ended the QUIC connection: \(code)\(Self.suffix(reason))"
+        message: "\(self.peer) ended the QUIC connection: \(code)\(Self.suffix(reason))"
       )
     }
   }

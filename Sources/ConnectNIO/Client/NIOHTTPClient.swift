@@ -119,7 +119,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       guard let executor = executor as? EventLoopExecutor else {
         throw ConnectError(
           code: .invalidArgument,
-          message: "the executor is not one of a NIOHTTPClient"
+          message: "the executor is not one of this HTTP client's: take one of its executors"
         )
       }
       eventLoop = executor.eventLoop

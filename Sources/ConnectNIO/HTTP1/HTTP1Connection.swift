@@ -295,12 +295,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     let size = HTTP1Messages.size(of: headers)
     let limit = self.configuration.maxHeaderListSize
     guard size > limit else { return true }
-    self.end(
-      failing: ConnectError(
-        code: .resourceExhausted,
-        message: "the response's header list has \(size) bytes, the limit is \(limit)"
-      )
-    )
+    self.end(failing: HTTPStreamFailure.headerListTooLarge(size: size, limit: limit).error)
     return false
   }
 

@@ -48,7 +48,8 @@ extension HTTP2Connection {
     if !streams.isEmpty, !self.isDraining { delegate?.connectionWillClose(self) }
     self.isDraining = true
     if isChannelUsable, let errorCode { self.sayGoodbye(errorCode) }
-    let reason = error ?? ConnectError(code: .unavailable, message: "the HTTP/2 connection was closed")
+    let reason =
+      error ?? ConnectError(code: .unavailable, message: "the HTTP/2 connection to \(self.peer) was closed")
     for stream in streams.reversed() {
       self.fail(stream, HTTPStreamFailure(error: reason, isUnprocessed: !stream.isHeaderSent))
       delegate?.connectionDidCloseStream(self)
@@ -75,7 +76,7 @@ extension HTTP2Connection {
         return ConnectError(
           code: .unavailable,
           message: """
-            the server cut the connection right after the TLS handshake: \
+            \(self.peer) cut the connection right after the TLS handshake: \
             it may require a client certificate, or not accept the one it was shown
             """,
           exception: error
@@ -86,7 +87,7 @@ extension HTTP2Connection {
       }
       return ConnectError(
         code: .unavailable,
-        message: "the HTTP/2 connection broke: \(TLSAlert.text(error))",
+        message: "the HTTP/2 connection to \(self.peer) broke: \(TLSAlert.text(error))",
         exception: error
       )
     }
@@ -95,7 +96,7 @@ extension HTTP2Connection {
       return ConnectError(
         code: .unavailable,
         message:
-          "the server closed the HTTP/2 connection before the response was complete (GOAWAY, \(goAway))"
+          "\(self.peer) closed the HTTP/2 connection before the response was complete (GOAWAY, \(goAway))"
       )
     }
     if self.servedStreams == nil {
@@ -104,7 +105,7 @@ extension HTTP2Connection {
     guard self.session.liveCount > 0 else { return nil }
     return ConnectError(
       code: .unavailable,
-      message: "the server closed the HTTP/2 connection before the response was complete"
+      message: "\(self.peer) closed the HTTP/2 connection before the response was complete"
     )
   }
 
@@ -112,7 +113,7 @@ extension HTTP2Connection {
   private var goAwayError: ConnectError? {
     guard let goAway = self.session.goAway, goAway.errorCode != .noError else { return nil }
     let code = Code(http2ErrorCode: goAway.errorCode.rawValue)
-    return ConnectError(code: code, message: "the server ended the HTTP/2 connection: \(goAway)")
+    return ConnectError(code: code, message: "\(self.peer) ended the HTTP/2 connection: \(goAway)")
   }
 
   /// Why the session has nothing more to do; nil if everything was in order.
@@ -127,17 +128,21 @@ extension HTTP2Connection {
   var brokenSessionError: ConnectError {
     if let error = self.unknownAnswerError { return error }
     if let sent = self.session.sentGoAway, sent.errorCode != .noError {
-      return ConnectError(code: .internalError, message: "the server broke the HTTP/2 protocol: \(sent)")
+      return ConnectError(code: .internalError, message: "\(self.peer) broke the HTTP/2 protocol: \(sent)")
     }
     if self.session.isHeaderBlockEndless {
       let limit = self.session.configuration.maxHeaderListSize
       return ConnectError(
         code: .resourceExhausted,
-        message: "the server sent a header list that is far larger than the limit of \(limit) bytes"
+        message:
+          "\(self.peer) sent a header list that is far over the limit of \(limit) bytes (maxHeaderListSize)"
       )
     }
     let reason = self.session.fatalError ?? "unknown reason"
-    return ConnectError(code: .internalError, message: "the HTTP/2 session failed: \(reason)")
+    return ConnectError(
+      code: .internalError,
+      message: "the HTTP/2 session with \(self.peer) failed: \(reason)"
+    )
   }
 }
 

@@ -39,7 +39,7 @@ extension HTTP2Connection {
       let timeout = self.configuration.keepalive?.timeout.clamped ?? .zero
       let error = ConnectError(
         code: .unavailable,
-        message: "the server did not answer a keepalive ping within \(timeout)"
+        message: "\(self.peer) did not answer a keepalive ping within \(timeout)"
       )
       self.shutDown(error, sending: .noError)
     }

@@ -15,7 +15,8 @@ extension HTTPStreamFailure {
     HTTPStreamFailure(
       error: ConnectError(
         code: .resourceExhausted,
-        message: "the response's header list of \(size) bytes is larger than the limit of \(limit) bytes"
+        message:
+          "the response's header list of \(size) bytes is over the limit of \(limit) bytes (maxHeaderListSize)"
       )
     )
   }

@@ -106,8 +106,11 @@ final class HTTP3ClientTests: XCTestCase {
     ReceiveOffload.set(false)
     defer { ReceiveOffload.set(isUsed) }
     let address = try SocketAddress(ipAddress: "127.0.0.1", port: 9)
-    let channel = try await UDPSocket.bootstrap(on: MultiThreadedEventLoopGroup.singleton.next(), for: address)
-      .connect(to: address).get()
+    let channel = try await UDPSocket.bootstrap(
+      on: MultiThreadedEventLoopGroup.singleton.next(),
+      for: address
+    )
+    .connect(to: address).get()
     let count = try await channel.getOption(.datagramVectorReadMessageCount).get()
     XCTAssertEqual(count, UDPSocket.vectorSize)
     try await channel.close()
@@ -145,12 +148,12 @@ final class HTTP3ClientTests: XCTestCase {
   }
 
   func testClosedConnectionIsReplaced() async throws {
-    try await self.withClient { client, _ in
+    try await self.withClient { client, server in
       let record = await client.get("/script/close/0x102")
       XCTAssertEqual(record.failure?.error.code, .internalError)
       XCTAssertEqual(
         record.failure?.error.message,
-        "the server ended the HTTP/3 connection: H3_INTERNAL_ERROR: as asked"
+        "https://localhost:\(server.port(.aioquic)) ended the HTTP/3 connection: H3_INTERNAL_ERROR: as asked"
       )
       let next = await client.get("/script/size/1")
       XCTAssertEqual(next.text, "x")

@@ -224,19 +224,22 @@ final class HTTP3ClosingTests: XCTestCase {
     let cases: [(UInt64, Bool, Code, String)] = [
       (
         0x100, true, .unavailable,
-        "the server closed the HTTP/3 connection before the response was complete: bye"
+        "https://localhost closed the HTTP/3 connection before the response was complete: bye"
       ),
-      (0x107, true, .resourceExhausted, "the server ended the HTTP/3 connection: H3_EXCESSIVE_LOAD: bye"),
-      (0x102, true, .internalError, "the server ended the HTTP/3 connection: H3_INTERNAL_ERROR: bye"),
+      (
+        0x107, true, .resourceExhausted,
+        "https://localhost ended the HTTP/3 connection: H3_EXCESSIVE_LOAD: bye"
+      ),
+      (0x102, true, .internalError, "https://localhost ended the HTTP/3 connection: H3_INTERNAL_ERROR: bye"),
       (
         0x0, false, .unavailable,
-        "the server closed the HTTP/3 connection before the response was complete: bye"
+        "https://localhost closed the HTTP/3 connection before the response was complete: bye"
       ),
-      (0x1, false, .unavailable, "the server ended the QUIC connection: INTERNAL_ERROR: bye"),
-      (0xa, false, .internalError, "the server ended the QUIC connection: PROTOCOL_VIOLATION: bye"),
+      (0x1, false, .unavailable, "https://localhost ended the QUIC connection: INTERNAL_ERROR: bye"),
+      (0xa, false, .internalError, "https://localhost ended the QUIC connection: PROTOCOL_VIOLATION: bye"),
       (
         0x174, false, .unavailable,
-        "the HTTP/3 connection broke: the server requires a client certificate (TLSV1_ALERT_CERTIFICATE_REQUIRED)"
+        "the HTTP/3 connection to https://localhost broke: the server requires a client certificate (TLSV1_ALERT_CERTIFICATE_REQUIRED)"
       ),
     ]
     for (code, isApplication, expected, message) in cases {

@@ -55,7 +55,10 @@ final class HTTP3OffloadTests: XCTestCase {
         continue
       }
       XCTAssertEqual(handler.failure?.error.code, .unavailable)
-      XCTAssertEqual(handler.failure?.error.message, "the HTTP/3 connection broke: Input/output error")
+      XCTAssertEqual(
+        handler.failure?.error.message,
+        "the HTTP/3 connection to https://localhost broke: Input/output error"
+      )
       XCTAssertFalse(SegmentationOffload.isUsed)
     }
   }

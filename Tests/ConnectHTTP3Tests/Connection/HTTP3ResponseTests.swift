@@ -152,7 +152,7 @@ final class HTTP3ResponseTests: XCTestCase {
       for handler in handlers {
         XCTAssertEqual(handler.events, [.started, .failed(.internalError, isUnprocessed: false)], what)
         XCTAssertTrue(
-          handler.message.hasPrefix("the server broke the HTTP/3 protocol: "),
+          handler.message.hasPrefix("https://localhost broke the HTTP/3 protocol: "),
           "\(what): \(handler.message)"
         )
       }

@@ -217,7 +217,7 @@ final class HTTP2ResetTests: XCTestCase {
     XCTAssertEqual(handlers[0].events, [.started, .failed(.resourceExhausted, isUnprocessed: false)])
     XCTAssertEqual(
       handlers[0].failure?.error.message,
-      "the response's header list of 201 bytes is larger than the limit of 200 bytes"
+      "the response's header list of 201 bytes is over the limit of 200 bytes (maxHeaderListSize)"
     )
     XCTAssertEqual(handlers[1].events.count, 2, "exactly the limit is allowed")
     XCTAssertNil(handlers[1].failure)

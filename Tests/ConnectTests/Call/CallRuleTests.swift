@@ -16,7 +16,8 @@ final class CallRuleTests: XCTestCase {
     XCTAssertEqual(uploaded.code, .invalidArgument)
     XCTAssertEqual(
       uploaded.error?.message,
-      "/test.Text/Unary is unary, and was called as clientStream"
+      "/test.Text/Unary is unary, and was called as clientStream; "
+        + "use the client's function for its kind, or correct its MethodSpec"
     )
     let response = await client.unary(.serverStream, "a")
     XCTAssertEqual(response.code, .invalidArgument)

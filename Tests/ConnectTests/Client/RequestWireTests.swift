@@ -235,7 +235,7 @@ final class RequestWireTests: XCTestCase {
       XCTAssertEqual(response.code, .resourceExhausted)
       XCTAssertEqual(
         response.error?.message,
-        "message to send has 13 bytes, which is over the limit of 10 bytes"
+        "message to send has 13 bytes, which is over the limit of 10 bytes (maximumSentMessageSize)"
       )
       XCTAssertEqual(transport.streams.count, 0)
     }

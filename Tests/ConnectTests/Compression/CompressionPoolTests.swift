@@ -161,7 +161,7 @@ final class CompressionPoolTests: XCTestCase {
         XCTAssertEqual(
           error?.message,
           "received message of more than \(limit) bytes after decompression,"
-            + " which is over the limit of \(limit) bytes"
+            + " which is over the limit of \(limit) bytes (maximumReceivedMessageSize)"
         )
       }
       XCTAssertLessThanOrEqual(output.bytes.capacity, limit)

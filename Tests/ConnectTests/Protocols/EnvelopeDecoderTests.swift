@@ -194,7 +194,10 @@ final class EnvelopeDecoderTests: XCTestCase {
     XCTAssertThrowsError(try decoder.next()) { error in
       let error = error as? ConnectError
       XCTAssertEqual(error?.code, .resourceExhausted)
-      XCTAssertEqual(error?.message, "received message of 11 bytes, which is over the limit of 10 bytes")
+      XCTAssertEqual(
+        error?.message,
+        "received message of 11 bytes, which is over the limit of 10 bytes (maximumReceivedMessageSize)"
+      )
     }
   }
 

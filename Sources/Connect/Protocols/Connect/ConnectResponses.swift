@@ -88,7 +88,9 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   mutating func receiveEnd(trailers: Headers) {
     guard self.outcome == nil else { return }
     guard let head = self.head else {
-      self.fail(with: ConnectError(code: .internalError, message: "response ended without a head"))
+      self.fail(
+        with: ConnectError(code: .internalError, message: "the HTTP client ended the response without a head")
+      )
       return
     }
     guard head.status == 200 else {
@@ -185,9 +187,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   }
 
   private func sizeError(_ size: String) -> ConnectError {
-    .overLimit(
-      "received message of \(size) bytes, which is over the limit of \(self.maximumMessageSize) bytes"
-    )
+    .receivedTooLarge("\(size) bytes", limit: self.maximumMessageSize)
   }
 }
 
@@ -303,7 +303,7 @@ struct ConnectStreamDecoder: ResponseDecoder {
   /// The error of a body that ended without an end-of-stream message.
   private var missingEndError: ConnectError {
     guard let head = self.response.head else {
-      return ConnectError(code: .internalError, message: "response ended without a head")
+      return ConnectError(code: .internalError, message: "the HTTP client ended the response without a head")
     }
     guard head.status == 200 else {
       return ConnectErrorJSON.responseError(
@@ -313,6 +313,9 @@ struct ConnectStreamDecoder: ResponseDecoder {
       )
     }
     return self.excessError
-      ?? ConnectError(code: .internalError, message: "response ended without an end-of-stream message")
+      ?? ConnectError(
+        code: .internalError,
+        message: "response ended without an end-of-stream message; the server or a proxy broke off"
+      )
   }
 }

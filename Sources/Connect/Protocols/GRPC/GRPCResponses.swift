@@ -103,7 +103,9 @@ struct GRPCResponseDecoder: ResponseDecoder {
 
   private mutating func completeEnded(httpTrailers: Headers) -> StreamResult<ByteBuffer> {
     guard let head = self.response.head else {
-      return self.complete(ConnectError(code: .internalError, message: "response ended without a head"))
+      return self.complete(
+        ConnectError(code: .internalError, message: "the HTTP client ended the response without a head")
+      )
     }
     let trailers = self.trailerPlace == .http ? httpTrailers : self.bodyTrailers ?? Headers()
     let isTrailersOnly = trailers.isEmpty && (self.bodySize == 0 || self.isEmptyTrailerFrame)

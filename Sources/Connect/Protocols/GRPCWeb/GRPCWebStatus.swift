@@ -20,7 +20,10 @@ enum GRPCWebTrailers {
       let line = self.trimmed(line)
       if line.isEmpty { continue }
       guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
-        throw ConnectError(code: .internalError, message: "received trailers with a line that is no field")
+        throw ConnectError(
+          code: .internalError,
+          message: "the trailers in the response's body have a line that is no field"
+        )
       }
       fields.add(
         name: String(decoding: self.trimmed(line[..<colon]), as: UTF8.self),

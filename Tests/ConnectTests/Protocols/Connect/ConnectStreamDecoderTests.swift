@@ -157,7 +157,10 @@ final class ConnectStreamDecoderTests: XCTestCase {
     let results = self.run(self.envelope(0, [1]))
     XCTAssertEqual(self.messages(results), [[1]])
     XCTAssertEqual(results.code, .internalError)
-    XCTAssertEqual(results.error?.message, "response ended without an end-of-stream message")
+    XCTAssertEqual(
+      results.error?.message,
+      "response ended without an end-of-stream message; the server or a proxy broke off"
+    )
     XCTAssertEqual(self.run([]).code, .internalError)
   }
 
@@ -211,7 +214,10 @@ final class ConnectStreamDecoderTests: XCTestCase {
     let results = self.run(self.envelope(0, [1]) + self.end("{}"), headers: headers)
     XCTAssertEqual(results.code, .internalError)
     XCTAssertEqual(results.messages, [])
-    XCTAssertEqual(results.error?.message, "response has unknown connect-content-encoding 'foo'")
+    XCTAssertEqual(
+      results.error?.message,
+      "response has unknown connect-content-encoding 'foo', which the request did not offer (see ProtocolClientConfig.compression)"
+    )
     // That of HTTP as a whole is not ours.
     let identity: Headers = [
       "content-type": ["application/connect+proto; a=b"], "content-encoding": ["identity"],
@@ -246,7 +252,10 @@ final class ConnectStreamDecoderTests: XCTestCase {
     )
     XCTAssertEqual(self.messages(bad), [[1]])
     XCTAssertEqual(bad.code, .resourceExhausted)
-    XCTAssertEqual(bad.error?.message, "received message of 11 bytes, which is over the limit of 10 bytes")
+    XCTAssertEqual(
+      bad.error?.message,
+      "received message of 11 bytes, which is over the limit of 10 bytes (maximumReceivedMessageSize)"
+    )
     XCTAssertEqual(bad.error?.httpStatus, 200)
   }
 

@@ -131,7 +131,10 @@ final class ConnectUnaryDecoderTests: XCTestCase {
       for body in [[], [1, 2]] as [[UInt8]] {
         let results = self.run(ResponseScript(headers: headers, body: body))
         XCTAssertEqual(results.code, .internalError)
-        XCTAssertEqual(results.error?.message, "response has unknown content-encoding '\(encoding)'")
+        XCTAssertEqual(
+          results.error?.message,
+          "response has unknown content-encoding '\(encoding)', which the request did not offer (see ProtocolClientConfig.compression)"
+        )
       }
     }
     let identity: Headers = ["content-type": ["application/proto"], "content-encoding": ["Identity"]]
@@ -147,7 +150,7 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     XCTAssertEqual(bad.code, .resourceExhausted)
     XCTAssertEqual(
       bad.error?.message,
-      "received message of at least 11 bytes, which is over the limit of 10 bytes"
+      "received message of at least 11 bytes, which is over the limit of 10 bytes (maximumReceivedMessageSize)"
     )
     XCTAssertEqual(bad.messages, [])
   }
@@ -158,7 +161,7 @@ final class ConnectUnaryDecoderTests: XCTestCase {
     XCTAssertEqual(results.code, .resourceExhausted)
     XCTAssertEqual(
       results.error?.message,
-      "received message of 11 bytes, which is over the limit of 10 bytes"
+      "received message of 11 bytes, which is over the limit of 10 bytes (maximumReceivedMessageSize)"
     )
     for length in ["x", "-5", "", "99999999999999999999", "4"] {
       let headers: Headers = ["content-type": ["application/proto"], "content-length": [length]]

@@ -207,7 +207,10 @@ final class GRPCResponseDecoderTests: XCTestCase {
     let results = self.run(self.envelope(0, [1]), ["grpc-status": ["0"]], headers: headers)
     XCTAssertEqual(results.code, .internalError)
     XCTAssertEqual(results.messages, [])
-    XCTAssertEqual(results.error?.message, "response has unknown grpc-encoding 'foo'")
+    XCTAssertEqual(
+      results.error?.message,
+      "response has unknown grpc-encoding 'foo', which the request did not offer (see ProtocolClientConfig.compression)"
+    )
   }
 
   func testContentTypes() {
@@ -258,7 +261,7 @@ final class GRPCResponseDecoderTests: XCTestCase {
     XCTAssertEqual(results.code, .resourceExhausted)
     XCTAssertEqual(
       results.error?.message,
-      "received message of 11 bytes, which is over the limit of 10 bytes"
+      "received message of 11 bytes, which is over the limit of 10 bytes (maximumReceivedMessageSize)"
     )
   }
 
