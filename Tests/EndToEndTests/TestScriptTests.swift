@@ -16,8 +16,9 @@ final class TestScriptTests: XCTestCase {
     defer { try? FileManager.default.removeItem(at: folder) }
     var root = URL(filePath: #filePath)
     for _ in 0..<3 { root.deleteLastPathComponent() }
+    let ownScripts = root.appending(path: ".ci")
     try FileManager.default.copyItem(
-      at: root.appending(path: ".ci/test"),
+      at: ownScripts.appending(path: "test"),
       to: scripts.appending(path: "test")
     )
     let swift = """
@@ -28,9 +29,10 @@ final class TestScriptTests: XCTestCase {
           \(xctest)
       esac
       """
-    let programs = [
-      ".ci/setup": "", ".ci/build": "", "Demo": "echo shown", "make": make, "swift": swift,
-    ]
+    var programs = ["Demo": "echo shown", "make": make, "swift": swift]
+    for name in try FileManager.default.contentsOfDirectory(atPath: ownScripts.path) where name != "test" {
+      programs[".ci/\(name)"] = ""
+    }
     for (path, text) in programs {
       let file = folder.appending(path: path)
       try Data("#!/bin/bash\n\(text)\n".utf8).write(to: file)
@@ -121,7 +123,10 @@ final class TestScriptTests: XCTestCase {
     XCTAssertEqual(result.lines.last, "0 passed, 1 failed")
     XCTAssertEqual(self.row("Python servers", result.lines), "Python servers     ok")
     XCTAssertEqual(self.row("style", result.lines), "style              FAILED")
-    for part in ["generated code", "build", "demo", "address sanitizer", "Swift Testing", "XCTest"] {
+    for part in [
+      "generated code", "build", "public API", "documentation", "demo", "address sanitizer", "Swift Testing",
+      "XCTest",
+    ] {
       XCTAssertEqual(
         self.row(part, result.lines)?.hasSuffix("did not run"),
         true,
