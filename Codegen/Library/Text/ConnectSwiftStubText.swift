@@ -9,28 +9,11 @@ struct ConnectSwiftStubText {
   private var runtime: String { self.service.compatibility }
 
   func write(to printer: inout CodePrinter) {
-    self.writeInterface(to: &printer)
+    printer.printInterface(of: self.service, self.modifier) { method in
+      self.service.connectSwiftForms(of: method, self.options).map { $0.declaration() }
+    }
     printer.print()
     self.writeClient(to: &printer)
-  }
-
-  private func writeInterface(to printer: inout CodePrinter) {
-    printer.print(self.service.comments)
-    printer.printDeprecation(self.service.isDeprecated)
-    printer.printBlock("\(self.modifier)protocol \(self.service.interfaceName): Swift.Sendable") { printer in
-      for method in self.service.methods {
-        for (index, form) in self.service.connectSwiftForms(of: method, self.options).enumerated() {
-          if !printer.isEmpty { printer.print() }
-          if index == 0 {
-            printer.print(method.comments)
-          } else {
-            printer.printDocumentation(method.comments)
-          }
-          printer.printDeprecation(method.isDeprecated)
-          printer.print(form.declaration())
-        }
-      }
-    }
   }
 
   private func writeClient(to printer: inout CodePrinter) {

@@ -10,21 +10,8 @@ struct StubText {
   private var runtime: String { self.service.runtime }
 
   func writeInterface(to printer: inout CodePrinter) {
-    printer.print(self.service.comments)
-    printer.printDeprecation(self.service.isDeprecated)
-    printer.printBlock("\(self.modifier)protocol \(self.service.interfaceName): Swift.Sendable") { printer in
-      for method in self.service.methods {
-        for (index, form) in self.service.forms(of: method, self.options).enumerated() {
-          if !printer.isEmpty { printer.print() }
-          if index == 0 {
-            printer.print(method.comments)
-          } else {
-            printer.printDocumentation(method.comments)
-          }
-          printer.printDeprecation(method.isDeprecated)
-          printer.print(form.declaration())
-        }
-      }
+    printer.printInterface(of: self.service, self.modifier) { method in
+      self.service.forms(of: method, self.options).map { $0.declaration() }
     }
   }
 
@@ -145,5 +132,33 @@ extension ServiceModel {
         streamType: .\(method.streamType)\(idempotencyLevel)
       )
       """
+  }
+}
+
+extension CodePrinter {
+  /// The protocol that a service's client and mock implement.
+  ///
+  /// - Parameter declarations: The functions of a method. The first one has the comments of the proto file.
+  mutating func printInterface(
+    of service: ServiceModel,
+    _ modifier: String,
+    declarations: (MethodModel) -> [String]
+  ) {
+    self.print(service.comments)
+    self.printDeprecation(service.isDeprecated)
+    self.printBlock("\(modifier)protocol \(service.interfaceName): Swift.Sendable") { printer in
+      for method in service.methods {
+        for (index, declaration) in declarations(method).enumerated() {
+          if !printer.isEmpty { printer.print() }
+          if index == 0 {
+            printer.print(method.comments)
+          } else {
+            printer.printDocumentation(method.comments)
+          }
+          printer.printDeprecation(method.isDeprecated)
+          printer.print(declaration)
+        }
+      }
+    }
   }
 }
