@@ -28,9 +28,7 @@ final class EnvelopeReader: Sendable {
   /// The next message; nil after the last one. To be called by one task at a time.
   func next() async throws -> ByteBuffer? {
     while true {
-      if let envelope = try self.state.withLock({ try $0.envelopes.next() }) {
-        return try self.message(of: envelope)
-      }
+      if let envelope = try self.nextEnvelope() { return try self.message(of: envelope) }
       guard let chunk = try await self.exchange.nextChunk() else { break }
       self.state.withLock { state in
         state.envelopes.receive(state.base64?.decode(chunk) ?? chunk)
@@ -44,6 +42,14 @@ final class EnvelopeReader: Sendable {
       throw ConnectError(code: .invalidArgument, message: "the request ends within an envelope")
     }
     return nil
+  }
+
+  private func nextEnvelope() throws(ConnectError) -> Envelope? {
+    do {
+      return try self.state.withLock { try $0.envelopes.next() }
+    } catch {
+      throw .tooLargeForServer
+    }
   }
 
   private func message(of envelope: Envelope) throws(ConnectError) -> ByteBuffer {
@@ -72,9 +78,19 @@ extension ServerOptions {
     do {
       return try pool.decompress(bytes, maximumSize: Self.messageLimit)
     } catch let error as ConnectError where error.code == .resourceExhausted {
-      throw error
+      throw .tooLargeForServer
     } catch {
       throw ConnectError(code: .invalidArgument, message: "message does not decompress: \(error)")
     }
+  }
+}
+
+extension ConnectError {
+  /// The server's limit, whatever the decoder says of a client's.
+  fileprivate static var tooLargeForServer: ConnectError {
+    ConnectError(
+      code: .resourceExhausted,
+      message: "message is larger than \(ServerOptions.messageLimit) bytes"
+    )
   }
 }

@@ -25,7 +25,7 @@ final class HTTP3ResponseTests: XCTestCase {
     peer.startUnary(handler)
     try peer.elapse(.milliseconds(100))
     XCTAssertEqual(handler.events, [.started, .failed(.resourceExhausted, isUnprocessed: false)])
-    XCTAssertTrue(handler.message.contains("larger than the limit of 1000 bytes"), handler.message)
+    XCTAssertTrue(handler.message.contains("over the limit of 1000 bytes (maxHeaderListSize)"), handler.message)
     XCTAssertEqual(peer.delegate.closedStreams, 1)
     let next = RecordingHandler()
     peer.startUnary(next)

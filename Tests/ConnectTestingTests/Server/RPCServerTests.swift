@@ -112,7 +112,7 @@ final class RPCServerTests: XCTestCase {
       ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "12", "the request has more than one message"),
       (
         [0, 0xff, 0, 0, 0], "8",
-        "received message of 4278190080 bytes, which is over the limit of 67108864 bytes (maximumReceivedMessageSize)"
+        "message is larger than 67108864 bytes"
       ),
     ]
     for (bytes, status, message) in cases {
