@@ -260,18 +260,27 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   // MARK: HTTPStreamHandler
 
+  private func assertIsCurrent() {
+    self.host.executor.assertIsCurrent(
+      "the transport has called a stream's handler outside of the endpoint's executor"
+    )
+  }
+
   func streamDidStart(on connection: HTTPConnectionInfo) {
+    self.assertIsCurrent()
     if self.attempts.keepsSummary { self.traffic.remoteAddress = connection.remoteAddress }
     self.meter?.didStart(on: connection, self.host)
   }
 
   func streamDidBecomeWritable() {
+    self.assertIsCurrent()
     guard !self.isOver else { return }
     self.traffic.unwrittenBytes = 0
     self.host.pump()
   }
 
   func streamDidReceive(_ head: HTTPResponseHead) {
+    self.assertIsCurrent()
     guard !self.isOver else { return }
     if self.plan.choices != nil, let search = self.attempts.resends.search {
       if head.refuses(self.plan.environment.wire) {
@@ -288,6 +297,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   }
 
   func streamDidReceive(_ bytes: ByteBuffer) {
+    self.assertIsCurrent()
     guard !self.isOver else { return }
     self.traffic.responseBodyBytes += bytes.readableBytes
     self.response.receive(bytes)
@@ -300,12 +310,14 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   }
 
   func streamDidEnd(trailers: Headers) {
+    self.assertIsCurrent()
     guard !self.isOver else { return }
     self.response.receiveEnd(trailers: trailers)
     self.endOnWire()
   }
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
+    self.assertIsCurrent()
     guard !self.isOver else { return }
     if self.host.endIfDeadlineHasPassed() { return }
     self.stream = nil

@@ -90,6 +90,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   // MARK: Start
 
   func startOnExecutor() {
+    self.executor.assertIsCurrent()
     guard !self.isOver else { return }
     if let error = self.plan.error {
       self.terminate(with: error)
@@ -188,6 +189,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
 
   /// Takes the end that has passed all message hooks.
   func finish(with end: ResultPart) {
+    self.executor.assertIsCurrent()
     guard let hooks = self.hooks, hooks.areWaiting, !self.isOver else {
       self.complete(with: end)
       return
@@ -210,6 +212,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
 
   /// Ends the call with a local error: cancellation, the deadline, or an abandoned hook.
   func terminate(with error: ConnectError) {
+    self.executor.assertIsCurrent()
     guard !self.isOver, !self.attempts.isEnding else { return }
     self.attempts.isEnding = true
     if let hooks = self.hooks {

@@ -11,7 +11,7 @@ enum CompressionErrors {
   ///   - size: What is known of the size, in bytes.
   ///   - limit: In bytes.
   static func tooLarge(_ size: String, limit: Int) -> ConnectError {
-    .receivedTooLarge("\(size) bytes after decompression", limit: limit)
+    MessageSizeErrors.received("\(size) bytes after decompression", limit: limit)
   }
 
   static func noMemory(_ purpose: String) -> ConnectError {

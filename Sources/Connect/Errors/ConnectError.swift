@@ -159,15 +159,6 @@ extension ConnectError {
     return error
   }
 
-  /// - Parameters:
-  ///   - size: What is known of the size, with its unit.
-  ///   - limit: In bytes.
-  static func receivedTooLarge(_ size: String, limit: Int) -> ConnectError {
-    .overLimit(
-      "received message of \(size), which is over the limit of \(limit) bytes (maximumReceivedMessageSize)"
-    )
-  }
-
   /// `error` itself if it is a ``ConnectError``; `canceled` for a `CancellationError`; else `code` with `error` as the
   /// cause.
   public init(_ error: any Swift.Error, code: Code = .unknown) {

@@ -19,13 +19,6 @@ public enum StreamResult<Message: Sendable>: Sendable {
 }
 
 extension StreamResult {
-  /// The same result with a code and an error that agree, even if a hook has set only one of them.
-  var consistent: Self {
-    guard case .complete(let code, let error, let trailers) = self else { return self }
-    let found = error ?? code.error(metadata: trailers)
-    return .complete(code: found?.code ?? .ok, error: found, trailers: trailers)
-  }
-
   /// The same result with its message, if it is one, turned into another.
   func mapMessage<Other: Sendable>(_ transform: (Message) throws -> Other) rethrows -> StreamResult<Other> {
     switch self {

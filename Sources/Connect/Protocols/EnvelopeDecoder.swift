@@ -255,7 +255,7 @@ package struct EnvelopeDecoder: Sendable {
   private func tooLarge(_ envelope: Partial) -> ConnectError {
     let size = "\(envelope.length) bytes"
     guard self.isEnd(flags: envelope.flags) else {
-      return .receivedTooLarge(size, limit: self.maximumMessageSize)
+      return MessageSizeErrors.received(size, limit: self.maximumMessageSize)
     }
     return .overLimit(
       "received end of the response of \(size), which is over the limit of \(self.maximumEndSize) bytes"

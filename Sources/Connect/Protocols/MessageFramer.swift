@@ -44,9 +44,7 @@ struct MessageFramer {
   /// - Throws: ``ConnectError`` with `resource_exhausted` if a message of so many bytes is over the limit.
   static func check(_ size: Int, limit: Int?) throws(ConnectError) {
     guard let limit, size > limit else { return }
-    throw .overLimit(
-      "message to send has \(size) bytes, which is over the limit of \(limit) bytes (maximumSentMessageSize)"
-    )
+    throw MessageSizeErrors.sent(size, limit: limit)
   }
 
   /// - Throws: ``ConnectError``: `resource_exhausted` if the message is over the limit, `internal` if it cannot be

@@ -29,6 +29,11 @@ extension CallExecutor {
   public func run(_ work: @escaping @Sendable () -> Void) {
     if self.isCurrent { work() } else { self.execute(work) }
   }
+
+  /// Stops debug builds where the caller is not on the executor.
+  func assertIsCurrent(_ problem: StaticString = "used outside of the call's executor") {
+    assert(self.isCurrent, "\(problem)")
+  }
 }
 
 /// Work scheduled on a ``CallExecutor``.

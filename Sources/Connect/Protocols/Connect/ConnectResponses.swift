@@ -187,7 +187,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   }
 
   private func sizeError(_ size: String) -> ConnectError {
-    .receivedTooLarge("\(size) bytes", limit: self.maximumMessageSize)
+    MessageSizeErrors.received("\(size) bytes", limit: self.maximumMessageSize)
   }
 }
 
