@@ -74,7 +74,7 @@ final class Attempts: PipelineInside {
     hedge.begin(after: self.start(request, body, host), host)
   }
 
-  /// Starts an attempt. All attempts start here.
+  /// Starts an attempt. All attempts start here. One that the server certainly did not process starts itself again.
   ///
   /// - Parameter replaced: The attempt that the new one replaces. The two count as one.
   @discardableResult
