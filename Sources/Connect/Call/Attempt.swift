@@ -260,27 +260,21 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   // MARK: HTTPStreamHandler
 
-  private func assertIsCurrent() {
-    self.host.executor.assertIsCurrent(
-      "the transport has called a stream's handler outside of the endpoint's executor"
-    )
-  }
-
   func streamDidStart(on connection: HTTPConnectionInfo) {
-    self.assertIsCurrent()
+    self.host.executor.assertIsCurrent()
     if self.attempts.keepsSummary { self.traffic.remoteAddress = connection.remoteAddress }
     self.meter?.didStart(on: connection, self.host)
   }
 
   func streamDidBecomeWritable() {
-    self.assertIsCurrent()
+    self.host.executor.assertIsCurrent()
     guard !self.isOver else { return }
     self.traffic.unwrittenBytes = 0
     self.host.pump()
   }
 
   func streamDidReceive(_ head: HTTPResponseHead) {
-    self.assertIsCurrent()
+    self.host.executor.assertIsCurrent()
     guard !self.isOver else { return }
     if self.plan.choices != nil, let search = self.attempts.resends.search {
       if head.refuses(self.plan.environment.wire) {
@@ -297,7 +291,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   }
 
   func streamDidReceive(_ bytes: ByteBuffer) {
-    self.assertIsCurrent()
+    self.host.executor.assertIsCurrent()
     guard !self.isOver else { return }
     self.traffic.responseBodyBytes += bytes.readableBytes
     self.response.receive(bytes)
@@ -310,14 +304,14 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   }
 
   func streamDidEnd(trailers: Headers) {
-    self.assertIsCurrent()
+    self.host.executor.assertIsCurrent()
     guard !self.isOver else { return }
     self.response.receiveEnd(trailers: trailers)
     self.endOnWire()
   }
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
-    self.assertIsCurrent()
+    self.host.executor.assertIsCurrent()
     guard !self.isOver else { return }
     if self.host.endIfDeadlineHasPassed() { return }
     self.stream = nil

@@ -31,8 +31,8 @@ extension CallExecutor {
   }
 
   /// Stops debug builds where the caller is not on the executor.
-  func assertIsCurrent(_ problem: StaticString = "used outside of the call's executor") {
-    assert(self.isCurrent, "\(problem)")
+  func assertIsCurrent() {
+    assert(self.isCurrent, "a call was touched outside of its executor, where transports call its streams")
   }
 }
 
