@@ -204,10 +204,14 @@ final class Attempts: PipelineInside {
     }
   }
 
-  /// Adds to an outcome what went to the network.
-  func describe(_ outcome: inout CallOutcome) {
+  /// What call hooks hear of a call that ends now.
+  func facts(messagesSent: Int, messagesReceived: Int) -> CallOutcome.Facts {
     if let last = self.only ?? self.hedge?.last { self.note(last) }
-    outcome.attempts = self.sentCount
-    outcome.exchange = self.summary
+    return CallOutcome.Facts(
+      messagesSent: messagesSent,
+      messagesReceived: messagesReceived,
+      attempts: self.sentCount,
+      exchange: self.summary
+    )
   }
 }

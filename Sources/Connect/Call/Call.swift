@@ -55,15 +55,14 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     self.plan.environment.load?.callEnded()
     guard !self.side.isWaitedFor else { return }
     let error = ConnectError.abandoned(self.plan.info)
-    var outcome = self.side.outcome(of: self.side.end(of: error))
-    self.attempts.describe(&outcome)
+    let end = self.outcome(of: self.side.end(of: error))
     let here = Confined((self.pipeline, self.hooks, self.side), to: self.executor)
-    let (end, plan) = (outcome, self.plan)
+    let plan = self.plan
     self.executor.execute {
       let (pipeline, hooks, side) = here.value
       Termination(error: error, executor: plan.taskExecutor).tell(pipeline)
       var outcome = end
-      _ = hooks?.passUp(&outcome)
+      hooks?.passUp(&outcome)
       pipeline.surroundings.inside.drop()
       pipeline.release()
       hooks?.release().tell(end)
@@ -196,18 +195,13 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     }
     var outcome = self.outcome(of: end)
     self.attempts.isEnding = true
-    if hooks.passUp(&outcome) {
-      self.complete(with: self.side.end(end, changedTo: outcome), consume outcome)
-    } else {
-      self.complete(with: end, consume outcome)
-    }
+    hooks.passUp(&outcome)
+    self.complete(with: self.side.end(end, changedTo: outcome), consume outcome)
   }
 
   /// The outcome of an end, for call hooks.
   private func outcome(of end: ResultPart) -> CallOutcome {
-    var outcome = self.side.outcome(of: end)
-    self.attempts.describe(&outcome)
-    return outcome
+    self.side.outcome(of: end, after: self.attempts)
   }
 
   /// Ends the call with a local error: cancellation, the deadline, or an abandoned hook.
@@ -225,7 +219,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     let end = self.side.end(of: error)
     if let hooks = self.hooks, hooks.areWaiting {
       var outcome = self.outcome(of: end)
-      _ = hooks.passUp(&outcome)
+      hooks.passUp(&outcome)
     }
     self.complete(with: end)
   }

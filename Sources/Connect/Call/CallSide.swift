@@ -24,7 +24,7 @@ protocol CallSide: PipelineOutside {
   /// An error as the end of this call.
   func end(of error: ConnectError) -> ResultPart
   /// The outcome of an end, for call hooks.
-  func outcome(of end: ResultPart) -> CallOutcome
+  func outcome(of end: ResultPart, after attempts: Attempts) -> CallOutcome
   /// An end as call hooks have changed it.
   func end(_ end: ResultPart, changedTo outcome: CallOutcome) -> ResultPart
 }

@@ -152,14 +152,13 @@ final class StreamSide: CallSide {
 
   func end(of error: ConnectError) -> ResultPart { .failed(error) }
 
-  func outcome(of end: ResultPart) -> CallOutcome {
+  func outcome(of end: ResultPart, after attempts: Attempts) -> CallOutcome {
     guard case .end(let error, let trailers) = end else { return CallOutcome() }
     return CallOutcome(
       headers: self.receivedHeaders,
       trailers: trailers,
       error: error,
-      messagesSent: self.sentCount,
-      messagesReceived: self.receivedCount
+      facts: attempts.facts(messagesSent: self.sentCount, messagesReceived: self.receivedCount)
     )
   }
 

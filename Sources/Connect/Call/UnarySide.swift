@@ -137,15 +137,14 @@ final class UnarySide: CallSide {
 
   func end(of error: ConnectError) -> ResultPart { .whole(AnyResponse(error: error)) }
 
-  func outcome(of end: ResultPart) -> CallOutcome {
+  func outcome(of end: ResultPart, after attempts: Attempts) -> CallOutcome {
     let response: AnyResponse? = if case .whole(let response) = end { response } else { nil }
     let error = response?.error
     return CallOutcome(
       headers: response?.headers ?? Headers(),
       trailers: response?.trailers ?? Headers(),
       error: error,
-      messagesSent: 1,
-      messagesReceived: error == nil ? 1 : 0
+      facts: attempts.facts(messagesSent: 1, messagesReceived: error == nil ? 1 : 0)
     )
   }
 

@@ -7,9 +7,6 @@
 public struct ConnectError: Swift.Error, Sendable {
   private var storage: Storage
 
-  /// Whether this is a copy of the other, and neither was changed since.
-  func isIdentical(to other: ConnectError) -> Bool { self.storage === other.storage }
-
   /// What to do about the error. Never ``Code/ok``: setting it sets ``Code/unknown``.
   public var code: Code {
     get { self.storage.code }

@@ -96,15 +96,6 @@ public struct Headers: Sendable {
     self.fields.append(contentsOf: other)
   }
 
-  /// Whether this is a copy of the other, and neither was changed since.
-  func isIdentical(to other: Headers) -> Bool {
-    self.fields.withUnsafeBufferPointer { fields in
-      other.fields.withUnsafeBufferPointer {
-        $0.baseAddress == fields.baseAddress && $0.count == fields.count
-      }
-    }
-  }
-
   /// The fields of both in one list, with room for some more.
   func joined(with other: Headers, extraCapacity: Int) -> Headers {
     var result = Headers()

@@ -42,16 +42,28 @@ public struct CallOutcome: Sendable {
   public var error: ConnectError?
 
   /// How many messages of the caller were accepted; 1 for a unary call.
-  public internal(set) var messagesSent: Int
+  public var messagesSent: Int { self.facts.messagesSent }
 
   /// How many messages have arrived; at most 1 for a unary call.
-  public internal(set) var messagesReceived: Int
+  public var messagesReceived: Int { self.facts.messagesReceived }
 
   /// How many attempts were made; 0 if nothing went to the network.
-  public internal(set) var attempts: Int
+  public var attempts: Int { self.facts.attempts }
 
   /// The last attempt; nil if nothing went to the network.
-  public internal(set) var exchange: Exchange?
+  public var exchange: Exchange? { self.facts.exchange }
+
+  /// What has happened, which no hook changes.
+  struct Facts: Sendable {
+    let messagesSent: Int
+    let messagesReceived: Int
+    let attempts: Int
+    let exchange: Exchange?
+
+    static let none = Facts(messagesSent: 0, messagesReceived: 0, attempts: 0, exchange: nil)
+  }
+
+  private var facts: Facts
 
   /// An outcome that a hook, or a test of hooks, makes. Its counts are 0.
   ///
@@ -70,8 +82,7 @@ public struct CallOutcome: Sendable {
       headers: headers,
       trailers: trailers,
       error: error ?? code.error(metadata: trailers),
-      messagesSent: 0,
-      messagesReceived: 0
+      facts: .none
     )
   }
 
@@ -82,42 +93,19 @@ public struct CallOutcome: Sendable {
 
   /// The outcome of a call.
   @inline(__always)
-  init(
-    headers: Headers,
-    trailers: Headers,
-    error: ConnectError?,
-    messagesSent: Int,
-    messagesReceived: Int
-  ) {
+  init(headers: Headers, trailers: Headers, error: ConnectError?, facts: Facts) {
     self.headers = headers
     self.trailers = trailers
     self.error = error
-    self.messagesSent = messagesSent
-    self.messagesReceived = messagesReceived
-    self.attempts = 0
-    self.exchange = nil
+    self.facts = facts
   }
 
-  /// Whether this outcome and `other` are unchanged copies of each other. Parts are compared by identity: a part that
-  /// was replaced by an equal one counts as changed.
-  func isUnchanged(since other: CallOutcome) -> Bool {
-    let hasSameError =
-      switch (self.error, other.error) {
-      case (nil, nil): true
-      case (let error?, let otherError?): error.isIdentical(to: otherError)
-      default: false
-      }
-    return hasSameError && self.attempts == other.attempts && self.messagesSent == other.messagesSent
-      && self.headers.isIdentical(to: other.headers)
-      && self.trailers.isIdentical(to: other.trailers)
-  }
-
-  /// Takes the counts of `given`, and its error if this outcome has none: no hook can turn a failure into a success.
-  mutating func complete(from given: CallOutcome) {
-    self.messagesSent = given.messagesSent
-    self.messagesReceived = given.messagesReceived
-    self.attempts = given.attempts
-    self.exchange = given.exchange
-    if self.error == nil { self.error = given.error }
+  /// Lets a hook change what hooks may change. If it makes a new outcome, that is one of the same call. It cannot turn a
+  /// failure into a success.
+  mutating func change(by function: (inout CallOutcome) -> Void) {
+    let (facts, error) = (self.facts, self.error)
+    function(&self)
+    self.facts = facts
+    if self.error == nil { self.error = error }
   }
 }

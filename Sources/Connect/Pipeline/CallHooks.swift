@@ -126,22 +126,13 @@ final class CallHooks: InterceptorSource {
   var areWaiting: Bool { self.waitingCount > 0 }
 
   /// Tells the waiting hooks of the outcome once, the innermost first. They may change it.
-  ///
-  /// - Returns: Whether a hook has changed the outcome.
-  func passUp(_ outcome: inout CallOutcome) -> Bool {
+  func passUp(_ outcome: inout CallOutcome) {
     let (entries, count) = (self.entries, self.waitingCount)
     self.waitingCount = 0
-    var isChanged = false
     for index in (0..<count).reversed() {
       guard let function = entries[index].function.outcomeFunction else { continue }
-      let given = outcome
-      self.inheritance.bind(nil, of: type(of: entries[index].interceptor)) { function(&outcome) }
-      if !outcome.isUnchanged(since: given) {
-        isChanged = true
-        outcome.complete(from: given)
-      }
+      self.inheritance.bind(nil, of: type(of: entries[index].interceptor)) { outcome.change(by: function) }
     }
-    return isChanged
   }
 
   /// Returns the interceptors, to be released where user code may run.
