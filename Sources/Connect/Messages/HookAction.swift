@@ -32,3 +32,8 @@ package enum HookAction: Sendable {
   /// Passes the metrics of an attempt on.
   indirect case metrics(HTTPMetrics)
 }
+
+/// A verb of a call's hook, which can be turned into an action.
+protocol HookVerb {
+  var action: HookAction { get }
+}

@@ -47,3 +47,6 @@ package final class RetryRules: Sendable {
     return max(min(longest, self.maximumBackoff), .zero).scaled(by: min(1, max(0, random)))
   }
 }
+
+/// Interceptors that retry calls by the service's ``RetryRules``, which the request carries.
+package protocol RetryRulesFollowing {}

@@ -40,7 +40,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
     guard self.isArmed, !self.isUsed.load(ordering: .relaxed), let host = self.host, !host.hasEnded else {
       return
     }
-    let (place, number) = (Confined(self.place), self.number)
+    let (place, number) = (Confined(self.place, to: host.executor), self.number)
     // In a task, since a copy may be released while a lock of the event loop is held. For example, `Scheduled.cancel()`
     // releases the captures of the scheduled closure under the lock. The executor would take the same lock.
     Task.detached { host.executor.execute { host.hookWasDropped(place.value, number) } }

@@ -5,7 +5,7 @@ import XCTest
 
 /// What a client's log says of rules that its calls do not follow.
 final class RuleWarningTests: XCTestCase {
-  private struct Follower: RetryRulesFollowing {}
+  private struct Follower: Interceptor, RetryRulesFollowing {}
 
   private struct Handler: LogHandler {
     let events: Events
