@@ -3,6 +3,9 @@ internal import Connect
 internal import NIOCore
 
 /// The arena of a message while the message is decoded.
+///
+/// Invariant: all memory that it returns has the size that was asked for, and is valid as long as the arena. A place that
+/// it stores to is one of a message of this arena.
 struct DecodingMemory {
   let arena: Arena
 

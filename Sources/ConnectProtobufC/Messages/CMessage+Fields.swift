@@ -17,6 +17,9 @@ extension Double: CNumber {}
 /// Fields by their names in C. Members of a oneof share memory: if no member of the type is set, strings and bytes read
 /// as empty, and messages as nil. If a oneof has several members of one type, check its case first; this also holds for
 /// numbers. If a field has the name of a member of this type, such as `list`, read it from ``pointee``.
+///
+/// Invariant: as for ``MessageHandle``, whose storage lives as long as this value. A pointer in the struct is followed only
+/// if it is its own field, or the member of a oneof that is set; all else that is read there is copied, or keeps the storage.
 extension CMessage {
   /// A number, a Boolean (0 or 1), or a count. For a oneof member, check the case first: in C all members share memory.
   @inlinable

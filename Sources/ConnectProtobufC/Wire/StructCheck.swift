@@ -5,6 +5,9 @@ internal import Connect
 /// that libprotobuf-c would crash on or send silently.
 ///
 /// It cannot detect dangling pointers, or an array that is shorter than its count.
+///
+/// Invariant: it reads only. It follows a pointer that is not null, and reads an inner message as the type that its own
+/// descriptor names. That what is not null is valid, the C code that wrote it ensures.
 struct StructCheck {
   let maximumDepth: Int
 

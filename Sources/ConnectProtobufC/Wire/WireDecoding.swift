@@ -5,6 +5,9 @@ internal import Connect
 ///
 /// libprotobuf-c's decoder would crash on deep nesting, cut strings at a NUL, accept invalid UTF-8, merge messages
 /// wrongly and read a Boolean from any bytes. With checks in front of it, decoding would also take twice the time.
+///
+/// Invariant: it writes to messages of its own arena alone, at the places that their table gives. Input is read through
+/// ``WireReader`` or ``PackedVarints``, and copied to memory of the same length; a string gets one more byte for its NUL.
 struct WireDecoding {
   let arena: Arena
   let maximumDepth: Int
