@@ -165,7 +165,16 @@ final class FlowControlTests: XCTestCase {
         let stream = client.serverStream(TestMethods.flood, .with { $0.totalBytes = UInt64(total) })
         var messages = stream.messages.makeAsyncIterator()
         var received = try await messages.next()?.data.count ?? 0
-        try await Task.sleep(for: .milliseconds(500))
+        // Meanwhile the server could send all of it.
+        for number in 0..<100 {
+          let response = await client.unary(
+            TestMethods.echo,
+            .with {
+              $0.payload.small = Int32(number)
+            }
+          )
+          XCTAssertEqual(response.message?.payload.small, Int32(number), "\(setting): \(response)")
+        }
         XCTAssertLessThan(try Memory.resident() - before, Self.memoryLimit, "\(setting)")
         while let message = try await messages.next() { received += message.data.count }
         XCTAssertEqual(received, total, "\(setting)")

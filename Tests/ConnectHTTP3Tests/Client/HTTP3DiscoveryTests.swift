@@ -365,8 +365,13 @@ final class HTTP3DiscoveryTests: XCTestCase {
           let record = await client.get()
           XCTAssertEqual(record.info?.version, .http2, field)
         }
-        try await Task.sleep(for: .milliseconds(30))
       }
+      server.announce(port: port)
+      let record = try await client.get(until: .http3)
+      XCTAssertEqual(record.info?.version, .http3)
+      // None was tried over QUIC before.
+      let endpoints = await client.client.snapshots().flatMap(\.endpoints)
+      XCTAssertEqual(endpoints.reduce(0) { $0 + $1.openedConnections }, 2)
       await client.shutdown()
     }
   }
