@@ -159,6 +159,34 @@ final class CommandLineCassetteTests: XCTestCase {
     XCTAssertEqual(end.status, 0, end.error)
   }
 
+  /// The responses of a stream that a signal has ended are in the cassette.
+  func testAnInterruptedCallIsRecorded() async throws {
+    let port = try await PythonServer.shared(.reflection).port("both")
+    let file = try self.file()
+    let process = try ChildProcess(
+      product: "connectrpc",
+      arguments: [
+        "call", "http://127.0.0.1:\(port)/\(Self.service)/Converse", "--protocol", "grpc", "--record", file,
+        "--no-pretty",
+      ],
+      environment: ["NO_COLOR": "1"]
+    )
+    try await process.write(Data("{\"payload\": {\"text\": \"a\"}}\n".utf8))
+    // Most of the first response. Standard input stays open, so that only the signal ends the call.
+    let start = try await process.read(20)
+    process.signal(SIGINT)
+    let rest = try await process.readAll()
+    let status = try await process.exitStatus(within: patience)
+    XCTAssertEqual(status, 65, process.errorOutput)
+    XCTAssertTrue(process.errorOutput.contains("recorded 1 call to \(file)"), process.errorOutput)
+    XCTAssertTrue(process.errorOutput.contains("canceled"), process.errorOutput)
+    let text = try self.text(of: file)
+    // What was sent, and what was received.
+    XCTAssertEqual(text.components(separatedBy: #""payload": {"text": "a"}"#).count, 3, text)
+    XCTAssertTrue(text.contains(#""receive""#) && text.contains(#""cancel": {}"#), text)
+    XCTAssertTrue(String(decoding: start + rest, as: UTF8.self).contains(#""text":"a""#))
+  }
+
   /// Without types messages are base64, which is said.
   func testMessagesWithoutTypes() async throws {
     let port = try await PythonServer.shared(.reflection).port("off")

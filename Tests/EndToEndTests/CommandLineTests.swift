@@ -420,6 +420,12 @@ final class CommandLineTests: XCTestCase {
     }
   }
 
+  func testVersion() async throws {
+    let program = try await self.connectrpc("--version")
+    XCTAssertEqual(program.status, 0, program.error)
+    XCTAssertNotNil(program.text.wholeMatch(of: /\d+\.\d+\.\d+\n/), program.text)
+  }
+
   func testHelp() async throws {
     for arguments in [["--help"], ["call", "--help"], ["load", "--help"], ["doctor", "--help"]] {
       let process = try ChildProcess(product: "connectrpc", arguments: arguments)

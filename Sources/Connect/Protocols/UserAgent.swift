@@ -1,9 +1,11 @@
 /// The `user-agent` of requests whose caller sets none.
-enum UserAgent {
-  static let standard = "connect-swift-linux/0.1.0"
+package enum UserAgent {
+  /// The version of this library.
+  package static let version = "0.1.0"
+  static let standard = "connect-swift-linux/\(version)"
   /// As gRPC wants it: `grpc-`, the language, a variant.
   /// <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#user-agents>
-  static let grpc = "grpc-swift-connect-linux/0.1.0"
+  static let grpc = "grpc-swift-connect-linux/\(version)"
 
   /// Whether `headers` has one, in any of the protocols.
   static func isSet(in headers: Headers) -> Bool {

@@ -116,6 +116,11 @@ struct Call: AsyncParsableCommand {
     var options = CallOptions(headers: try self.server.requestHeaders())
     let end = CallEnd()
     if let explainer { options = end.watching(options.explained(by: explainer)) }
+    let cancellation = CallCancellation()
+    options.context.cancellation = cancellation
+    // An interrupted call is recorded, too.
+    let interrupt = self.cassette.recordPath == nil ? nil : Interrupt { cancellation.cancel() }
+    defer { interrupt?.stop() }
     let error = try await self.exchange(method.descriptor, client, options)
     if let explainer {
       // The cost of an abandoned attempt is known only after the call's response.
