@@ -12,6 +12,8 @@ final class AsyncStreamStage: AsyncStage {
   typealias Results = PulledSequence<ResultPart>
   typealias Next = @Sendable (RequestHead, Messages) async throws -> Results
   typealias Body = @Sendable (RequestHead, Messages, @escaping Next) async throws -> Results
+  /// A `next` that has begun, and its ``AsyncStreamNext/runner``, which its tasks use anywhere.
+  typealias Begun = (Confined<AsyncStreamNext>, runner: Mailbox<Void>)
 
   private static var maximumUnreadMessages: Int { 16 }
 
@@ -171,7 +173,7 @@ final class AsyncStreamStage: AsyncStage {
 
   // MARK: next
 
-  func begin(_ head: RequestHead, of run: AsyncStreamRun, _ mailbox: Mailbox<Confined<AsyncStreamNext>>) {
+  func begin(_ head: RequestHead, of run: AsyncStreamRun, _ mailbox: Mailbox<Begun>) {
     if let earlier = run.next, !earlier.hasEnded {
       mailbox.post(
         .failure(
@@ -197,7 +199,7 @@ final class AsyncStreamStage: AsyncStage {
     let next = AsyncStreamNext(runner: Mailbox<Void>(executor: run.host.executor))
     run.next = next
     next.parts = [.head(head.completed(from: run.head))]
-    mailbox.post(.success(Confined(next)))
+    mailbox.post(.success((Confined(next, to: run.host.executor), next.runner)))
     self.perform(of: run) { $0.close(insideOf: self.index, cuttingAt: nil, run.host) }
   }
 

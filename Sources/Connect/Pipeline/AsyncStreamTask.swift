@@ -48,8 +48,7 @@ struct AsyncStreamTask: Sendable {
   }
 
   private func next(_ head: RequestHead, _ messages: Stage.Messages) async throws -> Stage.Results {
-    let next: Confined<AsyncStreamNext> = try await self.wait { $0.begin(head, of: $1, $2) }
-    let runner = next.value.runner
+    let (next, runner): Stage.Begun = try await self.wait { $0.begin(head, of: $1, $2) }
     // Both tasks begin here, where `next` was called, and so see the task-local values that are bound here.
     Task(executorPreference: self.executor.taskExecutor) { try? await runner.value {} }
     let sender = Job {
