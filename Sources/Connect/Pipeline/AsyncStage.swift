@@ -4,28 +4,19 @@ class AsyncStage: Stage {
   /// The position of the stage in the pipeline.
   final var index = 0
   final override var role: Role { .async(self) }
+  override var keepsPart: Bool { true }
 
   // MARK: The request
 
-  /// Whether the stage takes another part from outside.
-  var hasRoom: Bool { true }
   /// Takes a part of the request from outside.
   func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {}
-  /// The next part of the request that goes on inwards.
-  func takeReady() -> RequestPart? { nil }
-  /// Counts the encoded size of a message against the limit of what is kept for a retry.
-  func charge(_ byteCount: Int) {}
 
   // MARK: The response
 
-  /// Whether the stage should receive a result from inside.
-  ///
-  /// - Parameter isWanted: Whether a result of this stage is wanted outside.
-  func wantsResult(_ isWanted: Bool) -> Bool { false }
+  /// A result passes only where the body waits for one.
+  final override func hasRoomForResult(_ maximum: Int) -> Bool { self.wantsResult(false, maximum) }
   /// Takes a result from inside.
   func take(_ result: ResultPart) {}
-  /// The next result that goes on outwards.
-  func takeResult() -> ResultPart? { nil }
 
   // MARK: Its life
 

@@ -59,7 +59,7 @@ final class AsyncStreamStage: AsyncStage {
     return run.isWanted && run.next?.waiting == nil ? .response : nil
   }
 
-  override var hasRoom: Bool {
+  override func hasRoomForRequest(_ maximum: Int) -> Bool {
     guard let run = self.run else { return true }
     let read = (run.reader?.position ?? run.firstMessage) - run.firstMessage
     return run.messages.count - read < Self.maximumUnreadMessages
@@ -75,13 +75,13 @@ final class AsyncStreamStage: AsyncStage {
     if let run = self.run { self.feedReader(of: run) }
   }
 
-  override func takeReady() -> RequestPart? {
+  override func takeReadyRequest() -> RequestPart? {
     guard let next = self.run?.next, let part = next.parts.popFirst() else { return nil }
     if next.parts.isEmpty { next.room.take()?.post(.success(())) }
     return part
   }
 
-  override func wantsResult(_ isWanted: Bool) -> Bool {
+  override func wantsResult(_ isWanted: Bool, _ maximum: Int) -> Bool {
     if isWanted, let run = self.run, run.results.isEmpty, !run.isClosed {
       run.isWanted = true
       run.demand.take()?.post(.success(()))
@@ -98,7 +98,7 @@ final class AsyncStreamStage: AsyncStage {
     waiting.post(.success(result))
   }
 
-  override func takeResult() -> ResultPart? {
+  override func takeReadyResult() -> ResultPart? {
     guard let run = self.run, let result = run.results.popFirst() else { return nil }
     run.hasPassedOut = true
     return result

@@ -66,9 +66,11 @@ final class AsyncUnaryStage: AsyncStage {
     host.hookWaits()
   }
 
-  override func takeReady() -> RequestPart? { self.run?.request.take() }
+  override var keepsPart: Bool { self.run.map { $0.request != nil || $0.result != nil } ?? false }
 
-  override func wantsResult(_ isWanted: Bool) -> Bool { self.run?.pendingNext != nil }
+  override func takeReadyRequest() -> RequestPart? { self.run?.request.take() }
+
+  override func wantsResult(_ isWanted: Bool, _ maximum: Int) -> Bool { self.run?.pendingNext != nil }
 
   override func take(_ result: ResultPart) {
     guard let run = self.run, let mailbox = run.pendingNext.take() else { return }
@@ -76,7 +78,7 @@ final class AsyncUnaryStage: AsyncStage {
     mailbox.post(.success(result))
   }
 
-  override func takeResult() -> ResultPart? {
+  override func takeReadyResult() -> ResultPart? {
     guard let result = self.run?.result.take() else { return nil }
     self.run = nil
     return result
@@ -135,6 +137,7 @@ final class AsyncUnaryStage: AsyncStage {
     run.hasCalledNext = true
     run.pendingNext = mailbox
     run.request = request.inPlace(of: run.head, isUnary: true)
+    run.host.pipeline.order.mayKeep = true
     run.host.perform { pipeline in
       if isAgain, self.run === run { pipeline.close(insideOf: self.index, cuttingAt: nil, run.host) }
     }
@@ -156,6 +159,7 @@ final class AsyncUnaryStage: AsyncStage {
       mailbox.post(.failure(CancellationError()))
     }
     run.result = response
+    run.host.pipeline.order.mayKeep = true
     run.host.pump()
   }
 

@@ -26,13 +26,21 @@ final class HookWindow<Element> {
   static func isClear(_ window: HookWindow?) -> Bool { window?.isEmpty ?? true }
 
   /// Adds a value that does not wait for the hook.
-  func appendReady(_ element: Element) {
+  ///
+  /// - Returns: This window, to be kept by who has made it for the value.
+  @discardableResult
+  func appendReady(_ element: Element) -> HookWindow {
     self.slots.append(Slot(id: nil, state: .ready(element)))
+    return self
   }
 
   /// Adds a value that the hook receives with this number. Numbers are never reused, so a late `proceed` finds nothing.
-  func appendWaiting(_ element: Element, as id: Int) {
+  ///
+  /// - Returns: As ``appendReady(_:)``.
+  @discardableResult
+  func appendWaiting(_ element: Element, as id: Int) -> HookWindow {
     self.slots.append(Slot(id: id, state: .waiting(element)))
+    return self
   }
 
   /// Whether the hook has not yet proceeded with one of the values.

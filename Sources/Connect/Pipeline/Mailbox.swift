@@ -53,7 +53,7 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
 
   /// Runs jobs until a value arrives. To be called by one task at a time.
   ///
-  /// - Parameter start: Runs on the executor, before the waiting begins.
+  /// - Parameter start: Runs on the executor, when the waiting begins.
   func value(after start: @escaping @Sendable () -> Void) async throws -> Value {
     var start: (@Sendable () -> Void)? = start
     while true {
@@ -61,8 +61,8 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
       start = nil
       let event = await withCheckedContinuation { continuation in
         self.executor.run {
-          first?()
           self.receive(continuation)
+          first?()
         }
       }
       switch event {

@@ -56,13 +56,12 @@ final class PipelineOrder {
     if index == stages.count { stages.append(stage) } else { stages.insert(stage, at: index) }
     self.stages = stages
     if isMessageStage { self.codec += 1 }
+    if stage.keepsPart { self.mayKeep = true }
   }
 
   /// Updates ``mayKeep``. If no stage keeps a part, parts pass in one go until one is kept.
   func settle() {
-    self.mayKeep = self.stages.contains {
-      !HookWindow.isClear($0.requests) || !HookWindow.isClear($0.results)
-    }
+    self.mayKeep = self.stages.contains { $0.keepsPart }
   }
 
   // MARK: Levels

@@ -28,12 +28,8 @@ struct RequestFlow {
     // A unary call has one part, for which there is always room.
     if self.order.isUnary || self.order.isCut(at: index) { return true }
     guard index < self.stages.count else { return self.inside.running?.hasRoom ?? true }
-    let stage = self.stages[index]
-    return switch stage.role {
-    case .hooks: stage.hasRoomForRequest(self.order.maximumWaiting)
-    case .async(let stage): stage.hasRoom
-    case .codec: self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1)
-    }
+    if index == self.order.codec { return self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1) }
+    return self.stages[index].hasRoomForRequest(self.order.maximumWaiting)
   }
 
   // MARK: Movement
@@ -103,9 +99,9 @@ struct RequestFlow {
     // Nothing follows the one part of a unary call.
     if self.order.isUnary, self.stages.isEmpty { return false }
     var hasMoved = false
-    if self.order.mayKeep || self.pipeline.hasAsyncStages {
+    if self.order.mayKeep {
       for index in self.stages.indices.reversed() {
-        guard self.hasRoom(at: index + 1), let part = self.takeReady(at: index) else { continue }
+        guard self.hasRoom(at: index + 1), let part = self.stages[index].takeReadyRequest() else { continue }
         hasMoved = true
         self.send(part, at: index + 1)
         guard self.mayGoOn else { return true }
@@ -136,11 +132,6 @@ struct RequestFlow {
 
   /// A hook's action, perhaps on an earlier part, is handled before the next part.
   private var mayGoOn: Bool { !self.host.isOver && !self.pipeline.hasEvents }
-
-  private func takeReady(at index: Int) -> RequestPart? {
-    let stage = self.stages[index]
-    return if case .async(let stage) = stage.role { stage.takeReady() } else { stage.takeReadyRequest() }
-  }
 
   // MARK: Hooks and the codec
 
@@ -202,8 +193,6 @@ struct RequestFlow {
     self.order.messages?.charge(byteCount)
     self.order.bytes?.charge(byteCount)
     guard self.pipeline.hasAsyncStages else { return }
-    for stage in self.stages {
-      if case .async(let stage) = stage.role { stage.charge(byteCount) }
-    }
+    for stage in self.stages { stage.charge(byteCount) }
   }
 }

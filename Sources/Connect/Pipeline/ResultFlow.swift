@@ -14,12 +14,8 @@ struct ResultFlow {
     // For the one response of a unary call there is always room, unless an async interceptor has not asked for it.
     if self.order.isUnary, !self.pipeline.hasAsyncStages { return true }
     guard index >= 0 else { return self.outside.demand > 0 }
-    let stage = self.stages[index]
-    return switch stage.role {
-    case .hooks: stage.hasRoomForResult(self.order.maximumWaiting)
-    case .async(let stage): stage.wantsResult(false)
-    case .codec: self.hasRoom(at: index - 1)
-    }
+    if index == self.order.codec { return self.hasRoom(at: index - 1) }
+    return self.stages[index].hasRoomForResult(self.order.maximumWaiting)
   }
 
   /// Whether the stage should receive a result.
@@ -31,12 +27,8 @@ struct ResultFlow {
   }
 
   private func isWanted(at index: Int, _ isWantedOutside: Bool) -> Bool {
-    let stage = self.stages[index]
-    return switch stage.role {
-    case .hooks: isWantedOutside && stage.hasRoomForResult(self.order.maximumWaiting)
-    case .async(let stage): stage.wantsResult(isWantedOutside)
-    case .codec: isWantedOutside
-    }
+    if index == self.order.codec { return isWantedOutside }
+    return self.stages[index].wantsResult(isWantedOutside, self.order.maximumWaiting)
   }
 
   // MARK: Movement
@@ -74,7 +66,7 @@ struct ResultFlow {
   ///
   /// - Returns: Whether anything moved.
   func moveNext() -> Bool {
-    if self.order.mayKeep || self.pipeline.hasAsyncStages {
+    if self.order.mayKeep {
       let hasMoved = self.moveReady()
       if hasMoved { return true }
     }
@@ -101,7 +93,7 @@ struct ResultFlow {
     var isWanted = self.outside.demand > 0
     for index in self.stages.indices {
       let wants = self.isWanted(at: index, isWanted)
-      if self.hasRoom(at: index - 1), let result = self.takeReady(at: index) {
+      if self.hasRoom(at: index - 1), let result = self.stages[index].takeReadyResult() {
         hasMoved = true
         self.receive(result, at: index - 1)
         guard !self.host.isOver, !self.pipeline.hasEvents else { return true }
@@ -110,11 +102,6 @@ struct ResultFlow {
     }
     self.order.settle()
     return hasMoved
-  }
-
-  private func takeReady(at index: Int) -> ResultPart? {
-    let stage = self.stages[index]
-    return if case .async(let stage) = stage.role { stage.takeResult() } else { stage.takeReadyResult() }
   }
 
   // MARK: Hooks

@@ -80,6 +80,8 @@ class Stage {
   final private(set) var hasPassedOut = false
 
   var role: Role { .codec }
+  /// Whether it may have a part that can go on.
+  var keepsPart: Bool { !HookWindow.isClear(self.requests) || !HookWindow.isClear(self.results) }
 
   init(_ form: Form, of interceptor: any Interceptor.Type) {
     self.form = form
@@ -89,7 +91,7 @@ class Stage {
   // MARK: The request
 
   /// Whether the stage takes another part of the request, where `maximum` parts may wait.
-  final func hasRoomForRequest(_ maximum: Int) -> Bool {
+  func hasRoomForRequest(_ maximum: Int) -> Bool {
     HookWindow.isClear(self.requests) || (!self.holdsHead && self.requests.map { $0.count < maximum } ?? true)
   }
 
@@ -101,26 +103,15 @@ class Stage {
       self.holdsHead = false
       self.hasPassedHead = true
     }
-    return self.goOn(part, mayPass)
-  }
-
-  private func goOn(_ part: consuming RequestPart, _ mayPass: Bool) -> RequestStep {
     if mayPass { return .pass(part) }
-    self.requestWindow.appendReady(part)
+    self.requests = (self.requests ?? HookWindow()).appendReady(part)
     return .stay
-  }
-
-  private var requestWindow: HookWindow<RequestPart> {
-    if let requests = self.requests { return requests }
-    let requests = HookWindow<RequestPart>()
-    self.requests = requests
-    return requests
   }
 
   /// The hook has returned and not proceeded.
   final func wait(_ part: consuming RequestPart, as number: Int) {
     if part.hasHead { self.holdsHead = true }
-    self.requestWindow.appendWaiting(part, as: number)
+    self.requests = (self.requests ?? HookWindow()).appendWaiting(part, as: number)
   }
 
   /// The hook has proceeded before it returned.
@@ -130,7 +121,8 @@ class Stage {
     if given != nil { self.holdsHead = false }
     let step = self.step(action, given)
     guard case .pass(let part) = step, !mayPass else { return step }
-    return self.goOn(part, false)
+    self.requests = (self.requests ?? HookWindow()).appendReady(part)
+    return .stay
   }
 
   /// The hook has proceeded after it had returned.
@@ -160,13 +152,21 @@ class Stage {
     }
   }
 
+  /// Counts the encoded size of a message against the limit of what is kept for a retry.
+  func charge(_ byteCount: Int) {}
+
   /// The next part that can go on inwards.
-  final func takeReadyRequest() -> RequestPart? { self.requests?.takeReady() }
+  func takeReadyRequest() -> RequestPart? { self.requests?.takeReady() }
 
   // MARK: The response
 
   /// Whether the stage takes another result, where `maximum` results may wait.
-  final func hasRoomForResult(_ maximum: Int) -> Bool { self.results.map { $0.count < maximum } ?? true }
+  func hasRoomForResult(_ maximum: Int) -> Bool { self.results.map { $0.count < maximum } ?? true }
+
+  /// Whether the stage should receive a result from inside, where `maximum` results may wait.
+  ///
+  /// - Parameter isWanted: Whether a result of this stage is wanted outside.
+  func wantsResult(_ isWanted: Bool, _ maximum: Int) -> Bool { isWanted && self.hasRoomForResult(maximum) }
 
   /// A result has come.
   ///
@@ -180,23 +180,16 @@ class Stage {
   /// A result goes on outwards, if there is room and no earlier result waits.
   final func pass(_ result: consuming ResultPart, mayPass: Bool) -> ResultStep {
     guard mayPass else {
-      self.resultWindow.appendReady(result)
+      self.results = (self.results ?? HookWindow()).appendReady(result)
       return .stay
     }
     self.hasPassedOut = true
     return .pass(result)
   }
 
-  private var resultWindow: HookWindow<ResultPart> {
-    if let results = self.results { return results }
-    let results = HookWindow<ResultPart>()
-    self.results = results
-    return results
-  }
-
   /// The hook has returned and not proceeded.
   final func wait(_ result: consuming ResultPart, as number: Int) {
-    self.resultWindow.appendWaiting(result, as: number)
+    self.results = (self.results ?? HookWindow()).appendWaiting(result, as: number)
   }
 
   /// The hook has proceeded before it returned, from a visit with this number.
@@ -256,7 +249,7 @@ class Stage {
   }
 
   /// The next result that can go on outwards.
-  final func takeReadyResult() -> ResultPart? {
+  func takeReadyResult() -> ResultPart? {
     guard let result = self.results?.takeReady() else { return nil }
     self.hasPassedOut = true
     return result
