@@ -32,6 +32,7 @@ public enum AsyncStreamForm: Sendable {
 /// ```
 ///
 /// Task-local values are visible here if the caller has bound them, or an outer interceptor around its `next`.
+/// It runs where the caller's task prefers to, or an outer interceptor around its `next`: on an event loop it must not block.
 public protocol AsyncUnaryInterceptor: Interceptor, Sendable {
   /// Handles one unary call: returns the response of `next`, or another one.
   ///

@@ -78,7 +78,7 @@ extension Mailbox where Value == Void {
   /// something is posted.
   static func detached(on executor: any CallExecutor) -> Mailbox<Void> {
     let mailbox = Mailbox<Void>(executor: executor)
-    Task(executorPreference: executor.taskExecutor) { try? await mailbox.value {} }
+    Task(executorPreference: executor.taskExecutor ?? .ofCurrentTask) { try? await mailbox.value {} }
     return mailbox
   }
 }
@@ -86,6 +86,14 @@ extension Mailbox where Value == Void {
 /// Runs jobs in tasks that inherit the task-local values of the runner's own task.
 protocol JobRunner: AnyObject {
   func run(_ job: Job)
+}
+
+extension Optional where Wrapped == any TaskExecutor {
+  /// Where the current task prefers to run, which a new task does not inherit; nil without a preference.
+  static var ofCurrentTask: Self {
+    guard #available(macOS 26.4, *) else { return nil }
+    return withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+  }
 }
 
 /// An async function that a call wants to run, and can cancel.
@@ -110,9 +118,10 @@ package final class Job: Sendable {
     self.body = body
   }
 
-  /// Starts the task, which inherits the task-local values of the caller. It runs on `executor` if that runs tasks.
+  /// Starts the task, which inherits the task-local values of the caller. It runs on `executor` if that runs tasks, else
+  /// where the caller's task prefers to run.
   package func start(on executor: any CallExecutor) {
-    let task = Task(executorPreference: executor.taskExecutor) {
+    let task = Task(executorPreference: executor.taskExecutor ?? .ofCurrentTask) {
       if !self.isRunning {
         await self.waitForStart()
         // ``cancel()`` had no task to cancel.

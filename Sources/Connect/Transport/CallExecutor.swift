@@ -16,8 +16,8 @@ public protocol CallExecutor: AnyObject, Sendable {
   /// Runs `work` once `delay` has passed, unless it is cancelled before. To be called on the executor.
   func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer
 
-  /// Where the tasks of calls and of interceptors have to run. If it is nil, the default, tasks for async interceptors
-  /// run as work of this executor. Tasks of adapters, retriers and credentials may then run anywhere.
+  /// Where the tasks of calls and of interceptors have to run. If it is nil, the default, async interceptors run where the
+  /// caller's task prefers to. Tasks of adapters, retriers and credentials may then run anywhere.
   var taskExecutor: (any TaskExecutor)? { get }
 }
 

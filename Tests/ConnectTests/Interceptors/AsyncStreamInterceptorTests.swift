@@ -45,6 +45,30 @@ final class AsyncStreamInterceptorTests: XCTestCase {
     )
   }
 
+  func testTheyRunWhereTheirCallerPrefers() async {
+    let seen = Box<[UnownedTaskExecutor?]>([])
+    @Sendable func look() {
+      let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor }
+      seen.value.append(executor)
+    }
+    let factory = TestAsyncInterceptor.stream { request, next in
+      look()
+      let messages = request.map { message in
+        look()
+        return message
+      }
+      let response = try await next(messages)
+      look()
+      return response
+    }
+    let transport = ScriptedTransport(StreamChainTests.echo)
+    let client = ProtocolClient.scripted(transport, interceptors: [factory, factory])
+    let executor = client.taskExecutor
+    let results = await withTaskExecutorPreference(executor) { await client.results(sending: ["x"]) }
+    XCTAssertEqual(results, ["headers", "x", "end ok"])
+    XCTAssertEqual(seen.value, Array(repeating: executor.asUnownedTaskExecutor(), count: 6))
+  }
+
   func testAnswersWithoutNextAndThrows() async {
     let transport = ScriptedTransport.silent()
     let answering = ProtocolClient.scripted(

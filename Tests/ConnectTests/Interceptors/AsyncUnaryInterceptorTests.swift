@@ -49,6 +49,29 @@ final class AsyncUnaryInterceptorTests: XCTestCase {
     }
   }
 
+  func testTheyRunWhereTheirCallerPrefers() async {
+    let seen = Box<[UnownedTaskExecutor?]>([])
+    @Sendable func look() {
+      let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor }
+      seen.value.append(executor)
+    }
+    let factory = TestAsyncInterceptor.unary { request, next in
+      look()
+      let response = try await next(request)
+      look()
+      return response
+    }
+    let client = ProtocolClient.scripted(ScriptedTransport(Self.fine), interceptors: [factory, factory])
+    let executor = client.taskExecutor
+    let preferred = await withTaskExecutorPreference(executor) { await client.unary(.unary, "x") }
+    XCTAssertEqual(preferred.message, "x")
+    XCTAssertEqual(seen.value, Array(repeating: executor.asUnownedTaskExecutor(), count: 4))
+    seen.value = []
+    let response = await client.unary(.unary, "x")
+    XCTAssertEqual(response.message, "x")
+    XCTAssertEqual(seen.value, [nil, nil, nil, nil])
+  }
+
   func testChangesFailsAndAnswers() async {
     let transport = ScriptedTransport.echo()
     let probe = InterceptorProbe()
