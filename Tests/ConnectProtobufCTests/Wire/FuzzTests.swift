@@ -32,6 +32,14 @@ final class ProtobufCFuzzTests: XCTestCase {
     }
   }
 
+  /// A message as a text, in which NaN is equal to itself, without the fields that are zero: libprotobuf-c leaves out -0.0
+  /// where a field has no presence, or where it is the value of a map or of a wrapper.
+  private func comparable(_ message: Kinds) -> String {
+    message.textFormatString().split(separator: "\n")
+      .filter { !$0.hasSuffix(": 0.0") && !$0.hasSuffix(": -0.0") }
+      .joined(separator: "\n")
+  }
+
   /// Each piece of a message has an allocation of its own, so that an address sanitizer sees a step out of it.
   func testDamagedBytes() throws {
     var random = RandomKinds(random: SeededGenerator())
@@ -60,10 +68,9 @@ final class ProtobufCFuzzTests: XCTestCase {
         )
         let theirs = try? Kinds(serializedBytes: bytes)
         XCTAssertNotNil(theirs, "round \(round): SwiftProtobuf refuses \(bytes)")
-        // As texts, in which NaN is equal to itself.
         XCTAssertEqual(
-          try Kinds(encoded).textFormatString().replacing("-0.0", with: "0.0"),
-          theirs?.textFormatString().replacing("-0.0", with: "0.0"),
+          self.comparable(try Kinds(encoded)),
+          theirs.map(self.comparable),
           "round \(round): \(bytes)"
         )
       }
