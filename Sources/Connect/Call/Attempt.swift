@@ -15,8 +15,33 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     case messages
   }
 
-  /// What went to the network and came from there.
+  /// Allows to send a request again, once, if the server certainly did not process it.
+  enum TransparentRetry {
+    /// The retry of the call, which all attempts except hedges share.
+    case ofCall
+    /// The retry of a hedge.
+    case own
+    /// A hedge has used its retry.
+    case used
+
+    /// - Returns: Whether the request may be sent again.
+    mutating func take(from attempts: Attempts) -> Bool {
+      switch self {
+      case .ofCall:
+        defer { attempts.hasRetriedTransparently = true }
+        return !attempts.hasRetriedTransparently
+      case .own:
+        self = .used
+        return true
+      case .used:
+        return false
+      }
+    }
+  }
+
+  /// What went to the network and came from there, and whether it may go there again.
   struct Traffic {
+    var transparentRetry: TransparentRetry
     /// Nil if nothing went to the network.
     var method: HTTPStreamRequest.Method?
     var unwrittenBytes = 0
@@ -57,23 +82,29 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   /// What a resend would send; nil once a resend is unnecessary or impossible.
   private(set) var sent: SentRequest?
-  private(set) var traffic = Traffic()
+  private(set) var traffic: Traffic
 
   /// Nil if no hook wants metrics, or once the hooks have received them.
   private var meter: AttemptMeter?
 
-  /// - Parameter replaced: The attempt that this one replaces. Hooks do not see the replacement.
+  /// - Parameters:
+  ///   - isHedge: Whether it starts while earlier attempts run.
+  ///   - replaced: The attempt that this one replaces. Hooks do not see the replacement.
   init(
     _ attempts: Attempts,
     _ plan: CallPlan,
     _ request: RequestHead,
     _ host: any PipelineHost,
+    isHedge: Bool,
     replacing replaced: Attempt?
   ) {
     self.host = host
     self.attempts = attempts
     self.plan = plan
     self.request = request
+    self.traffic = Traffic(
+      transparentRetry: replaced?.traffic.transparentRetry ?? (isHedge ? .own : .ofCall)
+    )
     if let meter = replaced?.meter.take() {
       self.meter = meter
     } else if !attempts.metricsHooks.isEmpty {
@@ -203,7 +234,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       answeredWith: self.response.head,
       over: self.plan.environment.wire
     )
-    return self.attempts.resends.search?.explain(named, error.unnamed, of: self) ?? named
+    return self.attempts.search?.explain(named, error.unnamed, of: self) ?? named
   }
 
   /// The response of a unary call; nil until it is known.
@@ -276,7 +307,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   func streamDidReceive(_ head: HTTPResponseHead) {
     self.host.executor.assertIsCurrent()
     guard !self.isOver else { return }
-    if self.plan.choices != nil, let search = self.attempts.resends.search {
+    if self.plan.choices != nil, let search = self.attempts.search {
       if head.refuses(self.plan.environment.wire) {
         let error = ResponseRules.statusError(head)
         if search.goesOn(after: error, from: self, self.attempts, self.host) { return }
@@ -316,11 +347,11 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     if self.host.endIfDeadlineHasPassed() { return }
     self.stream = nil
     if failure.isVersionMismatch,
-      self.attempts.resends.search?.goesOn(after: failure.error, from: self, self.attempts, self.host) == true
+      self.attempts.search?.goesOn(after: failure.error, from: self, self.attempts, self.host) == true
     {
       return
     }
-    if failure.isUnprocessed, let sent = self.sent, self.attempts.takeTransparentRetry(of: self) {
+    if failure.isUnprocessed, let sent = self.sent, self.traffic.transparentRetry.take(from: self.attempts) {
       if self.start(.sent(sent)) { self.host.pump() }
       return
     }

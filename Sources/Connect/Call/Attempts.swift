@@ -7,7 +7,7 @@ internal import NIOCore
 final class Attempts: PipelineInside {
   /// The call's plan, with the service's rules once they are known.
   var plan: CallPlan {
-    didSet { self.resends.search?.plan = self.plan }
+    didSet { self.search?.plan = self.plan }
   }
   /// The number of the attempt that was started last, from 1 on.
   private(set) var number = 1
@@ -17,7 +17,10 @@ final class Attempts: PipelineInside {
   private var only: Attempt?
   /// Holds the running attempts of a call that hedges.
   private var hedge: Hedge?
-  private(set) var resends: Resends
+  /// Finds the protocol that gets through; nil if the client speaks one protocol.
+  let search: ProtocolSearch?
+  /// Whether the call has used its transparent retry. Hedges have their own.
+  var hasRetriedTransparently = false
   private var retryTimer: (any CallTimer)?
   /// Whether hooks are being told of the call's end. They can neither retry nor end the call then.
   var isEnding = false
@@ -33,17 +36,9 @@ final class Attempts: PipelineInside {
   /// Summary of the last attempt whose outcome counts, for call hooks.
   private var summary: CallOutcome.Exchange?
 
-  /// Resends below the hooks: the transparent retry, and the search for a protocol.
-  struct Resends {
-    /// Whether the call has used its transparent retry. Each hedge has its own.
-    fileprivate var hasRetriedTransparently = false
-    /// Nil if the client speaks one protocol.
-    let search: ProtocolSearch?
-  }
-
   init(_ plan: CallPlan) {
     self.plan = plan
-    self.resends = Resends(search: plan.choices.map { ProtocolSearch($0, plan) })
+    self.search = plan.choices.map { ProtocolSearch($0, plan) }
   }
 
   // MARK: Starting
@@ -62,7 +57,7 @@ final class Attempts: PipelineInside {
 
   /// Starts the attempts for a request: one, or several if the call hedges.
   private func begin(_ request: RequestHead, _ body: consuming Attempt.Body, _ host: any PipelineHost) {
-    let request = self.resends.search?.routed(request) ?? request
+    let request = self.search?.routed(request) ?? request
     guard let policy = self.plan.hedgingPolicy else {
       self.start(request, body, host)
       return
@@ -76,18 +71,22 @@ final class Attempts: PipelineInside {
 
   /// Starts an attempt. All attempts start here. One that the server certainly did not process starts itself again.
   ///
-  /// - Parameter replaced: The attempt that the new one replaces. The two count as one.
+  /// - Parameters:
+  ///   - isHedge: Whether earlier attempts run.
+  ///   - replaced: The attempt that the new one replaces. The two count as one.
   @discardableResult
   func start(
     _ request: RequestHead,
     _ body: consuming Attempt.Body,
     _ host: any PipelineHost,
+    isHedge: Bool = false,
     replacing replaced: Attempt? = nil
   ) -> Attempt {
-    let attempt = Attempt(self, self.resends.search?.plan ?? self.plan, request, host, replacing: replaced)
+    let plan = self.search?.plan ?? self.plan
+    let attempt = Attempt(self, plan, request, host, isHedge: isHedge, replacing: replaced)
     if let hedge = self.hedge { hedge.append(attempt, replacing: replaced) } else { self.only = attempt }
     let isSent = attempt.start(body)
-    if let replaced { self.hedge?.didReplace(replaced, by: attempt) } else if isSent { self.sentCount += 1 }
+    if replaced != nil { self.hedge?.didReplaceAttempt(by: attempt) } else if isSent { self.sentCount += 1 }
     return attempt
   }
 
@@ -96,7 +95,7 @@ final class Attempts: PipelineInside {
     sent.head.headers["grpc-previous-rpc-attempts"] = ["\(self.number)"]
     self.number += 1
     self.hedgeCount += 1
-    self.start(request, .sent(sent), host)
+    self.start(request, .sent(sent), host, isHedge: true)
   }
 
   /// Takes one retry from the cap. Returns false if the cap is reached or the delay would pass the deadline.
@@ -122,15 +121,6 @@ final class Attempts: PipelineInside {
       here.value.attempts.retryTimer = nil
       here.value.work()
     }
-  }
-
-  /// Whether a request that the server certainly did not process may be sent again: true once for the call, and once for each
-  /// hedge.
-  func takeTransparentRetry(of attempt: Attempt) -> Bool {
-    if let hedge = self.hedge, !hedge.isFirst(attempt) { return hedge.takeTransparentRetry(of: attempt) }
-    guard !self.resends.hasRetriedTransparently else { return false }
-    self.resends.hasRetriedTransparently = true
-    return true
   }
 
   // MARK: What runs

@@ -3,10 +3,7 @@ final class Hedge {
   private let policy: HedgingPolicy
   private var request: RequestHead
   private let attempts: Attempts
-  private var first: ObjectIdentifier?
   private var running: [Attempt] = []
-  /// The hedges that have used their transparent retry.
-  private var retried: [Attempt] = []
   /// What each attempt sends; nil once no further attempt will start.
   private var sent: SentRequest?
   /// Will start the next attempt.
@@ -23,7 +20,6 @@ final class Hedge {
   /// The first attempt has started.
   func begin(after first: Attempt, _ host: any PipelineHost) {
     guard !host.isOver else { return }
-    self.first = ObjectIdentifier(first)
     self.sent = first.sent
     self.scheduleNext(after: self.policy.delay, host)
   }
@@ -33,9 +29,8 @@ final class Hedge {
     self.running.append(attempt)
   }
 
-  /// An attempt has replaced another one, in another protocol. Later attempts also use the new protocol.
-  func didReplace(_ replaced: Attempt, by attempt: Attempt) {
-    if self.isFirst(replaced) { self.first = ObjectIdentifier(attempt) }
+  /// `attempt` has replaced another one, in another protocol. Later attempts also use the new protocol.
+  func didReplaceAttempt(by attempt: Attempt) {
     guard self.sent != nil, let sent = attempt.sent else { return }
     self.sent = sent
     self.request = attempt.request
@@ -79,15 +74,7 @@ final class Hedge {
   /// The running attempt that started last.
   var last: Attempt? { self.running.last }
 
-  func isFirst(_ attempt: Attempt) -> Bool { self.first.map { $0 == ObjectIdentifier(attempt) } ?? true }
-
   func runs(_ attempt: Attempt) -> Bool { self.running.contains { $0 === attempt } }
-
-  func takeTransparentRetry(of attempt: Attempt) -> Bool {
-    guard !self.retried.contains(where: { $0 === attempt }) else { return false }
-    self.retried.append(attempt)
-    return true
-  }
 
   func cancel() {
     self.startNoMore()

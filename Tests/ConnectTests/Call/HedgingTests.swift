@@ -293,6 +293,29 @@ final class HedgingTests: XCTestCase {
     XCTAssertEqual(call.attempts.count, 4)
   }
 
+  /// Each hedge has a transparent retry, also if it takes the memory of an attempt that has ended.
+  func testAHedgeIsRetriedTransparentlyAfterTheEndOfTheFirstAttempt() async {
+    let refuse: (ScriptedStream) -> Void = { $0.fail(ConnectError(code: .unavailable), isUnprocessed: true) }
+    for _ in 0..<20 {
+      let call = HedgedCall(HedgingPolicy(maximumAttempts: 5, delay: .seconds(1)))
+      call.attempt(1, refuse)
+      call.attempt(2, refuse)
+      for hedge in 1...4 {
+        // The attempt before has ended, and this one runs.
+        XCTAssertEqual(call.attempts.count, 2 * hedge + 1)
+        call.attempt(2 * hedge + 1, refuse)
+        XCTAssertEqual(call.attempts.count, 2 * hedge + 2, "hedge \(hedge) was not sent again")
+        call.attempt(2 * hedge + 2, refuse)
+      }
+      let response = await call.outcome()
+      XCTAssertEqual(response.code, .unavailable)
+      XCTAssertEqual(
+        call.attempts.map { $0.request.headers["grpc-previous-rpc-attempts"] },
+        [[], [], ["1"], ["1"], ["2"], ["2"], ["3"], ["3"], ["4"], ["4"]]
+      )
+    }
+  }
+
   // MARK: Many calls
 
   /// Whatever happens to its attempts, a call makes no more than it may, ends once, and leaves nothing behind.
