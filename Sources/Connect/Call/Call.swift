@@ -53,9 +53,8 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   deinit {
     guard !self.isOver else { return }
     self.plan.environment.load?.callEnded()
-    guard !self.side.isWaitedFor else { return }
     let error = ConnectError.abandoned(self.plan.info)
-    let end = self.outcome(of: self.side.end(of: error))
+    let end = self.side.outcome(of: self.side.end(of: error), after: self.attempts)
     let here = Confined((self.pipeline, self.hooks, self.side), to: self.executor)
     let plan = self.plan
     self.executor.execute {
@@ -67,7 +66,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       pipeline.release()
       hooks?.release().tell(end)
       side.complete(with: side.end(of: error))
-      side.release(plan.info)
+      side.release()
     }
   }
 
@@ -119,12 +118,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       if !self.isOver { self.begin(by: found, since: start) }
     }
     self.timers.ruleWait = wait
-    if let remaining = self.attempts.plan.remainingTime {
-      guard !self.endIfDeadlineHasPassed() else { return }
-      self.timers.deadline = self.executor.schedule(after: remaining) {
-        self.terminate(with: CallTimers.deadlineError(of: self))
-      }
-    }
+    guard self.startDeadline() else { return }
     if let error = self.plan.environment.ruledEndpoint?.callsWaitForRules(count) {
       self.terminate(with: error)
     }
@@ -138,13 +132,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       self.attempts.plan = self.plan.following(rules, since: start)
       self.plan.environment.ruleWarnings.check(rules, self.plan, self.hooks)
     }
-    if let remaining = self.attempts.plan.remainingTime {
-      guard !self.endIfDeadlineHasPassed() else { return }
-      self.timers.deadline?.cancel()
-      self.timers.deadline = self.executor.schedule(after: remaining) {
-        self.terminate(with: CallTimers.deadlineError(of: self))
-      }
-    }
+    guard self.startDeadline() else { return }
     let head = self.attempts.plan.makeRequestHead()
     if let hooks = self.hooks {
       self.start(head, through: hooks)
@@ -193,15 +181,10 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       self.complete(with: end)
       return
     }
-    var outcome = self.outcome(of: end)
+    var outcome = self.side.outcome(of: end, after: self.attempts)
     self.attempts.isEnding = true
     hooks.passUp(&outcome)
     self.complete(with: self.side.end(end, changedTo: outcome), consume outcome)
-  }
-
-  /// The outcome of an end, for call hooks.
-  private func outcome(of end: ResultPart) -> CallOutcome {
-    self.side.outcome(of: end, after: self.attempts)
   }
 
   /// Ends the call with a local error: cancellation, the deadline, or an abandoned hook.
@@ -218,7 +201,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     Termination(error: error, executor: self.plan.taskExecutor).tell(self.pipeline)
     let end = self.side.end(of: error)
     if let hooks = self.hooks, hooks.areWaiting {
-      var outcome = self.outcome(of: end)
+      var outcome = self.side.outcome(of: end, after: self.attempts)
       hooks.passUp(&outcome)
     }
     self.complete(with: end)
@@ -232,18 +215,10 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     self.isOver = true
     self.hasEndedFlag.store(true, ordering: .relaxed)
     self.plan.environment.load?.callEnded()
-    if let timer = self.timers.deadline {
-      self.timers.deadline = nil
-      timer.cancel()
-    }
-    if let watch = self.timers.holdWatch {
-      self.timers.holdWatch = nil
-      watch.cancel()
-    }
-    if let wait = self.timers.ruleWait {
-      self.timers.ruleWait = nil
-      wait.cancel()
-    }
+    // Moved out, so that no access is in progress while timers are cancelled.
+    var timers = CallTimers()
+    swap(&timers, &self.timers)
+    timers.cancelAll()
     self.attempts.end()
     if let hooks = self.hooks {
       self.tellEnd(end, consume known, to: hooks)
@@ -258,7 +233,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       self.release(hooks)
       return
     }
-    let outcome = known ?? self.outcome(of: end)
+    let outcome = known ?? self.side.outcome(of: end, after: self.attempts)
     if hooks.isAsking {
       hooks.outcomeInAsking = outcome
     } else if self.mayEndInHook || self.attempts.pendingMetrics > 0 {
@@ -273,17 +248,30 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   private func release(_ hooks: CallHooks?) -> CallHooks.Released? {
     let released = hooks?.release()
     self.pipeline.release()
-    self.side.release(self.plan.info)
+    self.side.release()
     return released
   }
 
   // MARK: Deadline
 
+  /// Starts the timer of the deadline, in place of an earlier one. Does nothing without a deadline.
+  ///
+  /// - Returns: False if the deadline has passed, which has ended the call.
+  private func startDeadline() -> Bool {
+    guard let remaining = self.attempts.plan.remainingTime else { return true }
+    guard !self.endIfDeadlineHasPassed() else { return false }
+    self.timers.deadline?.cancel()
+    self.timers.deadline = self.executor.schedule(after: remaining) {
+      self.terminate(with: .deadlineExceeded(self))
+    }
+    return true
+  }
+
   /// Ends the call with `deadline_exceeded` if the deadline has passed and the timer has not fired yet. Errors of the
   /// peer then no longer count.
   func endIfDeadlineHasPassed() -> Bool {
     guard let remaining = self.attempts.plan.remainingTime, remaining <= .zero else { return false }
-    self.terminate(with: CallTimers.deadlineError(of: self))
+    self.terminate(with: .deadlineExceeded(self))
     return true
   }
 

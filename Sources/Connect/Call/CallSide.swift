@@ -6,8 +6,6 @@ protocol CallSide: PipelineOutside {
   /// Called in the caller's task if the call has async interceptors, which then run with the task-local values of that
   /// task.
   func prepareForJobs(on executor: any CallExecutor)
-  /// Whether a waiting task keeps the call alive.
-  var isWaitedFor: Bool { get }
 
   // MARK: The request
 
@@ -19,7 +17,7 @@ protocol CallSide: PipelineOutside {
   /// Takes the end. Called once.
   func complete(with end: ResultPart)
   /// Releases everything that waits. Called once the call is over.
-  func release(_ method: MethodInfo)
+  func release()
 
   /// An error as the end of this call.
   func end(of error: ConnectError) -> ResultPart

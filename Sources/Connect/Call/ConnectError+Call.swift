@@ -8,6 +8,17 @@ extension ConnectError {
     )
   }
 
+  /// The deadline of a call has passed.
+  static func deadlineExceeded(_ call: Call) -> ConnectError {
+    let plan = call.attempts.plan
+    let source = plan.rules?.timeout == nil ? "" : " (the timeout of the service config)"
+    let holder = HookHolders(in: call.pipeline).blocking.map { "; \($0) and has not passed it on" } ?? ""
+    return ConnectError(
+      code: .deadlineExceeded,
+      message: "\(plan.info.path) did not complete within \(plan.timeout ?? .zero)\(source)\(holder)"
+    )
+  }
+
   static func unansweredNotModified(_ response: HTTPResponse) -> ConnectError {
     ConnectError(
       code: .unknown,

@@ -103,8 +103,6 @@ final class StreamSide: CallSide {
     if let runner = self.runner { runner.run(job) } else { job.start(on: executor) }
   }
 
-  var isWaitedFor: Bool { self.onResult == nil }
-
   func makeRequest(_ head: RequestHead) -> RequestPart { .head(head) }
 
   func takeOutgoing(isObsolete: @autoclosure () -> Bool) -> RequestPart? {
@@ -142,12 +140,12 @@ final class StreamSide: CallSide {
     self.onResult.take()?(end)
   }
 
-  func release(_ method: MethodInfo) {
+  func release() {
     self.runner?.post(.success(()))
     let outgoing = self.outgoing
     self.outgoing = []
     self.hasOutgoing = false
-    for case .message(_, let completion) in outgoing { completion?(.streamEnded(method)) }
+    for case .message(_, let completion) in outgoing { completion?(.streamEnded(self.method)) }
   }
 
   func end(of error: ConnectError) -> ResultPart { .failed(error) }

@@ -103,8 +103,6 @@ final class UnarySide: CallSide {
     return job
   }
 
-  var isWaitedFor: Bool { self.completion == nil }
-
   // MARK: CallSide
 
   func makeRequest(_ head: RequestHead) -> RequestPart { .whole(head, self.message) }
@@ -133,7 +131,7 @@ final class UnarySide: CallSide {
     completion(response)
   }
 
-  func release(_ method: MethodInfo) {}
+  func release() {}
 
   func end(of error: ConnectError) -> ResultPart { .whole(AnyResponse(error: error)) }
 
