@@ -127,6 +127,16 @@ public enum RequestVerb<Request: Sendable, Response: Sendable>: Sendable {
   case answer(Response)
 }
 
+extension RequestVerb: HookVerb {
+  var action: HookAction {
+    switch self {
+    case .proceed(.success(let request)): (request as? any PartConvertible).map { .send($0.part) } ?? .drop
+    case .proceed(.failure(let error)): .fail(error)
+    case .answer(let response): .answer((response as? any ResultConvertible)?.results ?? [])
+    }
+  }
+}
+
 extension Proceed {
   /// Passes the request inwards, or fails the call. After a failure no inner hook is called, and the error goes up
   /// through the outer hooks.
@@ -166,6 +176,17 @@ public enum ResponseVerb<Request: Sendable, Response: Sendable>: Sendable {
   case proceed(Response)
   /// Start a new attempt at the first hook of this level, with a request or with that of the caller.
   case retry(Request?, after: Duration)
+}
+
+extension ResponseVerb: HookVerb {
+  var action: HookAction {
+    switch self {
+    case .proceed(let response):
+      (response as? any ResultConvertible)?.results.first.map { .receive($0) } ?? .drop
+    case .retry(let request, let delay):
+      .retry((request as? any PartConvertible)?.part, after: delay)
+    }
+  }
 }
 
 extension Proceed {
@@ -227,6 +248,15 @@ public enum StreamDataVerb<Message: Sendable>: Sendable {
   case drop
 }
 
+extension StreamDataVerb: HookVerb {
+  var action: HookAction {
+    switch self {
+    case .proceed(let message): .send(.message(MessageBox(message)))
+    case .drop: .drop
+    }
+  }
+}
+
 extension Proceed {
   /// Passes a message on: the one given, or another in its place.
   @inlinable
@@ -264,6 +294,16 @@ public enum StreamResultVerb<Message: Sendable>: Sendable {
   case retry(HTTPRequest<Void>?, after: Duration)
   /// Pass nothing on.
   case drop
+}
+
+extension StreamResultVerb: HookVerb {
+  var action: HookAction {
+    switch self {
+    case .proceed(let result): .receive(result.part)
+    case .retry(let request, let delay): .retry(request?.part, after: delay)
+    case .drop: .drop
+    }
+  }
 }
 
 extension Proceed {

@@ -94,3 +94,11 @@ public struct StreamAnswer<Message: Sendable>: Sendable {
     self.trailers = trailers
   }
 }
+
+extension StreamAnswer: ResultConvertible {
+  /// The answer as the results of a stream.
+  var results: [ResultPart] {
+    [.headers(self.headers)] + self.messages.map { .message(MessageBox($0)) }
+      + [.end(self.error, trailers: self.trailers)]
+  }
+}

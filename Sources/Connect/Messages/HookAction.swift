@@ -37,3 +37,7 @@ package enum HookAction: Sendable {
 protocol HookVerb {
   var action: HookAction { get }
 }
+
+extension HTTPMetrics: HookVerb {
+  var action: HookAction { .metrics(self) }
+}

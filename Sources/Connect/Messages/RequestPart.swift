@@ -56,3 +56,15 @@ package enum RequestPart: Sendable {
     }
   }
 }
+
+/// A request, whatever the type of its message.
+protocol PartConvertible {
+  var part: RequestPart { get }
+}
+
+extension HTTPRequest: PartConvertible {
+  /// The whole request; that of a stream has an empty message.
+  @inlinable
+  @inline(__always)
+  package var part: RequestPart { .whole(self.head, self.box) }
+}

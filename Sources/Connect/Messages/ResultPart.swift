@@ -98,3 +98,16 @@ extension ResultPart {
     .end(error ?? code.error(metadata: trailers), trailers: trailers)
   }
 }
+
+/// A response, whatever the type of its messages.
+protocol ResultConvertible {
+  var results: [ResultPart] { get }
+}
+
+extension ResponseMessage: ResultConvertible {
+  var results: [ResultPart] { [.whole(self.erased)] }
+}
+
+extension HTTPResponse: ResultConvertible {
+  var results: [ResultPart] { [.wholeBytes(self)] }
+}
