@@ -5,7 +5,7 @@ internal import Synchronization
 /// Besides values it brings jobs: async functions. The waiting task creates the tasks of jobs, so that they see its
 /// task-local values.
 ///
-/// Confined to the executor, which makes it `Sendable`: `state` is touched only there.
+/// `@unchecked Sendable`: its variables are touched only on the executor, which debug builds check.
 final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
   enum Event: Sendable {
     case run(Job)
@@ -33,6 +33,7 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
   }
 
   private func post(_ event: Event) {
+    self.executor.assertIsCurrent()
     if let waiting = self.waiting {
       self.waiting = nil
       waiting.resume(returning: event)
@@ -42,6 +43,7 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
   }
 
   private func receive(_ continuation: CheckedContinuation<Event, Never>) {
+    self.executor.assertIsCurrent()
     if self.events.isEmpty {
       self.waiting = continuation
     } else {

@@ -55,6 +55,7 @@ package final class Pipeline {
 
   /// Sends the request, or a stream's head, down.
   package func start(_ part: consuming RequestPart, _ host: any PipelineHost) {
+    host.executor.assertIsCurrent()
     self.hasStarted = true
     self.isMoving = true
     RequestFlow(pipeline: self, host: host).begin(part)
@@ -64,6 +65,7 @@ package final class Pipeline {
 
   /// Moves everything that can move: results up, as far as they are wanted, and the request down, as far as there is room.
   package func move(_ host: any PipelineHost) {
+    host.executor.assertIsCurrent()
     guard !self.isMoving else {
       self.mustMoveAgain = true
       return
@@ -84,6 +86,7 @@ package final class Pipeline {
 
   /// Takes the action of a hook that had already returned.
   package func hookDid(_ action: HookAction, _ visit: Visit, _ host: any PipelineHost) {
+    host.executor.assertIsCurrent()
     self.events.append(.hook(action, visit))
     self.hasEvents = true
     self.move(host)
@@ -91,6 +94,7 @@ package final class Pipeline {
 
   /// Runs `work` for an async stage, once no hook is on the stack.
   package func perform(_ work: @escaping (Pipeline) -> Void, _ host: any PipelineHost) {
+    host.executor.assertIsCurrent()
     self.events.append(.work(work))
     self.hasEvents = true
     self.move(host)

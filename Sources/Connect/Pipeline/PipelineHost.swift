@@ -47,6 +47,7 @@ extension PipelineHost {
   }
 
   package func pump() {
+    self.executor.assertIsCurrent()
     if !self.isOver { self.pipeline.move(self) }
   }
 

@@ -9,7 +9,8 @@ internal import Synchronization
 /// uncalled, nobody can continue the call, and the host is told.
 ///
 /// `@unchecked Sendable`: `host`, `place` and `number` are set while nobody else has the visit. The other variables are
-/// touched on the call's executor, which debug builds check, and at the end, when nobody has the visit any more.
+/// touched on the call's executor, which debug builds check in the functions that change them, and in `deinit`, when nobody
+/// has the visit any more.
 package final class Visit: HookTicket, @unchecked Sendable {
   /// Which hook is visited.
   package enum Place {
@@ -50,6 +51,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
 
   /// Prepares a visit for another hook. Nobody else has the visit.
   func renew(_ number: Int, at place: Place, of host: any PipelineHost) {
+    self.executor.assertIsCurrent()
     self.host = host
     self.place = place
     self.number = number
@@ -68,6 +70,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
   /// - Parameter waits: Whether the call waits for the hook if it has not proceeded.
   /// - Returns: The hook's action; nil if it has not proceeded yet.
   func hookReturned(waits: Bool) -> HookAction? {
+    self.executor.assertIsCurrent()
     self.isOnStack = false
     guard let action = self.action.take() else {
       self.isArmed = waits
@@ -102,6 +105,7 @@ package final class Visit: HookTicket, @unchecked Sendable {
   }
 
   private func accept(_ action: consuming HookAction, for host: any PipelineHost) {
+    self.executor.assertIsCurrent()
     if self.isOnStack, self.action == nil {
       self.action = action
     } else if self.isOnStack {
