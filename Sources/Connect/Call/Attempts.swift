@@ -101,8 +101,11 @@ final class Attempts: PipelineInside {
   /// Takes one retry from the cap. Returns false if the cap is reached or the delay would pass the deadline.
   func takeRetry(after delay: Duration, _ host: any PipelineHost) -> Bool {
     guard !host.isOver, !self.isEnding else { return false }
-    guard self.number - self.hedgeCount <= self.plan.environment.settings.maximumRetries else { return false }
-    if let remaining = self.plan.remainingTime, delay >= remaining { return false }
+    let limits = RetryLimits(
+      maximumRetries: self.plan.environment.settings.maximumRetries,
+      remainingTime: self.plan.remainingTime
+    )
+    guard limits.allowRetry(after: delay, count: self.number - self.hedgeCount - 1) else { return false }
     self.number += 1
     self.drop()
     return true

@@ -102,7 +102,7 @@ public struct CallOutcome: Sendable {
 
   /// Lets a hook change what hooks may change. If it makes a new outcome, that is one of the same call. It cannot turn a
   /// failure into a success.
-  mutating func change(by function: (inout CallOutcome) -> Void) {
+  package mutating func change(by function: (inout CallOutcome) -> Void) {
     let (facts, error) = (self.facts, self.error)
     function(&self)
     self.facts = facts

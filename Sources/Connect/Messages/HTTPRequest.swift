@@ -151,7 +151,7 @@ public struct HTTPRequest<Message: Sendable>: Sendable {
   /// Lets a hook change the request, which then has all that belongs to the call.
   ///
   /// If others share the head, the first change copies it: the old head is then available afterwards.
-  mutating func change(by update: (inout HTTPRequest) throws -> Void) rethrows {
+  package mutating func change(by update: (inout HTTPRequest) throws -> Void) rethrows {
     if isKnownUniquelyReferenced(&self.head) {
       let given = self.head.callPart
       try update(&self)

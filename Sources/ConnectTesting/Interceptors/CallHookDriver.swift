@@ -15,13 +15,15 @@ public final class CallHookDriver: Sendable {
 
   /// Gives the request hook a request.
   ///
-  /// - Returns: The request as the hook has left it.
+  /// - Returns: The request as it goes on in a call: as the hook has left it, with what belongs to the call.
   /// - Throws: What the hook throws.
   public func request(_ request: HTTPRequest<Void>) throws -> HTTPRequest<Void> {
     try self.executor.sync {
       Result {
-        var request = request
-        try self.driven.value.callHooks(self.method).requestFunction?(&request)
+        var request = self.driven.value.complete(request, self.method.streamType)
+        if let function = self.driven.value.callHooks(self.method).requestFunction {
+          try request.change(by: function)
+        }
         return request
       }
     }.get()
@@ -29,11 +31,13 @@ public final class CallHookDriver: Sendable {
 
   /// Gives the outcome hook an outcome.
   ///
-  /// - Returns: The outcome as the hook has left it.
+  /// - Returns: The outcome as it goes on in a call: as the hook has left it, but a failure stays a failure.
   public func outcome(_ outcome: CallOutcome) -> CallOutcome {
     self.executor.sync {
       var outcome = outcome
-      self.driven.value.callHooks(self.method).outcomeFunction?(&outcome)
+      if let function = self.driven.value.callHooks(self.method).outcomeFunction {
+        outcome.change(by: function)
+      }
       return outcome
     }
   }

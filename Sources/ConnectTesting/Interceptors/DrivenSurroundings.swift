@@ -10,6 +10,8 @@ final class DrivenSurroundings<OfRequest: Sendable, OfMessage: Sendable, OfResul
 
   private let executor: VirtualExecutor
   private let maximumRetries: Int
+  /// On the executor's clock; nil without a deadline.
+  private let deadline: Duration?
   private(set) var metricsHooks: [MetricsReport.Hook] = []
   /// For the async form.
   var notes: Notes?
@@ -41,6 +43,7 @@ final class DrivenSurroundings<OfRequest: Sendable, OfMessage: Sendable, OfResul
   init(_ plan: DrivenPlan) {
     self.executor = plan.executor
     self.maximumRetries = plan.config.retries.maximumRetries
+    self.deadline = plan.config.timeout.map { plan.executor.now + $0.clamped }
   }
 
   /// The call is over.
@@ -112,7 +115,11 @@ final class DrivenSurroundings<OfRequest: Sendable, OfMessage: Sendable, OfResul
   }
 
   func takeRetry(after delay: Duration, _ host: any PipelineHost) -> Bool {
-    guard !host.isOver, self.retryCount < self.maximumRetries else { return false }
+    let limits = RetryLimits(
+      maximumRetries: self.maximumRetries,
+      remainingTime: self.deadline.map { $0 - self.executor.now }
+    )
+    guard !host.isOver, limits.allowRetry(after: delay, count: self.retryCount) else { return false }
     self.retryCount += 1
     return true
   }
@@ -125,10 +132,8 @@ final class DrivenSurroundings<OfRequest: Sendable, OfMessage: Sendable, OfResul
     }
     self.retryTimer?.cancel()
     let here = Confined(work, to: self.executor)
-    self.retryTimer = self.executor.schedule(after: delay) {
-      guard !host.isOver else { return }
-      here.value()
-      host.pump()
+    self.retryTimer = self.executor.schedule(after: delay.clamped) {
+      if !host.isOver { here.value() }
     }
   }
 

@@ -18,8 +18,9 @@ public import NIOCore
 /// At each level, a request begins a call, and ends the previous call. A response waits until the request has passed the
 /// interceptor. A value that no call would bring, such as a second response, does not reach the interceptor, which is a
 /// ``HookMisuse``. After a retry, once its delay is over, the request passes the hooks again, and the next response belongs
-/// to the new attempt. If the call refuses a retry, the response is passed on. The cap on retries and the limits of streams
-/// are those of ``config``; there is no deadline.
+/// to the new attempt. If the call refuses a retry, the response is passed on. The cap on retries, the timeout that no delay
+/// of a retry may pass, and the limits of streams are those of ``config``. The driver does not end a call when the timeout
+/// has passed.
 ///
 /// A test of response hooks may leave the request out: the driver begins a call whose request the interceptor does not see,
 /// and another call for a value after the end. The async form needs a request.

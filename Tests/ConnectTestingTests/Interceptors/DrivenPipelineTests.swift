@@ -157,6 +157,18 @@ final class DrivenPipelineTests: XCTestCase {
     XCTAssertEqual(second.response?.code, .unavailable)
   }
 
+  func testARetryBeyondTheTimeoutIsRefused() async throws {
+    let config = ProtocolClientConfig(host: "https://interceptor.test", timeout: .seconds(3))
+    let driver = self.driver(config: config) { interceptor in
+      interceptor.unary.responseFunction = { _, proceed in proceed.retry(after: .seconds(2)) }
+    }
+    let first = try await driver.unary.response(HTTPResponse(error: self.unavailable)).outcome
+    XCTAssertEqual(first.retryDelay, .seconds(2))
+    driver.executor.advance(by: .seconds(2))
+    let second = try await driver.unary.response(HTTPResponse(error: self.unavailable)).outcome
+    XCTAssertEqual(second.response?.code, .unavailable, "one second is left")
+  }
+
   func testNextIsCapped() async throws {
     let config = ProtocolClientConfig(host: "https://interceptor.test", retries: .init(maximumRetries: 1))
     let driver = InterceptorDriver(config: config) { _ in

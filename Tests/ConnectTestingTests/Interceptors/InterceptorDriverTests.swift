@@ -45,6 +45,31 @@ final class InterceptorDriverTests: XCTestCase {
     XCTAssertEqual(outcome.trailers["x-name"], ["Read"])
   }
 
+  /// Call hooks can do as much as in a call.
+  func testWhatCallHooksCannotDo() throws {
+    final class Replacing: Interceptor {
+      func callFunction(_ method: MethodInfo) -> CallFunction {
+        CallFunction(
+          requestFunction: { request in
+            request = HTTPRequest(url: request.url, contentType: request.contentType, message: ())
+          },
+          outcomeFunction: { outcome in
+            outcome = CallOutcome(trailers: ["x": ["1"]])
+          }
+        )
+      }
+    }
+    let driver = InterceptorDriver { _ in Replacing() }
+    let method = MethodInfo(path: "/s.S/Read", streamType: .unary)
+    let call = driver.call(method)
+    let request = try call.request(driver.makeRequest(message: ()))
+    XCTAssertEqual(request.method, method, "a new request is one of the same call")
+    let failed = call.outcome(CallOutcome(error: self.unavailable))
+    XCTAssertEqual(failed.error?.message, "try later", "a failure stays a failure")
+    XCTAssertEqual(failed.trailers, ["x": ["1"]])
+    XCTAssertEqual(call.outcome(CallOutcome()).code, .ok)
+  }
+
   func testWhatARequestHookCanDo() async throws {
     let driver = self.hooks { interceptor in
       interceptor.unary.requestFunction = { request, proceed in
