@@ -72,7 +72,9 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   private(set) var state = ConnectivityState.idle
   let published = Mutex(ChannelStates())
   var idleTimer: (any CallTimer)?
-  var lastUse: Duration
+  /// Set when the channel leaves idleness. `init` does not ask the executor, which may be user code, for the time: transports
+  /// make channels under a lock.
+  var lastUse = Duration.zero
   var isClosingWhenIdle = false
   var isShutDown = false
   var isFinished = false
@@ -93,7 +95,6 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     self.serviceConfig = environment.configuration.serviceConfig
     self.serviceRules = ServiceRules()
     self.tracker = CallTracker(on: environment.executor)
-    self.lastUse = environment.executor.now
     self.onIdle = onIdle
     self.publishRules()
     if self.mayFindRules { self.serviceRules.expectUpdate() }

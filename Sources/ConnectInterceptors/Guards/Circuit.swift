@@ -46,10 +46,13 @@ struct Circuit {
     }
   }
 
-  /// - Parameter now: Read only if needed, since reading a clock costs more than all else here.
-  mutating func admit(at now: @autoclosure () -> Duration) -> Decision {
-    if case .closed = self.phase { return self.admission() }
-    let now = now()
+  /// Admits a call if the circuit is closed, whatever the time is.
+  mutating func admitIfClosed() -> Admission? {
+    if case .closed = self.phase { self.admission() } else { nil }
+  }
+
+  mutating func admit(at now: Duration) -> Decision {
+    if let admission = self.admitIfClosed() { return .admitted(admission) }
     self.lastUse = now
     switch self.phase {
     case .closed:
@@ -65,12 +68,12 @@ struct Circuit {
         self.enter(.halfOpen(begun: 1, succeeded: 0, replacedAt: now + self.openDuration))
       }
     }
-    return self.admission()
+    return .admitted(self.admission())
   }
 
-  private mutating func admission() -> Decision {
+  private mutating func admission() -> Admission {
     self.pendingCount += 1
-    return .admitted(Admission(phase: self.phaseNumber))
+    return Admission(phase: self.phaseNumber)
   }
 
   mutating func record(_ admission: Admission, isFailure: Bool, at now: Duration) {

@@ -129,20 +129,34 @@ public final class CircuitBreaker: Sendable {
 
   /// The circuit of a request, made with the first one.
   func circuit(for url: RequestURL) -> SharedCircuit {
-    self.circuits.withLock { circuits in
-      if let latest = circuits.latest, self.isCircuit(latest, for: url) { return latest }
-      let key = self.key(for: url)
-      let circuit = circuits.byKey[key] ?? self.makeCircuit(key, in: &circuits.byKey)
+    if let circuit = self.circuits.withLock({ self.knownCircuit(for: url, in: &$0) }) { return circuit }
+    // Not under the lock: the clock is the user's.
+    let now = self.time.now
+    return self.circuits.withLock { circuits in
+      // It may have been made while the clock was read.
+      if let circuit = self.knownCircuit(for: url, in: &circuits) { return circuit }
+      let circuit = self.makeCircuit(self.key(for: url), at: now, in: &circuits.byKey)
       circuits.latest = circuit
       return circuit
     }
+  }
+
+  private func knownCircuit(for url: RequestURL, in circuits: inout Circuits) -> SharedCircuit? {
+    if let latest = circuits.latest, self.isCircuit(latest, for: url) { return latest }
+    guard let circuit = circuits.byKey[self.key(for: url)] else { return nil }
+    circuits.latest = circuit
+    return circuit
   }
 
   private func isCircuit(_ circuit: SharedCircuit, for url: RequestURL) -> Bool {
     circuit.key.origin == url.origin && (circuit.key.path == nil || circuit.key.path == url.path)
   }
 
-  private func makeCircuit(_ key: Key, in circuits: inout [Key: SharedCircuit]) -> SharedCircuit {
+  private func makeCircuit(
+    _ key: Key,
+    at now: Duration,
+    in circuits: inout [Key: SharedCircuit]
+  ) -> SharedCircuit {
     if circuits.count >= self.configuration.maximumCircuits {
       // Rare: no client should have so many hosts or methods, so all are scanned.
       // Circuits with calls in flight are removed last.
@@ -152,14 +166,17 @@ public final class CircuitBreaker: Sendable {
       }
       if let oldest { circuits[oldest.key] = nil }
     }
-    let circuit = SharedCircuit(key, Circuit(self.configuration, at: self.time.now))
+    let circuit = SharedCircuit(key, Circuit(self.configuration, at: now))
     circuits[key] = circuit
     return circuit
   }
 
   /// Lets a call through, or gives the error that it fails with.
   func admit(to circuit: SharedCircuit) -> Result<Circuit.Admission, ConnectError> {
-    let (decision, reason) = self.change(circuit) { ($0.admit(at: self.time.now), $0.reason) }
+    if let admission = circuit.value.withLock({ $0.admitIfClosed() }) { return .success(admission) }
+    // Not under the lock, since the clock is the user's. And only if needed: reading a clock costs more than all else here.
+    let now = self.time.now
+    let (decision, reason) = self.change(circuit) { ($0.admit(at: now), $0.reason) }
     switch decision {
     case .admitted(let admission):
       return .success(admission)

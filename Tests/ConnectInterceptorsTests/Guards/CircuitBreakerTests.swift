@@ -229,6 +229,19 @@ final class CircuitBreakerTests: XCTestCase {
     XCTAssertEqual(breaker.state(for: url("a")), .open)
   }
 
+  /// The clock is the user's, and is read under no lock.
+  func testAClockThatAsksTheBreaker() throws {
+    let asked = Observed<CircuitBreaker?>(nil)
+    let clock = AskingClock { _ = asked.value?.state(for: Self.url) }
+    let breaker = CircuitBreaker(.init(minimumCalls: 1), clock: clock)
+    asked.update { $0 = breaker }
+    defer { asked.update { $0 = nil } }
+    let circuit = breaker.circuit(for: Self.url)
+    let admission = try breaker.admit(to: circuit).get()
+    breaker.record(admission, of: circuit, error: ConnectError(code: .unavailable, httpStatus: 503))
+    XCTAssertThrowsError(try breaker.admit(to: circuit).get())
+  }
+
   func testWhatIsAFailure() async throws {
     for (code, state) in [
       (Code.unavailable, CircuitBreaker.State.open), (.internalError, .open), (.notFound, .closed),
@@ -352,5 +365,24 @@ final class CircuitBreakerTests: XCTestCase {
     XCTAssertEqual(setup.state, .open)
     // All of them had begun before the first failed: what they bring later does not count in the new phase.
     XCTAssertEqual(setup.changes.value.count, 1)
+  }
+}
+
+/// Runs user code whenever it is read.
+private struct AskingClock: Clock {
+  let onRead: @Sendable () -> Void
+  private let base = ContinuousClock()
+
+  init(_ onRead: @escaping @Sendable () -> Void) { self.onRead = onRead }
+
+  var now: ContinuousClock.Instant {
+    self.onRead()
+    return self.base.now
+  }
+
+  var minimumResolution: Duration { self.base.minimumResolution }
+
+  func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+    try await self.base.sleep(until: deadline, tolerance: tolerance)
   }
 }

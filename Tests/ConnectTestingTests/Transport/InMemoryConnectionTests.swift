@@ -245,8 +245,41 @@ final class InMemoryConnectionTests: XCTestCase {
     XCTAssertEqual(executor.scheduled, [])
   }
 
+  /// The executor may be user code: it is asked for nothing under the transport's lock.
+  func testAnExecutorThatUsesTheTransport() throws {
+    let executor = AskingExecutor()
+    let transport = InMemoryTransport(executor: executor)
+    let other = Origin(scheme: .http, host: "other.test", port: 80)
+    executor.onRead.withLock {
+      $0 = { _ = try? transport.endpoint(for: other, on: nil, requiresHTTP2: true) }
+    }
+    defer { executor.onRead.withLock { $0 = nil } }
+    let endpoint = try transport.endpoint(for: Self.origin, on: nil, requiresHTTP2: false)
+    let again = try transport.endpoint(for: Self.origin, on: nil, requiresHTTP2: false)
+    XCTAssertTrue(endpoint === again)
+  }
+
   private static func holds(_ condition: () -> Bool) async throws -> Bool {
     for _ in 0..<500 where !condition() { try await Task.sleep(for: .milliseconds(10)) }
     return condition()
+  }
+}
+
+/// Runs user code whenever it is asked for the time.
+private final class AskingExecutor: CallExecutor {
+  let onRead = Mutex<(@Sendable () -> Void)?>(nil)
+  private let base = VirtualExecutor()
+
+  var now: Duration {
+    self.onRead.withLock { $0 }?()
+    return self.base.now
+  }
+
+  var isCurrent: Bool { self.base.isCurrent }
+
+  func execute(_ work: @escaping @Sendable () -> Void) { self.base.execute(work) }
+
+  func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> any CallTimer {
+    self.base.schedule(after: delay, work)
   }
 }
