@@ -24,7 +24,7 @@ extension ResponseMessage where Output == Text {
 
 extension ConnectError {
   /// The code, and the message unless the call itself has found the error.
-  fileprivate var randomOutcome: RandomOutcome {
+  var randomOutcome: RandomOutcome {
     switch self.code {
     case .canceled, .deadlineExceeded: "\(self.code)"
     default: "\(self.code) \(self.message ?? "")"
@@ -71,7 +71,12 @@ extension RandomChain.Timing {
 
 extension RandomChain.Interceptor {
   /// - Parameter lives: Is told of something that lives as long as the hooks.
-  func factory(_ events: Events, _ executor: VirtualExecutor, _ lives: Lives) -> InterceptorFactory {
+  func factory(
+    _ events: Events,
+    _ ends: RandomEnds,
+    _ executor: VirtualExecutor,
+    _ lives: Lives
+  ) -> InterceptorFactory {
     { _ in
       let visits = Visits()
       lives.add(visits, "interceptor")
@@ -82,6 +87,9 @@ extension RandomChain.Interceptor {
           events.add(event)
         }
       }
+      if let end = self.end {
+        hooks.call.endFunction = ends.function(end, { $0.error?.randomOutcome ?? "ok" }) { events.all.count }
+      }
       if case .hooks(let script)? = self.messages?.kind, let name = self.messages?.name {
         hooks.unaryMessages = script.functions(name, events, visits, executor, describe: \.outcome) {
           ResponseMessage(outcome: $0)
@@ -91,6 +99,7 @@ extension RandomChain.Interceptor {
         hooks.unaryBytes = script.functions(name, events, visits, executor, describe: \.outcome) {
           HTTPResponse(outcome: $0)
         }
+        .placed(self.placement)
       }
       guard case .async(let script)? = self.async?.kind, let name = self.async?.name else { return hooks }
       return Both(
@@ -184,10 +193,18 @@ extension RandomChain.Hooks {
     describe: @escaping @Sendable (Response) -> RandomOutcome,
     make: @escaping @Sendable (RandomOutcome) -> Response
   ) -> UnaryHooks<Message, Response> {
-    UnaryHooks(
-      requestFunction: { request, proceed in
-        events.add("\(name) request")
-        let action = self.requests[visits.next("request \(name)") % self.requests.count]
+    let requestAction: @Sendable () -> RandomChain.RequestAction = {
+      events.add("\(name) request")
+      return self.requests[visits.next("request \(name)") % self.requests.count]
+    }
+    let responseAction: @Sendable (Response) -> RandomChain.ResponseAction = { response in
+      events.add("\(name) response \(describe(response))")
+      return self.responses[visits.next("response \(name)") % self.responses.count]
+    }
+    var hooks = self.updates(name, requestAction, responseAction, make: make) as UnaryHooks<Message, Response>
+    if !self.isRequestUpdate {
+      hooks.requestFunction = { request, proceed in
+        let action = requestAction()
         self.timing.run(on: executor) {
           switch action {
           case .pass: proceed(.success(request))
@@ -195,10 +212,11 @@ extension RandomChain.Hooks {
           case .answer: proceed.answer(make("ok \(name)"))
           }
         }
-      },
-      responseFunction: { response, proceed in
-        events.add("\(name) response \(describe(response))")
-        let action = self.responses[visits.next("response \(name)") % self.responses.count]
+      }
+    }
+    if !self.isResponseUpdate {
+      hooks.responseFunction = { response, proceed in
+        let action = responseAction(response)
         self.timing.run(on: executor) {
           switch action {
           case .pass: proceed(response)
@@ -209,6 +227,35 @@ extension RandomChain.Hooks {
           }
         }
       }
-    )
+    }
+    return hooks
+  }
+
+  /// The hooks in the synchronous form.
+  private func updates<Message: Sendable, Response: Sendable>(
+    _ name: String,
+    _ requestAction: @escaping @Sendable () -> RandomChain.RequestAction,
+    _ responseAction: @escaping @Sendable (Response) -> RandomChain.ResponseAction,
+    make: @escaping @Sendable (RandomOutcome) -> Response
+  ) -> UnaryHooks<Message, Response> {
+    let updateRequest: UnaryHooks<Message, Response>.RequestUpdate = { _ in
+      if requestAction() == .fail { throw ConnectError(code: .internalError, message: name) }
+    }
+    let updateResponse: UnaryHooks<Message, Response>.ResponseUpdate = { response in
+      switch responseAction(response) {
+      case .pass: break
+      case .error: response = make("data_loss \(name)")
+      case .response: response = make("ok \(name)")
+      case .retry: return .retry(after: .zero)
+      case .retryLater: return .retry(after: .seconds(1))
+      }
+      return .proceed
+    }
+    return switch (self.isRequestUpdate, self.isResponseUpdate) {
+    case (true, true): UnaryHooks(updateRequest: updateRequest, updateResponse: updateResponse)
+    case (true, false): UnaryHooks(updateRequest: updateRequest)
+    case (false, true): UnaryHooks(updateResponse: updateResponse)
+    case (false, false): UnaryHooks()
+    }
   }
 }

@@ -23,7 +23,17 @@ struct RandomChain {
   struct Hooks: Sendable {
     var requests: [RequestAction]
     var responses: [ResponseAction]
+    /// Of hooks that are not in the synchronous form, which proceed at once.
     var timing: Timing
+    /// Which hooks are in the synchronous form, which cannot answer.
+    var isRequestUpdate = false
+    var isResponseUpdate = false
+
+    mutating func chooseForms(using generator: inout SeededGenerator) {
+      let updatesRequest = Bool.random(using: &generator)
+      self.isRequestUpdate = updatesRequest && !self.requests.contains(.answer)
+      self.isResponseUpdate = Bool.random(using: &generator)
+    }
   }
 
   enum Async: Sendable {
@@ -40,6 +50,12 @@ struct RandomChain {
 
     var name: String
     var kind: Kind
+
+    mutating func chooseForms(using generator: inout SeededGenerator) {
+      guard case .hooks(var hooks) = self.kind else { return }
+      hooks.chooseForms(using: &generator)
+      self.kind = .hooks(hooks)
+    }
   }
 
   /// In the order of the interceptors; an interceptor may have any of the four.
@@ -50,6 +66,18 @@ struct RandomChain {
     var isAsyncOfBytes = false
     var messages: Stage?
     var bytes: Stage?
+    /// Of the byte hooks.
+    var placement = HookPlacement.asListed
+    /// The name of the end hook, if there is one.
+    var end: String?
+
+    mutating func extend(_ index: Int, using generator: inout SeededGenerator) {
+      self.messages?.chooseForms(using: &generator)
+      self.bytes?.chooseForms(using: &generator)
+      let placements: [HookPlacement] = [.asListed, .asListed, .innermost, .userIndependent]
+      self.placement = placements.randomElement(using: &generator) ?? .asListed
+      if Bool.random(using: &generator) { self.end = "e\(index)" }
+    }
   }
 
   var interceptors: [Interceptor]
@@ -82,6 +110,9 @@ struct RandomChain {
     }
     self.server = RandomServer(using: &generator, isTimed: isTimed)
     self.maximumRetries = Int.random(in: 0...5, using: &generator)
+    // From other numbers, so that a seed still makes what it made before these choices existed.
+    var more = generator.fork()
+    for index in self.interceptors.indices { self.interceptors[index].extend(index, using: &more) }
     guard isTimed else { return }
     self.end = RandomEnd(using: &generator)
     if Bool.random(using: &generator) {
@@ -121,12 +152,34 @@ struct RandomChain {
 
   var callHooks: [RandomCallHook] { self.interceptors.compactMap(\.call) }
 
+  var endHooks: [String] { self.interceptors.compactMap(\.end) }
+
   var messageStages: [Stage] {
     self.interceptors.flatMap { [$0.isAsyncOfBytes ? nil : $0.async, $0.messages].compactMap { $0 } }
   }
 
+  /// Those that are placed as listed, and inside of them the others.
   var byteStages: [Stage] {
-    self.interceptors.flatMap { [$0.isAsyncOfBytes ? $0.async : nil, $0.bytes].compactMap { $0 } }
+    var listed: [Stage] = []
+    var inner: [Stage] = []
+    for interceptor in self.interceptors {
+      if interceptor.isAsyncOfBytes, let stage = interceptor.async { listed.append(stage) }
+      guard let stage = interceptor.bytes else { continue }
+      switch interceptor.placement {
+      case .innermost: inner.append(stage)
+      case .userIndependent where !inner.isEmpty: inner.append(stage)
+      case .asListed, .userIndependent: listed.append(stage)
+      }
+    }
+    return listed + inner
+  }
+}
+
+extension SeededGenerator {
+  /// A generator of other numbers. The numbers of this one stay the same.
+  func fork() -> SeededGenerator {
+    var copy = self
+    return SeededGenerator(quietly: ~copy.next())
   }
 }
 

@@ -15,12 +15,14 @@ final class RandomRun: Sendable {
   let transport: ScriptedTransport
   let client: ProtocolClient
   let events: Events
+  let ends: RandomEnds
   /// The numbers of the attempts of which metrics have come.
   let attempts: Box<[Int]>
   private let lives: Lives
 
   init(_ chain: RandomChain, executor: VirtualExecutor) {
     let events = Events()
+    let ends = RandomEnds()
     let attempts = Box<[Int]>([])
     let lives = Lives()
     let count = Box(0)
@@ -42,12 +44,13 @@ final class RandomRun: Sendable {
     }
     self.chain = chain
     self.events = events
+    self.ends = ends
     self.attempts = attempts
     self.lives = lives
     self.transport = transport
     self.client = ProtocolClient.scripted(
       transport,
-      interceptors: chain.interceptors.map { $0.factory(events, executor, lives) } + [measuring],
+      interceptors: chain.interceptors.map { $0.factory(events, ends, executor, lives) } + [measuring],
       timeout: chain.end.flatMap { $0.isDeadline ? $0.time : nil }
     ) {
       $0.retries.maximumRetries = chain.maximumRetries

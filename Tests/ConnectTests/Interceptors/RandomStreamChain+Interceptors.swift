@@ -13,6 +13,9 @@ final class StageEvents: Sendable {
 
   func add(_ event: String, at stage: String) { self.events.add("\(stage)|\(event)") }
 
+  /// The events of all stages in one order, each with its stage in front.
+  var list: [String] { self.events.all }
+
   var all: [String: [String]] {
     Dictionary(grouping: self.events.all.map { $0.split(separator: "|", maxSplits: 1).map(String.init) }) {
       $0[0]
@@ -25,6 +28,7 @@ extension RandomStreamChain.Interceptor {
   /// - Parameter lives: Is told of something that lives as long as the hooks.
   func factory(
     _ allEvents: StageEvents,
+    _ ends: RandomEnds,
     _ executor: VirtualExecutor,
     _ lives: Lives
   ) -> InterceptorFactory {
@@ -33,6 +37,9 @@ extension RandomStreamChain.Interceptor {
       lives.add(events, "interceptor")
       var hooks = TestInterceptor()
       if let call = self.call { hooks.call = call.function { events.add($0, at: "calls") } }
+      if let end = self.end {
+        hooks.call.endFunction = ends.function(end, { "\($0.code)" }) { events.list.count }
+      }
       if case .hooks(let script)? = self.messages?.kind, let name = self.messages?.name {
         hooks.streamMessages = script.functions(name, events, executor, describe: \.short, text: \.text) {
           Text($0)

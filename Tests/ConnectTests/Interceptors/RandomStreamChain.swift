@@ -46,6 +46,8 @@ struct RandomStreamChain {
     var isAsyncOfBytes = false
     var messages: Stage?
     var bytes: Stage?
+    /// The name of the end hook, if there is one.
+    var end: String?
   }
 
   enum Server: CaseIterable, Sendable {
@@ -97,6 +99,11 @@ struct RandomStreamChain {
     self.end = isTimed ? RandomEnd(using: &generator) : nil
     self.maximumRetries = Int.random(in: 0...5, using: &generator)
     self.messages = (0..<Int.random(in: 0...5, using: &generator)).map { "\($0)" }
+    // From other numbers, so that a seed still makes what it made before these choices existed.
+    var more = generator.fork()
+    for index in self.interceptors.indices where Bool.random(using: &more) {
+      self.interceptors[index].end = "e\(index)"
+    }
   }
 
   private static func hooks(_ generator: inout SeededGenerator, isTimed: Bool) -> Hooks {
@@ -121,6 +128,8 @@ struct RandomStreamChain {
   }
 
   var callHooks: [RandomCallHook] { self.interceptors.compactMap(\.call) }
+
+  var endHooks: [String] { self.interceptors.compactMap(\.end) }
 
   var messageStages: [Stage] {
     self.interceptors.flatMap { [$0.isAsyncOfBytes ? nil : $0.async, $0.messages].compactMap { $0 } }

@@ -8,7 +8,7 @@ import XCTest
 final class StreamChainPropertyTests: XCTestCase {
   func testRandomChains() async {
     var generator = SeededGenerator(seed: UnaryChainPropertyTests.seed)
-    for round in 0..<1000 {
+    for round in 0..<UnaryChainPropertyTests.rounds(1000) {
       let chain = RandomStreamChain(using: &generator)
       var model = RandomStreamChainModel(chain)
       let expected = model.run()
@@ -23,13 +23,16 @@ final class StreamChainPropertyTests: XCTestCase {
       }
       XCTAssertEqual(results, expected, "round \(round): \(chain)")
       XCTAssertEqual(events.all, model.events, "round \(round): \(chain)")
+      run.transport.virtualExecutor.runUntilIdle()
+      self.checkEnds(run, events, model, expected) { "round \(round): \(chain)" }
+      guard self.testRun?.failureCount == 0 else { return }
       if results != expected || events.all != model.events { return }
     }
   }
 
   /// Call hooks, retries with delays, transparent retries, the deadline and cancellation together, in virtual time.
   func testRandomCalls() {
-    for seed in UnaryChainPropertyTests.callSeeds(1500) {
+    for seed in UnaryChainPropertyTests.callSeeds(UnaryChainPropertyTests.rounds(1500)) {
       var generator = SeededGenerator(quietly: seed)
       let chain = RandomStreamChain(using: &generator, isTimed: true)
       var model = RandomStreamChainModel(chain)
@@ -41,6 +44,7 @@ final class StreamChainPropertyTests: XCTestCase {
 
       XCTAssertEqual(results, expected, what())
       XCTAssertEqual(events.all, model.events, what())
+      self.checkEnds(run, events, model, expected, what)
       XCTAssertEqual(run.attempts.value, model.call.attempts, what())
       XCTAssertLessThanOrEqual(model.call.attempts.count, 1 + chain.maximumRetries, what())
       XCTAssertEqual(run.transport.streams.count, model.call.announcements.count, what())
@@ -53,6 +57,23 @@ final class StreamChainPropertyTests: XCTestCase {
       XCTAssertEqual(run.lives.names, [], what())
       guard results == expected, self.testRun?.failureCount == 0 else { return }
     }
+  }
+
+  /// Checks that each end hook was told once, and last.
+  private func checkEnds(
+    _ run: StreamRun,
+    _ events: StageEvents,
+    _ model: RandomStreamChainModel,
+    _ results: [String],
+    _ what: () -> String
+  ) {
+    let expected = RandomEnds.expected(
+      run.chain.endHooks,
+      String(results.last?.dropFirst("end ".count) ?? ""),
+      attemptCount: model.call.attempts.count
+    )
+    XCTAssertEqual(run.ends.all, expected, what())
+    XCTAssertEqual(run.ends.lateEvents(of: events.list), [], what())
   }
 
   private func pull(_ client: ProtocolClient, _ chain: RandomStreamChain) async -> [String] {
@@ -103,6 +124,7 @@ private final class StreamRun: Sendable {
   let client: ProtocolClient
   /// The numbers of the attempts of which metrics have come.
   let attempts = Box<[Int]>([])
+  let ends = RandomEnds()
   let lives = Lives()
 
   init(_ chain: RandomStreamChain, _ events: StageEvents, _ executor: VirtualExecutor) {
@@ -130,11 +152,12 @@ private final class StreamRun: Sendable {
         proceed(metrics)
       }
     }
+    let factories = chain.interceptors.map { [ends, lives] in $0.factory(events, ends, executor, lives) }
     self.chain = chain
     self.transport = transport
     self.client = ProtocolClient.scripted(
       transport,
-      interceptors: chain.interceptors.map { [lives] in $0.factory(events, executor, lives) } + [measuring],
+      interceptors: factories + [measuring],
       timeout: chain.end.flatMap { $0.isDeadline ? $0.time : nil }
     ) { $0.retries.maximumRetries = chain.maximumRetries }
   }

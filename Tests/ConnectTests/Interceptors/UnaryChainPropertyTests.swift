@@ -13,6 +13,9 @@ import XCTest
 final class UnaryChainPropertyTests: XCTestCase {
   static var seed: UInt64 { self.number("CONNECT_CHAIN_SEED") ?? .random(in: 0...UInt64.max) }
 
+  /// How many chains; `CONNECT_PROPERTY_ROUNDS` makes it another number.
+  static func rounds(_ usual: Int) -> Int { self.number("CONNECT_PROPERTY_ROUNDS").map { Int($0) } ?? usual }
+
   /// Seeds for so many calls.
   static func callSeeds(_ count: Int) -> [UInt64] {
     if let seed = self.number("CONNECT_CALL_SEED") { return [seed] }
@@ -27,7 +30,7 @@ final class UnaryChainPropertyTests: XCTestCase {
   /// Hooks and tasks on any thread.
   func testRandomChains() async {
     var generator = SeededGenerator(seed: Self.seed)
-    for round in 0..<3000 {
+    for round in 0..<Self.rounds(3000) {
       let chain = RandomChain(using: &generator)
       var model = RandomChainModel(chain)
       let expected = model.run()
@@ -37,13 +40,16 @@ final class UnaryChainPropertyTests: XCTestCase {
         ? await run.client.unary(.unary, "x") : await run.client.outcome(of: "x").outcome.wait()
       XCTAssertEqual(response.outcome, expected, "round \(round): \(chain)")
       XCTAssertEqual(run.events.all, model.events, "round \(round): \(chain)")
+      run.transport.virtualExecutor.runUntilIdle()
+      self.checkEnds(run, model, expected) { "round \(round): \(chain)" }
+      guard self.testRun?.failureCount == 0 else { return }
       if response.outcome != expected || run.events.all != model.events { return }
     }
   }
 
   /// Call hooks, hedges, retries with delays, transparent retries, the deadline and cancellation together, in virtual time.
   func testRandomCalls() {
-    for seed in Self.callSeeds(3000) {
+    for seed in Self.callSeeds(Self.rounds(3000)) {
       var generator = SeededGenerator(quietly: seed)
       let chain = RandomChain(using: &generator, isTimed: true)
       var model = RandomChainModel(chain)
@@ -60,9 +66,26 @@ final class UnaryChainPropertyTests: XCTestCase {
       XCTAssertEqual(events.filter { !isLate($0) }, model.events, what())
       XCTAssertEqual(events.filter(isLate).sorted(), model.lateEvents.sorted(), what())
       self.check(run, model, what)
+      self.checkEnds(run, model, expected, what)
       XCTAssertEqual(run.findLiving(), [], what())
       guard outcomes == [expected], self.testRun?.failureCount == 0 else { return }
     }
+  }
+
+  /// Checks that each end hook was told once, and last.
+  private func checkEnds(
+    _ run: RandomRun,
+    _ model: RandomChainModel,
+    _ outcome: RandomOutcome,
+    _ what: () -> String
+  ) {
+    let expected = RandomEnds.expected(
+      run.chain.endHooks,
+      outcome,
+      attemptCount: model.call.attempts.count
+    )
+    XCTAssertEqual(run.ends.all, expected, what())
+    XCTAssertEqual(run.ends.lateEvents(of: run.events.all), [], what())
   }
 
   /// Checks what holds at the end of each call, whatever has become of it.
