@@ -244,16 +244,19 @@ final class HTTP3DiscoveryTests: XCTestCase {
     try await self.withServer { server, _ in
       let silent = try await SilentPort()
       server.announce(port: silent.port)
-      let client = try server.client { $0.timeouts.connect = .milliseconds(400) }
+      let log = LogRecord()
+      let client = try server.client({ $0.timeouts.connect = .milliseconds(400) }, logger: log.logger)
       let first = await client.get()
       XCTAssertEqual(first.text, "tcp", "\(String(describing: first.failure))")
-      // While QUIC is tried, and once it has failed.
-      for _ in 0..<40 {
+      func staysWithTCP() async {
         let record = await client.get()
         XCTAssertEqual(record.info?.version, .http2)
         XCTAssertEqual(record.info?.isReused, true)
-        try await Task.sleep(for: .milliseconds(20))
       }
+      // While QUIC is tried, and once it has failed.
+      try await log.wait(for: "HTTP/3 does not work where TCP does") { await staysWithTCP() }
+      XCTAssertEqual(silent.tries, 1)
+      for _ in 0..<5 { await staysWithTCP() }
       await client.shutdown()
       try await silent.close()
     }
@@ -342,12 +345,16 @@ final class HTTP3DiscoveryTests: XCTestCase {
     // Trusts only its own authority.
     let server = try await TwoWayServer()
     server.announce(port: quic.port(.aioquic))
-    let client = try server.client()
-    for _ in 0..<20 {
+    let log = LogRecord()
+    let client = try server.client(logger: log.logger)
+    func staysWithTCP() async {
       let record = await client.get()
       XCTAssertEqual(record.text, "tcp", "\(String(describing: record.failure))")
-      try await Task.sleep(for: .milliseconds(10))
     }
+    await staysWithTCP()
+    // While QUIC is tried, and once it has failed.
+    try await log.wait(for: "could not connect over HTTP/3") { await staysWithTCP() }
+    for _ in 0..<5 { await staysWithTCP() }
     await client.shutdown()
     await server.stop()
   }

@@ -1,5 +1,6 @@
 internal import Logging
 internal import Synchronization
+internal import XCTest
 
 /// The messages that a client logs.
 final class LogRecord: Sendable {
@@ -12,11 +13,21 @@ final class LogRecord: Sendable {
   }
 
   /// Waits until a message contains this text.
-  func wait(for text: String) async throws {
+  ///
+  /// - Parameter meanwhile: Runs at least once, and again and again while there is no such message.
+  func wait(
+    for text: String,
+    file: StaticString = #filePath,
+    line: UInt = #line,
+    _ meanwhile: () async -> Void = {}
+  ) async throws {
     let end = ContinuousClock.now + .seconds(20)
-    while !self.messages.withLock({ $0.contains { $0.contains(text) } }), ContinuousClock.now < end {
+    repeat {
+      await meanwhile()
+      if self.messages.withLock({ $0.contains { $0.contains(text) } }) { return }
       try await Task.sleep(for: .milliseconds(2))
-    }
+    } while ContinuousClock.now < end
+    XCTFail("not logged: \(text)", file: file, line: line)
   }
 
   private struct Handler: LogHandler {

@@ -284,7 +284,7 @@ final class ConcurrencyLimiterTests: XCTestCase {
     XCTAssertEqual(limiter.runningCount, 1)
 
     let client = server.client(
-      { _ in Impatient { blocking.cancel() } },
+      { _ in Impatient(isReady: { limiter.waitingCount == 1 }, afterwards: { blocking.cancel() }) },
       { _ in ConcurrencyLimitInterceptor(limiter) }
     )
     let code = try await server.executor.lettingTimePass {
@@ -328,8 +328,9 @@ final class ConcurrencyLimiterTests: XCTestCase {
   }
 }
 
-/// Gives up its first attempt, and then does something before it makes another.
+/// Gives up its first attempt once that is ready, and then does something before it makes another.
 private struct Impatient: AsyncUnaryInterceptor {
+  var isReady: @Sendable () -> Bool
   var afterwards: @Sendable () -> Void
 
   func interceptUnary<Input, Output>(
@@ -338,7 +339,8 @@ private struct Impatient: AsyncUnaryInterceptor {
     next: UnaryNext<Input, Output>
   ) async throws -> ResponseMessage<Output> {
     let first = Task { try await next(request) }
-    for _ in 0..<10 { await Task.yield() }
+    for _ in 0..<100_000 where !self.isReady() { await Task.yield() }
+    XCTAssertTrue(self.isReady())
     first.cancel()
     _ = await first.result
     self.afterwards()

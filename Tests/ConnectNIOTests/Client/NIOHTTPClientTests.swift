@@ -278,28 +278,41 @@ final class NIOHTTPClientTests: XCTestCase {
   // MARK: The end
 
   func testShutdownLetsCallsFinish() async throws {
+    // The connections whose requests wait; nil once the client is shutting down, and the server answers at once.
+    let unanswered = Mutex<[any Channel]?>([])
+    let answer: @Sendable (any Channel) -> Void = { channel in
+      let text = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+      channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+    }
     let server = try await RawServer { connection in
       guard connection.takeRequest() != nil else { return }
       let channel = connection.channel
-      // Answers when the client is shutting down already.
-      channel.eventLoop.scheduleTask(in: .milliseconds(50)) {
-        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
-        channel.writeAndFlush(ByteBuffer(string: answer), promise: nil)
-      }
+      let waits = unanswered.withLock { $0?.append(channel) != nil }
+      if !waits { answer(channel) }
     }
     let client = try TestClient(server, .init(limits: .init(http1ConnectionsPerAddress: 1)))
     let running = client.call().start()
     try await running.hasStarted()
     let waiting = client.call().start()
     async let end: Void = client.client.shutdown()
-    // The shutdown has begun once a new call is refused.
-    var refused: HTTPStreamFailure?
-    while refused == nil {
-      let late = client.call().start()
-      if case .failure(let failure) = try await late.outcome() { refused = failure }
+    // The shutdown has begun once a new call is refused. Calls before wait like the second one.
+    final class Refusal: Sendable {
+      let error = Mutex<ConnectError?>(nil)
     }
-    XCTAssertEqual(refused?.error.code, .unavailable)
-    XCTAssertTrue(refused?.error.message?.contains("shut down") == true)
+    let refusal = Refusal()
+    try await eventually("refused") {
+      let late = client.call().start()
+      Task {
+        if case .failure(let failure) = try await late.outcome() {
+          refusal.error.withLock { $0 = failure.error }
+        }
+      }
+      return refusal.error.withLock { $0 != nil }
+    }
+    let refused = refusal.error.withLock { $0 }
+    XCTAssertEqual(refused?.code, .unavailable)
+    XCTAssertTrue(refused?.message?.contains("shut down") == true)
+    for channel in unanswered.withLock({ $0.take() }) ?? [] { answer(channel) }
     let first = try await running.response().text
     let second = try await waiting.response().text
     XCTAssertEqual([first, second], ["ok", "ok"])

@@ -290,11 +290,15 @@ final class HTTP1SocketTests: XCTestCase {
   }
 
   func testWritesSuspendWhenThePeerDoesNotRead() async throws {
+    // Reads nothing from the first connection.
     let server = try await RawServer(
       onConnect: { connection in
+        guard connection.index == 0 else { return }
         _ = try? connection.channel.syncOptions?.setOption(.autoRead, value: false)
       },
-      onData: { _ in }
+      onData: { connection in
+        while connection.takeRequest() != nil { connection.respond() }
+      }
     )
     let client = try TestClient(server)
     let chunk = ByteBuffer(repeating: 0, count: 64 << 10)
@@ -305,10 +309,13 @@ final class HTTP1SocketTests: XCTestCase {
     }
     call.start(body: .streamed)
     call.write(chunk)
-    var last = -1
+    try await call.hasStarted()
+    try await eventually("accepted") { server.open == 1 }
+    var last = 0
     try await eventually("writing has stopped") {
-      defer { last = written.withLock { $0 } }
-      try await Task.sleep(for: .milliseconds(20))
+      last = written.withLock { $0 }
+      // With each round trip of another connection, the client's loop looks at its sockets: it would write where there is room.
+      for _ in 0..<20 { _ = try await client.call().start(.post, "/small").response() }
       return last > 0 && last == written.withLock { $0 }
     }
     // What the kernel buffers, and no more.
