@@ -134,7 +134,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
         var (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
         head.hasNoSideEffects = plan.info.idempotencyLevel == .noSideEffects
         if plan.waitsForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
-        self.start(head, on: endpoint, given: given)
+        self.start(consume head, on: endpoint, given: given)
         if let rest {
           self.write(rest)
           self.finishRequest()
@@ -142,11 +142,11 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       case .messages:
         var head = try plan.writer.head(of: self.request, timeout: plan.remainingTime)
         if plan.waitsForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
-        self.start(head, on: endpoint, given: keepsGiven ? [] : nil)
+        self.start(consume head, on: endpoint, given: keepsGiven ? [] : nil)
       case .sent(let request):
         var head = request.head
         if let timeout = plan.remainingTime { plan.writer.renewTimeout(of: &head, to: timeout) }
-        self.start(head, on: endpoint, given: request.given)
+        self.start(consume head, on: endpoint, given: request.given)
         for message in request.messages { self.write(message) }
         if request.isFinished { self.finishRequest() }
       case .given(let request):
@@ -163,14 +163,16 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     }
   }
 
-  private func start(_ head: HTTPStreamRequest, on endpoint: any HTTPEndpoint, given: [ByteBuffer]?) {
-    self.sent = SentRequest(head, given: given)
+  private func start(_ head: consuming HTTPStreamRequest, on endpoint: any HTTPEndpoint, given: [ByteBuffer]?)
+  {
     self.traffic.method = head.method
     self.traffic.unwrittenBytes = 0
     self.traffic.requestBodyBytes = head.body.completeSize
     self.traffic.remoteAddress = nil
     self.meter?.willStart(head)
+    // An endpoint tells the handler nothing before it has returned.
     self.stream = endpoint.startStream(head, handler: self)
+    self.sent = SentRequest(consume head, given: given)
   }
 
   /// Whether request messages can be sent without piling up.
@@ -292,20 +294,20 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   // MARK: HTTPStreamHandler
 
   func streamDidStart(on connection: HTTPConnectionInfo) {
-    self.host.executor.assertIsCurrent()
+    self.host.assertIsCurrent()
     if self.attempts.keepsSummary { self.traffic.remoteAddress = connection.remoteAddress }
     self.meter?.didStart(on: connection, self.host)
   }
 
   func streamDidBecomeWritable() {
-    self.host.executor.assertIsCurrent()
+    self.host.assertIsCurrent()
     guard !self.isOver else { return }
     self.traffic.unwrittenBytes = 0
     self.host.pump()
   }
 
   func streamDidReceive(_ head: HTTPResponseHead) {
-    self.host.executor.assertIsCurrent()
+    self.host.assertIsCurrent()
     guard !self.isOver else { return }
     if self.plan.choices != nil, let search = self.attempts.search {
       if head.refuses(self.plan.environment.wire) {
@@ -322,7 +324,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   }
 
   func streamDidReceive(_ bytes: ByteBuffer) {
-    self.host.executor.assertIsCurrent()
+    self.host.assertIsCurrent()
     guard !self.isOver else { return }
     self.traffic.responseBodyBytes += bytes.readableBytes
     self.response.receive(bytes)
@@ -335,14 +337,14 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   }
 
   func streamDidEnd(trailers: Headers) {
-    self.host.executor.assertIsCurrent()
+    self.host.assertIsCurrent()
     guard !self.isOver else { return }
     self.response.receiveEnd(trailers: trailers)
     self.endOnWire()
   }
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
-    self.host.executor.assertIsCurrent()
+    self.host.assertIsCurrent()
     guard !self.isOver else { return }
     if self.host.endIfDeadlineHasPassed() { return }
     self.stream = nil

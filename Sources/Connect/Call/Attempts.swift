@@ -152,7 +152,7 @@ final class Attempts: PipelineInside {
     self.note(attempt)
     // Without byte hooks, no `HTTPResponse` is needed.
     if !forByteHooks, case .success(.bytes(let bytes)) = collected.result {
-      return .whole(MessageCodec(self.plan).decode(bytes, collected.headers, collected.trailers, 200))
+      return .whole(self.plan.decode(bytes, collected.headers, collected.trailers, 200))
     }
     return .wholeBytes(attempt.response.makeResponse(collected, to: attempt.request))
   }

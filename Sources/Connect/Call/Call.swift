@@ -35,7 +35,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       Pipeline.Surroundings(
         outside: side,
         inside: attempts,
-        codec: MessageCodec(plan),
+        codec: plan,
         inheritance: plan.inheritance,
         maximumReplayBytes: plan.environment.settings.maximumReplayBytes
       )

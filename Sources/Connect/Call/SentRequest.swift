@@ -14,7 +14,7 @@ struct SentRequest {
   private var byteCount = 0
   var isFinished = false
 
-  init(_ head: HTTPStreamRequest, given: [ByteBuffer]? = nil) {
+  init(_ head: consuming HTTPStreamRequest, given: [ByteBuffer]? = nil) {
     self.head = head
     self.given = given
   }

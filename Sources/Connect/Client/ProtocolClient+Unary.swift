@@ -24,7 +24,7 @@ extension ProtocolClient {
   public func unary<Input, Output>(
     _ method: MethodSpec<Input, Output>,
     _ request: Input,
-    options: CallOptions = CallOptions(),
+    options: consuming CallOptions = CallOptions(),
     completion: @escaping @Sendable (ResponseMessage<Output>) -> Void
   ) -> CallHandle {
     let side = UnarySide(method.box(request)) { completion(ResponseMessage($0)) }

@@ -60,7 +60,9 @@ package final class Pipeline {
     self.isMoving = true
     RequestFlow(pipeline: self, host: host).begin(part)
     self.isMoving = false
-    self.move(host)
+    // Nothing follows the request of a unary call, and no attempt has a response already.
+    let hasMore = !self.order.isUnary || self.hasAsyncStages
+    if hasMore || self.mustMoveAgain || self.hasEvents { self.move(host) }
   }
 
   /// Moves everything that can move: results up, as far as they are wanted, and the request down, as far as there is room.

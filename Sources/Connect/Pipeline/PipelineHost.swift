@@ -27,6 +27,12 @@ package protocol PipelineHost: AnyObject, Sendable {
 }
 
 extension PipelineHost {
+  /// Stops debug builds where the caller is not on the call's executor. Release builds do not even look for it.
+  @inline(__always)
+  func assertIsCurrent() {
+    assert(self.executor.isCurrent, "a call was touched outside of its executor")
+  }
+
   package var method: MethodInfo { self.environment.info }
 
   package func logIgnored(_ what: String) {
@@ -144,7 +150,7 @@ package protocol PipelineAttempt: AnyObject {
 }
 
 /// Where messages become bytes, and bytes messages.
-package protocol PipelineCodec {
+package protocol PipelineCodec: AnyObject {
   /// The message's bytes, in a part of bytes.
   ///
   /// - Parameter forByteHooks: Whether byte hooks see the request.

@@ -13,10 +13,15 @@ enum HeaderRules {
 
   /// Checks everything in `request` that a user or an interceptor may have set.
   ///
+  /// - Parameter contentType: A content-type that has been checked before; nil for none.
   /// - Throws: ``ConnectError`` with `invalid_argument`, which names what is wrong.
-  static func check(_ request: RequestHead, for wireProtocol: any WireProtocol) throws(ConnectError) {
+  static func check(
+    _ request: RequestHead,
+    for wireProtocol: any WireProtocol,
+    knowing contentType: String? = nil
+  ) throws(ConnectError) {
     try self.check(path: request.url.path, query: request.url.query)
-    try self.check(contentType: request.contentType)
+    if request.contentType != contentType { try self.check(contentType: request.contentType) }
     try self.check(request.headers, trailers: request.trailers, for: wireProtocol)
   }
 

@@ -12,6 +12,8 @@ final class RequestWriter: Sendable {
   private let framer: MessageFramer
   /// The content-type of requests that no interceptor has changed.
   private let contentType: String
+  /// ``contentType`` if it can be sent, which depends on the codec's name; else nil.
+  private let usableContentType: String?
   /// The protocol's headers for that content-type, without deadline and compressed body. They follow the user's headers.
   private let plainHeaders: Headers
 
@@ -41,6 +43,8 @@ final class RequestWriter: Sendable {
       maximumSize: maximumMessageSize
     )
     self.contentType = wire.contentType(codecName: codecName, isUnary: isUnary)
+    let isUsable = (try? HeaderRules.check(contentType: self.contentType)) != nil
+    self.usableContentType = isUsable ? self.contentType : nil
     self.plainHeaders = wire.requestHeaders(
       Headers(),
       for: WireRequest(
@@ -59,7 +63,7 @@ final class RequestWriter: Sendable {
   ///
   /// - Throws: ``ConnectError`` with `invalid_argument` if something in `request` must not be sent.
   func head(of request: RequestHead, timeout: Duration?) throws(ConnectError) -> HTTPStreamRequest {
-    try HeaderRules.check(request, for: self.wire)
+    try HeaderRules.check(request, for: self.wire, knowing: self.usableContentType)
     return self.post(request, self.headers(of: request, payload: nil, timeout: timeout), .streamed)
   }
 
@@ -74,7 +78,7 @@ final class RequestWriter: Sendable {
     message: consuming ByteBuffer,
     timeout: Duration?
   ) throws(ConnectError) -> (head: HTTPStreamRequest, rest: ByteBuffer?) {
-    try HeaderRules.check(request, for: self.wire)
+    try HeaderRules.check(request, for: self.wire, knowing: self.usableContentType)
     let payload = try self.framer.payload(of: consume message)
     if request.isGET == true, let get = self.get(request, payload, timeout: timeout) { return (get, nil) }
     let headers = self.headers(of: request, payload: payload, timeout: timeout)
@@ -146,7 +150,7 @@ final class RequestWriter: Sendable {
       headers: headers,
       body: body
     )
-    if let context = request.context { post.context = context }
+    if let context = request.context, !context.isEmpty { post.context = context }
     return post
   }
 

@@ -31,6 +31,7 @@ extension CallExecutor {
   }
 
   /// Stops debug builds where the caller is not on the executor.
+  @inline(__always)
   func assertIsCurrent() {
     assert(self.isCurrent, "a call was touched outside of its executor, where transports call its streams")
   }

@@ -8,13 +8,7 @@ extension ConnectionPool {
 
   /// Starts waiting calls while the connection has room for streams. A connection without streams becomes idle.
   mutating func offer(_ index: Int, isNew: Bool = false, now: Duration, _ actions: inout [Action]) {
-    guard let connection = self.slots[index].connection else { return }
-    let id = ConnectionID(slot: index, generation: self.slots[index].generation)
-    while self.slots[index].streams < self.slots[index].streamLimit, let waiter = self.waiting.popFirst() {
-      self.slots[index].streams += 1
-      self.startedStreams &+= 1
-      actions.append(.start(waiter, on: connection, id))
-    }
+    if !self.waiting.isEmpty { self.startWaiting(on: index, &actions) }
     if self.slots[index].streams == 0 {
       if self.closesWhenIdle, !isNew {
         self.drain(index, &actions)
@@ -24,6 +18,16 @@ extension ConnectionPool {
       self.slots[index].idleSince = now
       if self.slots[index].version == .http1 { self.idleHTTP1.append(index) }
       self.requestIdleCheck(after: self.limits.idleTimeout, &actions)
+    }
+  }
+
+  private mutating func startWaiting(on index: Int, _ actions: inout [Action]) {
+    guard let connection = self.slots[index].connection else { return }
+    let id = ConnectionID(slot: index, generation: self.slots[index].generation)
+    while self.slots[index].streams < self.slots[index].streamLimit, let waiter = self.waiting.popFirst() {
+      self.slots[index].streams += 1
+      self.startedStreams &+= 1
+      actions.append(.start(waiter, on: connection, id))
     }
   }
 

@@ -221,7 +221,7 @@ extension HTTP2Connection {
       swap(&events, &self.session.events)
       // Taken out one by one, from the end, so that none is copied.
       events.reverse()
-      while let event = events.popLast() { self.handle(event) }
+      while !events.isEmpty { self.handle(events.removeLast()) }
       swap(&events, &self.handledEvents)
     }
     self.isHandlingEvents = false
@@ -231,8 +231,8 @@ extension HTTP2Connection {
     }
   }
 
-  private func handle(_ event: HTTP2Event) {
-    switch event {
+  private func handle(_ event: consuming HTTP2Event) {
+    switch consume event {
     case .started(let stream):
       guard let handler = stream.handler else { return }
       let info = HTTPConnectionInfo(

@@ -5,12 +5,17 @@ internal import Connect
 /// every request, so that a call allocates nothing here.
 ///
 /// Names and values of most fields are copied one behind the other into one block of memory, which libnghttp2 copies on
-/// submission. The pointers are set only then, since the block may move while it grows.
+/// submission. The pointers are set only then, since the block may move while it grows. Headers come first in the block:
+/// requests resemble each other, and those that a request has in common with the one before are not copied again.
 struct HTTP2FieldArray: ~Copyable {
   private var fields: UnsafeMutableBufferPointer<nghttp2_nv>
   private var count = 0
-  /// The fields in front of this index point to memory outside of the block.
-  private var firstCopied = 0
+  /// Which fields are headers.
+  private var headers = 0..<0
+  /// The headers whose copies are in the block.
+  private var copiedHeaders = Headers()
+  /// Which field has its value behind the headers: the path; -1 for none.
+  private var path = -1
   private var bytes: UnsafeMutableRawBufferPointer
   private var byteCount = 0
 
@@ -47,35 +52,49 @@ struct HTTP2FieldArray: ~Copyable {
     authority: UnsafeBufferPointer<UInt8>,
     contentLength: Int?
   ) {
-    self.removeAll()
+    self.restart()
     switch request.method {
     case .get: self.append(name: ":method", unmovedValue: "GET")
     case .post: self.append(name: ":method", unmovedValue: "POST")
     }
     self.append(name: ":scheme", unmovedValue: scheme)
     self.append(name: ":authority", unmovedValue: authority)
-    self.append(name: ":path", value: request.target)
+    self.path = self.count
+    self.append(name: ":path", unmovedValue: UnsafeBufferPointer(start: nil, count: 0))
     self.append(request.headers)
-    if let contentLength { self.append(name: "content-length", value: String(contentLength)) }
+    self.fields[self.path].valuelen = self.copy(request.target)
+    if let contentLength { self.appendContentLength(contentLength) }
   }
 
-  mutating func removeAll() {
-    self.count = 0
-    self.firstCopied = 0
-    self.byteCount = 0
+  /// Replaces all fields with those of a trailer.
+  mutating func replaceAll(withTrailers trailers: Headers) {
+    self.restart()
+    self.append(trailers)
+  }
+
+  private mutating func restart() {
     // What is larger was for a request that was refused.
     if self.bytes.count > Self.maximumKeptBytes {
       self.bytes.deallocate()
       self.bytes = .allocate(byteCount: Self.initialBytes, alignment: 1)
+      self.forgetHeaders()
     }
     if self.fields.count > Self.maximumKeptFields {
       self.fields.deallocate()
       self.fields = .allocate(capacity: Self.initialFields)
+      self.forgetHeaders()
     }
+    self.count = 0
+    self.path = -1
+    self.byteCount = 0
   }
 
-  /// Adds a field whose memory stays where it is until the frame was sent. Only to be used before the first
-  /// field that is copied.
+  private mutating func forgetHeaders() {
+    self.headers = 0..<0
+    self.copiedHeaders = Headers()
+  }
+
+  /// Adds a field whose name stays where it is, and whose value does so, too, or is set later.
   private mutating func append(name: StaticString, unmovedValue value: UnsafeBufferPointer<UInt8>) {
     self.makeRoomForField()
     self.fields[self.count] = nghttp2_nv(
@@ -83,10 +102,12 @@ struct HTTP2FieldArray: ~Copyable {
       value: UnsafeMutablePointer(mutating: value.baseAddress),
       namelen: name.utf8CodeUnitCount,
       valuelen: value.count,
-      flags: UInt8(NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue)
+      flags: UInt8(
+        NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue
+          | (value.baseAddress == nil ? 0 : NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue)
+      )
     )
     self.count += 1
-    self.firstCopied = self.count
   }
 
   private mutating func append(name: StaticString, unmovedValue value: StaticString) {
@@ -94,6 +115,26 @@ struct HTTP2FieldArray: ~Copyable {
       name: name,
       unmovedValue: UnsafeBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount)
     )
+  }
+
+  /// The last field, with a value behind that of the path.
+  private mutating func appendContentLength(_ length: Int) {
+    self.append(name: "content-length", unmovedValue: UnsafeBufferPointer(start: nil, count: 0))
+    self.fields[self.count - 1].valuelen = self.copyDecimal(UInt(length))
+  }
+
+  /// Copies the digits of a number.
+  private mutating func copyDecimal(_ number: UInt) -> Int {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+      var first = digits.count
+      var rest = number
+      repeat {
+        first -= 1
+        digits[first] = UInt8(ascii: "0") + UInt8(rest % 10)
+        rest /= 10
+      } while rest > 0
+      return self.copy(UnsafeBufferPointer(rebasing: digits[first...]))
+    }
   }
 
   /// Whether a header has another value in each request. Remembering it would only fill the peer's table, and displace
@@ -108,34 +149,56 @@ struct HTTP2FieldArray: ~Copyable {
     }
   }
 
-  mutating func append(name: String, value: String) {
+  private mutating func append(_ headers: Headers) {
+    let kept = self.keepCopies(of: headers)
+    for index in headers.fields.indices.dropFirst(kept) { self.append(headers.fields[index]) }
+    if kept < headers.count || kept < self.copiedHeaders.count { self.copiedHeaders = headers }
+  }
+
+  /// Keeps the copies of the first headers, as far as they are those of the request before.
+  ///
+  /// - Returns: How many.
+  private mutating func keepCopies(of headers: Headers) -> Int {
+    let first = self.count
+    // The fields of trailers have other places than those of requests.
+    let kept = first == self.headers.lowerBound ? headers.commonPrefix(with: self.copiedHeaders) : 0
+    self.headers = first..<first + headers.count
+    for index in first..<first + kept {
+      self.byteCount += self.fields[index].namelen + self.fields[index].valuelen
+    }
+    self.count += kept
+    return kept
+  }
+
+  private mutating func append(_ field: Headers.Field) {
     self.makeRoomForField()
-    let nameLength = self.copy(name)
-    let valueLength = self.copy(value)
+    let nameLength = self.copy(field.name)
+    let valueLength = self.copy(field.value)
     self.fields[self.count] = nghttp2_nv(
       name: nil,
       value: nil,
       namelen: nameLength,
       valuelen: valueLength,
-      flags: Self.isUnique(name) ? UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) : 0
+      flags: Self.isUnique(field.name) ? UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) : 0
     )
     self.count += 1
-  }
-
-  mutating func append(_ headers: Headers) {
-    let fields = headers.fields
-    for index in fields.indices { self.append(name: fields[index].name, value: fields[index].value) }
   }
 
   /// Gives the finished array to `body`; it holds until `body` returns.
   mutating func withFields<R>(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> R) -> R {
     var next = self.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-    for index in self.firstCopied..<self.count {
+    for index in self.headers {
       self.fields[index].name = next
       next = next?.advanced(by: self.fields[index].namelen)
       self.fields[index].value = next
       next = next?.advanced(by: self.fields[index].valuelen)
     }
+    if self.path >= 0 {
+      self.fields[self.path].value = next
+      next = next?.advanced(by: self.fields[self.path].valuelen)
+    }
+    // The length of the content.
+    if self.headers.upperBound < self.count { self.fields[self.headers.upperBound].value = next }
     return body(self.fields.baseAddress.map { UnsafePointer($0) }, self.count)
   }
 
@@ -170,5 +233,20 @@ struct HTTP2FieldArray: ~Copyable {
     _ = larger.initialize(from: self.fields)
     self.fields.deallocate()
     self.fields = larger
+  }
+}
+
+extension Headers {
+  /// How many of the first fields are those of `other`.
+  fileprivate func commonPrefix(with other: Headers) -> Int {
+    self.fields.withUnsafeBufferPointer { fields in
+      other.fields.withUnsafeBufferPointer { others in
+        // The requests of a client share one list, if none has a header of its own.
+        if fields.baseAddress == others.baseAddress { return Swift.min(fields.count, others.count) }
+        var count = 0
+        while count < fields.count, count < others.count, fields[count] == others[count] { count += 1 }
+        return count
+      }
+    }
   }
 }

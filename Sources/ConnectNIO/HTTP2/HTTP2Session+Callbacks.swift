@@ -280,8 +280,7 @@ extension HTTP2Session {
 
   private func submitTrailers(of stream: HTTP2Stream) {
     guard let handle = self.handle else { return }
-    self.requestFields.removeAll()
-    self.requestFields.append(stream.requestTrailers)
+    self.requestFields.replaceAll(withTrailers: stream.requestTrailers)
     stream.requestFieldsSize = self.requestFields.listSize
     stream.requestTrailers = Headers()
     _ = self.requestFields.withFields { fields, count in

@@ -141,8 +141,12 @@ final class DrivenSurroundings<OfRequest: Sendable, OfMessage: Sendable, OfResul
 }
 
 /// Leaves messages as they are on their way through the codec.
-struct DrivenCodec: PipelineCodec {
-  let isBytes: Bool
+final class DrivenCodec: PipelineCodec {
+  private let isBytes: Bool
+
+  init(isBytes: Bool) {
+    self.isBytes = isBytes
+  }
 
   func encode(_ part: consuming RequestPart, forByteHooks: Bool) throws(ConnectError) -> RequestPart {
     guard self.isBytes else { return part }

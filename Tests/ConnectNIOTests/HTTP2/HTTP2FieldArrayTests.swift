@@ -1,32 +1,120 @@
 internal import CNghttp2
+internal import NIOCore
 internal import XCTest
 
+@testable internal import Connect
 @testable internal import ConnectNIO
 
 final class HTTP2FieldArrayTests: XCTestCase {
+  private var scheme: UnsafeBufferPointer<UInt8> { Self.bytes("https") }
+  private var authority: UnsafeBufferPointer<UInt8> { Self.bytes("example.com") }
+
   func testFieldsInTheirOrder() {
     var array = HTTP2FieldArray()
-    for index in 0..<100 { array.append(name: "name-\(index)", value: String(repeating: "v", count: index)) }
-    let fields = array.withFields { fields, count in
-      (0..<count).compactMap { index -> String? in
-        guard let field = fields?[index] else { return nil }
-        let name = UnsafeBufferPointer(start: field.name, count: field.namelen)
-        return "\(String(decoding: name, as: UTF8.self)) \(field.valuelen)"
+    let trailers = Headers(
+      (0..<100).map { Headers.Field(name: "name-\($0)", value: String(repeating: "v", count: $0)) }
+    )
+    array.replaceAll(withTrailers: trailers)
+    XCTAssertEqual(Self.fields(of: &array), trailers.map { "\($0.name): \($0.value)" })
+  }
+
+  func testRequest() {
+    var array = HTTP2FieldArray()
+    self.replace(&array, headers: ["a": ["1"], "b": ["2"]], contentLength: 20)
+    XCTAssertEqual(
+      Self.fields(of: &array),
+      [
+        ":method: POST", ":scheme: https", ":authority: example.com", ":path: /p", "a: 1", "b: 2",
+        "content-length: 20",
+      ]
+    )
+  }
+
+  /// The copies of headers that two requests have in common are used again; whatever comes between the two, each
+  /// request has its own fields.
+  func testRequestsThatResembleEachOther() {
+    let long = String(repeating: "long ", count: 1_000)
+    let lists: [Headers] = [
+      [:], ["a": ["1"]], ["a": ["1"], "b": ["2"]], ["a": ["1"], "b": ["3"], "c": ["4"]], ["b": ["2"]],
+      ["a": ["1"], "traceparent": ["t"]], ["a": ["1"], "b": [long], "c": ["4"]],
+      Headers((0..<60).map { Headers.Field(name: "n\($0)", value: "\($0)") }),
+    ]
+    var random = SystemRandomNumberGenerator()
+    var array = HTTP2FieldArray()
+    for _ in 0..<2_000 {
+      let headers = lists.randomElement(using: &random) ?? [:]
+      let fields = headers.map { "\($0.name): \($0.value)" }
+      if Int.random(in: 0..<4, using: &random) == 0 {
+        array.replaceAll(withTrailers: headers)
+        XCTAssertEqual(Self.fields(of: &array), fields)
+        continue
       }
+      let path = ["/p", "/another/path", "/\(long)"].randomElement(using: &random) ?? "/"
+      let length = [nil, 0, 12_345].randomElement(using: &random) ?? nil
+      self.replace(&array, path: path, headers: headers, contentLength: length)
+      XCTAssertEqual(
+        Self.fields(of: &array),
+        [":method: POST", ":scheme: https", ":authority: example.com", ":path: \(path)"] + fields
+          + (length.map { ["content-length: \($0)"] } ?? [])
+      )
     }
-    XCTAssertEqual(fields, (0..<100).map { "name-\($0) \($0)" })
+  }
+
+  func testSameHeadersAreNotCopiedAgain() {
+    var array = HTTP2FieldArray()
+    let headers: Headers = ["a": ["1"], "connect-timeout-ms": ["1"]]
+    var values: [[UnsafeMutablePointer<UInt8>?]] = []
+    for _ in 0..<2 {
+      self.replace(&array, headers: headers, contentLength: 3)
+      values.append(array.withFields { fields, _ in [fields?[4].value, fields?[5].value] })
+      let flags = array.withFields { fields, _ in [fields?[4].flags, fields?[5].flags] }
+      XCTAssertEqual(flags, [0, UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)])
+    }
+    XCTAssertEqual(values[0], values[1])
   }
 
   /// What a large request needed is not kept for the life of the connection.
   func testMemoryIsGivenBack() {
     var array = HTTP2FieldArray()
     let capacity = array.capacity
-    array.append(name: "large", value: String(repeating: "v", count: 8 << 20))
-    for index in 0..<10_000 { array.append(name: "name", value: "\(index)") }
+    var headers: Headers = ["large": [String(repeating: "v", count: 8 << 20)]]
+    for index in 0..<10_000 { headers.add(name: "name", value: "\(index)") }
+    array.replaceAll(withTrailers: headers)
     XCTAssertGreaterThan(array.capacity, 8 << 20)
-    array.removeAll()
+    array.replaceAll(withTrailers: ["a": ["b"]])
     XCTAssertEqual(array.capacity, capacity)
-    array.append(name: "a", value: "b")
     XCTAssertEqual(array.listSize, 34)
+    XCTAssertEqual(Self.fields(of: &array), ["a: b"])
+  }
+
+  // MARK: Helpers
+
+  private func replace(
+    _ array: inout HTTP2FieldArray,
+    path: String = "/p",
+    headers: Headers,
+    contentLength: Int?
+  ) {
+    array.replaceAll(
+      with: HTTPStreamRequest(method: .post, target: path, headers: headers, body: .streamed),
+      scheme: self.scheme,
+      authority: self.authority,
+      contentLength: contentLength
+    )
+  }
+
+  private static func fields(of array: inout HTTP2FieldArray) -> [String] {
+    array.withFields { fields, count in
+      (0..<count).compactMap { index -> String? in
+        guard let field = fields?[index] else { return nil }
+        let name = UnsafeBufferPointer(start: field.name, count: field.namelen)
+        let value = UnsafeBufferPointer(start: field.value, count: field.valuelen)
+        return "\(String(decoding: name, as: UTF8.self)): \(String(decoding: value, as: UTF8.self))"
+      }
+    }
+  }
+
+  private static func bytes(_ text: StaticString) -> UnsafeBufferPointer<UInt8> {
+    UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
   }
 }

@@ -1,13 +1,7 @@
 internal import NIOCore
 
-/// Codes the messages of one call.
-struct MessageCodec: PipelineCodec {
-  private let plan: CallPlan
-
-  init(_ plan: CallPlan) {
-    self.plan = plan
-  }
-
+/// A call's plan codes its messages.
+extension CallPlan: PipelineCodec {
   // MARK: The request
 
   func encode(_ part: consuming RequestPart, forByteHooks: Bool) throws(ConnectError) -> RequestPart {
@@ -17,7 +11,7 @@ struct MessageCodec: PipelineCodec {
       guard forByteHooks, head.isGET == true else { return .wholeBytes(head, bytes) }
       // Byte hooks need to know whether the request will go as GET.
       var request = HTTPRequest(head: head, message: bytes)
-      request.isGET = self.plan.writer.goesAsGET(request)
+      request.isGET = self.writer.goesAsGET(request)
       return request.part
     case .message(let message): return .bytes(try self.encode(message, deterministic: false))
     case .wholeBytes(let head, let bytes): return .wholeBytes(head, bytes)
@@ -29,7 +23,7 @@ struct MessageCodec: PipelineCodec {
 
   private func encode(_ message: any AnyMessage, deterministic: Bool) throws(ConnectError) -> ByteBuffer {
     do {
-      return try self.plan.method.encode(message, self.plan.environment.codec, deterministic)
+      return try self.method.encode(message, self.environment.codec, deterministic)
     } catch {
       throw self.encodingFailed(error)
     }
@@ -83,7 +77,7 @@ struct MessageCodec: PipelineCodec {
     -> any AnyMessage
   {
     do {
-      return try self.plan.method.decode(bytes, self.plan.environment.codec)
+      return try self.method.decode(bytes, self.environment.codec)
     } catch {
       var error = self.decodingFailed(error)
       if error.httpStatus == nil { error.httpStatus = httpStatus() }
@@ -95,7 +89,7 @@ struct MessageCodec: PipelineCodec {
     if let error = error as? ConnectError { return error }
     return ConnectError(
       code: .internalError,
-      message: "the request of \(self.plan.info.path) could not be encoded: \(error)",
+      message: "the request of \(self.info.path) could not be encoded: \(error)",
       exception: error
     )
   }
@@ -104,7 +98,7 @@ struct MessageCodec: PipelineCodec {
     error as? ConnectError
       ?? ConnectError(
         code: .internalError,
-        message: "the response of \(self.plan.info.path) could not be decoded: \(error)",
+        message: "the response of \(self.info.path) could not be decoded: \(error)",
         exception: error
       )
   }
