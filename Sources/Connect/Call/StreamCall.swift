@@ -26,7 +26,7 @@ struct StreamCall: Sendable {
   }
 
   /// Sends a message, once there is room. Cancelling the task cancels the call.
-  func send(_ message: any AnyMessage) async throws(ConnectError) {
+  nonisolated(nonsending) func send(_ message: any AnyMessage) async throws(ConnectError) {
     if self.call.executor.isCurrent, !Task.isCancelled, self.side.value.sendAtOnce(message, self.call) {
       return
     }

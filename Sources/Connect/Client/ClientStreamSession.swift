@@ -18,7 +18,7 @@ final class ClientStreamSession: Sendable {
   }
 
   /// Ends the request and waits for the response. Cancelling the task cancels the call.
-  func closeAndReceive() async -> AnyResponse {
+  nonisolated(nonsending) func closeAndReceive() async -> AnyResponse {
     await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
         let response = self.response

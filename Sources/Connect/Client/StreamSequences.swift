@@ -14,8 +14,13 @@ public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
     let iteration: StreamIteration
 
     public mutating func next() async -> StreamResult<Output>? {
-      if let result = self.iteration.poll() { return StreamResult(result) }
-      return await self.iteration.next().map { StreamResult($0) }
+      await self.next(isolation: nil)
+    }
+
+    /// The next result, for a caller on `actor`, which it does not leave for a result that has arrived.
+    public mutating func next(isolation actor: isolated (any Actor)?) async -> StreamResult<Output>? {
+      guard let result = await self.iteration.nextResult() else { return nil }
+      return StreamResult(result)
     }
   }
 
@@ -37,7 +42,13 @@ public struct StreamMessages<Output: Sendable>: AsyncSequence, Sendable {
     let iteration: StreamIteration
 
     public mutating func next() async throws -> Output? {
-      try await self.iteration.nextMessage().map { MessageBox<Output>.of($0).message }
+      try await self.next(isolation: nil)
+    }
+
+    /// The next message, for a caller on `actor`, which it does not leave for a message that has arrived.
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Output? {
+      guard let message = try await self.iteration.nextMessage() else { return nil }
+      return MessageBox<Output>.of(message).message
     }
   }
 
@@ -64,12 +75,12 @@ final class StreamIteration: Sendable {
     if !self.isRepeated { self.session.call.cancel() }
   }
 
-  /// The next result, if it is available without waiting. Nil does not mean the end.
-  func poll() -> ResultPart? { self.isRepeated ? nil : self.session.poll() }
-
-  /// Waits for the next result; nil behind the end.
-  func next() async -> ResultPart? {
-    guard self.isRepeated else { return await self.session.next() }
+  /// The next result; nil behind the end.
+  nonisolated(nonsending) func nextResult() async -> ResultPart? {
+    guard self.isRepeated else {
+      if let result = self.session.poll() { return result }
+      return await self.session.next()
+    }
     guard !self.hasEnded.exchange(true, ordering: .relaxed) else { return nil }
     return .failed(
       ConnectError(
@@ -83,11 +94,9 @@ final class StreamIteration: Sendable {
   /// The next message; nil behind the end.
   ///
   /// - Throws: The ``ConnectError`` that the stream ends with.
-  func nextMessage() async throws -> (any AnyMessage)? {
+  nonisolated(nonsending) func nextMessage() async throws -> (any AnyMessage)? {
     while true {
-      var result = self.poll()
-      if result == nil { result = await self.next() }
-      switch result {
+      switch await self.nextResult() {
       case nil: return nil
       case .headers, .bytes: continue
       case .message(let message): return message

@@ -44,7 +44,7 @@ final class StreamSession: Sendable {
   }
 
   /// Waits for the next result; nil behind the end. Cancelling the task cancels the call.
-  func next() async -> ResultPart? {
+  nonisolated(nonsending) func next() async -> ResultPart? {
     await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
         let queue = self.queue

@@ -35,12 +35,12 @@ public struct ClientStream<Input: Sendable, Output: Sendable>: Sendable {
   ///
   /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is what
   ///   ``closeAndReceive()`` then gives.
-  public func send(_ message: Input) async throws(ConnectError) {
+  public nonisolated(nonsending) func send(_ message: Input) async throws(ConnectError) {
     try await self.session.call.send(MessageBox(message))
   }
 
   /// Ends the request and waits for the response. Called again, also from another task, it gives the same response.
-  public func closeAndReceive() async -> ResponseMessage<Output> {
+  public nonisolated(nonsending) func closeAndReceive() async -> ResponseMessage<Output> {
     ResponseMessage(await self.session.closeAndReceive())
   }
 
@@ -65,7 +65,7 @@ public struct BidirectionalStream<Input: Sendable, Output: Sendable>: Sendable {
   ///
   /// - Throws: ``ConnectError`` if the message cannot be sent any more; how the call ended is at the end of
   ///   ``results``.
-  public func send(_ message: Input) async throws(ConnectError) {
+  public nonisolated(nonsending) func send(_ message: Input) async throws(ConnectError) {
     try await self.session.call.send(MessageBox(message))
   }
 

@@ -81,7 +81,7 @@ package final class Pipeline {
       self.mustMoveAgain = false
       if self.hasEvents { self.handleEvents(host) }
       // A hook's action, perhaps on an earlier part, is handled before the next part.
-      while !host.isOver, !self.hasEvents, results.moveNext() { self.mustMoveAgain = true }
+      while !host.isOver, !self.hasEvents, results.moveNext() {}
       if !host.isOver, !self.hasEvents, request.moveAll() { self.mustMoveAgain = true }
     } while (self.mustMoveAgain || self.hasEvents) && !host.isOver
   }

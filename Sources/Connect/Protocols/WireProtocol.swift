@@ -102,7 +102,7 @@ protocol ResponseDecoder {
 
   /// How many of the received bytes the decoder still holds: partial messages, and whole messages that were not yet
   /// taken.
-  var bufferedByteCount: Int { get }
+  var bufferedByteCount: Int { mutating get }
 }
 
 extension ResponseDecoder {
