@@ -14,7 +14,7 @@ final class RequestWriter: Sendable {
   private let contentType: String
   /// ``contentType`` if it can be sent, which depends on the codec's name; else nil.
   private let usableContentType: String?
-  /// The protocol's headers for that content-type, without deadline and compressed body. They follow the user's headers.
+  /// The protocol's headers for that content-type, without deadline and compressed body. The user's headers follow.
   private let plainHeaders: Headers
 
   /// - Parameters:
@@ -131,7 +131,7 @@ final class RequestWriter: Sendable {
     {
       var headers =
         request.headers.isEmpty
-        ? self.plainHeaders : request.headers.joined(with: self.plainHeaders, extraCapacity: 1)
+        ? self.plainHeaders : self.plainHeaders.joined(with: request.headers, extraCapacity: 1)
       if let timeout { headers.append(self.wire.timeoutField(timeout)) }
       return headers
     }

@@ -12,9 +12,9 @@ package enum UserAgent {
     headers.first(lowercased: "user-agent") != nil || headers.first(lowercased: "x-user-agent") != nil
   }
 
-  /// Adds `value` if `headers` has none.
-  static func addIfMissing(_ value: String = standard, to headers: inout Headers) {
-    guard !headers.contains("user-agent") else { return }
+  /// Adds `value` if the user's headers have none.
+  static func add(_ value: String = standard, to headers: inout Headers, unlessIn given: Headers) {
+    guard !given.contains("user-agent") else { return }
     headers.add(name: "user-agent", value: value)
   }
 }

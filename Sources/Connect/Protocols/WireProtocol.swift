@@ -23,7 +23,7 @@ protocol WireProtocol: Sendable {
   /// The piece of a request's body that carries `message`.
   func frame(_ message: consuming ByteBuffer, isCompressed: Bool, streamType: StreamType) -> ByteBuffer
 
-  /// The headers that go on the wire: `headers`, which were checked, and the protocol's own.
+  /// The headers that go on the wire: the protocol's own, and then `headers`, which were checked.
   func requestHeaders(_ headers: Headers, for request: WireRequest) -> Headers
 
   /// The header that tells the server the time left until the deadline.

@@ -14,7 +14,7 @@ extension ConnectProtocol {
   }
 
   func requestHeaders(_ headers: Headers, for request: WireRequest) -> Headers {
-    var result = headers
+    var result = Headers()
     result.reserveCapacity(headers.count + 6)
     let isUnary = request.streamType == .unary
     if !request.isGET {
@@ -28,7 +28,8 @@ extension ConnectProtocol {
       result.add(name: isUnary ? "accept-encoding" : "connect-accept-encoding", value: accepted)
     }
     if let timeout = request.timeout { result.append(self.timeoutField(timeout)) }
-    UserAgent.addIfMissing(to: &result)
+    UserAgent.add(to: &result, unlessIn: headers)
+    result.append(contentsOf: headers)
     return result
   }
 

@@ -8,10 +8,11 @@ extension GRPCProtocol {
   }
 
   func requestHeaders(_ headers: Headers, for request: WireRequest) -> Headers {
-    var result = headers
+    var result = Headers()
     result.reserveCapacity(headers.count + 6)
     result.add(name: "te", value: "trailers")
-    GRPCRequestRules.addHeaders(to: &result, for: request)
+    GRPCRequestRules.addHeaders(to: &result, for: request, beside: headers)
+    result.append(contentsOf: headers)
     return result
   }
 
@@ -34,14 +35,14 @@ enum GRPCRequestRules {
     Headers.Field(lowercasedName: "grpc-timeout", value: GRPCTimeout.encode(timeout))
   }
 
-  static func addHeaders(to headers: inout Headers, for request: WireRequest) {
+  static func addHeaders(to headers: inout Headers, for request: WireRequest, beside given: Headers) {
     headers.add(name: "content-type", value: request.contentType)
     if let encoding = request.encoding { headers.add(name: "grpc-encoding", value: encoding) }
     if let accepted = request.acceptedEncodings.headerValue {
       headers.add(name: "grpc-accept-encoding", value: accepted)
     }
     if let timeout = request.timeout { headers.append(self.timeoutField(timeout)) }
-    UserAgent.addIfMissing(UserAgent.grpc, to: &headers)
+    UserAgent.add(UserAgent.grpc, to: &headers, unlessIn: given)
   }
 }
 

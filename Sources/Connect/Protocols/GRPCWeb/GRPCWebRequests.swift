@@ -9,13 +9,14 @@ extension GRPCWebProtocol {
   }
 
   func requestHeaders(_ headers: Headers, for request: WireRequest) -> Headers {
-    var result = headers
+    var result = Headers()
     result.reserveCapacity(headers.count + 8)
     // Proxies choose the form of the response by this header, not by the request's.
     if self.isText { result.add(name: "accept", value: request.contentType) }
     result.add(name: "x-grpc-web", value: "1")
-    GRPCRequestRules.addHeaders(to: &result, for: request)
-    if !result.contains("x-user-agent") { result.add(name: "x-user-agent", value: UserAgent.grpc) }
+    GRPCRequestRules.addHeaders(to: &result, for: request, beside: headers)
+    if !headers.contains("x-user-agent") { result.add(name: "x-user-agent", value: UserAgent.grpc) }
+    result.append(contentsOf: headers)
     return result
   }
 
