@@ -5,7 +5,7 @@ internal import Glibc
 internal import SwiftProtobuf
 
 /// The client under test of the Connect conformance suite: reads calls to make from standard input, makes
-/// them, and writes what came of each to standard output. See the README for how to run the suite.
+/// them, and writes what came of each to standard output. `Sources/Connect/Connect.docc/Conformance.md` says how to run the suite.
 ///
 /// Exits with 0 when standard input has ended and all calls are done, with 1 when input or output is broken or a call went
 /// wrong after its case was answered, and with 2 for arguments that it does not know. SIGTERM ends it at once.
