@@ -34,7 +34,7 @@ struct Production {
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: [
-          // In front of who calls with it, since the last is shut down first.
+          // Listed before its callers: services shut down in reverse order.
           .init(service: HTTPClientService(httpClient, within: .seconds(20))),
           .init(
             service: Patient(eliza: Connectrpc_Eliza_V1_ElizaServiceClient(client: client)),
@@ -49,7 +49,7 @@ struct Production {
   }
 }
 
-/// Who talks to Eliza.
+/// Calls Eliza.
 struct Patient: Service {
   let eliza: any Connectrpc_Eliza_V1_ElizaServiceClientInterface
 

@@ -1,11 +1,11 @@
 import Connect
 
-/// For whom a call is made. Callers set it: `options.context[Tenant.self] = "acme"`.
+/// The tenant that a call is made for. Callers set it: `options.context[Tenant.self] = "acme"`.
 enum Tenant: CallContextKey {
   static let defaultValue: String? = nil
 }
 
-/// Tells the server for whom a call is made, and refuses calls that do not say it.
+/// Tells the server the tenant of a call, and refuses calls without a tenant.
 ///
 /// A call hook sees unary calls and streams alike; it has nothing to wait for, so it returns instead of proceeding.
 final class TenantInterceptor: Interceptor {
