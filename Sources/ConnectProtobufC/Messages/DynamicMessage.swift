@@ -60,6 +60,8 @@ public struct DynamicMessage: Sendable {
   // MARK: Fields
 
   /// Whether the field is present: set, if it has presence; else, not zero and not empty.
+  ///
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is no such field.
   public func has(_ key: some FieldKey) throws -> Bool {
     self.handle.message.has(try self.field(key))
   }
@@ -138,6 +140,8 @@ public struct DynamicMessage: Sendable {
   }
 
   /// Removes the field's value.
+  ///
+  /// - Throws: A `ConnectError` with `invalid_argument` if there is no such field.
   public mutating func clear(_ key: some FieldKey) throws {
     let field = try self.field(key)
     self.handle.makeUnique()
