@@ -24,7 +24,7 @@ extension AnyResponse {
     let outcome: Outcome =
       switch collected.result {
       case .success(.message(let message)): .message(message)
-      case .success(let part): .error(part.error ?? ConnectError(code: .internalError, message: "no message"))
+      case .success(let part): .error(part.error ?? .undecodedMessage)
       case .failure(let error): .error(error)
       }
     self.init(outcome, headers: collected.headers, trailers: collected.trailers)

@@ -31,7 +31,13 @@ public struct BrotliCompressionPool: CompressionPool {
         )
       }
     }
-    guard isDone != 0 else { throw ConnectError(code: .internalError, message: "brotli could not compress") }
+    guard isDone != 0 else {
+      throw ConnectError(
+        code: .internalError,
+        message: "libbrotli could not compress a message of \(message.readableBytes) bytes to send; "
+          + "send it with another compression, or with none"
+      )
+    }
     output.moveWriterIndex(forwardBy: size)
     return output
   }

@@ -51,6 +51,17 @@ package enum ResultPart: Sendable {
   }
 }
 
+extension ConnectError {
+  /// A message got past the codec without being decoded, which the pipeline rules out.
+  static var undecodedMessage: ConnectError {
+    ConnectError(
+      code: .internalError,
+      message: "a received message reached the caller's side without being decoded; "
+        + "this is a defect of the library: please report it"
+    )
+  }
+}
+
 extension StreamResult {
   /// The part that carries this result. An end has an error if its code or its error says so, even if a hook has set
   /// only one of them.
@@ -83,7 +94,7 @@ extension StreamResult {
   static func message(of bytes: ByteBuffer) -> Self {
     if let message = bytes as? Message { return .message(message) }
     assertionFailure("bytes in front of the codec")
-    return .end(ConnectError(code: .internalError, message: "a message was not decoded"), Headers())
+    return .end(.undecodedMessage, Headers())
   }
 
   @usableFromInline

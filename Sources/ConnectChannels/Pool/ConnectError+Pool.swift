@@ -9,12 +9,19 @@ extension ConnectError {
   }
 
   static var clientShutDown: ConnectError {
-    ConnectError(code: .unavailable, message: "the HTTP client was shut down")
+    ConnectError(
+      code: .unavailable,
+      message: "the HTTP client was shut down and takes no more calls; "
+        + "make calls before the shutdown, or make another HTTP client"
+    )
   }
 
   /// The error of an attempt to connect that nobody waits for.
   static var connectionReplaced: ConnectError {
-    ConnectError(code: .unavailable, message: "the address is not used any more")
+    ConnectError(
+      code: .unavailable,
+      message: "the attempt to connect was given up, since another connection or address serves the calls"
+    )
   }
 }
 

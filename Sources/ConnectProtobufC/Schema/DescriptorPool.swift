@@ -33,7 +33,12 @@ public final class DescriptorPool: Sendable {
     } catch let error as ConnectError {
       throw error
     } catch {
-      throw ConnectError(code: .invalidArgument, message: "no file descriptor set", exception: error)
+      throw ConnectError(
+        code: .invalidArgument,
+        message: "the \(bytes.readableBytes) bytes are no file descriptor set: \(error); "
+          + "write one with protoc --include_imports --descriptor_set_out",
+        exception: error
+      )
     }
   }
 

@@ -172,7 +172,7 @@ final class ChannelRulesTests: XCTestCase {
     fleet.channel.shutDown(within: .seconds(10)) { isDone.store(true, ordering: .relaxed) }
     fleet.executor.runUntilIdle()
     XCTAssertNil(call.response)
-    XCTAssertEqual(RuledCall(fleet).response?.error?.message, "the HTTP client was shut down")
+    XCTAssertEqual(RuledCall(fleet).response?.error?.message, ConnectError.clientShutDown.message)
     fleet.resolve([self.a])
     XCTAssertEqual(call.response?.message, 1)
     XCTAssertTrue(isDone.load(ordering: .relaxed))

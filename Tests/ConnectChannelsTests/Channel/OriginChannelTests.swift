@@ -311,7 +311,7 @@ final class OriginChannelTests: XCTestCase {
     var isFinished = false
     let finished = Confined({ isFinished = true }, to: fleet.executor)
     fleet.run { fleet.channel.shutDown(within: .seconds(30)) { finished.value() } }
-    XCTAssertEqual(fleet.call().error?.message, "the HTTP client was shut down")
+    XCTAssertEqual(fleet.call().error?.message, ConnectError.clientShutDown.message)
     XCTAssertFalse(isFinished)
     fleet.run { fleet.network.connections[0].streams[0].end() }
     XCTAssertTrue(running.hasEnded)
