@@ -17,7 +17,7 @@ final class CassetteTests: XCTestCase {
     TestMethods.converse
   )
 
-  /// The README's example.
+  /// The two lines that the article on cassettes adds to a test, first recording and then replaying.
   func testInTwoLines() async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cassettes-\(UUID())")
     let file = folder.appendingPathComponent("GreetingTests.swift").path

@@ -88,8 +88,8 @@ final class ServiceConfigTests: XCTestCase {
     XCTAssertEqual(try ServiceConfig(json: #"{"methodConfig":null}"#), ServiceConfig())
   }
 
-  /// The README's example.
-  func testReadme() throws {
+  /// A copy of the config in the article "Using a service config".
+  func testArticleExample() throws {
     let config = try ServiceConfig(
       json: #"""
         { "methodConfig": [

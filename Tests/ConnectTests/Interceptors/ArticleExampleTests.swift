@@ -3,8 +3,10 @@ import ConnectTesting
 import SwiftProtobuf
 import XCTest
 
-/// The examples of the README, as they stand there, in use.
-final class ReadmeTests: XCTestCase {
+/// Copies of examples in the articles "Interceptors" and "Errors and retries", some with other names, in calls.
+///
+/// The code of the articles itself is compiled in `DocumentationTests`. A change of an example is made here, too.
+final class ArticleExampleTests: XCTestCase {
   func testTokenInterceptor() async throws {
     let transport = ScriptedTransport { stream in
       guard stream.request.headers["authorization"] == ["Bearer token for scripted.test"] else {
