@@ -692,7 +692,7 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
-    // The code of the documents, which `make generate` extracts, so that it is compiled, and what is a test runs.
+    // The code of articles and doc comments, which `make generate` extracts, so that it is compiled, and what is a test runs.
     // Without our settings, as the examples.
     .testTarget(
       name: "DocumentationTests",
@@ -706,6 +706,7 @@ let package = Package(
         "ConnectProtobufC",
         "ConnectReflection",
         "ConnectSimulation",
+        "ConnectSwiftCompatibility",
         "ConnectTesting",
         "Eliza",
         "ProtobufCExamples",

@@ -6,7 +6,7 @@ public import ServiceLifecycle
 /// ```swift
 /// let httpClient = NIOHTTPClient()
 /// let group = ServiceGroup(
-///   services: [HTTPClientService(httpClient), server],
+///   services: [HTTPClientService(httpClient), worker],
 ///   gracefulShutdownSignals: [.sigterm],
 ///   logger: logger
 /// )

@@ -11,14 +11,14 @@ internal import Foundation
 /// ```swift
 /// let cluster = SimulatedCluster(seed: 7)
 /// let users = cluster.service("users.internal:443", servers: 50) { server in
-///   server.onUnary(getUser) { request, _ in … }
+///   server.onUnary(getUser) { request, _ in User(id: request.id) }
 ///   server.latency = .logNormal(median: .milliseconds(3), p99: .milliseconds(40))
 ///   server.concurrency = 64
 /// }
-/// let client = ProtocolClient(httpClient: cluster.httpClient(configuration), config: config)
+/// let client = ProtocolClient(httpClient: cluster.httpClient(channel), config: config)
 /// cluster.at(.seconds(30)) { users[3].freeze() }
 /// let report = await cluster.run(for: .seconds(300), load: .open(perSecond: 2_000)) { _ in
-///   _ = try await client.unary(getUser, request).get()
+///   _ = try await client.unary(getUser, UserRequest(id: 7)).get()
 /// }
 /// print(report)
 /// ```

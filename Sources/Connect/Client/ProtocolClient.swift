@@ -30,8 +30,8 @@ public final class ProtocolClient: Sendable {
   /// it changes no thread when it starts a call, nor when the outcome arrives.
   ///
   /// ```swift
-  /// try await withTaskExecutorPreference(client.taskExecutor) {
-  ///   let response = try await client.unary(say, request).get()
+  /// let response = try await withTaskExecutorPreference(client.taskExecutor) {
+  ///   try await client.unary(say, request).get()
   /// }
   /// ```
   ///

@@ -1,7 +1,7 @@
 /// A call that answers one request with a stream of messages.
 ///
 /// ```swift
-/// for try await message in client.serverStream(count, request).messages { … }
+/// for try await message in client.serverStream(count, request).messages { print(message) }
 /// ```
 ///
 /// Dropping it, leaving the loop before the end, cancelling the task that reads it, or ``cancel()`` cancels the call on the

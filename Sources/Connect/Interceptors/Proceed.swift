@@ -7,7 +7,9 @@ public import NIOCore
 /// `internal`, and the message names the interceptor. Tests make one from a closure:
 ///
 /// ```swift
-/// hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
+/// func record(_ request: HTTPRequest<ByteBuffer>, of hooks: UnaryFunction) {
+///   hooks.requestFunction?(request, Proceed { verb in recorded.append(verb) })
+/// }
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
   /// Receives the hook's action; nil if this was made from a closure.
@@ -93,13 +95,15 @@ extension Proceed {
   /// `Sendable` may use its own state there, and wait for something:
   ///
   /// ```swift
-  /// requestFunction: { request, proceed in
+  /// UnaryFunction(requestFunction: { request, proceed in
   ///   proceed.task {
-  ///     self.token = await fetchToken()
-  ///     …
+  ///     let token = await fetchToken()
+  ///     self.token = token
+  ///     var request = request
+  ///     request.headers["authorization"] = ["Bearer \(token)"]
   ///     proceed(.success(request))
   ///   }
-  /// }
+  /// })
   /// ```
   ///
   /// To be called in the hook, or in such a task. Neither `body` nor the functions it awaits may block; both run on the

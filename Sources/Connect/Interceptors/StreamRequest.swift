@@ -75,9 +75,14 @@ public struct StreamResponse<Output: Sendable>: Sendable {
   /// as a whole, also by a retry:
   ///
   /// ```swift
-  /// try await next(request).recoverErrors { error in
-  ///   guard error.code == .unavailable else { return nil }
-  ///   return try await next(request)
+  /// func interceptStream<Input, Output>(
+  ///   _ request: StreamRequest<Input>,
+  ///   method: MethodSpec<Input, Output>,
+  ///   next: StreamNext<Input, Output>
+  /// ) async throws -> StreamResponse<Output> {
+  ///   try await next(request).recoverErrors { error in
+  ///     error.code == .unavailable ? try await next(request) : nil
+  ///   }
   /// }
   /// ```
   ///

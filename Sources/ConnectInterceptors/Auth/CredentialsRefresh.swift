@@ -24,7 +24,9 @@ public struct CredentialsRefresh: Sendable {
   /// Such calls then go without the credentials that are being fetched. Other calls of the provider need no options.
   ///
   /// ```swift
-  /// login.getToken(request, options: refresh.options) { response in … }
+  /// login.getToken(request: .with { $0.clientID = id }, options: refresh.options) { response in
+  ///   completion(response.result)
+  /// }
   /// ```
   public let options: CallOptions
 }

@@ -5,8 +5,10 @@ public import Connect
 /// ``CallLog/Options/redactedHeaders-swift.property`` says.
 ///
 /// ```swift
-/// request.headers["x-service-token"] = [token]
-/// request.context[SensitiveHeaders.self].insert("x-service-token")
+/// CallFunction(requestFunction: { request in
+///   request.headers["x-service-token"] = [token]
+///   request.context[SensitiveHeaders.self].insert("x-service-token")
+/// })
 /// ```
 public enum SensitiveHeaders: CallContextKey {
   /// No further headers.

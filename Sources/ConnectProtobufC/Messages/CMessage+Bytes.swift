@@ -6,7 +6,7 @@ extension CMessage {
   /// member that is not set.
   ///
   /// ```swift
-  /// let checksum = message.withBytes(\.content) { bytes in
+  /// let checksum = message.withBytes(\.data) { bytes in
   ///   bytes.byteOffsets.reduce(into: 0) { $0 ^= bytes.unsafeLoad(fromByteOffset: $1, as: UInt8.self) }
   /// }
   /// ```

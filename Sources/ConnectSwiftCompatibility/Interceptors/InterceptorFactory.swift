@@ -3,7 +3,7 @@ public import Connect
 /// Makes an interceptor for each call of a kind that its type has hooks for.
 ///
 /// ```swift
-/// InterceptorFactory { config in TokenInterceptor(config: config) }
+/// InterceptorFactory { config in TenantInterceptor(config: config) }
 /// ```
 public struct InterceptorFactory: Sendable {
   /// The factory in this library's form, for `ProtocolClientConfig.interceptors` and `CallOptions.interceptors`. It makes an

@@ -16,7 +16,8 @@ internal import Foundation
 ///   let transport = try CassetteTransport(forTest: "greeting", over: NIOHTTPClient())
 ///   addTeardownBlock { try await transport.finish() }
 ///   let client = ProtocolClient(httpClient: transport, config: ProtocolClientConfig(host: "https://demo.connectrpc.com"))
-///   // …
+///   let response = try await client.unary(say, request).get()
+///   XCTAssertEqual(response.sentence, "Hello!")
 /// }
 /// ```
 ///

@@ -10,7 +10,7 @@ internal import Synchronization
 ///
 /// ```swift
 /// let executor = VirtualExecutor()
-/// …
+/// // … a call, with a retry after 2 seconds …
 /// executor.runUntilIdle()                  // the first attempt has failed, and its retry is scheduled
 /// XCTAssertEqual(executor.scheduled, [.seconds(2)])
 /// executor.advance(by: .seconds(2))

@@ -10,7 +10,7 @@ internal import Synchronization
 /// ```swift
 /// let probe = InterceptorProbe()
 /// config.interceptors = [probe.factory("outside"), { MyInterceptor(config: $0) }, probe.factory("inside")]
-/// …
+/// // … a call …
 /// XCTAssertEqual(
 ///   probe.events.filter { $0.level == .message }.transcript,
 ///   """

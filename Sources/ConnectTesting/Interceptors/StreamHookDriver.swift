@@ -9,7 +9,8 @@ internal import NIOCore
 /// let headers = driver.stream.result(.headers(["etag": ["1"]]))
 /// XCTAssertTrue(headers.verbs.isEmpty)  // held back
 /// let message = driver.stream.result(.message(bytes))
-/// XCTAssertNotNil(try await headers.outcome.result)
+/// let passedOn = try await headers.outcome.result
+/// XCTAssertNotNil(passedOn)
 /// ```
 ///
 /// For an interceptor in its async form, verbs are derived from what it reads and writes:

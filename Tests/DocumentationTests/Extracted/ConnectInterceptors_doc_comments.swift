@@ -1,0 +1,187 @@
+// Extracted from the doc comments of Sources/ConnectInterceptors by `make generate`.
+
+import Connect
+import ConnectChannels
+import ConnectInterceptors
+import ConnectLifecycle
+import ConnectNIO
+import ConnectProtobufC
+import ConnectReflection
+import ConnectSimulation
+import ConnectTesting
+import Logging
+import NIOCore
+import ServiceLifecycle
+import XCTest
+
+extension DocComments {
+  private func Credentials_1() async throws {
+    let credentials = Credentials(for: ["api.example.com"]) { refresh in
+      let response = try await login.getToken(.with { $0.clientID = id })
+      return AccessToken(response.token, expiresIn: .seconds(response.expiresIn))
+    }
+    let config = ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [{ _ in CredentialsInterceptor(credentials) }]
+    )
+    _ = credentials
+    _ = config
+  }
+
+  private func CredentialsRefresh_1() async throws {
+    login.getToken(request: .with { $0.clientID = id }, options: refresh.options) { response in
+      completion(response.result)
+    }
+  }
+
+  private func CredentialsRefresh_2() async throws {
+    options.context[WithoutCredentials.self] = true
+  }
+
+  private func CacheAndNetwork_1() async throws {
+    for await response in client.cacheAndNetwork(lookup, request) { show(response) }
+  }
+
+  private func CachePolicy_1() async throws {
+    options.context[CachePolicy.self] = .networkFirst
+  }
+
+  private func CacheStatus_1() async throws {
+    if CacheStatus(response.headers) == .stale { warn() }
+  }
+
+  private func ResponseCache_1() async throws {
+    let cache = ResponseCache()
+    let config = ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [{ _ in CacheReadInterceptor(cache) }, { _ in CacheWriteInterceptor(cache) }],
+      unaryGET: .enabledForLimitedPayloadSizes(maxBytes: 8192)
+    )
+    _ = cache
+    _ = config
+  }
+
+  private func Baggage_1() async throws {
+    options.context.baggage["tenant"] = "acme"
+  }
+
+  private func CallContext_Headers_1() async throws {
+    try await CallContext.withValues { $0.read(requestHeaders: headers) } operation: { try await answer(request) }
+  }
+
+  private func ContextInterceptor_1() async throws {
+    let config = ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [{ _ in ContextInterceptor() }]
+    )
+    _ = config
+  }
+
+  private func CircuitBreaker_1() async throws {
+    let breaker = CircuitBreaker()
+    config.interceptors = [{ _ in CircuitBreakerInterceptor(breaker) }]
+    _ = breaker
+  }
+
+  private func ConcurrencyLimiter_1() async throws {
+    let limiter = ConcurrencyLimiter(maximumCalls: 100, maximumWaiting: 1000, maximumWait: .seconds(1))
+    config.interceptors = [{ _ in ConcurrencyLimitInterceptor(limiter) }]
+    _ = limiter
+  }
+
+  private func MaximumRetriesInterceptor_1() async throws {
+    let options = CallOptions(interceptors: [{ _ in MaximumRetriesInterceptor(1) }])
+    _ = options
+  }
+
+  private func ChannelMetrics_1() async throws {
+    var channel = ChannelConfiguration.defaults
+    channel.observer = ChannelMetrics()
+    _ = channel
+  }
+
+  private func CallExplainer_1() async throws {
+    let explainer = CallExplainer()
+    let response = await client.unary(say, request, options: CallOptions().explained(by: explainer))
+    print(explainer.explanation)
+    _ = explainer
+    _ = response
+  }
+
+  private func LoggingInterceptor_1() async throws {
+    let log = CallLog(logger: Logger(label: "calls"))
+    let config = ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [{ LoggingInterceptor(log, config: $0) }]
+    )
+    _ = log
+    _ = config
+  }
+
+  private func MetricsInterceptor_1() async throws {
+    let metrics = CallMetrics()
+    let config = ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [{ MetricsInterceptor(metrics, config: $0) }]
+    )
+    _ = metrics
+    _ = config
+  }
+
+  private func SensitiveHeaders_1() async throws {
+    _ = CallFunction(requestFunction: { request in
+      request.headers["x-service-token"] = [token]
+      request.context[SensitiveHeaders.self].insert("x-service-token")
+    })
+  }
+
+  private func TracingInterceptor_1() async throws {
+    let config = ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: [{ TracingInterceptor(config: $0) }]
+    )
+    _ = config
+  }
+
+  private func ClientParts_1() async throws {
+    var parts = ClientParts(logger: Logger(label: "calls"))
+    parts.credentials = credentials
+    let config = ProtocolClientConfig(
+      host: "https://api.example.com",
+      interceptors: .recommended(for: parts),
+      contextPropagators: [ServiceContextPropagator()]
+    )
+    _ = parts
+    _ = config
+  }
+
+  private func ConnectionLostRetrier_1() async throws {
+    config.interceptors = [{ _ in RequestInterceptor(retriers: [ConnectionLostRetrier()]) }]
+  }
+
+  private func RequestAdapter_1() async throws {
+    let version = Adapter { request, _ in
+      var request = request
+      request.headers["x-client-version"] = ["7"]
+      return request
+    }
+    _ = version
+  }
+
+  private func RequestInterceptor_1() async throws {
+    config.interceptors = [{ _ in RequestInterceptor(adapters: [version, signature], retriers: [once]) }]
+  }
+
+  private func RequestRetrier_1() async throws {
+    let once = Retrier { attempt in
+      attempt.error.code == .aborted && attempt.number == 1 ? .retryWithDelay(.milliseconds(50)) : .doNotRetry
+    }
+    _ = once
+  }
+
+  private func RetryInterceptor_1() async throws {
+    let budget = RetryBudget()
+    config.interceptors = [{ _ in RetryInterceptor(policy: .defaults, budget: budget) }]
+    _ = budget
+  }
+}

@@ -1,0 +1,45 @@
+// Extracted from the doc comments of Sources/ConnectSimulation by `make generate`.
+
+import Connect
+import ConnectChannels
+import ConnectInterceptors
+import ConnectLifecycle
+import ConnectNIO
+import ConnectProtobufC
+import ConnectReflection
+import ConnectSimulation
+import ConnectTesting
+import Logging
+import NIOCore
+import ServiceLifecycle
+import XCTest
+
+extension DocComments {
+  private func SimulationComparison_1() async throws {
+    print(SimulationComparison(first, second, named: ("no budget", "a budget")))
+  }
+
+  private func SimulatedCluster_1() async throws {
+    let cluster = SimulatedCluster(seed: 7)
+    let users = cluster.service("users.internal:443", servers: 50) { server in
+      server.onUnary(getUser) { request, _ in User(id: request.id) }
+      server.latency = .logNormal(median: .milliseconds(3), p99: .milliseconds(40))
+      server.concurrency = 64
+    }
+    let client = ProtocolClient(httpClient: cluster.httpClient(channel), config: config)
+    cluster.at(.seconds(30)) { users[3].freeze() }
+    let report = await cluster.run(for: .seconds(300), load: .open(perSecond: 2_000)) { _ in
+      _ = try await client.unary(getUser, UserRequest(id: 7)).get()
+    }
+    print(report)
+    _ = cluster
+    _ = users
+    _ = client
+    _ = report
+  }
+
+  private func SimulatedCluster_2() async throws {
+    let breaker = CircuitBreaker(clock: cluster.clock)
+    _ = breaker
+  }
+}
