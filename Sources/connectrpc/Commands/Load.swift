@@ -11,7 +11,8 @@ struct Load: AsyncParsableCommand {
     abstract: "Calls a method under load, and measures it.",
     discussion: """
       With --rate, calls begin at that rate whether the server keeps up or not, and latencies count from when a call was due. \
-      Without it, --callers make one call after the other. Calls take 30 seconds at most, unless --timeout says otherwise.
+      Without it, --callers make one call after the other. Calls take 30 seconds at most, unless --timeout says otherwise. \
+      An interrupt (Ctrl-C) ends the load; calls in flight have a second to end, and the report follows.
 
         connectrpc load http://localhost:8080/acme.v1.Users/Get -d '{"id": 7}' --rate 500 --duration 30s
         connectrpc load http://localhost:8080/acme.v1.Users/Get --callers 64 --count 100000 --json
@@ -50,7 +51,12 @@ struct Load: AsyncParsableCommand {
   @Option(help: "How long it takes to come from nothing to the whole load.")
   var ramp: TimeSpan?
 
-  @Option(help: ArgumentHelp("How many connections to each address at most.", valueName: "connections"))
+  @Option(
+    help: ArgumentHelp(
+      "How many connections each event loop has to each address at most; by default as many as HTTP/2 needs, and for HTTP/1.1 as many as there are callers, or 100 if that is more.",
+      valueName: "connections"
+    )
+  )
   var connections: Int?
 
   @Option(help: ArgumentHelp("On how many event loops, and so processors.", valueName: "loops"))
@@ -101,6 +107,9 @@ struct Load: AsyncParsableCommand {
   private func encoded(_ method: MethodDescriptor) async throws -> EncodedMethod {
     var messages = try RequestMessages(self.data)
     let request = try await messages.next(method.input) ?? DynamicMessage(method.input)
+    if try await messages.next(method.input) != nil {
+      throw Failure.usage("each call of a load sends one request, and there are several")
+    }
     return try EncodedMethod(method, request, isJSON: self.codec == .json)
   }
 
@@ -112,6 +121,9 @@ struct Load: AsyncParsableCommand {
       ramp: self.ramp?.duration ?? .zero
     )
   }
+
+  /// How long an interrupted load waits for the calls in flight, which are cancelled then.
+  private static let patience = Duration.seconds(1)
 
   private func measure(
     _ method: EncodedMethod,
@@ -129,10 +141,16 @@ struct Load: AsyncParsableCommand {
     let client = ProtocolClient(httpClient: httpClient, config: config)
     let options = CallOptions(headers: try self.server.requestHeaders())
     let run = LoadRun(self.plan, on: client.taskExecutors) { await method.measuredCall(client, options) }
-    let interrupt = Interrupt { run.stop() }
-    async let end: Void = run.run()
+    let calls = Task { await run.run() }
+    let interrupt = Interrupt {
+      run.stop()
+      Task {
+        try? await Task.sleep(for: Self.patience)
+        calls.cancel()
+      }
+    }
     let watch = Task { await self.watch(run) }
-    await end
+    await calls.value
     let duration = run.elapsed
     watch.cancel()
     var series = await watch.value
@@ -156,9 +174,9 @@ struct Load: AsyncParsableCommand {
       last = time
       if isLive, let point = series.points.last {
         Console.status(
-          "\(Int(time / .seconds(1))) s  \(LoadReport.number(point.rate)) calls/s  "
-            + "p50 \(LoadReport.milliseconds(point.median))  p99 \(LoadReport.milliseconds(point.p99))  "
-            + "\(series.total.count) calls" + (point.failures > 0 ? "  \(point.failures) failed" : "")
+          "\(self.plan.progress(at: time, ended: series.total.count))  \(LoadReport.number(point.rate)) calls/s  "
+            + "p50 \(LoadReport.milliseconds(point.median))  p99 \(LoadReport.milliseconds(point.p99))"
+            + (point.failures > 0 ? "  \(point.failures) failed" : "")
         )
       }
     }

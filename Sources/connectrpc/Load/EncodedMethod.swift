@@ -35,7 +35,7 @@ struct EncodedMethod {
       for await result in client.serverStream(self.spec, self.request, options: options).results {
         if case .complete(_, let error, _) = result { return error }
       }
-      return nil
+      return Self.cancelled
     case .clientStream:
       let stream = client.clientStream(self.spec, options: options)
       try? await stream.send(self.request)
@@ -47,9 +47,12 @@ struct EncodedMethod {
       for await result in stream.results {
         if case .complete(_, let error, _) = result { return error }
       }
-      return nil
+      return Self.cancelled
     }
   }
+
+  /// The results of a stream end early if the task is cancelled.
+  private static var cancelled: ConnectError { ConnectError(CancellationError()) }
 }
 
 /// Learns at the end of its call how large the bodies were.

@@ -1,3 +1,5 @@
+import Foundation
+
 /// When calls begin, and how many there are.
 struct LoadPlan: Equatable {
   enum Kind: Equatable {
@@ -44,6 +46,13 @@ struct LoadPlan: Equatable {
   /// When a caller of a closed load begins, from the start.
   func start(ofCaller number: Int, of callers: Int) -> Duration {
     self.ramp * number / max(callers, 1)
+  }
+
+  /// How far the load is, such as `3 s of 10 s  1200 calls` or `3 s  1200 of 5000 calls`.
+  func progress(at time: Duration, ended: Int) -> String {
+    let length = self.duration.map { " of \(($0 / .seconds(1)).formatted()) s" } ?? ""
+    let total = self.count.map { " of \($0)" } ?? ""
+    return "\(Int(time / .seconds(1))) s\(length)  \(ended)\(total) calls"
   }
 
   /// Whether no call begins any more.

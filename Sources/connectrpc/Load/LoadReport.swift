@@ -53,13 +53,14 @@ struct LoadReport {
     }
     lines += ["", "codes"]
     for (code, count) in self.codes {
-      let message = self.total.messages[code].map { "  (\($0))" } ?? ""
+      let message = self.total.messages[code].map { "  (\(Console.line(Failure.advising($0))))" } ?? ""
       lines.append("  \(code.name.padded(18)) \(String(count).padded(10, left: true))\(message)")
     }
     if !self.endpoints.isEmpty {
       lines += ["", "addresses"]
       for entry in self.addresses.prefix(20) {
-        lines.append("  \(entry.address.padded(28)) \(entry.calls) calls, \(entry.connections) connections")
+        let address = Console.line(entry.address).padded(28)
+        lines.append("  \(address) \(entry.calls) calls, \(entry.connections) connections")
       }
     }
     let sent = Self.bytes(self.total.requestBytes)

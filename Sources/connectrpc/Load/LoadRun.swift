@@ -60,7 +60,7 @@ final class LoadRun: Sendable {
     return results
   }
 
-  /// Returns when all calls have ended.
+  /// Returns when all calls have ended. Cancelling the task cancels the calls.
   func run() async {
     switch self.plan.kind {
     case .closed(let callers): await self.runClosed(max(callers, 1))

@@ -46,6 +46,15 @@ final class LoadPlanTests: XCTestCase {
     XCTAssertEqual(plan.total(rate: 100), 10)
   }
 
+  func testProgress() {
+    let timed = LoadPlan(kind: .closed(callers: 2), duration: .seconds(10))
+    XCTAssertEqual(timed.progress(at: .milliseconds(3_100), ended: 120), "3 s of 10 s  120 calls")
+    let counted = LoadPlan(kind: .open(rate: 5), count: 500)
+    XCTAssertEqual(counted.progress(at: .seconds(3), ended: 120), "3 s  120 of 500 calls")
+    let both = LoadPlan(kind: .open(rate: 5), duration: .milliseconds(2_500), count: 500)
+    XCTAssertEqual(both.progress(at: .seconds(1), ended: 5), "1 s of 2.5 s  5 of 500 calls")
+  }
+
   /// What comes after the last whole second is seen, too.
   func testTheRestIsInTheSeries() {
     func results(_ latency: Duration, _ count: Int) -> LoadResults {

@@ -21,6 +21,17 @@ final class LoadReportTests: XCTestCase {
     return series
   }
 
+  /// What a server says cannot steer a terminal, and library names are those of options.
+  func testMessagesOfServers() {
+    var results = LoadResults()
+    let error = ConnectError(code: .aborted, message: "a\u{1b}[2Jb\nc (maximumReceivedMessageSize)")
+    results.note(LoadRun.End(error: error), latency: .milliseconds(1))
+    var series = LoadSeries()
+    series.add(results, at: .seconds(1), over: .seconds(1))
+    let report = LoadReport(duration: .seconds(1), series: series, endpoints: [])
+    XCTAssertTrue(report.text.contains("  (a\u{fffd}[2Jb; c)"), report.text)
+  }
+
   func testText() {
     let report = LoadReport(duration: .seconds(4), series: self.series(seconds: 4), endpoints: [])
     let lines = report.text.split(separator: "\n").map(String.init)

@@ -13,6 +13,14 @@ struct ProgramOutput: Equatable {
   var lines: [String] { self.text.split(separator: "\n").map(String.init) }
 }
 
+enum CommandLineProgram {
+  /// The path of `connectrpc`, which the build puts beside the tests.
+  static var path: String {
+    URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "connectrpc")
+      .path(percentEncoded: false)
+  }
+}
+
 extension XCTestCase {
   /// Runs `connectrpc` until it ends.
   func connectrpc(_ arguments: String..., input: String = "") async throws -> ProgramOutput {

@@ -28,7 +28,12 @@ final class Terminal {
 
   var text: String { self.output.text }
 
-  func run(_ product: String, _ arguments: [String]) throws -> Process {
+  /// - Parameter environment: What differs from the environment of the tests; nil for variables that are not set.
+  func run(
+    _ product: String,
+    _ arguments: [String],
+    environment: [String: String?] = [:]
+  ) throws -> Process {
     let slave = open(self.name, O_RDWR | O_NOCTTY)
     guard slave >= 0 else { throw LoopbackServerError("cannot open \(self.name)") }
     let handle = FileHandle(fileDescriptor: slave, closeOnDealloc: true)
@@ -36,6 +41,9 @@ final class Terminal {
     let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
     process.executableURL = folder.appending(path: product)
     process.arguments = arguments
+    var variables = ProcessInfo.processInfo.environment
+    for (name, value) in environment { variables[name] = value }
+    process.environment = variables
     process.standardInput = handle
     process.standardOutput = handle
     process.standardError = handle
