@@ -51,6 +51,14 @@ public struct ProtoFileSet: Sendable {
     )
   }
 
+  /// These files, and those of `other` whose names are not among these.
+  ///
+  /// - Throws: A `ConnectError` with `invalid_argument` if the files do not go together.
+  package func adding(_ other: ProtoFileSet) throws -> ProtoFileSet {
+    let names = Set(self.fileNames)
+    return try ProtoFileSet(self.files + other.files.filter { !names.contains($0.name) })
+  }
+
   /// The names of the files, as imports name them. Imports come before the files that need them.
   public var fileNames: [String] { self.files.map(\.name) }
 

@@ -45,6 +45,18 @@ struct Failure: Error {
       "give --schema or --proto"
     ),
     ("bytes, its maximumSize", "bytes; see --max-size"),
+    (" (maximumReceivedMessageSize)", ""),
+    (" (maximumSentMessageSize)", ""),
+    ("see NIOHTTPClient.Configuration.Limits.waitingCalls", "make fewer calls at a time"),
+    (" (see ProtocolClientConfig.compression)", ""),
+    ("which is over the configuration's maximumSize of", "which is over the limit of"),
+    (", the cassette's maximumBodySize", ", which is the limit"),
+    ("see ProtocolClientConfig.Retries.maximumReplayBytes", "make the call again"),
+    ("see ProtocolClientConfig.Retries.maximumRetries", "make the call again"),
+    (
+      "wait until send completes, or raise ProtocolClientConfig.Limits.maximumQueuedMessages",
+      "send them more slowly"
+    ),
   ]
 
   static func advising(_ message: String) -> String {
@@ -57,6 +69,19 @@ struct Failure: Error {
       return try work()
     } catch let error as ConnectError {
       throw Failure.usage(error.message ?? error.code.name)
+    }
+  }
+
+  /// Works on what a server's reflection has sent: what is wrong with it is the server's fault.
+  static func reflected<Value>(_ work: () throws -> Value) throws -> Value {
+    do {
+      return try work()
+    } catch let error as ConnectError where error.code == .invalidArgument {
+      let problem = error.message.map { ": \($0)" } ?? ""
+      throw ConnectError(
+        code: .internalError,
+        message: "the server's reflection gave files that cannot be used\(problem)"
+      )
     }
   }
 

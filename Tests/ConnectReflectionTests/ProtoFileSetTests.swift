@@ -126,6 +126,17 @@ final class ProtoFileSetTests: XCTestCase {
     }
   }
 
+  func testAddedFiles() throws {
+    let first = try ProtoFileSet([self.file("a.proto"), self.file("b.proto") { $0.package = "b" }])
+    let second = try ProtoFileSet([
+      self.file("b.proto") { $0.package = "other" },
+      self.file("c.proto") { $0.dependency = ["b.proto"] },
+    ])
+    let both = try first.adding(second)
+    XCTAssertEqual(both.fileNames, ["a.proto", "b.proto", "c.proto"])
+    XCTAssertEqual(both.files[1].package, "b")
+  }
+
   func testMissingImport() async throws {
     let set = try ProtoFileSet([self.file("a.proto") { $0.dependency = ["b.proto"] }])
     await expectError(.invalidArgument, "a.proto imports b.proto", "--include_imports") {

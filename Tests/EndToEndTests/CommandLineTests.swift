@@ -105,51 +105,6 @@ final class CommandLineTests: XCTestCase {
     XCTAssertEqual(insecure.status, 0, insecure.error)
   }
 
-  /// The same calls by buf give the same messages and the same errors.
-  func testAgreesWithBuf() async throws {
-    let server = try await PythonServer.shared(.connect)
-    let schema = try await self.descriptorSet()
-    let url = "http://127.0.0.1:\(try server.port("http"))/\(Self.service)"
-    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
-    let buf = root.appending(path: ".venv/bin/buf")
-    for networkProtocol in ["connect", "grpc", "grpc-web"] {
-      for (method, data) in [
-        ("Echo", #"{"payload": {"text": "ä", "big": "7", "numbers": [1, 2], "data": "AAE=", "color": 1}}"#),
-        ("Count", #"{"from": 5, "instruction": {"messageCount": 3}}"#),
-        ("Sum", #"{"number": 3} {"number": 4}"#),
-        ("Converse", #"{"payload": {"text": "a"}} {"payload": {"text": "b"}}"#),
-        ("Echo", #"{"instruction": {"failure": {"code": 5, "message": "none"}}}"#),
-      ] {
-        let what = "\(method) over \(networkProtocol)"
-        let arguments = ["--schema", schema, "-d", data, "\(url)/\(method)", "--protocol"]
-        let ours = try ChildProcess(
-          product: "connectrpc",
-          arguments: ["call", "--http", "2"] + arguments + [networkProtocol]
-        )
-        let theirs = try ChildProcess(
-          buf,
-          arguments: ["curl", "--http2-prior-knowledge"] + arguments + [
-            networkProtocol.replacing("-", with: "")
-          ]
-        )
-        var messages: [[NSDictionary]] = []
-        var statuses: [Int32] = []
-        for process in [ours, theirs] {
-          try process.closeInput()
-          messages.append(try jsonObjects(in: try await process.readAll()))
-          statuses.append(try await process.exitStatus(within: .seconds(60)))
-        }
-        XCTAssertEqual(messages[0], messages[1], what)
-        XCTAssertEqual(messages[0].isEmpty, statuses[0] != 0, "\(what): \(ours.errorOutput)")
-        XCTAssertEqual(statuses[0] == 0, statuses[1] == 0, "\(what): \(theirs.errorOutput)")
-        if statuses[0] != 0 {
-          XCTAssertTrue(ours.errorOutput.contains("not_found (5): none"), ours.errorOutput)
-          XCTAssertTrue(theirs.errorOutput.contains("not_found"), theirs.errorOutput)
-        }
-      }
-    }
-  }
-
   func testVerboseAndExplained() async throws {
     let url = "\(try await self.reflecting())/\(Self.service)/Echo"
     let output = try await self.connectrpc("call", url, "-d", "{}", "-v", "--explain", "-H", "x-a: 1")

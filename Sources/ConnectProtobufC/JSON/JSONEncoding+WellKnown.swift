@@ -76,17 +76,29 @@ extension JSONEncoding {
       return
     }
     guard let inner = self.types.message(typeURL: url) else {
+      if self.keepsUndecodedAny {
+        self.unknownTypeURLs.insert(url)
+        self.writeUndecodedAny(url, bytes)
+        return
+      }
       throw .unencodable("google.protobuf.Any: the type '\(url)' is not known")
     }
     // Nested messages are in memory at the same time, so they share the limit of one.
     let memory = self.memoryOfAny ?? self.limits.memory(forBytes: bytes.count)
-    let content = try BinaryCoding.decode(
-      bytes,
-      of: inner.table,
-      graph: self.types,
-      limits: DecodingLimits(maximumDepth: self.limits.maximumDepth, maximumMemory: memory),
-      isPartial: true
-    )
+    let content: MessageHandle
+    do throws(ConnectError) {
+      content = try BinaryCoding.decode(
+        bytes,
+        of: inner.table,
+        graph: self.types,
+        limits: DecodingLimits(maximumDepth: self.limits.maximumDepth, maximumMemory: memory),
+        isPartial: true
+      )
+    } catch {
+      guard self.keepsUndecodedAny else { throw error }
+      self.writeUndecodedAny(url, bytes)
+      return
+    }
     let outerMemory = self.memoryOfAny
     self.memoryOfAny = memory - content.storage.arena.used
     defer { self.memoryOfAny = outerMemory }
@@ -100,6 +112,14 @@ extension JSONEncoding {
         try self.writeFields(in: content.message, of: inner, isFirst: false)
       }
     }
+    self.out.byte(UInt8(ascii: "}"))
+  }
+
+  private mutating func writeUndecodedAny(_ url: String, _ bytes: UnsafeRawBufferPointer) {
+    self.out.raw("{\"@type\":")
+    self.out.string(url)
+    self.out.raw(",\"value\":")
+    self.out.base64(bytes)
     self.out.byte(UInt8(ascii: "}"))
   }
 }

@@ -11,6 +11,10 @@ struct JSONEncoding: ~Copyable {
   let limits: DecodingLimits
   /// Memory left for nested messages in `google.protobuf.Any`, out of the outermost one's memory; nil outside of `Any`.
   var memoryOfAny: Int?
+  /// Whether a `google.protobuf.Any` that does not decode is written with its bytes in base64. Else it is an error.
+  var keepsUndecodedAny = false
+  /// The URLs of the unknown types that were written with their bytes.
+  var unknownTypeURLs: Set<String> = []
   var out = JSONWriter()
   private var depth = 0
 

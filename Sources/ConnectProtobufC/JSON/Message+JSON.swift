@@ -14,13 +14,33 @@ extension DynamicMessage {
     options: JSONCodingOptions = JSONCodingOptions(),
     limits: DecodingLimits = .defaults
   ) throws -> ByteBuffer {
+    try self.json(options, limits, keepsUndecodedAny: false).text
+  }
+
+  /// proto3's JSON, in which a `google.protobuf.Any` that does not decode is `{"@type":"…","value":"…"}`, with its bytes in
+  /// base64.
+  ///
+  /// - Returns: The text, and the URLs of the types that are not known.
+  /// - Throws: As ``jsonBytes(options:limits:)``, but not because of a `google.protobuf.Any` that does not decode.
+  package func jsonWithUndecodedAny(
+    options: JSONCodingOptions = JSONCodingOptions()
+  ) throws -> (text: ByteBuffer, unknownTypeURLs: Set<String>) {
+    try self.json(options, .defaults, keepsUndecodedAny: true)
+  }
+
+  private func json(
+    _ options: JSONCodingOptions,
+    _ limits: DecodingLimits,
+    keepsUndecodedAny: Bool
+  ) throws -> (text: ByteBuffer, unknownTypeURLs: Set<String>) {
     try self.descriptor.checkJSON()
     try StructCheck.check(self.handle, of: self.descriptor.schema.table)
     var encoding = JSONEncoding(options: options, limits: limits, graph: self.descriptor.graph)
+    encoding.keepsUndecodedAny = keepsUndecodedAny
     try withExtendedLifetime(self.handle.storage) {
       try encoding.write(self.handle.message, of: self.descriptor.schema)
     }
-    return encoding.out.bytes
+    return (encoding.out.bytes, encoding.unknownTypeURLs)
   }
 
   /// A message from proto3's JSON. `JSONCodingOptions.ignoreUnknownFields` is the only option that has an effect.

@@ -63,7 +63,7 @@ struct Call: AsyncParsableCommand {
   )
   var usesProtoNames = false
 
-  @Flag(name: .shortAndLong, help: "Show headers, trailers and the connection on standard error.")
+  @Flag(name: .shortAndLong, help: "Show headers, trailers and the connection, and the HTTP status of unary calls, on standard error.")
   var verbose = false
 
   @Flag(name: .customLong("explain"), help: "Show on standard error where the call's time went, as a chart.")
@@ -87,7 +87,7 @@ struct Call: AsyncParsableCommand {
           method.files
         )
         do {
-          try await self.call(method, session, over: transport)
+          try await self.call(method, try method.types(session), session, over: transport)
         } catch {
           // The call's own error is the one that counts.
           do {
@@ -107,6 +107,7 @@ struct Call: AsyncParsableCommand {
   /// - Parameter transport: Makes the call in place of the session's client.
   private func call(
     _ method: CalledMethod,
+    _ types: MessageTypes,
     _ session: Session,
     over transport: CassetteTransport?
   ) async throws {
@@ -121,14 +122,15 @@ struct Call: AsyncParsableCommand {
     // An interrupted call is recorded, too.
     let interrupt = self.cassette.recordPath == nil ? nil : Interrupt { cancellation.cancel() }
     defer { interrupt?.stop() }
-    let error = try await self.exchange(method.descriptor, client, options)
+    let printer = MessagePrinter(isIndented: self.isPretty, usesProtoNames: self.usesProtoNames, types: types)
+    let error = try await self.exchange(method.descriptor, client, options, printer)
     if let explainer {
       // The cost of an abandoned attempt is known only after the call's response.
       try await end.wait()
       self.show(explainer.explanation)
     }
     guard let error else { return }
-    for line in error.detailLines(method.pool) { Console.error("\(Console.dim("detail:")) \(line)") }
+    for line in await printer.detailLines(of: error) { Console.error("\(Console.dim("detail:")) \(line)") }
     throw error
   }
 
@@ -161,27 +163,32 @@ struct Call: AsyncParsableCommand {
   private func exchange(
     _ method: MethodDescriptor,
     _ client: ProtocolClient,
-    _ options: CallOptions
+    _ options: CallOptions,
+    _ printer: MessagePrinter
   ) async throws -> ConnectError? {
-    let printer = MessagePrinter(isIndented: self.isPretty, usesProtoNames: self.usesProtoNames)
+    let types = printer.types
+    let spec = method.openSpec()
     let streamsRequests =
       method.info.streamType == .clientStream || method.info.streamType == .bidirectionalStream
     var messages = try RequestMessages(self.data ?? (streamsRequests ? "@-" : nil))
     switch method.info.streamType {
     case .unary:
-      let request = try await self.single(&messages, method.input)
-      let response = await client.unary(method.spec, request, options: options)
-      if let message = response.message { try printer.print(message) }
+      let request = try await self.single(&messages, method.input, types)
+      let response = await client.unary(spec, request, options: options)
+      if let message = response.message { try await printer.print(message) }
       return response.error
     case .serverStream:
-      let request = try await self.single(&messages, method.input)
-      return try await self.show(client.serverStream(method.spec, request, options: options).results, printer)
+      let request = try await self.single(&messages, method.input, types)
+      return try await self.show(client.serverStream(spec, request, options: options).results, printer)
     case .clientStream, .bidirectionalStream:
       let end = CallEnd()
-      let stream = client.bidirectionalStream(method.duplexSpec, options: end.watching(options))
+      // So a response, or the end, is seen at once, while requests are still being sent.
+      let duplexSpec = method.openSpec(as: .bidirectionalStream)
+      let stream = client.bidirectionalStream(duplexSpec, options: end.watching(options))
       let results = Task { try await self.show(stream.results, printer) }
       do {
-        try await self.send(messages, method.input, until: end) { (message) async throws(ConnectError) in
+        try await self.send(messages, method.input, types, until: end) {
+          (message) async throws(ConnectError) in
           try await stream.send(message)
         }
       } catch {
@@ -198,11 +205,13 @@ struct Call: AsyncParsableCommand {
   }
 
   /// The one message of a request that is no stream.
-  private func single(_ messages: inout RequestMessages, _ descriptor: MessageDescriptor) async throws
-    -> DynamicMessage
-  {
-    guard let message = try await messages.next(descriptor) else { return DynamicMessage(descriptor) }
-    if try await messages.next(descriptor) != nil {
+  private func single(
+    _ messages: inout RequestMessages,
+    _ descriptor: MessageDescriptor,
+    _ types: MessageTypes
+  ) async throws -> DynamicMessage {
+    guard let message = try await messages.next(descriptor, types) else { return DynamicMessage(descriptor) }
+    if try await messages.next(descriptor, types) != nil {
       throw Failure.usage("the method takes one request, and there are several")
     }
     return message
@@ -213,13 +222,14 @@ struct Call: AsyncParsableCommand {
   private func send(
     _ messages: RequestMessages,
     _ descriptor: MessageDescriptor,
+    _ types: MessageTypes,
     until end: CallEnd,
     _ send: @escaping @Sendable (DynamicMessage) async throws(ConnectError) -> Void
   ) async throws {
     Task {
       var messages = messages
       do {
-        while let message = try await messages.next(descriptor) {
+        while let message = try await messages.next(descriptor, types) {
           do { try await send(message) } catch { break }
         }
         end.finish(nil)
@@ -231,29 +241,16 @@ struct Call: AsyncParsableCommand {
   }
 
   private func show(
-    _ results: StreamResults<DynamicMessage>,
+    _ results: StreamResults<ReceivedMessage>,
     _ printer: MessagePrinter
   ) async throws -> ConnectError? {
     for await result in results {
       switch result {
       case .headers: break
-      case .message(let message): try printer.print(message)
+      case .message(let message): try await printer.print(message)
       case .complete(_, let error, _): return error
       }
     }
     return nil
-  }
-}
-
-extension MethodDescriptor {
-  /// The same method as a bidirectional stream, which has the same bytes. So a response, or the end, is seen at once, while
-  /// requests are still being sent.
-  fileprivate var duplexSpec: MethodSpec<DynamicMessage, DynamicMessage> {
-    let info = MethodInfo(
-      path: self.path,
-      streamType: .bidirectionalStream,
-      idempotencyLevel: self.info.idempotencyLevel
-    )
-    return MethodSpec(info: info, input: self.spec.input, output: self.spec.output)
   }
 }

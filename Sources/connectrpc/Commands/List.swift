@@ -46,19 +46,19 @@ struct List: AsyncParsableCommand {
       guard let service = self.service ?? self.url.flatMap({ $0.contains(":") ? nil : $0 }) else {
         return files.serviceNames
       }
-      return try Self.methods(of: service, in: files)
+      return try Self.methods(of: service, try Failure.local { try files.descriptorPool() })
     }
     guard let url = self.url else { throw Failure.usage("say which server, or give --schema or --proto") }
     let address = try ServiceAddress(service: url)
     return try await Session.run(Session(host: address.host, self.server)) { session in
       let reflection = try session.reflection()
       guard let service = self.service else { return try await reflection.serviceNames() }
-      return try Self.methods(of: service, in: try await reflection.files(containing: [service]))
+      let files = try await reflection.files(containing: [service])
+      return try Self.methods(of: service, try Failure.reflected { try files.descriptorPool() })
     }
   }
 
-  private static func methods(of name: String, in files: ProtoFileSet) throws -> [String] {
-    let pool = try Failure.local { try files.descriptorPool() }
+  private static func methods(of name: String, _ pool: DescriptorPool) throws -> [String] {
     guard let service = pool.services.first(where: { $0.name == name }) else {
       throw Failure.usage("there is no service \(name)")
     }

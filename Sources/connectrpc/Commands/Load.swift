@@ -90,7 +90,9 @@ struct Load: AsyncParsableCommand {
     try await Failure.reported {
       let address = try ServiceAddress(method: self.url)
       let method = try await CalledMethod(at: address, self.schema, self.server)
-      let encoded = try await self.encoded(method.descriptor)
+      let encoded = try await Session.run(Session(host: address.host, self.server)) {
+        try await self.encoded(method.descriptor, try method.types($0))
+      }
       var configuration = try self.server.httpConfiguration(
         for: address.host,
         needsDuplex: method.info.streamType == .bidirectionalStream && self.server.httpVersion == nil
@@ -104,10 +106,10 @@ struct Load: AsyncParsableCommand {
     }
   }
 
-  private func encoded(_ method: MethodDescriptor) async throws -> EncodedMethod {
+  private func encoded(_ method: MethodDescriptor, _ types: MessageTypes) async throws -> EncodedMethod {
     var messages = try RequestMessages(self.data)
-    let request = try await messages.next(method.input) ?? DynamicMessage(method.input)
-    if try await messages.next(method.input) != nil {
+    let request = try await messages.next(method.input, types) ?? DynamicMessage(method.input)
+    if try await messages.next(method.input, types) != nil {
       throw Failure.usage("each call of a load sends one request, and there are several")
     }
     return try EncodedMethod(method, request, isJSON: self.codec == .json)

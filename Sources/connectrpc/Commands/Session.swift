@@ -18,11 +18,14 @@ struct Session {
   }
 
   /// The server's reflection, with the headers of the call, which may have credentials.
-  func reflection() throws -> ReflectionClient {
+  ///
+  /// - Parameter timeout: Of each question, where the options do not say less; nil for theirs.
+  func reflection(timeout: Duration? = nil) throws -> ReflectionClient {
     let config = self.server.clientConfig(for: self.host)
+    let limits = [timeout, self.server.timeout?.duration].compactMap(\.self)
     return ReflectionClient(
       ProtocolClient(httpClient: self.httpClient, config: config),
-      options: CallOptions(headers: try self.server.requestHeaders())
+      options: CallOptions(headers: try self.server.requestHeaders(), timeout: limits.min())
     )
   }
 

@@ -25,13 +25,13 @@ struct RequestMessages {
   }
 
   /// The next message, as soon as it has come; nil at the end.
-  mutating func next(_ descriptor: MessageDescriptor) async throws -> DynamicMessage? {
+  mutating func next(_ descriptor: MessageDescriptor, _ types: MessageTypes) async throws -> DynamicMessage? {
     guard let json = try await self.nextValue() else { return nil }
     self.count += 1
     do {
-      return try DynamicMessage(
+      return try await types.message(
         descriptor,
-        jsonBytes: json,
+        json: json,
         options: JSONCodingOptions(ignoreUnknownFields: false)
       )
     } catch let error as ConnectError {

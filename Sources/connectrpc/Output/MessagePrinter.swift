@@ -1,6 +1,7 @@
 import Connect
 import ConnectProtobufC
 import ConnectReflection
+import Foundation
 import NIOCore
 
 /// Prints messages as JSON: one in each line, or over several lines for people.
@@ -8,32 +9,37 @@ struct MessagePrinter {
   var isIndented: Bool
   /// Whether fields have their names of the proto file, in place of lowerCamelCase.
   var usesProtoNames: Bool
+  /// Finds the types that are in a `google.protobuf.Any`.
+  let types: MessageTypes
 
-  func text(_ message: DynamicMessage) throws -> String {
+  func text(_ message: DynamicMessage) async throws -> String {
     var options = JSONCodingOptions()
     options.preserveProtoFieldNames = self.usesProtoNames
-    let json = try message.jsonBytes(options: options)
-    let text = String(buffer: json)
+    let text = String(buffer: try await self.types.json(message, options: options))
     return self.isIndented ? PrettyJSON.indented(text) : text
   }
 
-  func print(_ message: DynamicMessage) throws {
-    Console.output(try self.text(message))
-  }
-}
-
-extension ConnectError {
-  /// The details, each on separate lines: as JSON if their type is known.
-  func detailLines(_ pool: DescriptorPool) -> [String] {
-    self.details.map { detail in
-      let text: String?
-      do {
-        let message = try DynamicMessage(pool.message(detail.type), serializedBytes: detail.value)
-        text = try MessagePrinter(isIndented: false, usesProtoNames: false).text(message)
-      } catch {
-        text = nil
-      }
-      return "\(detail.type): \(text ?? "\(detail.value.readableBytes) bytes of a type that is not known")"
+  func print(_ message: ReceivedMessage) async throws {
+    switch message {
+    case .message(let message): Console.output(try await self.text(message))
+    case .text(let json, let descriptor, _):
+      Console.output(try await self.text(try await self.types.message(descriptor, json: json)))
     }
+  }
+
+  /// The details of an error, each on one line: as JSON if their type is known, else with their bytes in base64.
+  func detailLines(of error: ConnectError) async -> [String] {
+    var printer = self
+    printer.isIndented = false
+    var lines: [String] = []
+    for detail in error.details {
+      let bytes = Data(detail.value.readableBytesView).base64EncodedString()
+      var text = "{\"value\":\"\(bytes)\"} (a type that is not known)"
+      if let message = await self.types.message(of: detail), let json = try? await printer.text(message) {
+        text = json
+      }
+      lines.append(Console.line("\(detail.type): \(text)"))
+    }
+    return lines
   }
 }

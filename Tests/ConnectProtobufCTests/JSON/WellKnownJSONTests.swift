@@ -223,6 +223,36 @@ final class WellKnownJSONTests: XCTestCase {
     }
   }
 
+  /// The bytes of an `Any` that does not decode can be kept, at any depth.
+  func testUndecodedAny() throws {
+    let unknown = Google_Protobuf_Any.with {
+      $0.typeURL = "t/a.\"B"
+      $0.value = Data([8, 1])
+    }
+    let broken = Google_Protobuf_Any.with {
+      $0.typeURL = "t/connect.kinds.v1.Kinds"
+      $0.value = Data([8])
+    }
+    for (any, expected, urls) in [
+      (unknown, #"{"@type":"t/a.\"B","value":"CAE="}"#, ["t/a.\"B"]),
+      (broken, #"{"@type":"t/connect.kinds.v1.Kinds","value":"CA=="}"#, []),
+    ] {
+      let inner = WellKnown.with { $0.any = any }
+      let outer = try WellKnown.with {
+        $0.any.typeURL = "t/connect.kinds.v1.WellKnown"
+        $0.any.value = try inner.serializedData()
+      }
+      let message = try DynamicMessage(kindsDescriptor("WellKnown"), serializedBytes: outer.buffer)
+      let json = try message.jsonWithUndecodedAny()
+      XCTAssertEqual(
+        json.text.text,
+        #"{"any":{"@type":"t/connect.kinds.v1.WellKnown","any":\#(expected)}}"#
+      )
+      XCTAssertEqual(json.unknownTypeURLs, Set(urls))
+      XCTAssertThrowsError(try message.jsonBytes())
+    }
+  }
+
   // MARK: Memory of Any
 
   /// `levels` in one another, each with a list that takes far more memory than bytes.

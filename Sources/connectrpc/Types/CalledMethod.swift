@@ -7,6 +7,8 @@ struct CalledMethod {
   var descriptor: MethodDescriptor
   var pool: DescriptorPool
   var files: ProtoFileSet
+  /// Whether the files are those of the server's reflection.
+  var isReflected: Bool
 
   var info: MethodInfo { self.descriptor.info }
 
@@ -23,12 +25,14 @@ struct CalledMethod {
     let files: ProtoFileSet
     if let local = try await schema.localFiles() ?? known {
       files = local
+      self.isReflected = false
       self.pool = try Failure.local { try local.descriptorPool() }
     } else {
       files = try await Session.run(Session(host: address.host, server)) {
         try await $0.reflection().files(containing: [service])
       }
-      self.pool = try files.descriptorPool()
+      self.isReflected = true
+      self.pool = try Failure.reflected { try files.descriptorPool() }
     }
     self.files = files
     do {
@@ -41,5 +45,13 @@ struct CalledMethod {
       let hint = known.isEmpty ? "" : "; there are \(known.joined(separator: ", "))"
       throw Failure.usage("\(error.message ?? "there is no \(path)")\(hint)")
     }
+  }
+
+  /// The types of the method's messages, and further ones that `session` looks up, unless files of the user decide.
+  func types(_ session: Session) throws -> MessageTypes {
+    MessageTypes(
+      self,
+      reflection: self.isReflected ? try session.reflection(timeout: MessageTypes.timeout) : nil
+    )
   }
 }
