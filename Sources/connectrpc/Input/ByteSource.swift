@@ -44,7 +44,11 @@ final class ByteSource: Sendable {
       while true {
         let count = Foundation.read(self.descriptor, space.baseAddress, space.count)
         if count >= 0 { return count }
-        guard errno == EINTR else {
+        if errno == EAGAIN {
+          // Somebody has made the pipe or the terminal non-blocking.
+          var ready = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
+          poll(&ready, 1, -1)
+        } else if errno != EINTR {
           problem = errno
           return 0
         }

@@ -50,12 +50,8 @@ final class ProxiedCall: HTTPStreamHandler {
     guard let method = HTTPStreamRequest.Method(rawValue: self.head.method.rawValue),
       self.head.uri.hasPrefix("/")
     else {
-      self.isReported = true
-      self.isOver = true
-      let isPath = self.head.uri.hasPrefix("/")
-      let headers: Headers = isPath ? ["allow": ["GET, POST"]] : [:]
-      self.response.send(Connect.HTTPResponseHead(status: isPath ? 405 : 400, headers: headers))
-      return self.response.end([:], isRequestComplete: false) {}
+      return self.head.uri.hasPrefix("/")
+        ? self.refuse(status: 405, ["allow": ["GET, POST"]]) : self.refuse(status: 400)
     }
     var headers = Headers()
     for (name, value) in self.head.headers {
@@ -72,6 +68,15 @@ final class ProxiedCall: HTTPStreamHandler {
     }
   }
 
+  /// Answers in place of the target. The request does not count as a call.
+  private func refuse(status: Int, _ headers: Headers = [:]) {
+    self.isReported = true
+    self.isOver = true
+    self.whole = nil
+    self.response.send(Connect.HTTPResponseHead(status: status, headers: headers))
+    self.response.end([:], isRequestComplete: false) {}
+  }
+
   private func open(_ request: HTTPStreamRequest) {
     do {
       self.stream = try self.target.start(request, self.isHTTP2, self)
@@ -82,7 +87,9 @@ final class ProxiedCall: HTTPStreamHandler {
 
   func receive(_ bytes: ByteBuffer) {
     guard !self.isOver else { return }
-    if self.whole != nil {
+    if let count = self.whole?.body.readableBytes {
+      // Not all requests say their length.
+      guard count + bytes.readableBytes <= Self.window else { return self.refuse(status: 413) }
       self.whole?.body.writeImmutableBuffer(bytes)
     } else {
       self.unsentBytes += bytes.readableBytes
