@@ -214,4 +214,99 @@ final class CommandLineDoctorTests: XCTestCase {
     XCTAssertTrue(gzip.contains("unknown compression") && gzip.contains("it accepts zip"), gzip)
     XCTAssertTrue(output.text.contains("call without --compress"), output.text)
   }
+
+  /// A server whose health service answers in the Connect protocol with this; it takes nothing else.
+  private func withHealth(
+    status: Int = 200,
+    _ body: ByteBuffer,
+    type: String? = nil,
+    compressed: (status: Int, text: String)? = nil,
+    _ check: (ProgramOutput) throws -> Void
+  ) async throws {
+    let server = try await LoopbackServer.start()
+    server.onRaw(Self.health) { request, responder in
+      _ = try await request.body()
+      let headers = request.record.headers
+      guard headers.first("content-type")?.hasPrefix("application/proto") == true else {
+        return try await responder.respond(status: 415)
+      }
+      if headers.first("content-encoding") != nil, let compressed {
+        return try await responder.respond(
+          status: compressed.status,
+          headers: ["content-type": "application/json"],
+          text: compressed.text
+        )
+      }
+      let type = type ?? (status == 200 ? "application/proto" : "application/json")
+      try await responder.respond(status: status, headers: ["content-type": type], body: body)
+    }
+    let output = try await self.connectrpc("doctor", server.url)
+    await server.stop()
+    try check(output)
+  }
+
+  /// Any web server may answer with JSON.
+  func testJSONThatIsNotConnect() async throws {
+    for (status, text) in [
+      (404, #"{"message": "Not Found"}"#), (404, #"{"code": 404, "message": "none"}"#),
+      (401, #"{"error": "x"}"#),
+      (200, "{}"),
+    ] {
+      try await self.withHealth(status: status, ByteBuffer(string: text), type: "application/json") {
+        output in
+        XCTAssertFalse(output.text.contains("ok  connect"), output.text)
+        XCTAssertTrue(output.text.contains("--  connect"), output.text)
+        XCTAssertNotEqual(output.status, 0, output.text)
+      }
+    }
+    let error = ByteBuffer(string: #"{"code": "unauthenticated"}"#)
+    try await self.withHealth(status: 401, error) { output in
+      XCTAssertTrue(try self.line("ok  connect", output).contains("unauthenticated"))
+      XCTAssertTrue(output.text.contains("give credentials by -H"), output.text)
+      XCTAssertEqual(output.status, 0, output.text)
+    }
+  }
+
+  func testWhatTheHealthServiceSays() async throws {
+    for (bytes, line) in [
+      ([8, 1], "ok  health       the health service answers: SERVING"),
+      ([8, 2], "NO  health       the health service answers: NOT_SERVING"),
+      ([8, 3], "--  health       the health service answers: SERVICE_UNKNOWN"),
+      ([], "--  health       the health service answers: UNKNOWN"),
+    ] as [([UInt8], String)] {
+      try await self.withHealth(ByteBuffer(bytes: bytes)) { output in
+        XCTAssertTrue(output.lines.contains(line), output.text)
+        // Calls get through.
+        XCTAssertEqual(output.status, 0, output.text)
+      }
+    }
+    for (status, code, mark, exit) in [
+      (404, "not_found", "--", 0), (500, "internal", "NO", 0), (503, "unavailable", "NO", 64 + 14),
+    ] as [(Int, String, String, Int32)] {
+      try await self.withHealth(status: status, ByteBuffer(string: #"{"code": "\#(code)"}"#)) { output in
+        XCTAssertTrue(try self.line("\(mark)  health", output).contains(code), output.text)
+        XCTAssertEqual(output.status, exit, output.text)
+      }
+    }
+  }
+
+  /// A failure says nothing about compression, unless it is about it.
+  func testWhatIsKnownOfCompression() async throws {
+    let serving = ByteBuffer(bytes: [8, 1])
+    for (status, code, part) in [
+      (503, "unavailable", "--  gzip         not known: unavailable"),
+      (401, "unauthenticated", "--  gzip         not known: unauthenticated"),
+      (415, "unknown", "--  gzip         requests are refused"),
+      (501, "unimplemented", "--  gzip         requests are refused"),
+    ] {
+      let answer = (status: status, text: #"{"code": "\#(code)"}"#)
+      try await self.withHealth(serving, compressed: answer) { output in
+        XCTAssertTrue(output.text.contains(part), output.text)
+        XCTAssertEqual(output.status, 0, output.text)
+      }
+    }
+    try await self.withHealth(serving) { output in
+      XCTAssertTrue(output.text.contains("ok  gzip         requests are accepted"), output.text)
+    }
+  }
 }

@@ -77,6 +77,13 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.isConnectionLost = newValue }
   }
 
+  /// Whether the body of an error of the Connect protocol names the code. Else a code may be derived from the HTTP status,
+  /// which any web server sends.
+  package var hasConnectCode: Bool {
+    get { self.storage.hasConnectCode }
+    set { self.unique.hasConnectCode = newValue }
+  }
+
   /// The subject of an error whose message does not name the request yet.
   package var unnamed: Unnamed? {
     get { self.storage.unnamed }
@@ -127,6 +134,7 @@ public struct ConnectError: Swift.Error, Sendable {
     var isUnsent = false
     var isFinal = false
     var isConnectionLost = false
+    var hasConnectCode = false
     var unnamed: Unnamed?
 
     init(code: Code, message: String?, exception: (any Swift.Error)?) {
@@ -143,6 +151,7 @@ public struct ConnectError: Swift.Error, Sendable {
       self.isUnsent = other.isUnsent
       self.isFinal = other.isFinal
       self.isConnectionLost = other.isConnectionLost
+      self.hasConnectCode = other.hasConnectCode
       self.unnamed = other.unnamed
     }
   }

@@ -5,7 +5,8 @@ struct Doctor: AsyncParsableCommand {
     abstract: "Says what works between here and a server, and what does not.",
     discussion: """
       Looks at the name, TCP, TLS and its certificates, the versions of HTTP, the protocols and the trailers of gRPC, the health \
-      service, reflection, and compression. The exit code is 0 if calls can be made, 78 if not, and 1 if that could not be told.
+      service, reflection, and compression. The exit code is 0 if calls can be made, 78 if not, 1 if that could not be told, and \
+      64 if the options cannot be used.
 
         connectrpc doctor https://demo.example
       """
@@ -19,6 +20,7 @@ struct Doctor: AsyncParsableCommand {
   func run() async throws {
     try await Failure.reported {
       let host = try ServiceAddress(service: self.url).host
+      try self.server.check(for: host)
       var isBroken = false
       func say(_ findings: [Finding]) {
         for finding in findings {
@@ -46,7 +48,7 @@ struct Doctor: AsyncParsableCommand {
         // Another address may work.
         isBroken = false
       }
-      let findings = await calls.run()
+      let findings = try await calls.run()
       say(findings)
       if isBroken { throw ExitCode(78) }
       if findings.contains(where: { $0.subject == CallCheck.unknownSubject }) { throw ExitCode(1) }

@@ -21,12 +21,12 @@ struct CallCheck {
 
   // MARK: Findings
 
-  func run() async -> [Finding] {
+  func run() async throws -> [Finding] {
     var found: Set<ServerOptions.HTTPVersion> = []
-    var findings = await self.versions(&found)
+    var findings = try await self.versions(&found)
     // In cleartext, clients begin with HTTP/1.1.
     let version = self.server.httpVersion ?? (found == [.http2] ? .http2 : nil)
-    let spoken = await self.protocols(version, &findings)
+    let spoken = try await self.protocols(version, &findings)
     guard let choice = spoken.first else {
       if findings.contains(where: { $0.text.hasPrefix("HTTP status 404") }) {
         findings.append(
@@ -35,6 +35,19 @@ struct CallCheck {
             verdict: .absent,
             text: "HTTP works; there is no health service to try protocols with",
             advice: "try call with a method of the service and --schema or --proto"
+          )
+        )
+        return findings
+      }
+      if findings.contains(where: {
+        $0.text.hasPrefix("HTTP status 401") || $0.text.hasPrefix("HTTP status 403")
+      }) {
+        findings.append(
+          Finding(
+            subject: Self.unknownSubject,
+            verdict: .absent,
+            text: "HTTP works; the server, or a proxy in front of it, wants credentials",
+            advice: "give credentials by -H"
           )
         )
         return findings
@@ -66,18 +79,18 @@ struct CallCheck {
       )
       return findings
     }
-    findings += await self.services(version, choice)
+    findings += try await self.services(version, choice)
     return findings
   }
 
   /// - Parameter found: The versions that work.
-  private func versions(_ found: inout Set<ServerOptions.HTTPVersion>) async -> [Finding] {
+  private func versions(_ found: inout Set<ServerOptions.HTTPVersion>) async throws -> [Finding] {
     var findings: [Finding] = []
     var versions: [(String, ServerOptions.HTTPVersion)] = [("HTTP/1.1", .http1), ("HTTP/2", .http2)]
     if self.isSecure { versions.append(("HTTP/3", .http3)) }
     for (name, version) in versions {
       // Any answer shows that a connection of this version works.
-      let answer = await self.probe.ask(version, .connect)
+      let answer = try await self.probe.ask(version, .connect)
       // Over HTTP/1.1 a connection alone says nothing.
       if answer.status != nil || (version != .http1 && answer.version != nil) {
         found.insert(version)
@@ -98,16 +111,14 @@ struct CallCheck {
   private func protocols(
     _ version: ServerOptions.HTTPVersion?,
     _ findings: inout [Finding]
-  ) async -> [ServerOptions.WireProtocol] {
+  ) async throws -> [ServerOptions.WireProtocol] {
     var spoken: [ServerOptions.WireProtocol] = []
     var hasTrailers: Bool?
     for (name, choice, types) in Self.protocols {
-      let answer = await self.probe.ask(version, choice)
+      let answer = try await self.probe.ask(version, choice)
       if choice == .grpc { hasTrailers = answer.hasTrailers }
       let type = answer.contentType ?? ""
-      // gRPC's content type is a prefix of that of gRPC-Web.
-      let isSpoken =
-        types.contains { type.hasPrefix($0) } && (choice != .grpc || !type.hasPrefix("application/grpc-web"))
+      let isSpoken = types.contains { type.hasPrefix($0) } && Self.isAnswer(answer, type, of: choice)
       if answer.hasTrailers == false {
         let text = "the server answers, but its trailers do not arrive"
         findings.append(Finding(subject: name, verdict: .broken, text: text, isFatal: false))
@@ -126,10 +137,22 @@ struct CallCheck {
     }
     if hasTrailers == nil, spoken.contains(.grpc) {
       // The health service has sent no message: it may not be there.
-      hasTrailers = await self.probe.askReflection(version, .grpc).hasTrailers
+      hasTrailers = try await self.probe.askReflection(version, .grpc).hasTrailers
     }
     if let hasTrailers { findings.append(Self.trailers(hasTrailers, spoken)) }
     return spoken
+  }
+
+  /// Whether a response with one of the protocol's content types is one of the protocol.
+  private static func isAnswer(
+    _ answer: CallProbe.Answer,
+    _ type: String,
+    of choice: ServerOptions.WireProtocol
+  ) -> Bool {
+    // gRPC's content type is a prefix of that of gRPC-Web.
+    if choice == .grpc { return !type.hasPrefix("application/grpc-web") }
+    // Any web server may send JSON. Connect's errors have a code.
+    return choice != .connect || answer.error?.hasConnectCode != false
   }
 
   private static func trailers(_ arrive: Bool, _ spoken: [ServerOptions.WireProtocol]) -> Finding {
@@ -151,48 +174,77 @@ struct CallCheck {
   private func services(
     _ version: ServerOptions.HTTPVersion?,
     _ choice: ServerOptions.WireProtocol
-  ) async -> [Finding] {
-    let health = await self.probe.ask(version, choice)
-    var findings = [self.health(health)]
+  ) async throws -> [Finding] {
+    let answer = try await self.probe.ask(version, choice)
     var server = self.server
     server.httpVersion = version
     server.wireProtocol = choice
     server.timeout = server.timeout ?? TimeSpan(argument: "5s")
-    var hasReflection = false
-    do {
-      let names = try await Session.run(Session(host: self.host, server)) {
-        try await $0.reflection().serviceNames()
-      }
-      findings.append(Finding(subject: "reflection", verdict: .works, text: names.joined(separator: ", ")))
-      hasReflection = true
-    } catch {
-      findings.append(
-        Finding(
-          subject: "reflection",
-          verdict: .absent,
-          text: Failure(error).message,
-          advice: "without it, give list, describe and call a --schema or --proto"
-        )
-      )
-    }
+    let reflection = await self.reflection(server)
+    let hasReflection = reflection.verdict == .works
     let check = CompressionCheck(
       probe: self.probe,
       version: version,
       choice: choice,
-      isServed: health.error?.code != .unimplemented,
+      isServed: answer.error?.code != .unimplemented,
       hasReflection: hasReflection
     )
-    return findings + (await check.run())
+    let health = Self.health(answer, callsWork: hasReflection)
+    return try await [health, reflection] + check.run()
   }
 
-  private func health(_ answer: CallProbe.Answer) -> Finding {
-    switch answer.error?.code {
-    case nil: Finding(subject: "health", verdict: .works, text: "the health service answers")
-    case .unimplemented?:
-      Finding(subject: "health", verdict: .absent, text: "there is no grpc.health.v1.Health")
-    case .unauthenticated?, .permissionDenied?:
-      Finding(subject: "health", verdict: .absent, text: answer.reason, advice: "give credentials by -H")
-    default: Finding(subject: "health", verdict: .broken, text: answer.reason)
+  private func reflection(_ server: ServerOptions) async -> Finding {
+    do {
+      let names = try await Session.run(Session(host: self.host, server)) {
+        try await $0.reflection().serviceNames()
+      }
+      return Finding(subject: "reflection", verdict: .works, text: names.joined(separator: ", "))
+    } catch {
+      return Finding(
+        subject: "reflection",
+        verdict: .absent,
+        text: Failure(error).message,
+        advice: "without it, give list, describe and call a --schema or --proto"
+      )
+    }
+  }
+
+  /// - Parameter callsWork: Whether another service has answered, so that a failure is one of the health service alone.
+  private static func health(_ answer: CallProbe.Answer, callsWork: Bool) -> Finding {
+    let subject = "health"
+    switch (answer.error?.code, answer.health) {
+    case (nil, .serving?):
+      return Finding(subject: subject, verdict: .works, text: "the health service answers: SERVING")
+    case (nil, .notServing?):
+      return Finding(
+        subject: subject,
+        verdict: .broken,
+        text: "the health service answers: NOT_SERVING",
+        advice: "calls get through, but the server says that it is not ready for them",
+        isFatal: false
+      )
+    case (nil, let status):
+      let name = status == .serviceUnknown ? "SERVICE_UNKNOWN" : "UNKNOWN"
+      return Finding(subject: subject, verdict: .absent, text: "the health service answers: \(name)")
+    case (.unimplemented?, _):
+      return Finding(subject: subject, verdict: .absent, text: "there is no grpc.health.v1.Health")
+    case (.notFound?, _):
+      return Finding(
+        subject: subject,
+        verdict: .absent,
+        text: "the health service answers, and does not know the server as a whole (\(answer.reason))"
+      )
+    case (.unauthenticated?, _), (.permissionDenied?, _):
+      return Finding(
+        subject: subject,
+        verdict: .absent,
+        text: answer.reason,
+        advice: "give credentials by -H"
+      )
+    case (.unavailable?, _), (.deadlineExceeded?, _):
+      return Finding(subject: subject, verdict: .broken, text: answer.reason, isFatal: !callsWork)
+    default:
+      return Finding(subject: subject, verdict: .broken, text: answer.reason, isFatal: false)
     }
   }
 }

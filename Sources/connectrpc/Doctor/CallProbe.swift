@@ -23,6 +23,8 @@ struct CallProbe {
   /// What became of one call.
   struct Answer: Sendable {
     var error: ConnectError?
+    /// The response of the health service.
+    var health: HealthStatus?
     var contentType: String?
     /// What the response's messages are compressed with, as the server says.
     var encoding: String?
@@ -47,18 +49,32 @@ struct CallProbe {
     }
   }
 
+  /// `grpc.health.v1.HealthCheckResponse.ServingStatus`.
+  enum HealthStatus: UInt8 {
+    case unknown, serving, notServing, serviceUnknown
+
+    /// - Parameter message: A `HealthCheckResponse`. Its only field is the status.
+    init(_ message: ByteBuffer) {
+      let bytes = message.readableBytesView
+      let value = bytes.first == 0x08 ? bytes.dropFirst().first ?? 0 : 0
+      self = Self(rawValue: value) ?? .unknown
+    }
+  }
+
   /// Asks the health service.
   ///
   /// - Parameter compression: The request's compression, and the only one of the response; nil for an uncompressed request.
+  /// - Throws: ``Failure`` of usage if the options do not allow the call.
   func ask(
     _ version: ServerOptions.HTTPVersion?,
     _ choice: ServerOptions.WireProtocol,
     compression: (any CompressionPool)? = nil
-  ) async -> Answer {
-    await self.listen(version, choice, compression) { client, options in
+  ) async throws -> Answer {
+    try await self.listen(version, choice, compression) { client, options in
       // An unknown field, which servers skip: an empty message would not be compressed.
       let request = compression == nil ? ByteBuffer() : ByteBuffer(bytes: [0x78, 0x00])
-      return await client.unary(Self.health, request, options: options).error
+      let response = await client.unary(Self.health, request, options: options)
+      return Answer(error: response.error, health: response.message.map(HealthStatus.init))
     }
   }
 
@@ -67,13 +83,13 @@ struct CallProbe {
     _ version: ServerOptions.HTTPVersion?,
     _ choice: ServerOptions.WireProtocol,
     compression: (any CompressionPool)? = nil
-  ) async -> Answer {
-    await self.listen(version, choice, compression) { client, options in
+  ) async throws -> Answer {
+    try await self.listen(version, choice, compression) { client, options in
       do {
         _ = try await ReflectionClient(client, options: options).serviceNames()
-        return nil
+        return Answer()
       } catch {
-        return (error as? ConnectError) ?? ConnectError(code: .unknown, message: "\(error)")
+        return Answer(error: ConnectError(error))
       }
     }
   }
@@ -82,35 +98,34 @@ struct CallProbe {
     _ version: ServerOptions.HTTPVersion?,
     _ choice: ServerOptions.WireProtocol,
     _ compression: (any CompressionPool)?,
-    _ call: (ProtocolClient, CallOptions) async -> ConnectError?
-  ) async -> Answer {
-    do {
-      var server = self.server
-      server.httpVersion = version
-      server.wireProtocol = choice
-      server.timeout = server.timeout ?? TimeSpan(argument: "5s")
-      let session = try Session(host: self.host, server)
-      var config = server.clientConfig(for: self.host)
-      if let compression {
-        config.compression = Compression(
-          requests: compression,
-          minimumRequestBytes: 0,
-          responses: [compression]
-        )
-      }
-      let ear = Ear()
-      config.interceptors = [{ _ in ear }]
-      let options = CallOptions(headers: try server.requestHeaders())
-      let error = await call(ProtocolClient(httpClient: session.httpClient, config: config), options)
-      await session.httpClient.shutdown(within: .zero)
-      var answer = ear.answer
-      answer.error = error
-      return answer
-    } catch {
-      return Answer(
-        error: (error as? ConnectError) ?? ConnectError(code: .unknown, message: Failure(error).message)
+    _ call: (ProtocolClient, CallOptions) async -> Answer
+  ) async throws -> Answer {
+    var server = self.server
+    server.httpVersion = version
+    server.wireProtocol = choice
+    server.timeout = server.timeout ?? TimeSpan(argument: "5s")
+    let session = try Session(host: self.host, server)
+    var config = server.clientConfig(for: self.host)
+    if let compression {
+      config.compression = Compression(
+        requests: compression,
+        minimumRequestBytes: 0,
+        responses: [compression]
       )
     }
+    let ear = Ear()
+    config.interceptors = [{ _ in ear }]
+    let options = CallOptions(headers: try server.requestHeaders())
+    let end = await call(ProtocolClient(httpClient: session.httpClient, config: config), options)
+    await session.httpClient.shutdown(within: .zero)
+    var answer = ear.answer
+    answer.error = end.error
+    answer.health = end.health
+    if let error = answer.error, error.code == .invalidArgument, answer.status == nil, answer.version == nil {
+      // Nothing was sent: the library refuses a header, for example.
+      throw Failure.usage(Failure.advising(error.message ?? error.code.name))
+    }
+    return answer
   }
 }
 

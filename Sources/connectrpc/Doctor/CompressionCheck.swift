@@ -22,14 +22,14 @@ struct CompressionCheck {
     return pools
   }
 
-  func run() async -> [Finding] {
+  func run() async throws -> [Finding] {
     var findings: [Finding] = []
     for pool in Self.pools {
       let answer =
         if self.hasReflection {
-          await self.probe.askReflection(self.version, self.choice, compression: pool)
+          try await self.probe.askReflection(self.version, self.choice, compression: pool)
         } else {
-          await self.probe.ask(self.version, self.choice, compression: pool)
+          try await self.probe.ask(self.version, self.choice, compression: pool)
         }
       findings.append(self.finding(pool.name, answer))
     }
@@ -54,9 +54,12 @@ struct CompressionCheck {
     let responses =
       answer.encoding?.lowercased() == name
       ? "responses come in it" : "responses as small as this one come without"
-    let isRefused = answer.error.map { $0.code == .unimplemented || $0.code == .internalError } ?? false
-    guard isRefused else {
+    switch self.verdict(answer) {
+    case .accepted:
       return Finding(subject: name, verdict: .works, text: "requests are accepted, \(responses)")
+    case .unknown:
+      return Finding(subject: name, verdict: .absent, text: "not known: \(answer.reason)")
+    case .refused: break
     }
     let list = known.map { "; it accepts \($0.joined(separator: ", "))" } ?? ""
     return Finding(
@@ -65,5 +68,20 @@ struct CompressionCheck {
       text: "requests are refused (\(answer.reason))\(list)",
       advice: name == "gzip" ? "call without --compress" : nil
     )
+  }
+
+  private enum Verdict { case accepted, refused, unknown }
+
+  private func verdict(_ answer: CallProbe.Answer) -> Verdict {
+    guard let error = answer.error else { return .accepted }
+    if (answer.status ?? error.httpStatus) == 415 { return .refused }
+    switch error.code {
+    // Servers use both for a compression that they do not know.
+    case .unimplemented, .internalError: return .refused
+    // The health service has read the request, and does not know the service in it.
+    case .notFound: return self.hasReflection ? .unknown : .accepted
+    // The call has failed before anybody had to read the message, or it is not known where.
+    default: return .unknown
+    }
   }
 }

@@ -71,7 +71,7 @@ struct ServerOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The addresses of the server's name, with ports, in place of asking: NAME=ADDRESS,ADDRESS.",
+      "The addresses of the name in the URL, in place of asking: NAME=ADDRESS,ADDRESS; may be given again. Addresses without a port have that of the URL.",
       valueName: "name=addresses"
     )
   )
@@ -124,19 +124,12 @@ struct ServerOptions: ParsableArguments {
     try self.addresses(of: ServerName(host: host)).map { StaticResolver($0.map { Endpoint($0) }) }
   }
 
-  /// The addresses that --resolve gives for a name; nil for none.
+  /// The addresses that --resolve gives for a name; nil for none. A name that no rule is for is said once.
   func addresses(of name: ServerName) throws -> [EndpointAddress]? {
-    for rule in self.resolve {
-      let parts = rule.split(separator: "=", maxSplits: 1)
-      guard parts.count == 2 else { throw Failure.usage("--resolve \(rule): say NAME=ADDRESS,ADDRESS") }
-      guard parts[0] == name.name else { continue }
-      return try parts[1].split(separator: ",").map { text in
-        let text = String(text)
-        guard let address = EndpointAddress(text) ?? EndpointAddress("\(text):\(name.port)") else {
-          throw Failure.usage("--resolve \(rule): \(text) is no address; say 10.0.0.1:443 or [::1]:443")
-        }
-        return address
-      }
+    let rules = try self.resolve.map { try ResolveRule($0, port: name.port) }
+    if let rule = rules.first(where: { $0.applies(to: name) }) { return rule.addresses }
+    if !rules.isEmpty {
+      Console.note("--resolve has no effect: no rule is for \(name.name), the name in the URL")
     }
     return nil
   }
@@ -179,13 +172,26 @@ struct ServerOptions: ParsableArguments {
       guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
         throw Failure.usage("the header '\(text)' is not NAME:VALUE")
       }
-      let value = text[text.index(after: colon)...].drop { $0 == " " }
-      headers.add(name: text[..<colon].lowercased(), value: String(value))
-      if text[..<colon].lowercased().hasSuffix("-bin") {
-        try Failure.local { _ = try headers.binaryValues(text[..<colon].lowercased()) }
+      let name = text[..<colon].lowercased()
+      guard name.utf8.allSatisfy(Self.isInToken) else {
+        throw Failure.usage("the header name '\(name)' has a character that must not be in a field name")
       }
+      let value = text[text.index(after: colon)...].drop { $0 == " " }
+      guard !value.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7f }) else {
+        throw Failure.usage("the value of the header '\(name)' has a control character")
+      }
+      headers.add(name: name, value: String(value))
+      if name.hasSuffix("-bin") { try Failure.local { _ = try headers.binaryValues(name) } }
     }
     return headers
+  }
+
+  /// The characters of a token (RFC 9110, section 5.6.2).
+  private static func isInToken(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Standard output and standard error. Uses colours if standard error is a terminal that shows them.
 enum Console {
@@ -40,6 +41,14 @@ enum Console {
   static func output(_ text: String) { self.write(Array("\(text)\n".utf8), to: 1) }
 
   static func error(_ text: String) { self.write(Array("\(text)\n".utf8), to: 2) }
+
+  /// Says something on standard error that is no error, once.
+  static func note(_ text: String) {
+    guard self.notes.withLock({ $0.insert(text).inserted }) else { return }
+    self.error("\(self.dim("note:")) \(self.line(text))")
+  }
+
+  private static let notes = Mutex<Set<String>>([])
 
   /// Replaces the last status line on the terminal; empty text removes it.
   static func status(_ text: String) { self.write(Array("\r\u{1b}[K\(text)".utf8), to: 2) }

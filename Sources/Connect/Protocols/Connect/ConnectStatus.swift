@@ -80,7 +80,9 @@ struct ConnectErrorJSON: Decodable {
 
   /// The error, with `fallback` as its code if it has no usable one.
   func error(fallback: Code) -> ConnectError {
-    ConnectError(code: self.code ?? fallback, message: self.message, details: self.details)
+    var error = ConnectError(code: self.code ?? fallback, message: self.message, details: self.details)
+    error.hasConnectCode = self.code != nil
+    return error
   }
 
   private enum Key: CodingKey {

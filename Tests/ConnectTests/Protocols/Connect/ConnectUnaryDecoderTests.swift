@@ -204,6 +204,21 @@ final class ConnectUnaryDecoderTests: XCTestCase {
 
   // MARK: Errors
 
+  /// JSON alone does not make an answer of Connect.
+  func testWhoHasNamedTheCode() {
+    for (body, isNamed) in [
+      (#"{"code":"not_found"}"#, true), (#"{"code":"odd","message":"x"}"#, false), (#"{"code":5}"#, false),
+      (#"{"message":"Not Found"}"#, false), ("{}", false), ("<html>", false),
+    ] {
+      let script = ResponseScript(
+        status: 404,
+        headers: ["content-type": ["application/json"]],
+        body: body.utf8
+      )
+      XCTAssertEqual(self.run(script).error?.hasConnectCode, isNamed, body)
+    }
+  }
+
   func testAnError() {
     let results = self.run(
       ResponseScript(

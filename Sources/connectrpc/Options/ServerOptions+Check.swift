@@ -1,0 +1,41 @@
+import Connect
+import Foundation
+import NIOSSL
+
+extension ServerOptions {
+  /// Checks the options without a server: what is wrong with them is no finding about the server.
+  ///
+  /// - Throws: ``Failure`` of usage.
+  func check(for host: String) throws {
+    _ = try self.httpConfiguration(for: host)
+    _ = try self.requestHeaders()
+    if let file = self.cacert { _ = try Self.certificates(in: file) }
+    guard let cert = self.cert, let key = self.key else { return }
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.certificateChain = try Self.certificates(in: cert).map { .certificate($0) }
+    guard let privateKey = try? NIOSSLPrivateKey(bytes: Self.bytes(of: key), format: .pem) else {
+      throw Failure.usage("there is no usable private key in PEM in the file \(key)")
+    }
+    configuration.privateKey = .privateKey(privateKey)
+    do {
+      _ = try NIOSSLContext(configuration: configuration)
+    } catch {
+      throw Failure.usage("the key in \(key) is not that of the certificate in \(cert)")
+    }
+  }
+
+  private static func certificates(in file: String) throws -> [NIOSSLCertificate] {
+    let bytes = try self.bytes(of: file)
+    guard let certificates = try? NIOSSLCertificate.fromPEMBytes(bytes), !certificates.isEmpty else {
+      throw Failure.usage("there is no certificate in PEM in the file \(file)")
+    }
+    return certificates
+  }
+
+  private static func bytes(of file: String) throws -> [UInt8] {
+    guard let data = FileManager.default.contents(atPath: file) else {
+      throw Failure.usage("cannot read the file \(file)")
+    }
+    return Array(data)
+  }
+}
