@@ -100,6 +100,14 @@ bench: venv ## Measure what calls cost, side by side with peers (many minutes)
 	@$(benchmarks)/bench.py --rows '$(value rows)' --repetitions $(repetitions) --seconds $(seconds) \
 		$(if $(save),--save '$(save)') $(if $(with),--compare '$(with)')
 
+.PHONY: bench-cli
+bench-cli: venv ## Measure connectrpc load beside h2load, and connectrpc call beside buf curl (many minutes)
+	@.ci/setup bench
+	@echo "Building connectrpc and the server (the first build takes many minutes)"
+	@$(release) -q
+	@swift build -q -c release --package-path $(benchmarks) --product CannedServer --disable-build-manifest-caching
+	@$(benchmarks)/bench_cli.py --repetitions $(repetitions)
+
 # How many functions to list for each client.
 functions ?= 0
 
