@@ -63,7 +63,10 @@ struct Call: AsyncParsableCommand {
   )
   var usesProtoNames = false
 
-  @Flag(name: .shortAndLong, help: "Show headers, trailers and the connection, and the HTTP status of unary calls, on standard error.")
+  @Flag(
+    name: .shortAndLong,
+    help: "Show headers, trailers and the connection on standard error, and the HTTP status of unary calls."
+  )
   var verbose = false
 
   @Flag(name: .customLong("explain"), help: "Show on standard error where the call's time went, as a chart.")
