@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Makes a package outside of this repository that depends on it by path, and there
 #   1. builds a program that only links Connect: no generator may be compiled, and libprotobuf-c neither be asked for nor
-#      linked;
-#   2. generates at build time with the build-tool plugin, and into the tree with the command plugin, also for structs of
+#      linked; and looks at which packages are resolved;
+#   2. builds a program that also links ConnectNIO: of this repository, only ConnectChannels may be compiled besides;
+#   3. generates at build time with the build-tool plugin, and into the tree with the command plugin, also for structs of
 #      protoc-c;
-#   3. builds and runs tests that call the generated code, and a program with `swift run`, after which the next build
+#   4. builds and runs tests that call the generated code, and a program with `swift run`, after which the next build
 #      plans nothing that the one before did not need: protoc of C++ must not have been compiled;
-#   4. takes protoc away: the plugins have to say what is missing.
+#   5. takes protoc away: the plugins have to say what is missing.
 # The folder is removed at the end; FRESH_PACKAGE names one to keep and to build in again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,9 +25,14 @@ step() {
   echo "[$SECONDS s] $1"
 }
 
-# Writes Package.swift: with the targets that generate if $1 is `generating`.
+# Writes Package.swift: with the program that also links ConnectNIO unless $1 is `plain`, and with the targets that generate
+# if it is `generating`.
 manifest() {
-  local generating=""
+  local generating="" networked=""
+  if [[ "$1" != plain ]]; then
+    networked='
+    .executableTarget(name: "Networked", dependencies: [connect, connectNIO]),'
+  fi
   if [[ "$1" == generating ]]; then
     generating='
     .target(name: "Greeter", dependencies: [connect], exclude: ["connect-codegen.json", "Protos"],
@@ -45,6 +51,7 @@ manifest() {
 import PackageDescription
 
 let connect: Target.Dependency = .product(name: "Connect", package: "connect-swift-linux")
+let connectNIO: Target.Dependency = .product(name: "ConnectNIO", package: "connect-swift-linux")
 let connectProtobufC: Target.Dependency = .product(name: "ConnectProtobufC", package: "connect-swift-linux")
 let connectTesting: Target.Dependency = .product(name: "ConnectTesting", package: "connect-swift-linux")
 
@@ -55,7 +62,7 @@ let package = Package(
     .package(name: "connect-swift-linux", path: "$repo"),
   ],
   targets: [
-    .executableTarget(name: "Plain", dependencies: [connect]),$generating
+    .executableTarget(name: "Plain", dependencies: [connect]),$networked$generating
   ]
 )
 END
@@ -79,6 +86,23 @@ for module in SwiftProtobufPluginLibrary ConnectCodegen protoc_gen_swift Connect
 done
 "$build/Plain"
 if ldd "$build/Plain" | grep -q protobuf-c; then fail "a program that only links Connect links libprotobuf-c"; fi
+
+# As in Sources/Connect/Connect.docc/Products.md. Those of tests, benchmarks and connectrpc must not be among them.
+expected="swift-async-algorithms swift-atomics swift-collections swift-distributed-tracing swift-http-types swift-log \
+swift-metrics swift-nio swift-nio-ssl swift-protobuf swift-service-context swift-service-lifecycle swift-system"
+resolved="$(python3 -c 'import json; print(*sorted(pin["identity"] for pin in json.load(open("Package.resolved"))["pins"]))')"
+[[ "$resolved" == "$expected" ]] || fail "Package.resolved lists $resolved; expected were $expected"
+
+step "Building a program that also links ConnectNIO"
+manifest networked >"$package/Package.swift"
+swift build -q
+for file in "$build"/Modules*/Connect*.swiftmodule; do
+  module="$(basename "$file" .swiftmodule)"
+  if [[ -n "$is_new" && ! "$module" =~ ^Connect(NIO|Channels)?$ ]]; then
+    fail "$module was compiled for a program that links Connect and ConnectNIO"
+  fi
+done
+"$build/Networked"
 
 step "Generating structs with protoc-c"
 mkdir -p Sources/GreeterStructs

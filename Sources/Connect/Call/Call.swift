@@ -262,7 +262,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     guard !self.endIfDeadlineHasPassed() else { return false }
     self.timers.deadline?.cancel()
     self.timers.deadline = self.executor.schedule(after: remaining) {
-      self.terminate(with: .deadlineExceeded(self))
+      self.terminate(with: HookHolders.deadlineExceeded(self))
     }
     return true
   }
@@ -271,7 +271,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   /// peer then no longer count.
   func endIfDeadlineHasPassed() -> Bool {
     guard let remaining = self.attempts.plan.remainingTime, remaining <= .zero else { return false }
-    self.terminate(with: .deadlineExceeded(self))
+    self.terminate(with: HookHolders.deadlineExceeded(self))
     return true
   }
 
@@ -287,8 +287,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   }
 
   func hookWasDropped(_ place: Visit.Place, _ number: Int) {
-    if let holder = HookHolders(in: self.pipeline).holder(of: place, number) {
-      self.terminate(with: .abandoned(self.plan.info, by: holder))
-    }
+    let holders = HookHolders(in: self.pipeline)
+    if let error = holders.abandonment(of: self.plan.info, at: place, number) { self.terminate(with: error) }
   }
 }

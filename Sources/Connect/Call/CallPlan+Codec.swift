@@ -7,25 +7,22 @@ extension CallPlan: PipelineCodec {
   func encode(_ part: consuming RequestPart, forByteHooks: Bool) throws(ConnectError) -> RequestPart {
     switch consume part {
     case .whole(let head, let message):
-      let bytes = try self.encode(message, deterministic: head.encodesDeterministically || head.isGET == true)
+      let bytes = try self.method.encode(
+        message,
+        with: self.environment.codec,
+        deterministic: head.encodesDeterministically || head.isGET == true
+      )
       guard forByteHooks, head.isGET == true else { return .wholeBytes(head, bytes) }
       // Byte hooks need to know whether the request will go as GET.
       var request = HTTPRequest(head: head, message: bytes)
       request.isGET = self.writer.goesAsGET(request)
       return request.part
-    case .message(let message): return .bytes(try self.encode(message, deterministic: false))
+    case .message(let message):
+      return .bytes(try self.method.encode(message, with: self.environment.codec, deterministic: false))
     case .wholeBytes(let head, let bytes): return .wholeBytes(head, bytes)
     case .head(let head): return .head(head)
     case .bytes(let bytes): return .bytes(bytes)
     case .end: return .end
-    }
-  }
-
-  private func encode(_ message: any AnyMessage, deterministic: Bool) throws(ConnectError) -> ByteBuffer {
-    do {
-      return try self.method.encode(message, self.environment.codec, deterministic)
-    } catch {
-      throw self.encodingFailed(error)
     }
   }
 
@@ -36,7 +33,13 @@ extension CallPlan: PipelineCodec {
     _ httpStatus: @autoclosure () -> Int?
   ) throws(ConnectError) -> ResultPart {
     switch consume result {
-    case .wholeBytes(let response): return .whole(self.decode(response))
+    case .wholeBytes(let response):
+      if let error = response.errorInPlaceOfMessage {
+        return .whole(AnyResponse(.error(error), headers: response.headers, trailers: response.trailers))
+      }
+      return .whole(
+        self.decode(response.message, response.headers, response.trailers, response.httpStatus)
+      )
     case .bytes(let bytes): return .message(try self.decode(bytes, httpStatus()))
     case .message(let message):
       return .message(try self.decode(MessageBox<ByteBuffer>.of(message).message, httpStatus()))
@@ -44,17 +47,6 @@ extension CallPlan: PipelineCodec {
     case .headers(let headers): return .headers(headers)
     case .end(let error, let trailers): return .end(error, trailers: trailers)
     }
-  }
-
-  private func decode(_ response: HTTPResponse) -> AnyResponse {
-    if let error = response.error {
-      return AnyResponse(.error(error), headers: response.headers, trailers: response.trailers)
-    }
-    if response.httpStatus == 304, response.message.readableBytes == 0 {
-      let error = ConnectError.unansweredNotModified(response)
-      return AnyResponse(.error(error), headers: response.headers, trailers: error.metadata)
-    }
-    return self.decode(response.message, response.headers, response.trailers, response.httpStatus)
   }
 
   /// The response of a unary call with these bytes.
@@ -76,30 +68,26 @@ extension CallPlan: PipelineCodec {
   private func decode(_ bytes: ByteBuffer, _ httpStatus: @autoclosure () -> Int?) throws(ConnectError)
     -> any AnyMessage
   {
-    do {
-      return try self.method.decode(bytes, self.environment.codec)
+    do throws(ConnectError) {
+      return try self.method.decode(bytes, with: self.environment.codec)
     } catch {
-      var error = self.decodingFailed(error)
+      var error = error
       if error.httpStatus == nil { error.httpStatus = httpStatus() }
       throw error
     }
   }
+}
 
-  private func encodingFailed(_ error: any Error) -> ConnectError {
-    if let error = error as? ConnectError { return error }
+extension HTTPResponse {
+  /// Nil if there is a message to decode.
+  fileprivate var errorInPlaceOfMessage: ConnectError? {
+    if let error = self.error { return error }
+    guard self.httpStatus == 304, self.message.readableBytes == 0 else { return nil }
     return ConnectError(
-      code: .internalError,
-      message: "the request of \(self.info.path) could not be encoded: \(error)",
-      exception: error
+      code: .unknown,
+      message: "\(HTTPStatus.describe(304)), and no interceptor had a response to give in its place",
+      metadata: self.headers,
+      httpStatus: 304
     )
-  }
-
-  private func decodingFailed(_ error: any Error) -> ConnectError {
-    error as? ConnectError
-      ?? ConnectError(
-        code: .internalError,
-        message: "the response of \(self.info.path) could not be decoded: \(error)",
-        exception: error
-      )
   }
 }

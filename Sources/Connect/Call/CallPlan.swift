@@ -12,22 +12,26 @@ final class CallPlan: HookEnvironment {
   let headers: Headers
   /// The call's context, including inherited values.
   let context: CallContext
-  /// The time that the call may take, if the service's rules give no shorter one; nil for no limit.
-  private let givenTimeout: Duration?
-  /// The caller's hedging policy for this call; nil for the client's policy.
-  let hedging: HedgingPolicy?
-  /// Whether the caller wants the call to wait for a server that can be reached; nil for the default of the client or
-  /// the rules.
-  private let waitForReady: Bool?
+  /// What the caller has asked for.
+  private let given: Given
   /// Whether a tool examines the call, so that metrics include the encodings of messages.
   let isExplained: Bool
   /// What to bind or measure around hooks; nil for nothing.
   let inheritance: Inheritance?
   let writer: RequestWriter
-  /// On the executor's clock.
-  private let deadline: Duration?
   /// The service's rules for the call; nil if there are none, or while they are unknown.
   let rules: FollowedRules?
+
+  private struct Given {
+    /// The time that the call may take, if the service's rules give no shorter one; nil for no limit.
+    let timeout: Duration?
+    /// When this time is over, on the executor's clock.
+    let deadline: Duration?
+    /// The hedging policy for this call; nil for the client's policy.
+    let hedging: HedgingPolicy?
+    /// Whether the call waits for a server that can be reached; nil for the default of the client or the rules.
+    let waitForReady: Bool?
+  }
 
   init(
     environment: CallEnvironment,
@@ -49,13 +53,15 @@ final class CallPlan: HookEnvironment {
     self.streamType = streamType
     self.headers = headers
     self.context = context
-    self.givenTimeout = timeout?.clamped
-    self.hedging = hedging
-    self.waitForReady = waitForReady
+    self.given = Given(
+      timeout: timeout?.clamped,
+      deadline: timeout.map { environment.executor.now + $0.clamped },
+      hedging: hedging,
+      waitForReady: waitForReady
+    )
     self.isExplained = isExplained
     self.inheritance = inheritance
     self.writer = writer
-    self.deadline = timeout.map { environment.executor.now + $0.clamped }
     self.rules = nil
   }
 
@@ -66,13 +72,10 @@ final class CallPlan: HookEnvironment {
     self.streamType = other.streamType
     self.headers = other.headers
     self.context = other.context
-    self.givenTimeout = other.givenTimeout
-    self.hedging = other.hedging
-    self.waitForReady = other.waitForReady
+    self.given = other.given
     self.isExplained = other.isExplained
     self.inheritance = other.inheritance
     self.writer = environment.writers.writer(like: other.writer)
-    self.deadline = other.deadline
     self.rules = rules
   }
 
@@ -93,7 +96,7 @@ final class CallPlan: HookEnvironment {
   /// - Parameter start: When the call began.
   func following(_ rules: MethodRules, since start: Duration) -> CallPlan {
     var deadline = rules.timeout.map { start + $0 }
-    if let own = self.deadline, let other = deadline, own <= other { deadline = nil }
+    if let own = self.given.deadline, let other = deadline, own <= other { deadline = nil }
     return CallPlan(
       copying: self,
       over: self.environment,
@@ -102,16 +105,17 @@ final class CallPlan: HookEnvironment {
   }
 
   /// The time that the call may take; nil for no limit.
-  var timeout: Duration? { self.rules?.timeout ?? self.givenTimeout }
+  var timeout: Duration? { self.rules?.timeout ?? self.given.timeout }
 
   /// The time left until the deadline; nil without a deadline. May be negative.
   var remainingTime: Duration? {
-    (self.rules?.deadline ?? self.deadline).map { $0 - self.environment.executor.now }
+    (self.rules?.deadline ?? self.given.deadline).map { $0 - self.environment.executor.now }
   }
 
   /// Whether the call waits for a server that can be reached.
   var waitsForReady: Bool {
-    self.waitForReady ?? (self.environment.settings.waitForReady || self.rules?.method.waitForReady == true)
+    if let given = self.given.waitForReady { return given }
+    return self.environment.settings.waitForReady || self.rules?.method.waitForReady == true
   }
 
   /// Why the call cannot be made, if it cannot.
@@ -133,7 +137,7 @@ final class CallPlan: HookEnvironment {
         for: self.info,
         headers: self.headers,
         context: self.context,
-        timeout: self.givenTimeout,
+        timeout: self.given.timeout,
         retryRules: nil
       )
     }
@@ -154,8 +158,9 @@ final class CallPlan: HookEnvironment {
   /// How the call hedges; nil if it does not. Inlined: for most calls the first checks decide.
   @inline(__always)
   var hedgingPolicy: HedgingPolicy? {
-    guard self.hedging != nil || self.environment.settings.hedging != nil || self.rules != nil, self.isUnary,
-      let policy = self.hedging ?? self.environment.settings.hedging?(self.info)
+    guard self.given.hedging != nil || self.environment.settings.hedging != nil || self.rules != nil,
+      self.isUnary,
+      let policy = self.given.hedging ?? self.environment.settings.hedging?(self.info)
         ?? self.rules?.method.hedging,
       policy.applies(to: self.info)
     else { return nil }
