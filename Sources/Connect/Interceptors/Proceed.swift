@@ -71,6 +71,11 @@ public struct Proceed<Verb: Sendable>: Sendable {
       self.closure?.body(verb)
     }
   }
+
+  // Not inlined, so that hooks of calls do not look up the verb's type.
+  @usableFromInline
+  @inline(never)
+  func sendToClosure(_ verb: () -> Verb) { self.send(verb()) }
 }
 
 /// Passes a hook's verb to a closure.
@@ -269,7 +274,7 @@ extension Proceed {
     if let ticket = self.ticket {
       ticket.take(.send(.message(MessageBox(message))))
     } else {
-      self.send(.proceed(message))
+      self.sendToClosure { .proceed(message) }
     }
   }
 
@@ -323,7 +328,7 @@ extension Proceed {
     if let ticket = self.ticket {
       ticket.take(.receive(result.part))
     } else {
-      self.send(.proceed(result))
+      self.sendToClosure { .proceed(result) }
     }
   }
 

@@ -197,17 +197,14 @@ class Stage {
     -> ResultStep
   {
     switch consume action {
-    case .receive(let result):
-      if given.isEnd == result.isEnd { return self.pass(result.boxed(for: self.form), mayPass: mayPass) }
-      action = .receive(result)
-    case .drop:
-      if given.isMessage { return .stay }
-      action = .drop
+    case .receive(let result) where given.isEnd == result.isEnd:
+      return self.pass(result.boxed(for: self.form), mayPass: mayPass)
+    case .drop where given.isMessage:
+      return .stay
     case let other:
-      action = other
+      self.wait(given, as: number)
+      return self.didResult(other, number) ?? .stay
     }
-    self.wait(given, as: number)
-    return self.didResult(action, number) ?? .stay
   }
 
   /// The hook has proceeded after it had returned.
