@@ -27,7 +27,7 @@ test: ## Check everything: style, generated code, tests
 
 # The tests that run under address sanitizer: the C sessions byte by byte and datagram by datagram, compression, and damaged
 # inputs for all decoders.
-http3 = HTTP3(Exchange|FlowControl|Response|Handshake|Closing|Network|Offload|ManyStreams)Tests
+http3 = HTTP3(Exchange|FlowControl|Response|Handshake|Closing|Network|Offload|ManyStreams|HostileServer|EarlyData|PathSize|Pacing)Tests
 structs = GuardedDecodingTests|RequiredCheckTests|CMessage(Misuse)?Tests|DynamicMessageTests
 sanitized = HTTP2(Session|Exchange|Reset|Lifecycle|FlowControl|Output)Tests|$(http3)|FuzzTests|CompressionPoolTests|GRPCStatusTests|$(structs)
 # With lld: gold, the default on Linux, warns of each function of the sanitizer, "Cannot export local symbol".

@@ -115,6 +115,21 @@ static int on_window(ngtcp2_conn *connection, int64_t id, uint64_t maximum, void
   return 0;
 }
 
+// The peer that writes. libngtcp2 does not say whose packet is to be encrypted.
+static _Thread_local quic_peer *writer;
+
+// In place of the frames of a packet, the client gets HANDSHAKE_DONE (RFC 9000, section 19.20) and padding.
+static int on_encrypt(
+    uint8_t *bytes, const ngtcp2_crypto_aead *aead, const ngtcp2_crypto_aead_ctx *aead_context, const uint8_t *plain,
+    size_t plain_count, const uint8_t *nonce, size_t nonce_count, const uint8_t *header, size_t header_count) {
+  uint8_t frames[DATAGRAM] = {0x1e};
+  int is_short = header_count > 0 && (header[0] & 0x80) == 0;
+  if (is_short && plain_count <= sizeof frames && writer && !ngtcp2_conn_get_handshake_completed(writer->connection))
+    plain = frames;
+  return ngtcp2_crypto_encrypt_cb(
+      bytes, aead, aead_context, plain, plain_count, nonce, nonce_count, header, header_count);
+}
+
 static ngtcp2_conn *get_connection(ngtcp2_crypto_conn_ref *reference) {
   return ((quic_peer *)reference->user_data)->connection;
 }
@@ -228,6 +243,7 @@ quic_peer *quic_peer_accept(
   callbacks.stream_close = on_stream_close;
   callbacks.stream_reset = on_reset;
   callbacks.extend_max_stream_data = on_window;
+  if (options->confirms_early) callbacks.encrypt = on_encrypt;
 
   ngtcp2_settings settings;
   connect_ngtcp2_settings_default(&settings);
@@ -288,7 +304,12 @@ void quic_peer_free(quic_peer *peer) {
 }
 
 int quic_peer_read(quic_peer *peer, const uint8_t *datagram, size_t length, uint64_t now) {
-  return connect_ngtcp2_read(peer->connection, &peer->path.path, 0, datagram, length, now);
+  int result = connect_ngtcp2_read(peer->connection, &peer->path.path, 0, datagram, length, now);
+  // With the streams of HTTP, there is something to send besides the handshake.
+  if (result == 0 && peer->options.confirms_early && !peer->http &&
+      ngtcp2_conn_get_remote_transport_params(peer->connection) && quic_peer_start_http(peer) != 0)
+    return NGTCP2_ERR_CALLBACK_FAILURE;
+  return result;
 }
 
 // The next raw bytes of a peer without HTTP.
@@ -323,9 +344,11 @@ size_t quic_peer_write(quic_peer *peer, uint8_t *datagram, size_t capacity, uint
     ngtcp2_ssize taken = -1;
     uint32_t ecn = 0;
     uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_MORE | (is_end ? NGTCP2_WRITE_STREAM_FLAG_FIN : 0);
+    writer = peer;
     ngtcp2_ssize written = connect_ngtcp2_write(
         peer->connection, &ecn, datagram, capacity < DATAGRAM ? capacity : DATAGRAM, &taken, flags, id,
         (ngtcp2_vec *)pieces, (size_t)count, now);
+    writer = NULL;
     if (written == NGTCP2_ERR_STREAM_DATA_BLOCKED && peer->http) {
       nghttp3_conn_block_stream(peer->http, id);
       continue;

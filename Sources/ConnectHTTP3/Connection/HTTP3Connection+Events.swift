@@ -31,7 +31,8 @@ extension HTTP3Connection {
     case .early:
       self.becomeReady()
     case .established:
-      self.didEstablish()
+      // The peer may have broken the connection in the same datagram.
+      if self.session.ending == nil { self.didEstablish() }
     case .ticket(let ticket):
       self.onTicket?(ticket)
     case .started(let stream):

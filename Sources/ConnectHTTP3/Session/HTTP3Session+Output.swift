@@ -87,6 +87,7 @@ extension HTTP3Session {
           self.end(transportError: error)
           return HTTP3Output.Written()
         case let count:
+          if self.isEstablished { self.hasWrittenSince = true }
           if taken >= 0 { self.didWrite(taken, of: pieces[..<pieceCount], isEnd: isEnd != 0, ofStream: id) }
           let known = ngtcp2_conn_get_path_max_tx_udp_payload_size(connection)
           return HTTP3Output.Written(count: Int(count), ecn: ecn, isProbe: count > known)

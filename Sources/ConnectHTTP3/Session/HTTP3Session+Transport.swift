@@ -21,8 +21,8 @@ extension HTTP3Session {
       return session.handshakeDidComplete()
     }
     callbacks.handshake_confirmed = { _, userData in
-      sessionPointed(to: userData)?.handshakeWasConfirmed()
-      return 0
+      guard let session = sessionPointed(to: userData) else { return NGTCP2_ERR_CALLBACK_FAILURE }
+      return session.handshakeWasConfirmed()
     }
     callbacks.recv_stream_data = { _, flags, id, _, data, count, userData, _ in
       guard let session = sessionPointed(to: userData) else { return NGTCP2_ERR_CALLBACK_FAILURE }
@@ -71,9 +71,16 @@ extension HTTP3Session {
     return 0
   }
 
-  private func handshakeWasConfirmed() {
+  /// A server can confirm the handshake only after it has received the client's last message. If it does so before,
+  /// libngtcp2 0.12 drops the state of the handshake, and then uses it in the next write.
+  private func handshakeWasConfirmed() -> Int32 {
+    guard self.hasWrittenSince else {
+      self.end(transportError: NGTCP2_ERR_PROTO)
+      return NGTCP2_ERR_CALLBACK_FAILURE
+    }
     self.isConfirmed = true
     if self.tls.wasAskedForCertificate { self.events.append(.established) }
+    return 0
   }
 
   private func didReceive(_ data: UnsafeBufferPointer<UInt8>, isEnd: Bool, onStream id: Int64) -> Int32 {

@@ -60,6 +60,8 @@ final class HTTP3Session {
   var goAwayID: Int64?
   /// Whether the handshake is complete.
   var isEstablished = false
+  /// Whether something was written since, above all what completes the handshake for the server.
+  var hasWrittenSince = false
   /// Whether the server has confirmed the handshake: TLS has nothing more to do, unless a ticket is to come.
   var isConfirmed = false
   /// Nil if the connection does not send early data, or no longer does.

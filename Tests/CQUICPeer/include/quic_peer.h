@@ -40,6 +40,7 @@ typedef struct quic_peer_options {
   int holds_streams;      // whether no more streams are allowed as others end
   int tickets;            // whether clients get tickets for early data
   int rejects_early_data;
+  int confirms_early;     // whether the handshake is confirmed before the client has completed it, which is wrong
   int plain;              // whether it is no HTTP: streams are for quic_peer_write_raw
 } quic_peer_options;
 
