@@ -105,8 +105,8 @@ extension HTTP3Connection {
 
   // MARK: Calls that time out
 
-  func callExpired(inSilenceSince readCount: Int) {
-    guard self.readCount == readCount, !self.watch.isSuspect, self.state == .active, !self.isShakingHands,
+  func callExpired(inSilenceSince answerCount: Int) {
+    guard self.answerCount == answerCount, !self.watch.isSuspect, self.state == .active, !self.isShakingHands,
       !self.isDraining
     else { return }
     self.watch.isSuspect = true

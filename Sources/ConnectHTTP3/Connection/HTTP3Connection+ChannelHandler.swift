@@ -30,17 +30,20 @@ extension HTTP3Connection: ChannelInboundHandler {
     let now = self.now
     self.readCount += 1
     UDPSocket.coalesceDatagrams(of: self.channel, afterReads: self.readCount)
+    var isFromPeer = false
     envelope.data.withUnsafeReadableBytes { bytes in
       // The system may have put several datagrams into one buffer (generic receive offload).
       let size = max(envelope.metadata?.segmentSize ?? bytes.count, 1)
       var rest = bytes[...]
       while !rest.isEmpty {
-        self.session.receive(UnsafeRawBufferPointer(rebasing: rest.prefix(size)), ecn: ecn, now: now)
+        let datagram = UnsafeRawBufferPointer(rebasing: rest.prefix(size))
+        if self.session.receive(datagram, ecn: ecn, now: now) { isFromPeer = true }
         rest = rest.dropFirst(size)
       }
     }
+    if isFromPeer { self.answerCount += 1 }
     self.handleEvents()
-    if self.watch.isSuspect { self.peerHasAnswered() }
+    if isFromPeer, self.watch.isSuspect { self.peerHasAnswered() }
     if self.session.ending != nil { self.endOfSession() }
   }
 

@@ -84,8 +84,10 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   var setup: HTTPConnectionInfo.Setup?
   let remoteText: String?
 
-  /// How often something was received.
+  /// How often the channel was read.
   var readCount = 0
+  /// How often something was received that certainly comes from the peer.
+  var answerCount = 0
   var timer = HTTP3Timer()
   var watch = HTTP3PeerWatch()
 
@@ -119,7 +121,7 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     self.eventLoop.assertInEventLoop()
     let stream = HTTP3Stream(handler: handler, connection: self)
-    stream.readCountAtStart = self.readCount
+    stream.answerCountAtStart = self.answerCount
     if self.state == .active, self.requestedClose == nil, !self.isDraining {
       self.session.submit(request, for: stream)
     } else {

@@ -77,8 +77,8 @@ final class HTTP3Stream: HTTPStream {
   /// Bytes of the body that were received and not yet given back to the peer's window.
   var unconsumed = 0
 
-  /// How often the connection had received something when the stream began.
-  var readCountAtStart = 0
+  /// How often the connection had received something from the peer when the stream began.
+  var answerCountAtStart = 0
 
   init(handler: any HTTPStreamHandler, connection: (any HTTP3StreamOwner)?) {
     self.handler = handler
@@ -152,7 +152,7 @@ final class HTTP3Stream: HTTPStream {
   func expire() {
     let connection = self.connection
     self.cancel()
-    connection?.callExpired(inSilenceSince: self.readCountAtStart)
+    connection?.callExpired(inSilenceSince: self.answerCountAtStart)
   }
 }
 
@@ -162,5 +162,5 @@ protocol HTTP3StreamOwner: AnyObject {
   func requestDidChange(_ stream: HTTP3Stream)
   func consume(_ count: Int, of stream: HTTP3Stream)
   func cancel(_ stream: HTTP3Stream)
-  func callExpired(inSilenceSince readCount: Int)
+  func callExpired(inSilenceSince answerCount: Int)
 }

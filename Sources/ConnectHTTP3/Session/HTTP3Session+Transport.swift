@@ -16,6 +16,7 @@ func streamPointed(to userData: UnsafeMutableRawPointer?) -> HTTP3Stream? {
 
 extension HTTP3Session {
   static func setTransportCallbacks(_ callbacks: inout ngtcp2_callbacks) {
+    callbacks.decrypt = AuthenticPackets.decrypt
     callbacks.handshake_completed = { _, userData in
       guard let session = sessionPointed(to: userData) else { return NGTCP2_ERR_CALLBACK_FAILURE }
       return session.handshakeDidComplete()

@@ -207,8 +207,11 @@ final class HTTP3Session {
   /// Reads one datagram, whatever it is.
   ///
   /// - Parameter ecn: The two bits of explicit congestion notification.
-  func receive(_ bytes: UnsafeRawBufferPointer, ecn: UInt32 = 0, now: UInt64) {
-    guard let connection = self.connection, self.ending == nil, !bytes.isEmpty else { return }
+  /// - Returns: Whether the datagram certainly comes from the peer.
+  @discardableResult
+  func receive(_ bytes: UnsafeRawBufferPointer, ecn: UInt32 = 0, now: UInt64) -> Bool {
+    guard let connection = self.connection, self.ending == nil, !bytes.isEmpty else { return false }
+    let count = AuthenticPackets.count
     let result = connect_ngtcp2_read(
       connection,
       &self.path.pointee.path,
@@ -219,8 +222,10 @@ final class HTTP3Session {
     )
     if result != 0 { self.end(transportError: result) }
     if self.isConfirmed, !self.tls.awaitsTicket, self.tls.handle != nil { self.closeTLS() }
+    guard AuthenticPackets.count != count else { return false }
     self.unansweredSince = nil
     if !self.blockedStreams.isEmpty { self.retriesBlockedStreams = true }
+    return true
   }
 
   /// TLS is not needed after the handshake: libngtcp2 has the keys of packets, and updates them (RFC 9001, section 6).

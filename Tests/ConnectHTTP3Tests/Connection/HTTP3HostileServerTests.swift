@@ -35,4 +35,62 @@ final class HTTP3HostileServerTests: XCTestCase {
       XCTAssertNotEqual(peer.serverError, 0, "the server was told")
     }
   }
+
+  // MARK: Datagrams of others
+
+  /// Completes the handshake, after which the server is out of reach.
+  ///
+  /// - Returns: How datagrams to the client begin: with a byte, and the client's identifier of the connection.
+  private func connectAndCut(_ peer: HTTP3TestPeer) throws -> [UInt8] {
+    var start: [UInt8] = []
+    peer.network = { direction, datagram in
+      if direction == .toClient, let first = datagram.first, first & 0x80 == 0 {
+        start = Array(datagram.prefix(9))
+      }
+      return [datagram]
+    }
+    try peer.connect()
+    try peer.elapse(.seconds(1))
+    XCTAssertEqual(start.count, 9)
+    peer.network = { _, _ in [] }
+    return start
+  }
+
+  /// Sends the client datagrams that look as if they were the server's.
+  private func forge(_ peer: HTTP3TestPeer, _ start: [UInt8], for duration: TimeAmount) throws {
+    var random = SeededGenerator(quietly: 11)
+    var elapsed = TimeAmount.zero
+    while elapsed < duration {
+      peer.injectAtClient(start + (0..<60).map { _ in UInt8.random(in: 0...255, using: &random) })
+      try peer.elapse(.milliseconds(50))
+      elapsed = elapsed + .milliseconds(50)
+    }
+  }
+
+  func testForgedDatagramsAreNoSignOfLife() async throws {
+    let peer = try await self.makePeer(care: HTTP3ConnectionCare(unacknowledged: .seconds(5)))
+    let start = try self.connectAndCut(peer)
+    let handler = RecordingHandler()
+    peer.startUnary(handler)
+    try self.forge(peer, start, for: .milliseconds(4900))
+    XCTAssertEqual(handler.events, [.started])
+    try self.forge(peer, start, for: .milliseconds(200))
+    XCTAssertEqual(handler.events, [.started, .failed(.unavailable, isUnprocessed: false)])
+    XCTAssertTrue(handler.message.contains("has acknowledged nothing for 5.0 seconds"), handler.message)
+  }
+
+  func testForgedDatagramsDoNotLiftSuspicion() async throws {
+    let peer = try await self.makePeer()
+    let start = try self.connectAndCut(peer)
+    let handler = RecordingHandler()
+    peer.startUnary(handler)
+    try self.forge(peer, start, for: .milliseconds(500))
+    handler.stream?.expire()
+    XCTAssertEqual(peer.delegate.events.last, .suspect)
+    try self.forge(peer, start, for: .milliseconds(500))
+    XCTAssertFalse(peer.delegate.events.contains(.alive))
+    peer.network = { [$1] }
+    try peer.elapse(.seconds(3))
+    XCTAssertTrue(peer.delegate.events.contains(.alive))
+  }
 }
