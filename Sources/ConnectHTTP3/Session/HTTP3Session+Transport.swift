@@ -151,10 +151,12 @@ extension HTTP3Session {
     return 0
   }
 
+  /// libnghttp3 wants to tell the peer of each stream whose response is not read to its end. It refuses with QPACK_FATAL
+  /// if it has too much to tell. Without a dynamic table, the peer need not be told (RFC 9204, section 2.2.2.2).
   private func willReceiveNoMore(ofStream id: Int64) -> Int32 {
     guard let http = self.http else { return 0 }
     let result = nghttp3_conn_shutdown_stream_read(http, id)
-    guard result == 0 || result == NGHTTP3_ERR_STREAM_NOT_FOUND else {
+    guard [0, NGHTTP3_ERR_STREAM_NOT_FOUND, NGHTTP3_ERR_QPACK_FATAL].contains(result) else {
       self.httpError = result
       return NGTCP2_ERR_CALLBACK_FAILURE
     }

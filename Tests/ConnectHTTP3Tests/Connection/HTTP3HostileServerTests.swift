@@ -93,4 +93,39 @@ final class HTTP3HostileServerTests: XCTestCase {
     try peer.elapse(.seconds(3))
     XCTAssertTrue(peer.delegate.events.contains(.alive))
   }
+
+  // MARK: Many resets
+
+  /// All streams are reset in one read.
+  func testManyResetsAtTheSameTime() async throws {
+    let count = 1000
+    let peer = try await self.makePeer {
+      $0.streams = UInt64(count)
+      $0.connection_window = 4 << 20
+    }
+    try peer.connect()
+    let handlers = (0..<count).map { _ in RecordingHandler() }
+    for handler in handlers { peer.startUnary(handler) }
+    while peer.requests.count < count || !peer.requests.values.allSatisfy(\.isComplete) {
+      guard peer.now < 60_000_000_000 else { return XCTFail("\(peer.requests.count) requests") }
+      try peer.elapse(.milliseconds(10))
+    }
+    try peer.elapse(.seconds(1))
+    for index in 0..<count { peer.reset(4 * Int64(index), 0x10b) }
+    peer.coalesces = true
+    let reads = peer.clientReadCount
+    try peer.run()
+    XCTAssertLessThan(peer.clientReadCount, reads + 4)
+    try peer.elapse(.seconds(2))
+    for handler in handlers {
+      XCTAssertEqual(handler.events, [.started, .failed(.unavailable, isUnprocessed: true)])
+    }
+    XCTAssertEqual(peer.delegate.closedStreams, count)
+    peer.onRequest = { $0.respond($1, body: "x") }
+    let last = RecordingHandler()
+    peer.startUnary(last)
+    try peer.elapse(.milliseconds(100))
+    XCTAssertEqual(last.joinedEvents, [.started, .head(200, [:]), .bytes("x"), .end([:])])
+    XCTAssertEqual(peer.connection.state, .active)
+  }
 }
