@@ -132,7 +132,8 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
         }
         let given = keepsGiven ? [message] : nil
         var (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
-        head.hasNoSideEffects = plan.info.idempotencyLevel == .noSideEffects
+        head.hasNoSideEffects =
+          self.request.hasNoSideEffects(calling: plan.info) && !self.attempts.hasRetriedTransparently
         if plan.waitsForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
         self.start(consume head, on: endpoint, given: given)
         if let rest {
@@ -353,7 +354,11 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     {
       return
     }
-    if failure.isUnprocessed, let sent = self.sent, self.traffic.transparentRetry.take(from: self.attempts) {
+    if failure.isUnprocessed, var sent = self.sent,
+      failure.hadNoConnection || self.traffic.transparentRetry.take(from: self.attempts)
+    {
+      // What a server did not take as early data must not be sent as early data again (RFC 8470, section 5.2).
+      sent.head.hasNoSideEffects = false
       if self.start(.sent(sent)) { self.host.pump() }
       return
     }

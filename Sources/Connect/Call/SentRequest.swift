@@ -32,3 +32,13 @@ struct SentRequest {
     return true
   }
 }
+
+extension RequestHead {
+  /// Whether the server may process the request twice. An interceptor may have made it a request to another method than
+  /// the one that was called.
+  func hasNoSideEffects(calling called: MethodInfo) -> Bool {
+    guard called.idempotencyLevel == .noSideEffects else { return false }
+    let method = self.method ?? called
+    return method.idempotencyLevel == .noSideEffects && self.url.path.hasSuffix(method.path)
+  }
+}

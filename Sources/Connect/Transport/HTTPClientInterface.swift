@@ -192,9 +192,18 @@ public struct HTTPResponseHead: Sendable {
 public struct HTTPStreamFailure: Sendable {
   /// What the caller should see, unless its own deadline or cancellation came first.
   public var error: ConnectError
-  /// Whether the peer certainly did not process the request, so that it may be sent again whatever the method.
-  /// Examples: a refused stream, a stream above GOAWAY's last stream id, a connection lost before a byte was written.
+  /// Whether the request may be sent again, whatever the method, since the peer certainly did not process it. Examples: a
+  /// refused stream, a stream above GOAWAY's last stream id, a connection lost before a byte was written.
+  ///
+  /// Also true for early data of a connection that ended before its handshake was complete. The peer may have processed
+  /// such a request, but the transport has sent it early only because it has no side effects
+  /// (``HTTPStreamRequest/hasNoSideEffects``).
   public var isUnprocessed: Bool
+  /// Whether the request was started before the handshake of a connection was complete, and the handshake has failed. To
+  /// send the request again does not use up the call's one transparent retry: without early data, the request would
+  /// have waited for another connection. A connection has early data only with a ticket, which is used once, so there is
+  /// an end to this.
+  package var hadNoConnection = false
   /// Whether the peer speaks another version of HTTP than the stream needs, and so has not processed the request. A client that
   /// may choose its protocol then makes the call in another one.
   public var isVersionMismatch: Bool {

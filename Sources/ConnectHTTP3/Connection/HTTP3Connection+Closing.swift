@@ -69,8 +69,9 @@ extension HTTP3Connection {
       error ?? ConnectError(code: .unavailable, message: "the HTTP/3 connection to \(self.peer) was closed")
     for stream in streams {
       // Early data may be processed twice.
-      let isUnprocessed = wasShakingHands || !stream.isHeaderSent
-      self.fail(stream, HTTPStreamFailure(error: reason, isUnprocessed: isUnprocessed))
+      var failure = HTTPStreamFailure(error: reason, isUnprocessed: wasShakingHands || !stream.isHeaderSent)
+      failure.hadNoConnection = wasShakingHands
+      self.fail(stream, failure)
       delegate?.connectionDidCloseStream(self)
     }
     self.session.invalidate()

@@ -6,8 +6,8 @@ Announces `h3` (aioquic), `retry` (aioquic, which asks for a token first), `brie
 Paths that begin with /script/ do what they say, on aioquic: /script/reset/CODE, /script/close/CODE, /script/goaway (answers, and
 takes no later request), /script/silence, /script/size/BYTES (a body), /script/status/CODE, /script/count (the body is how many bytes came),
 /script/headers/BYTES (a header of that size), /script/early (the body is whether the request came before the handshake was complete),
-/script/too-early (425 if it did). The path /given-up?CASE tells whether the call with that header `x-case` was given
-up by its client.
+/script/too-early (425 if it did). So do calls with the header `x-refuse-early`; /script/refused/CASE tells whether one with that value
+of the header was refused. The path /given-up?CASE tells whether the call with that header `x-case` was given up by its client.
 """
 
 import asyncio
@@ -30,6 +30,7 @@ from hypercorn.asyncio import serve  # noqa: E402
 from hypercorn.config import Config  # noqa: E402
 
 given_up: dict[bytes, asyncio.Event] = {}
+refused: set[str] = set()
 
 
 class Tickets:
@@ -103,6 +104,10 @@ class Exchange:
                 await self.script(self.path.split("/")[2:])
             elif self.path == "/given-up":
                 await self.tell_whether_given_up()
+            elif self.is_early and (case := dict(self.scope["headers"]).get(b"x-refuse-early")):
+                refused.add(case.decode())
+                await self.send({"type": "http.response.start", "status": 425, "headers": []})
+                await self.send({"type": "http.response.body"})
             else:
                 connect_server.scope_of_call.set(self.scope)
                 await self.protocol.app(self.scope, self.receive, self.send)
@@ -164,6 +169,8 @@ class Exchange:
             case ["too-early"]:
                 await self.send({"type": "http.response.start", "status": 425 if self.is_early else 200, "headers": []})
                 await self.send({"type": "http.response.body"})
+            case ["refused", name]:
+                await self.answer(b"yes" if name in refused else b"no")
             case ["count"]:
                 await self.answer(str(len(await self.body())).encode())
             case ["headers", count]:

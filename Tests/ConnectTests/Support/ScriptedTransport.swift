@@ -155,10 +155,14 @@ final class ScriptedStream: HTTPStream, @unchecked Sendable {
   }
 
   func fail(_ error: ConnectError, isUnprocessed: Bool = false, isVersionMismatch: Bool = false) {
-    let handler = self.handler
-    self.handler = nil
     var failure = HTTPStreamFailure(error: error, isUnprocessed: isUnprocessed)
     if isVersionMismatch { failure.isVersionMismatch = true }
+    self.fail(failure)
+  }
+
+  func fail(_ failure: HTTPStreamFailure) {
+    let handler = self.handler
+    self.handler = nil
     handler?.streamDidFail(failure)
   }
 }
