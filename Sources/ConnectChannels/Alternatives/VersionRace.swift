@@ -5,6 +5,10 @@
 /// TCP is given up. If TCP wins, QUIC goes on beside the connection until QUIC is ready or has failed: a slow start is
 /// no failure, and the result is worth knowing. If TCP fails, QUIC has little time left. A server that is down is then
 /// known to be down about as soon as without HTTP/3.
+///
+/// With early data, QUIC takes calls before its server has shown that it is there. It then has the attempt's place, and
+/// the race goes on. If TCP is ready before the server has answered, TCP takes the place, and QUIC is tried again beside
+/// it, without early data.
 struct VersionRace: Sendable {
   enum Lane: Sendable, Hashable {
     case quic, tcp
@@ -25,6 +29,9 @@ struct VersionRace: Sendable {
     case cancelTimer
     /// This lane's connection becomes the attempt's connection. Comes at most once.
     case win(Lane)
+    /// TCP is ready while QUIC, which has won by early data, is still unproven: TCP takes its place. QUIC's calls are
+    /// made again. Call ``didReplaceQUIC()`` then.
+    case replaceQUIC
     /// QUIC is ready after TCP has won: calls should use QUIC.
     case replaceTCP
     /// There is no connection. Comes once at most.
@@ -40,6 +47,8 @@ struct VersionRace: Sendable {
     /// Has not begun.
     case waiting
     case trying
+    /// Takes calls, though its server has not answered yet. Of QUIC only.
+    case early
     case ready
     case failed
     /// The lane is no longer wanted.
@@ -69,14 +78,31 @@ struct VersionRace: Sendable {
     guard self.isTimerPending else { return [] }
     self.isTimerPending = false
     guard self.tcp == .failed else { return self.beginTCP() }
+    guard self.quic == .trying else { return [] }
     self.quic = .over
     return [.abandon(.quic), .fail]
   }
 
-  /// The lane's connection can take calls.
+  /// QUIC takes calls by early data: its server has not answered yet. That is no reason to leave TCP, or to believe that
+  /// the server is there where TCP has failed.
+  mutating func early() -> [Action] {
+    guard self.quic == .trying, self.tcp == .waiting || self.tcp == .trying else { return [] }
+    self.quic = .early
+    return [.win(.quic)]
+  }
+
+  /// TCP has taken the place of QUIC.
+  mutating func didReplaceQUIC() -> [Action] {
+    guard self.quic == .over, self.tcp == .ready else { return [] }
+    self.quic = .trying
+    return [.begin(.quic)]
+  }
+
+  /// The lane's connection can take calls, and its server has answered.
   mutating func ready(_ lane: Lane) -> [Action] {
     switch lane {
     case .quic:
+      if self.quic == .early { return self.quicIsProven() }
       guard self.quic == .trying else { return [] }
       self.quic = .ready
       if self.tcp == .ready { return [.replaceTCP] }
@@ -87,8 +113,20 @@ struct VersionRace: Sendable {
     case .tcp:
       guard self.tcp == .trying else { return [] }
       self.tcp = .ready
+      if self.quic == .early {
+        self.quic = .over
+        return [.replaceQUIC]
+      }
       return [.win(.tcp)] + (self.quic == .failed ? [.isBroken] : [])
     }
+  }
+
+  private mutating func quicIsProven() -> [Action] {
+    self.quic = .ready
+    var actions = self.cancelTimer()
+    if self.tcp == .trying { actions.append(.abandon(.tcp)) }
+    self.tcp = .over
+    return actions
   }
 
   mutating func failed(_ lane: Lane) -> [Action] {
@@ -100,11 +138,13 @@ struct VersionRace: Sendable {
       case .waiting: return self.cancelTimer() + self.beginTCP()
       case .ready: return [.isBroken]
       case .failed: return self.cancelTimer() + [.fail]
-      case .trying, .over: return []
+      case .trying, .early, .over: return []
       }
     case .tcp:
       guard self.tcp == .trying else { return [] }
       self.tcp = .failed
+      // An early connection has its own limit.
+      if self.quic == .early { return [] }
       guard self.quic == .trying else { return [.fail] }
       self.isTimerPending = true
       return [.schedule(.lastChance)]
@@ -114,6 +154,7 @@ struct VersionRace: Sendable {
   /// Gives up the lanes that are still trying.
   mutating func abandon() -> [Action] {
     var actions = self.cancelTimer()
+    // An early connection is not the race's any more.
     if self.quic == .trying { actions.append(.abandon(.quic)) }
     if self.tcp == .trying { actions.append(.abandon(.tcp)) }
     self.quic = .over
@@ -121,8 +162,8 @@ struct VersionRace: Sendable {
     return actions
   }
 
-  /// The connection over TCP, which has won, takes no more calls.
-  mutating func tcpEnded() -> [Action] {
+  /// The connection that has won takes no more calls.
+  mutating func winnerEnded() -> [Action] {
     let isUnjudged = self.hasHeadStart && self.tcp == .ready && self.quic == .trying
     return self.abandon() + (isUnjudged ? [.isUnjudged] : [])
   }

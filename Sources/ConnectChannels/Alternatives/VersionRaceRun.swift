@@ -12,6 +12,8 @@ final class VersionRaceRun: ConnectionOwner {
   private let opener: AlternativesOpener
   private var race = VersionRace()
   private var quic: PooledConnection?
+  /// The connection over QUIC that has won by early data, until its server has answered.
+  private var early: PooledConnection?
   private var tcp: PooledConnection?
   private var timer: (any CallTimer)?
   private let startTime: Duration
@@ -40,9 +42,15 @@ final class VersionRaceRun: ConnectionOwner {
     self.run(self.race.startUpgrade())
   }
 
-  /// The connection over TCP takes no more calls.
-  func tcpEnded() {
-    self.run(self.race.tcpEnded())
+  /// The connection that has won takes no more calls.
+  func winnerEnded() {
+    self.run(self.race.winnerEnded())
+  }
+
+  /// The server of the connection over QUIC, which has early data, has answered.
+  func quicIsProven() {
+    self.early.take()?.upgrade = nil
+    self.run(self.race.ready(.quic))
   }
 
   /// QUIC is no longer wanted.
@@ -74,11 +82,18 @@ final class VersionRaceRun: ConnectionOwner {
     case .cancelTimer:
       self.timer.take()?.cancel()
     case .win(.quic):
-      if let quic = self.quic.take() { self.win(quic) }
+      guard let quic = self.quic.take() else { return }
+      if quic.isEarly {
+        self.early = quic
+        quic.upgrade = self
+      }
+      self.win(quic)
     case .win(.tcp):
       guard let tcp = self.tcp else { return }
       if self.quic != nil { tcp.upgrade = self }
       self.win(tcp)
+    case .replaceQUIC:
+      self.replaceQUIC()
     case .replaceTCP:
       self.replaceTCP()
     case .fail:
@@ -106,6 +121,8 @@ final class VersionRaceRun: ConnectionOwner {
         owner: self
       )
       candidate.route = self.route
+      // Calls that have TCP are better off there until QUIC is proven.
+      candidate.mayBeEarly = self.tcp == nil
       self.quic = candidate
     case .tcp:
       candidate = PooledConnection(
@@ -129,6 +146,14 @@ final class VersionRaceRun: ConnectionOwner {
     winner.takePlace(of: self.attempt, streams: self.streams, roundTrip: roundTrip)
   }
 
+  private func replaceQUIC() {
+    guard let quic = self.early.take(), let tcp = self.tcp else { return }
+    quic.upgrade = nil
+    guard quic.giveWay(to: tcp, streams: self.streams) else { return }
+    tcp.upgrade = self
+    self.run(self.race.didReplaceQUIC())
+  }
+
   private func replaceTCP() {
     guard let tcp = self.tcp, let quic = self.quic.take() else { return }
     tcp.upgrade = nil
@@ -143,7 +168,7 @@ final class VersionRaceRun: ConnectionOwner {
 
   func connection(_ connection: PooledConnection, canServe streams: Int) {
     self.streams = streams
-    self.run(self.race.ready(self.lane(of: connection)))
+    self.run(connection.isEarly ? self.race.early() : self.race.ready(self.lane(of: connection)))
   }
 
   func connectionClosed(_ connection: PooledConnection, _ failure: AddressFailure) {

@@ -4,12 +4,17 @@ internal import Connect
 extension Subchannel {
   /// Whether a connection over QUIC may replace this one, because there is none yet.
   func isReplaceable(_ connection: PooledConnection) -> Bool {
+    self.hasPlace(connection)
+      && !self.pool.slots.contains { $0.version == .http3 && ($0.phase == .open || $0.phase == .suspended) }
+  }
+
+  /// Whether the connection is one of the pool, and another one may take its place.
+  func hasPlace(_ connection: PooledConnection) -> Bool {
     guard case .member(let id) = connection.role, self.pool.isCurrent(id),
       case .running = self.pool.lifecycle,
       self.pool.slots[id.slot].phase == .open || self.pool.slots[id.slot].phase == .suspended
     else { return false }
     return !self.pool.closesWhenIdle
-      && !self.pool.slots.contains { $0.version == .http3 && ($0.phase == .open || $0.phase == .suspended) }
   }
 
   /// Whether QUIC is tried beside a connection.
@@ -45,6 +50,9 @@ extension PooledConnection {
   /// Whether its connection should tell of `alt-svc` fields.
   package var looksForAltSvc: Bool { self.alternatives != nil }
 
+  /// Names the network that the client was in when a try of QUIC beside TCP began; nil otherwise.
+  package var network: Int? { self.route?.network }
+
   /// The subchannel, unless this is a candidate.
   private var subchannel: Subchannel? { self.owner as? Subchannel }
 
@@ -78,5 +86,21 @@ extension PooledConnection {
     candidate.owner = subchannel
     if let roundTrip { subchannel.connection(candidate, roundTrip: roundTrip) }
     subchannel.replaceConnections(with: candidate, streams: streams)
+  }
+
+  /// Over TCP, the candidate has a connection, whose server has answered. It takes the place of this one, whose server
+  /// has not, and whose calls are made again.
+  ///
+  /// - Returns: False if the candidate is no longer wanted, and is closed.
+  func giveWay(to candidate: PooledConnection, streams: Int) -> Bool {
+    guard let subchannel = self.subchannel, subchannel.hasPlace(self) else {
+      candidate.abandon(.connectionReplaced)
+      return false
+    }
+    candidate.owner = subchannel
+    let connection = self.connection
+    subchannel.replaceConnections(with: candidate, streams: streams)
+    connection?.close(failing: .connectionReplaced)
+    return true
   }
 }

@@ -50,6 +50,11 @@ package final class PooledConnection: StreamConnectionDelegate {
   /// Tries another version beside this connection. Ends with the connection, or when the connection takes no more
   /// calls.
   var upgrade: VersionRaceRun?
+  /// Whether the connection may take calls before its server has answered (early data).
+  package var mayBeEarly = true
+  /// Whether the connection takes calls though its server has not answered yet. To be set before
+  /// ``established(_:version:)``.
+  package var isEarly = false
 
   init(_ role: Role, to address: EndpointAddress, timeLimit: Duration, for owner: Subchannel) {
     self.role = role
@@ -89,7 +94,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   package func closed(_ error: ConnectError, reason: String? = nil) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
-    self.upgrade.take()?.tcpEnded()
+    self.upgrade.take()?.winnerEnded()
     guard let owner = self.owner else { return }
     self.owner = nil
     self.stop = nil
@@ -101,7 +106,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   func abandon(_ error: ConnectError) {
     self.timer.take()?.cancel()
     self.ageTimer.take()?.cancel()
-    self.upgrade.take()?.tcpEnded()
+    self.upgrade.take()?.winnerEnded()
     self.owner = nil
     self.isWanted = false
     self.stop.take()?()
@@ -110,7 +115,7 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   /// The connection takes no more streams.
   func drain() {
-    self.upgrade.take()?.tcpEnded()
+    self.upgrade.take()?.winnerEnded()
     self.connection?.drain()
   }
 
@@ -127,7 +132,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   }
 
   package func connectionWillClose(_ connection: any StreamConnection) {
-    self.upgrade.take()?.tcpEnded()
+    self.upgrade.take()?.winnerEnded()
     self.owner?.connectionWillClose(self)
   }
 
@@ -137,6 +142,12 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   package func connectionIsAlive(_ connection: any StreamConnection) {
     self.owner?.connectionIsAlive(self)
+  }
+
+  package func connectionIsProven(_ connection: any StreamConnection) {
+    guard self.isEarly else { return }
+    self.isEarly = false
+    (self.upgrade ?? self.owner as? VersionRaceRun)?.quicIsProven()
   }
 
   package func connection(_ connection: any StreamConnection, roundTrip: Duration) {

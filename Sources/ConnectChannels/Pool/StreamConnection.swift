@@ -38,6 +38,10 @@ package protocol StreamConnectionDelegate: AnyObject {
   /// The server has answered.
   func connectionIsAlive(_ connection: any StreamConnection)
 
+  /// The server of a connection that has taken calls before has answered for the first time. Told only by connections
+  /// with early data.
+  func connectionIsProven(_ connection: any StreamConnection)
+
   /// A ping was answered after this time.
   func connection(_ connection: any StreamConnection, roundTrip: Duration)
 
@@ -55,6 +59,7 @@ package protocol StreamConnectionDelegate: AnyObject {
 extension StreamConnectionDelegate {
   package func connectionIsSuspect(_ connection: any StreamConnection) {}
   package func connectionIsAlive(_ connection: any StreamConnection) {}
+  package func connectionIsProven(_ connection: any StreamConnection) {}
   package func connection(_ connection: any StreamConnection, roundTrip: Duration) {}
   package func connection(_ connection: any StreamConnection, didReceiveAltSvc headers: Headers) {}
   package func connectionIsFit(_ connection: any StreamConnection) {}

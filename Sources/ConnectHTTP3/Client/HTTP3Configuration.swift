@@ -32,7 +32,7 @@ public struct HTTP3Configuration: Sendable, Hashable {
   /// answers with the status 425, is sent again without early data.
   ///
   /// A connection with early data counts as ready before the server has shown that it is there. If it does not answer
-  /// within 3 seconds, its calls are sent again on another connection.
+  /// within 3 seconds, or with `.discovered` before TCP is ready, its calls are sent again on another connection.
   public var usesEarlyData: Bool
 
   /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that

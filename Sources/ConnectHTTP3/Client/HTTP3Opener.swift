@@ -163,7 +163,14 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       guard let connection else { return }
       switch result {
       case .success:
-        if connection.isEstablished { times.didShakeHands() }
+        if connection.isEstablished {
+          times.didShakeHands()
+        } else {
+          attempt.isEarly = true
+          connection.limitHandshake(to: min(deadline, .now() + TimeAmount(Self.earlyTimeLimit))) {
+            self.timedOut(after: min(attempt.timeLimit, Self.earlyTimeLimit))
+          }
+        }
         connection.setup = times.setup(nameResolution: attempt.nameResolution)
         connection.delegate = attempt
         connection.looksForAltSvc = attempt.looksForAltSvc

@@ -86,6 +86,7 @@ extension HTTP3Connection {
 
   /// Gives up the handshake, with `error`, if it is not complete at `deadline`.
   func limitHandshake(to deadline: NIODeadline, _ error: @escaping () -> ConnectError) {
+    self.handshakeTimer?.cancel()
     self.handshakeTimer = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
       self?.giveUpHandshake(error())
     }

@@ -90,6 +90,7 @@ extension HTTP3Connection {
     if let roundTrip = self.session.roundTrip {
       self.delegate?.connection(self, roundTrip: .nanoseconds(Int64(clamping: roundTrip)))
     }
+    self.delegate?.connectionIsProven(self)
     self.updateKeepalive()
     self.reportRoom()
   }

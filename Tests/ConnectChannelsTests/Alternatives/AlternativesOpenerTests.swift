@@ -232,6 +232,97 @@ final class AlternativesOpenerTests: XCTestCase {
     XCTAssertEqual(fleet.tcp.connections.count + fleet.quic.connections.count, 0)
   }
 
+  // MARK: - Early data
+
+  func testEarlyDataThatIsProven() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.quic.hasEarlyData = true
+    let call = fleet.call()
+    XCTAssertEqual(fleet.openQUIC.first?.streams.count, 1)
+    fleet.run { fleet.openQUIC[0].prove() }
+    fleet.advance(by: .seconds(1))
+    XCTAssertEqual(fleet.tcp.attempts, [])
+    fleet.answer(fleet.quic)
+    XCTAssertTrue(call.hasEnded)
+    fleet.shutDown()
+    // TCP has begun meanwhile, and is given up.
+    let slow = TwoWayFleet(knowsHTTP3: true)
+    slow.quic.hasEarlyData = true
+    slow.tcp.delay = .milliseconds(200)
+    slow.call()
+    slow.advance(by: .milliseconds(300))
+    XCTAssertEqual(slow.tcp.attempts, [TwoWayFleet.address])
+    slow.run { slow.openQUIC[0].prove() }
+    slow.advance(by: .seconds(1))
+    XCTAssertEqual(slow.openTCP.count, 0)
+    slow.answer(slow.quic)
+    slow.shutDown()
+  }
+
+  /// In a network that drops UDP, calls wait for TCP only, and what is known of HTTP/3 is the same as without early data.
+  func testEarlyDataWhereUDPIsDropped() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.quic.hasEarlyData = true
+    let early = fleet.call()
+    let silent = fleet.openQUIC[0]
+    fleet.quic.standard = .timesOut
+    fleet.advance(by: .milliseconds(250))
+    XCTAssertNotNil(early.error, "it is made again")
+    XCTAssertTrue(silent.isClosed)
+    let next = fleet.call()
+    XCTAssertEqual(fleet.openTCP.first?.streams.count, 1)
+    fleet.answer(fleet.tcp)
+    XCTAssertTrue(next.hasEnded)
+    XCTAssertEqual(fleet.quic.attempts.count, 2, "QUIC is tried beside TCP")
+    XCTAssertTrue(fleet.isHTTP3Usable)
+    fleet.advance(by: .seconds(10))
+    XCTAssertFalse(fleet.isHTTP3Usable)
+    fleet.shutDown()
+  }
+
+  func testEarlyDataThatIsSlow() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.quic.hasEarlyData = true
+    fleet.call()
+    fleet.quic.delay = .seconds(1)
+    fleet.advance(by: .milliseconds(250))
+    XCTAssertEqual(fleet.openTCP.count, 1)
+    fleet.advance(by: .seconds(1))
+    fleet.call()
+    XCTAssertEqual(fleet.openQUIC.first?.streams.count, 1)
+    fleet.answer(fleet.quic)
+    XCTAssertEqual(fleet.openTCP.count, 0)
+    fleet.shutDown()
+  }
+
+  func testEarlyConnectionThatFails() {
+    let fleet = TwoWayFleet(knowsHTTP3: true)
+    fleet.quic.hasEarlyData = true
+    fleet.call()
+    fleet.quic.standard = .refuses
+    fleet.run { fleet.openQUIC[0].die() }
+    fleet.advance(by: .seconds(1))
+    XCTAssertEqual(fleet.openTCP.count, 0, "nobody has called since")
+    let next = fleet.call()
+    fleet.answer(fleet.tcp)
+    XCTAssertTrue(next.hasEnded)
+    fleet.shutDown()
+  }
+
+  /// Beside an open connection over TCP, QUIC has to be proven first.
+  func testNoEarlyDataBesideTCP() {
+    let fleet = TwoWayFleet()
+    fleet.quic.hasEarlyData = true
+    fleet.call()
+    fleet.answer(fleet.tcp, altSvc: self.field)
+    XCTAssertEqual(fleet.openQUIC.count, 1)
+    fleet.run { fleet.openQUIC[0].prove() }
+    fleet.call()
+    XCTAssertEqual(fleet.openQUIC[0].streams.count, 1, "it had no early data")
+    fleet.answer(fleet.quic)
+    fleet.shutDown()
+  }
+
   // MARK: - HTTP/3 becomes known
 
   func testAltSvcOpensQUICOnceBesideTCP() {

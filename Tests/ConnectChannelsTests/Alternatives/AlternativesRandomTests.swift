@@ -73,13 +73,15 @@ final class AlternativesRandomTests: XCTestCase {
     case 73..<77: fleet.run { connection?.isAlive() }
     case 77..<80:
       network.standard = [.refuses, .timesOut].randomElement(using: &random) ?? .refuses
-    case 80..<84:
+    case 83..<84:
       network.standard =
         network === fleet.quic
         ? .accepts(.http3, streams: .random(in: 1...4, using: &random))
         : .accepts(Bool.random(using: &random) ? .http1 : .http2, streams: 1)
     case 84..<87:
       network.delay = .milliseconds(Int.random(in: 0...600, using: &random))
+    case 80: if network === fleet.quic { network.hasEarlyData.toggle() }
+    case 81, 82: fleet.run { connection?.prove() }
     case 87..<88: fleet.learn(port: Bool.random(using: &random) ? 443 : 8443)
     case 88..<90: fleet.advance(by: .seconds(Int.random(in: 1...400, using: &random)))
     default: fleet.advance(by: .milliseconds(Int.random(in: 1...400, using: &random)))

@@ -108,19 +108,83 @@ final class VersionRaceTests: XCTestCase {
     self.assert(self.race.abandon(), .abandon(.quic))
   }
 
+  // MARK: Early data
+
+  /// The race goes on until the server has answered.
+  func testEarlyQUICIsProven() {
+    _ = self.race.start()
+    self.assert(self.race.early(), .win(.quic))
+    self.assert(self.race.ready(.quic), .cancelTimer)
+    self.assert(self.race.timerFired())
+    self.race = VersionRace()
+    _ = self.race.start()
+    _ = self.race.early()
+    self.assert(self.race.timerFired(), .begin(.tcp))
+    self.assert(self.race.ready(.quic), .abandon(.tcp))
+    self.assert(self.race.ready(.tcp))
+  }
+
+  func testTCPIsReadyBeforeEarlyQUICIsProven() {
+    _ = self.race.start()
+    _ = self.race.early()
+    _ = self.race.timerFired()
+    self.assert(self.race.ready(.tcp), .replaceQUIC)
+    self.assert(self.race.didReplaceQUIC(), .begin(.quic))
+    self.assert(self.race.didReplaceQUIC())
+    var other = self.race
+    self.assert(self.race.ready(.quic), .replaceTCP)
+    self.assert(other.failed(.quic), .isBroken)
+  }
+
+  func testEarlyQUICEnds() {
+    _ = self.race.start()
+    _ = self.race.early()
+    self.assert(self.race.winnerEnded(), .cancelTimer)
+    self.assert(self.race.ready(.quic))
+    self.race = VersionRace()
+    _ = self.race.start()
+    _ = self.race.early()
+    _ = self.race.timerFired()
+    self.assert(self.race.winnerEnded(), .abandon(.tcp))
+  }
+
+  /// An early connection has its own limit.
+  func testTCPFailsBesideEarlyQUIC() {
+    _ = self.race.start()
+    _ = self.race.early()
+    _ = self.race.timerFired()
+    self.assert(self.race.failed(.tcp))
+    self.assert(self.race.ready(.quic))
+  }
+
+  /// Calls do not leave TCP, and an attempt does not succeed, for a server that has not answered.
+  func testEarlyQUICThatIsLate() {
+    _ = self.race.start()
+    _ = self.race.timerFired()
+    _ = self.race.ready(.tcp)
+    self.assert(self.race.early())
+    self.assert(self.race.ready(.quic), .replaceTCP)
+    self.race = VersionRace()
+    _ = self.race.start()
+    _ = self.race.timerFired()
+    _ = self.race.failed(.tcp)
+    self.assert(self.race.early())
+    self.assert(self.race.timerFired(), .abandon(.quic), .fail)
+  }
+
   /// What ends with TCP may say something if QUIC had a head start.
   func testTCPEnds() {
     _ = self.race.start()
-    self.assert(self.race.tcpEnded(), .cancelTimer, .abandon(.quic))
+    self.assert(self.race.winnerEnded(), .cancelTimer, .abandon(.quic))
     self.race = VersionRace()
     _ = self.race.start()
     _ = self.race.timerFired()
     _ = self.race.ready(.tcp)
-    self.assert(self.race.tcpEnded(), .abandon(.quic), .isUnjudged)
-    self.assert(self.race.tcpEnded())
+    self.assert(self.race.winnerEnded(), .abandon(.quic), .isUnjudged)
+    self.assert(self.race.winnerEnded())
     self.race = VersionRace()
     _ = self.race.startUpgrade()
-    self.assert(self.race.tcpEnded(), .abandon(.quic))
+    self.assert(self.race.winnerEnded(), .abandon(.quic))
   }
 
   /// Each order of events: one end at most, and nothing that has begun is left over.
@@ -131,6 +195,8 @@ final class VersionRaceTests: XCTestCase {
       var running: Set<VersionRace.Lane> = []
       var ends = 0
       var isTimerPending = false
+      // Early QUIC is the attempt's connection, and no longer the race's.
+      var isEarly = false
       func run(_ actions: [VersionRace.Action]) {
         for action in actions {
           switch action {
@@ -143,6 +209,9 @@ final class VersionRaceTests: XCTestCase {
             XCTAssertTrue(isTimerPending)
             isTimerPending = false
           case .win, .fail: ends += 1
+          case .replaceQUIC:
+            isEarly = false
+            run(race.didReplaceQUIC())
           case .replaceTCP, .isBroken, .isUnjudged: break
           }
         }
@@ -157,12 +226,24 @@ final class VersionRaceTests: XCTestCase {
             isTimerPending = false
             run(race.timerFired())
           }
-        case 2, 3: if running.remove(lane) != nil { run(race.ready(lane)) }
+        case 2: if running.remove(lane) != nil { run(race.ready(lane)) }
+        case 3:
+          if isEarly {
+            isEarly = false
+            run(Bool.random(using: &random) ? race.ready(.quic) : race.winnerEnded())
+          } else if running.contains(.quic) {
+            let actions = race.early()
+            if actions.contains(.win(.quic)) {
+              running.remove(.quic)
+              isEarly = true
+            }
+            run(actions)
+          }
         case 4, 5: if running.remove(lane) != nil { run(race.failed(lane)) }
         default: break
         }
       }
-      if ends == 0, !isUpgrade { XCTAssertTrue(isTimerPending || !running.isEmpty) }
+      if ends == 0, !isUpgrade, !isEarly { XCTAssertTrue(isTimerPending || !running.isEmpty) }
       run(race.abandon())
       XCTAssertTrue(running.isEmpty)
       XCTAssertFalse(isTimerPending)

@@ -24,6 +24,8 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
   /// By address, such as `10.0.0.1:80`.
   var behaviours: [String: Behaviour] = [:]
   var standard = Behaviour.accepts()
+  /// Whether connections take calls before the server has answered, where the client allows it.
+  var hasEarlyData = false
   /// How long it takes to accept or to refuse.
   var delay = Duration.zero
   /// All attempts, in their order.
@@ -61,6 +63,7 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
         guard attempt.isWanted else { return }
         let connection = FakeConnection(address, attempt, self)
         self.connections.append(connection)
+        attempt.isEarly = self.hasEarlyData && attempt.mayBeEarly
         attempt.established(connection, version: version)
         attempt.connection(connection, canServe: streams)
       }
@@ -127,6 +130,9 @@ final class FakeConnection: StreamConnection {
       closing.value.delegate.take()?.connectionDidClose(closing.value, error: error)
     }
   }
+
+  /// The server answers for the first time.
+  func prove() { self.delegate?.connectionIsProven(self) }
 
   /// The server goes away in order.
   func goAway() {
