@@ -57,9 +57,11 @@ extension HTTP3Connection {
   private static let quickPing: UInt64 = 1_000_000
   private static let defaultLimit = Duration.seconds(20)
 
-  /// When the peer is given up if nothing comes from it.
+  /// When the peer is given up if nothing comes from it. A handshake has its own limit.
   private var giveUpTime: UInt64? {
-    guard self.state == .active, let start = self.session.unansweredSince else { return nil }
+    guard self.state == .active, !self.isShakingHands, let start = self.session.unansweredSince else {
+      return nil
+    }
     let limit = self.care.unacknowledged ?? (self.watch.isSuspect ? Self.defaultLimit : nil)
     return limit.map { start &+ UInt64(clamping: $0.clamped.nanoseconds) }
   }
