@@ -138,6 +138,15 @@ static inline int connect_ngtcp2_set_early_params(ngtcp2_conn *connection, const
 #endif
 }
 
+// Whether keys of this level are for early data.
+static inline int connect_ngtcp2_is_early(connect_ngtcp2_level level) {
+#if CONNECT_NGTCP2_V1
+  return level == NGTCP2_ENCRYPTION_LEVEL_0RTT;
+#else
+  return level == NGTCP2_CRYPTO_LEVEL_EARLY;
+#endif
+}
+
 // The server has not taken early data: forgets all streams.
 static inline int connect_ngtcp2_reject_early_data(ngtcp2_conn *connection) {
 #if CONNECT_NGTCP2_V1

@@ -119,9 +119,14 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       identity: identity,
       peer: self.origin.description
     )
-    let server = SessionTickets.Server(address: attempt.address, identity: identity.text)
+    let server = SessionTickets.Server(
+      address: attempt.address,
+      identity: identity.text,
+      network: attempt.network
+    )
+    let tickets = credentials.tickets
     let usesEarlyData = self.configuration.usesEarlyData
-    let ticket = usesEarlyData ? credentials.tickets.take(of: server) : nil
+    let ticket = usesEarlyData && attempt.mayBeEarly ? tickets.take(of: server) : nil
     let session = try HTTP3Session(
       local: local,
       remote: address,
@@ -151,14 +156,9 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     )
     var times = times
     times.didConnect()
-    if ticket != nil {
-      connection.limitHandshake(to: min(deadline, .now() + TimeAmount(Self.earlyTimeLimit))) {
-        self.timedOut(after: min(attempt.timeLimit, Self.earlyTimeLimit))
-      }
-    } else {
-      connection.limitHandshake(to: deadline) { self.timedOut(after: attempt.timeLimit) }
-    }
-    connection.onTicket = { credentials.tickets.store($0, of: server) }
+    connection.limitHandshake(to: deadline) { self.timedOut(after: attempt.timeLimit) }
+    connection.onTicket = { tickets.store($0, of: server) }
+    connection.onUnfit = { tickets.remove(of: server) }
     connection.onReady = { [weak connection] result in
       guard let connection else { return }
       switch result {

@@ -78,7 +78,7 @@ extension HTTP3Connection {
     let now = self.now
     if let giveUpTime = self.giveUpTime, giveUpTime <= now {
       let limit = self.care.unacknowledged ?? Self.defaultLimit
-      self.delegate?.connectionIsUnfit(self, "nothing was acknowledged for \(limit)")
+      self.reportUnfit("nothing was acknowledged for \(limit)")
       self.shutDown(
         ConnectError(
           code: .unavailable,

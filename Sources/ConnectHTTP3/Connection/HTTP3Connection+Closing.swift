@@ -19,7 +19,7 @@ extension HTTP3Connection {
   func endOfSession() {
     guard let ending = self.session.ending else { return }
     if ending == .idle, self.session.hasStreams {
-      self.delegate?.connectionIsUnfit(self, "nothing came until the idle timeout")
+      self.reportUnfit("nothing came until the idle timeout")
     }
     self.shutDown(self.error(of: ending), sending: .noError)
   }
@@ -47,16 +47,16 @@ extension HTTP3Connection {
     self.timer.cancel()
     self.handshakeTimer.take()?.cancel()
     self.blockedWriters = []
-    let delegate = self.delegate
-    self.delegate = nil
-    if let error {
-      self.logger.debug("HTTP/3 connection failed", metadata: ["error": "\(String(reflecting: error))"])
-    }
-
     let streams = self.session.liveStreams
     if let error, !streams.isEmpty, !self.hasAnswered, !wasShakingHands, self.requestedClose == nil {
       // Otherwise calls that would succeed over TCP might fail again and again over HTTP/3.
-      delegate?.connectionIsUnfit(self, error.message ?? "it broke before the first response")
+      self.reportUnfit(error.message ?? "it broke before the first response")
+    }
+    let delegate = self.delegate
+    self.delegate = nil
+    self.onUnfit = nil
+    if let error {
+      self.logger.debug("HTTP/3 connection failed", metadata: ["error": "\(String(reflecting: error))"])
     }
     // A handler that starts a new stream when it hears of its end must not be given this connection again.
     if !streams.isEmpty, !self.isDraining { delegate?.connectionWillClose(self) }

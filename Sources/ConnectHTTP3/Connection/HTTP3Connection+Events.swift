@@ -122,7 +122,7 @@ extension HTTP3Connection {
       if !self.hasAnswered { self.delegate?.connectionIsFit(self) }
       return true
     }
-    self.delegate?.connectionIsUnfit(self, "421 Misdirected Request")
+    self.reportUnfit("421 Misdirected Request")
     self.reportWillClose()
     self.fail(stream, .misdirected)
     self.session.reset(stream, errorCode: .requestCancelled)
@@ -137,6 +137,11 @@ extension HTTP3Connection {
   private func reportClosedStream() {
     guard self.state != .closed else { return }
     self.delegate?.connectionDidCloseStream(self)
+  }
+
+  func reportUnfit(_ reason: String) {
+    self.onUnfit?()
+    self.delegate?.connectionIsUnfit(self, reason)
   }
 
   func reportWillClose() {

@@ -43,6 +43,8 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   var onReady: ((Result<Void, ConnectError>) -> Void)?
   /// Is told of a ticket for early data on the next connection.
   var onTicket: ((SessionTicket) -> Void)?
+  /// Is told when the connection turns out to be of no use to later calls.
+  var onUnfit: (() -> Void)?
   /// Whether the handshake is complete.
   var isEstablished = false
   /// Ends a handshake that takes too long.

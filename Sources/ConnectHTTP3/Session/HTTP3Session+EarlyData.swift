@@ -2,6 +2,12 @@ internal import CNghttp3
 internal import CNgtcp2
 internal import Connect
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 /// The requests of a connection that sends early data, until the server has shown that it is there.
 ///
 /// Requests of methods without side effects are sent at once: an attacker who copies the datagrams can have the server process
@@ -15,7 +21,7 @@ struct EarlyRequests {
 }
 
 extension HTTP3Session {
-  /// Begins with early data: streams can be opened before the handshake.
+  /// Prepares for early data: streams can be opened before the handshake, once there is a key.
   ///
   /// - Throws: ``HTTP3SetupError`` if the ticket is of no use.
   func startEarly(with ticket: SessionTicket) throws {
@@ -27,7 +33,6 @@ extension HTTP3Session {
     guard result == 0 else { throw HTTP3SetupError(quic: result) }
     guard self.startHTTP() else { throw HTTP3SetupError(reason: Self.text(http: self.httpError)) }
     self.early = EarlyRequests()
-    self.events.append(.early)
   }
 
   /// Whether the request may be sent now. If not, ``releaseEarly()`` sends it.
@@ -89,6 +94,14 @@ extension HTTP3Session {
     let transport = [UInt8](unsafeUninitializedCapacity: 1024) { bytes, count in
       count = max(0, connect_ngtcp2_get_early_params(connection, bytes.baseAddress, bytes.count))
     }
-    if !transport.isEmpty { self.events.append(.ticket(SessionTicket(tls: tls, transport: transport))) }
+    guard !transport.isEmpty else { return }
+    let ticket = SessionTicket(
+      tls: tls,
+      transport: transport,
+      certificateExpiry: self.tls.certificateExpiry,
+      receiptTime: time(nil),
+      lifetime: self.tls.ticketLifetime
+    )
+    self.events.append(.ticket(ticket))
   }
 }

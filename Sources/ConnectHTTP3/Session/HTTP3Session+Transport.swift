@@ -25,6 +25,12 @@ extension HTTP3Session {
       guard let session = sessionPointed(to: userData) else { return NGTCP2_ERR_CALLBACK_FAILURE }
       return session.handshakeWasConfirmed()
     }
+    callbacks.recv_tx_key = { _, level, userData in
+      guard let session = sessionPointed(to: userData) else { return NGTCP2_ERR_CALLBACK_FAILURE }
+      // Without the key, nothing can be sent early.
+      if connect_ngtcp2_is_early(level) != 0, session.early != nil { session.events.append(.early) }
+      return 0
+    }
     callbacks.recv_stream_data = { _, flags, id, _, data, count, userData, _ in
       guard let session = sessionPointed(to: userData) else { return NGTCP2_ERR_CALLBACK_FAILURE }
       let isEnd = flags & UInt32(NGTCP2_STREAM_DATA_FLAG_FIN) != 0

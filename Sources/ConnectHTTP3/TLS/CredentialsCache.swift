@@ -24,8 +24,12 @@ final class CredentialsCache: Sendable {
     if let known { return eventLoop.makeSucceededFuture(known) }
     return NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) {
       let credentials = try GnuTLSCredentials(contexts.material)
-      self.entries.withLock { $0.append(Entry(contexts: contexts, credentials: credentials)) }
-      return credentials
+      return self.entries.withLock { entries in
+        // Another event loop may have been faster. All have to use the same tickets.
+        if let known = entries.first(where: { $0.contexts === contexts }) { return known.credentials }
+        entries.append(Entry(contexts: contexts, credentials: credentials))
+        return credentials
+      }
     }
   }
 }

@@ -21,8 +21,12 @@ final class GnuTLSSession {
   private(set) var problem: ConnectError?
   /// The earlier session that this one goes on with.
   private(set) var ticket: SessionTicket?
+  /// When the first of the server's certificates expires, in seconds since 1970. Known if a ticket is to be kept.
+  private(set) var certificateExpiry = Int.max
   /// Whether a ticket of the server is still to come that would be kept.
   private(set) var awaitsTicket: Bool
+  /// How many seconds the newest ticket may be used.
+  private(set) var ticketLifetime = 0
 
   /// - Parameters:
   ///   - serverName: What the server is asked for (SNI); nil for an IP address.
@@ -60,14 +64,23 @@ final class GnuTLSSession {
         gnutls_server_name_set(handle, GNUTLS_NAME_DNS, serverName, serverName.utf8.count)
       )
     }
-    if let ticket, gnutls_session_set_data(handle, ticket.tls, ticket.tls.count) == 0 { self.ticket = ticket }
+    if let ticket, gnutls_session_set_data(handle, ticket.tls, ticket.tls.count) == 0 {
+      self.ticket = ticket
+      self.certificateExpiry = ticket.certificateExpiry
+    }
     if keepsTicket {
       gnutls_handshake_set_hook_function(
         handle,
         UInt32(GNUTLS_HANDSHAKE_NEW_SESSION_TICKET.rawValue),
-        Int32(GNUTLS_HOOK_POST)
-      ) { handle, _, _, _, _ in
-        sessionPointed(to: handle)?.didReceiveTicket()
+        // Before the message is read, it is as it came; after that, GnuTLS has the ticket.
+        Int32(GNUTLS_HOOK_BOTH)
+      ) { handle, _, moment, _, message in
+        guard let session = sessionPointed(to: handle) else { return 0 }
+        if Int32(bitPattern: moment) == GNUTLS_HOOK_PRE {
+          session.tls.ticketLifetime = message?.pointee.ticketLifetime ?? 0
+        } else {
+          session.didReceiveTicket()
+        }
         return 0
       }
     }
@@ -150,6 +163,7 @@ final class GnuTLSSession {
       }
     }
     self.problem = self.check?.problem(with: chain)
+    if self.awaitsTicket { self.certificateExpiry = ServerCertificateCheck.expiry(of: chain) }
     return self.problem == nil
   }
 }
@@ -161,6 +175,12 @@ private func sessionPointed(to handle: gnutls_session_t?) -> HTTP3Session? {
 }
 
 extension gnutls_datum_t {
+  /// How many seconds the ticket of a NewSessionTicket message may be used (RFC 8446, section 4.6.1).
+  fileprivate var ticketLifetime: Int {
+    guard self.size >= 4 else { return 0 }
+    return UnsafeBufferPointer(start: self.data, count: 4).reduce(0) { $0 << 8 | Int($1) }
+  }
+
   fileprivate var hexadecimal: String {
     UnsafeBufferPointer(start: self.data, count: Int(self.size)).map { byte in
       let digits = String(byte, radix: 16)

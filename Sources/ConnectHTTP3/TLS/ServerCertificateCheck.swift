@@ -43,6 +43,11 @@ struct ServerCertificateCheck {
     return nil
   }
 
+  /// When the first of these certificates expires, in seconds since 1970.
+  static func expiry(of chain: [[UInt8]]) -> Int {
+    chain.compactMap { try? NIOSSLCertificate(bytes: $0, format: .der).notValidAfter }.min() ?? .max
+  }
+
   private func refusal(of certificate: NIOSSLCertificate, _ chain: [[UInt8]]) -> String? {
     let anchors = self.credentials.anchors
     if let own = anchors?.anchor(equalTo: certificate) {

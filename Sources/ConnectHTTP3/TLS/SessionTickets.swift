@@ -1,12 +1,32 @@
 internal import ConnectChannels
 internal import Synchronization
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 /// What a client needs for early data on a new connection to a server (0-RTT).
 struct SessionTicket: Sendable, Hashable {
   /// GnuTLS's session.
   let tls: [UInt8]
   /// What the server allowed, as libngtcp2 has it (RFC 9000, section 7.4.1).
   let transport: [UInt8]
+  /// When the first certificate of the server's chain expires, in seconds since 1970. A connection with the ticket does
+  /// not see the certificates again.
+  var certificateExpiry = Int.max
+  /// When it was received, in seconds since 1970.
+  var receiptTime = 0
+  /// How many seconds it may be used after that (RFC 8446, section 4.6.1).
+  var lifetime = Int.max
+
+  /// A handshake fails if GnuTLS 3.7 finds that its ticket is too old, since the early data was announced by then. The
+  /// handshake begins a little later, hence the 5 seconds.
+  func isUsable(at now: Int) -> Bool {
+    let age = now - self.receiptTime
+    return now < self.certificateExpiry && age >= 0 && age < self.lifetime - 5
+  }
 }
 
 /// The newest ticket of each server. A ticket is used once (RFC 8446, appendix C.4), so a server that does not answer is
@@ -19,6 +39,8 @@ final class SessionTickets: Sendable {
     let address: EndpointAddress
     /// What the server's certificate had to name.
     let identity: String
+    /// Names the network that the client was in, where TCP is an alternative; nil otherwise. Another network may drop UDP.
+    var network: Int?
   }
 
   private static let limit = 256
@@ -34,9 +56,16 @@ final class SessionTickets: Sendable {
     }
   }
 
-  func take(of server: Server) -> SessionTicket? {
-    self.tickets.withLock { tickets in
+  /// HTTP/3 has stopped working there.
+  func remove(of server: Server) {
+    self.tickets.withLock { tickets in tickets.removeAll { $0.server == server } }
+  }
+
+  /// - Parameter now: In seconds since 1970.
+  func take(of server: Server, now: Int = time(nil)) -> SessionTicket? {
+    let ticket = self.tickets.withLock { tickets in
       tickets.firstIndex { $0.server == server }.map { tickets.remove(at: $0).ticket }
     }
+    return ticket.flatMap { $0.isUsable(at: now) ? $0 : nil }
   }
 }

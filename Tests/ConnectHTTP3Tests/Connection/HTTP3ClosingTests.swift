@@ -255,6 +255,34 @@ final class HTTP3ClosingTests: XCTestCase {
     }
   }
 
+  func testConnectionCloseInTheMiddleOfAResponse() async throws {
+    let (peer, handler) = try await self.makeBusyPeer()
+    peer.respond(0, body: "first", isOpen: true)
+    try peer.run()
+    peer.close(0x100)
+    try peer.run()
+    XCTAssertEqual(
+      handler.joinedEvents,
+      [.started, .head(200, [:]), .bytes("first"), .failed(.unavailable, isUnprocessed: false)]
+    )
+    XCTAssertTrue(handler.message.contains("before the response was complete"), handler.message)
+    XCTAssertEqual(peer.delegate.events.last, .closed(.unavailable))
+    XCTAssertEqual(peer.delegate.unfitReasons, [], "it has answered")
+  }
+
+  func testConnectionCloseWhileDraining() async throws {
+    for isApplication in [true, false] {
+      let (peer, handler) = try await self.makeBusyPeer()
+      peer.connection.drain()
+      try peer.run()
+      peer.close(isApplication ? 0x100 : 0, isApplication: isApplication)
+      try peer.run()
+      XCTAssertEqual(handler.events, [.started, .failed(.unavailable, isUnprocessed: false)])
+      XCTAssertEqual(Array(peer.delegate.events.suffix(2)), [.closedStream, .closed(.unavailable)])
+      XCTAssertFalse(peer.delegate.events.contains(.willClose), "the pool drains it itself")
+    }
+  }
+
   func testStatelessReset() async throws {
     let (peer, handler) = try await self.makeBusyPeer()
     peer.injectAtClient(peer.statelessReset())

@@ -39,9 +39,10 @@ final class HTTP3EarlyDataTests: XCTestCase {
   /// Another connection to the server of `earlier`. Its server answers with the body of the request.
   private func next(
     after earlier: HTTP3TestPeer,
+    care: HTTP3ConnectionCare = HTTP3ConnectionCare(),
     _ change: @escaping (inout quic_peer_options) -> Void = { _ in }
   ) throws -> HTTP3TestPeer {
-    let peer = try HTTP3TestPeer(earlier.certificates, after: earlier) {
+    let peer = try HTTP3TestPeer(earlier.certificates, after: earlier, care: care) {
       $0.tickets = 1
       change(&$0)
     }
@@ -214,6 +215,63 @@ final class HTTP3EarlyDataTests: XCTestCase {
     XCTAssertEqual(peer.delegate.closedStreams, 2)
     XCTAssertEqual(peer.delegate.unfitReasons, [], "this says nothing about HTTP/3")
     XCTAssertEqual(peer.delegate.events.last, .closed(.unavailable))
+  }
+
+  /// The limit for what is not acknowledged does not hold for handshakes, which have their own.
+  func testHandshakeThatTakesLongerThanAcknowledgementsMay() async throws {
+    let peer = try self.next(
+      after: try await self.first(),
+      care: HTTP3ConnectionCare(unacknowledged: .seconds(1))
+    )
+    peer.network = { _, _ in [] }
+    peer.runClient()
+    let handlers = [Self.safe, Self.head].map { self.start($0, on: peer) }
+    try peer.elapse(.milliseconds(2500))
+    XCTAssertEqual(handlers.map(\.events), [[.started], []])
+    peer.network = { [$1] }
+    try peer.elapse(.seconds(5))
+    for handler in handlers { XCTAssertEqual(handler.joinedEvents, Self.answered) }
+  }
+
+  /// The server ends the connection with the early data before it, or the client, has completed the handshake.
+  func testServerThatClosesDuringTheHandshake() async throws {
+    for isHeld in [false, true] {
+      let peer = try self.next(after: try await self.first())
+      peer.onRequest = nil
+      peer.network = { direction, datagram in direction == .toServer ? [datagram] : [] }
+      peer.runClient()
+      let handlers = [Self.safe, Self.head].map { self.start($0, on: peer) }
+      try peer.run()
+      XCTAssertEqual(peer.requests[0]?.isEarly, true)
+      peer.network = { [$1] }
+      peer.close(isHeld ? 2 : 0, reason: "full", isApplication: false)
+      try peer.run()
+      for handler in handlers {
+        XCTAssertEqual(handler.events.last, .failed(.unavailable, isUnprocessed: true))
+        XCTAssertEqual(handler.failure?.hadNoConnection, true)
+        XCTAssertTrue(handler.message.contains("full"), handler.message)
+      }
+      XCTAssertEqual(peer.delegate.events.last, .closed(.unavailable))
+      XCTAssertEqual(peer.delegate.closedStreams, 2)
+      XCTAssertEqual(peer.delegate.unfitReasons, [])
+    }
+  }
+
+  func testTicketsKnowWhenTheyExpire() async throws {
+    let earlier = try await self.first()
+    let ticket = try XCTUnwrap(earlier.ticket)
+    let expiry = ticket.certificateExpiry
+    XCTAssertTrue((1...Int(Int32.max)).contains(expiry), "\(expiry)")
+    // What RFC 8446 allows.
+    XCTAssertTrue((1...604_800).contains(ticket.lifetime), "\(ticket.lifetime)")
+    XCTAssertTrue(ticket.isUsable(at: ticket.receiptTime))
+    let peer = try self.next(after: earlier)
+    try peer.connect()
+    XCTAssertEqual(
+      peer.ticket?.certificateExpiry,
+      expiry,
+      "a resumed session does not show the certificate"
+    )
   }
 
   func testCancellationBeforeTheHandshake() async throws {
