@@ -4,6 +4,9 @@ internal import NIOPosix
 /// Counts the packets that were decrypted, and so come from the peer. Anybody can send datagrams with the addresses of a
 /// connection.
 ///
+/// Whoever has seen a client's first datagram can also send Initial packets (RFC 9001, section 5.2). libngtcp2 drops those
+/// once the handshake goes on, and nothing depends on the count before the handshake is complete.
+///
 /// libngtcp2 does not tell its callback for decryption which connection a packet belongs to. So the packets are counted for
 /// each thread, and a session compares the numbers before and after it has read a datagram.
 enum AuthenticPackets {
