@@ -481,6 +481,7 @@ let package = Package(
         "ConnectTesting",
         "CNghttp2",
         "LoopbackServer",
+        "TestSupport",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -17,7 +17,8 @@ public struct StreamResults<Output: Sendable>: AsyncSequence, Sendable {
       await self.next(isolation: nil)
     }
 
-    /// The next result, for a caller on `actor`, which it does not leave for a result that has arrived.
+    /// The next result, for a caller on `actor`. If the actor runs on the call's executor, the caller does not leave it for a
+    /// result that has arrived.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> StreamResult<Output>? {
       guard let result = await self.iteration.nextResult() else { return nil }
       return StreamResult(result)
@@ -45,7 +46,8 @@ public struct StreamMessages<Output: Sendable>: AsyncSequence, Sendable {
       try await self.next(isolation: nil)
     }
 
-    /// The next message, for a caller on `actor`, which it does not leave for a message that has arrived.
+    /// The next message, for a caller on `actor`. If the actor runs on the call's executor, the caller does not leave it for a
+    /// message that has arrived.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Output? {
       guard let message = try await self.iteration.nextMessage() else { return nil }
       return MessageBox<Output>.of(message).message

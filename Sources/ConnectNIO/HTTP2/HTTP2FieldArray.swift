@@ -244,9 +244,18 @@ extension Headers {
         // The requests of a client share one list, if none has a header of its own.
         if fields.baseAddress == others.baseAddress { return Swift.min(fields.count, others.count) }
         var count = 0
-        while count < fields.count, count < others.count, fields[count] == others[count] { count += 1 }
+        while count < fields.count, count < others.count, fields[count].hasBytes(of: others[count]) {
+          count += 1
+        }
         return count
       }
     }
+  }
+}
+
+extension Headers.Field {
+  /// Strings that are equal may differ in bytes, since Swift compares what they mean in Unicode.
+  fileprivate func hasBytes(of other: Headers.Field) -> Bool {
+    self.name.utf8.elementsEqual(other.name.utf8) && self.value.utf8.elementsEqual(other.value.utf8)
   }
 }

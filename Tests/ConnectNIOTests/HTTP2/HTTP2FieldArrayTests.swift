@@ -1,5 +1,6 @@
 internal import CNghttp2
 internal import NIOCore
+internal import TestSupport
 internal import XCTest
 
 @testable internal import Connect
@@ -39,7 +40,7 @@ final class HTTP2FieldArrayTests: XCTestCase {
       ["a": ["1"], "traceparent": ["t"]], ["a": ["1"], "b": [long], "c": ["4"]],
       Headers((0..<60).map { Headers.Field(name: "n\($0)", value: "\($0)") }),
     ]
-    var random = SystemRandomNumberGenerator()
+    var random = SeededGenerator()
     var array = HTTP2FieldArray()
     for _ in 0..<2_000 {
       let headers = lists.randomElement(using: &random) ?? [:]
@@ -63,14 +64,31 @@ final class HTTP2FieldArrayTests: XCTestCase {
   func testSameHeadersAreNotCopiedAgain() {
     var array = HTTP2FieldArray()
     let headers: Headers = ["a": ["1"], "connect-timeout-ms": ["1"]]
-    var values: [[UnsafeMutablePointer<UInt8>?]] = []
-    for _ in 0..<2 {
-      self.replace(&array, headers: headers, contentLength: 3)
-      values.append(array.withFields { fields, _ in [fields?[4].value, fields?[5].value] })
-      let flags = array.withFields { fields, _ in [fields?[4].flags, fields?[5].flags] }
-      XCTAssertEqual(flags, [0, UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)])
+    self.replace(&array, headers: headers, contentLength: 3)
+    // Who copies again loses this.
+    array.withFields { fields, _ in fields?[4].value.pointee = UInt8(ascii: "x") }
+    self.replace(&array, path: "/q", headers: headers, contentLength: 45)
+    XCTAssertEqual(
+      Self.fields(of: &array).dropFirst(3),
+      [":path: /q", "a: x", "connect-timeout-ms: 1", "content-length: 45"]
+    )
+    let flags = array.withFields { fields, _ in [fields?[4].flags, fields?[5].flags] }
+    XCTAssertEqual(flags, [0, UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)])
+  }
+
+  /// These are equal as strings of Swift.
+  func testValuesThatDifferInBytesAlone() {
+    for (first, second) in [("Jose\u{301}", "Jos\u{E9}"), ("a;b", "a\u{37E}b"), ("K", "\u{212A}")] {
+      XCTAssertEqual(first, second)
+      var array = HTTP2FieldArray()
+      for value in [first, second, first] {
+        self.replace(&array, headers: ["name": [value]], contentLength: nil)
+        let bytes = array.withFields { fields, _ in
+          fields.map { Array(UnsafeBufferPointer(start: $0[4].value, count: $0[4].valuelen)) }
+        }
+        XCTAssertEqual(bytes, Array(value.utf8))
+      }
     }
-    XCTAssertEqual(values[0], values[1])
   }
 
   /// What a large request needed is not kept for the life of the connection.
