@@ -1,6 +1,8 @@
 import Foundation
 
-/// Ends a command early at the first SIGINT, SIGTERM or SIGHUP, so that it can still report. The second one ends the program.
+/// Ends a command early at the first SIGINT, SIGTERM or SIGHUP, so that it can still report. Another one, half a second later or
+/// more, ends the program. Those that come sooner belong to the first: a terminal that closes sends SIGHUP, and its shell does so,
+/// too.
 ///
 /// Signals that the program was told to ignore, as nohup and background jobs of shells do, stay ignored.
 struct Interrupt: Sendable {
@@ -10,21 +12,24 @@ struct Interrupt: Sendable {
   nonisolated(unsafe) private let sources: [any DispatchSourceSignal]
   private let handled: [Int32]
 
-  /// Returns when signals are handled. One that arrives before that may get lost.
+  /// Returns when signals are handled. One that arrives before that ends the program.
   init(_ handler: @escaping @Sendable () -> Void) {
     let registrations = DispatchGroup()
-    let handled = Self.signals.filter { number in
-      // Function pointers are comparable as numbers only.
-      unsafeBitCast(signal(number, SIG_IGN), to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self)
-    }
+    let handled = Self.signals.filter { !Self.isIgnored($0) }
     self.handled = handled
     self.sources = handled.map { number in
       let source = DispatchSource.makeSignalSource(signal: number)
       registrations.enter()
-      source.setRegistrationHandler { registrations.leave() }
+      source.setRegistrationHandler {
+        #if canImport(Darwin)
+        // There, sources see signals beside the default action.
+        signal(number, SIG_IGN)
+        #endif
+        registrations.leave()
+      }
       source.setEventHandler {
         handler()
-        Self.restore(handled)
+        DispatchQueue.global().asyncAfter(deadline: .now() + 0.5) { Self.restore(handled) }
       }
       source.resume()
       return source
@@ -35,6 +40,18 @@ struct Interrupt: Sendable {
   func stop() {
     for source in self.sources { source.cancel() }
     Self.restore(self.handled)
+  }
+
+  private static func isIgnored(_ number: Int32) -> Bool {
+    var action = sigaction()
+    sigaction(number, nil, &action)
+    #if canImport(Darwin)
+    let handler = action.__sigaction_u.__sa_handler
+    #else
+    let handler = action.__sigaction_handler.sa_handler
+    #endif
+    // Function pointers are comparable as numbers only.
+    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
   private static func restore(_ signals: [Int32]) {

@@ -187,6 +187,26 @@ final class CommandLineCassetteTests: XCTestCase {
     XCTAssertTrue(String(decoding: start + rest, as: UTF8.self).contains(#""text":"a""#))
   }
 
+  /// There is nothing to record yet, so the signal ends the program.
+  func testASignalBeforeTheRequestIsThere() async throws {
+    let file = try self.file()
+    let port = try await PythonServer.shared(.reflection).port("both")
+    let process = try ChildProcess(
+      product: "connectrpc",
+      arguments: [
+        "call", "http://127.0.0.1:\(port)/\(Self.service)/Echo", "--protocol", "grpc", "--record", file,
+        "-d", "@-",
+      ],
+      environment: ["NO_COLOR": "1"]
+    )
+    // More than a pipe holds: once it is written, the program is reading its request.
+    try await process.write(Data(repeating: UInt8(ascii: " "), count: 1 << 20))
+    process.signal(SIGINT)
+    _ = try await process.readAll()
+    let status = try await process.exitStatus(within: patience)
+    XCTAssertEqual(status, -SIGINT, process.errorOutput)
+  }
+
   /// Without types messages are base64, which is said.
   func testMessagesWithoutTypes() async throws {
     let port = try await PythonServer.shared(.reflection).port("off")

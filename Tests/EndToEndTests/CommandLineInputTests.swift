@@ -75,6 +75,23 @@ final class CommandLineInputTests: XCTestCase {
     await server.stop()
   }
 
+  /// Nothing is started that could not make a call.
+  func testFilesOfLoadsAndProxies() async throws {
+    let schema = try await self.descriptorSet()
+    let cassette = try self.temporaryFile("")
+    let url = "https://127.0.0.1:1"
+    for arguments in [
+      ["load", "\(url)/\(Self.service)/Echo", "--schema", schema, "--count", "1"],
+      ["record", cassette, "--to", url],
+    ] {
+      let output = try await self.connectrpc(arguments + ["--cacert", "/nonexistent"])
+      XCTAssertEqual(output.status, 64, "\(arguments): \(output.error)")
+      XCTAssertEqual(output.text, "", "\(arguments)")
+      XCTAssertTrue(output.error.contains("/nonexistent"), "\(arguments): \(output.error)")
+      XCTAssertEqual(output.error.split(separator: "\n").count, 1, "\(arguments): \(output.error)")
+    }
+  }
+
   // MARK: What is inherited
 
   /// As with nohup.

@@ -122,11 +122,13 @@ struct Call: AsyncParsableCommand {
     if let explainer { options = end.watching(options.explained(by: explainer)) }
     let cancellation = CallCancellation()
     options.context.cancellation = cancellation
-    // An interrupted call is recorded, too.
-    let interrupt = self.cassette.recordPath == nil ? nil : Interrupt { cancellation.cancel() }
+    var interrupt: Interrupt?
     defer { interrupt?.stop() }
     let printer = MessagePrinter(isIndented: self.isPretty, usesProtoNames: self.usesProtoNames, types: types)
-    let error = try await self.exchange(method.descriptor, client, options, printer)
+    let error = try await self.exchange(method.descriptor, client, options, printer) {
+      // An interrupted call is recorded, too.
+      if self.cassette.recordPath != nil { interrupt = Interrupt { cancellation.cancel() } }
+    }
     if let explainer {
       // The cost of an abandoned attempt is known only after the call's response.
       try await end.wait()
@@ -162,12 +164,14 @@ struct Call: AsyncParsableCommand {
     return config
   }
 
+  /// - Parameter willCall: Is called when there is a call from then on.
   /// - Returns: The error that the call ended with.
   private func exchange(
     _ method: MethodDescriptor,
     _ client: ProtocolClient,
     _ options: CallOptions,
-    _ printer: MessagePrinter
+    _ printer: MessagePrinter,
+    willCall: () -> Void
   ) async throws -> ConnectError? {
     let types = printer.types
     let spec = method.openSpec()
@@ -177,16 +181,19 @@ struct Call: AsyncParsableCommand {
     switch method.info.streamType {
     case .unary:
       let request = try await self.single(&messages, method.input, types)
+      willCall()
       let response = await client.unary(spec, request, options: options)
       if let message = response.message { try await printer.print(message) }
       return response.error
     case .serverStream:
       let request = try await self.single(&messages, method.input, types)
+      willCall()
       return try await self.show(client.serverStream(spec, request, options: options).results, printer)
     case .clientStream, .bidirectionalStream:
       let end = CallEnd()
       // So a response, or the end, is seen at once, while requests are still being sent.
       let duplexSpec = method.openSpec(as: .bidirectionalStream)
+      willCall()
       let stream = client.bidirectionalStream(duplexSpec, options: end.watching(options))
       let results = Task { try await self.show(stream.results, printer) }
       do {

@@ -49,6 +49,7 @@ struct Describe: AsyncParsableCommand {
   }
 
   private func text(of symbol: String, in files: ProtoFileSet) throws -> String {
-    try self.json ? files.json(of: symbol) : files.source(of: symbol)
+    let text = try self.json ? files.json(of: symbol) : files.source(of: symbol)
+    return text.last == "\n" ? String(text.dropLast()) : text
   }
 }

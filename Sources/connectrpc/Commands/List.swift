@@ -33,7 +33,7 @@ struct List: AsyncParsableCommand {
     try await Failure.reported {
       let names = try await self.names()
       if self.json {
-        Console.output(String(decoding: try JSONEncoder().encode(names), as: UTF8.self))
+        Console.output(Console.json(String(decoding: try JSONEncoder().encode(names), as: UTF8.self)))
       } else {
         for name in names { Console.output(Console.line(name)) }
       }

@@ -89,6 +89,7 @@ struct Load: AsyncParsableCommand {
   func run() async throws {
     try await Failure.reported {
       let address = try ServiceAddress(method: self.url)
+      try self.server.check(for: address.host)
       let method = try await CalledMethod(at: address, self.schema, self.server)
       let encoded = try await Session.run(Session(host: address.host, self.server)) {
         try await self.encoded(method.descriptor, try method.types($0))

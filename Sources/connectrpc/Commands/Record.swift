@@ -47,6 +47,7 @@ struct Record: AsyncParsableCommand {
       let file = CassetteFile(path: self.file)
       try file.checkIsWritable()
       let address = try ServiceAddress(service: self.to)
+      try self.server.check(for: address.host)
       try await Session.run(try Session(host: address.host, self.server)) { session in
         let files = try await self.types(session)
         var redaction = self.redaction

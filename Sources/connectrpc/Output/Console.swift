@@ -40,6 +40,19 @@ enum Console {
 
   static func output(_ text: String) { self.write(Array("\(text)\n".utf8), to: 1) }
 
+  /// The same JSON without the control characters that JSON allows, DEL and C1: terminals obey some of them.
+  static func json(_ text: String) -> String {
+    let controls = Unicode.Scalar(0x7F)...Unicode.Scalar(0x9F)
+    guard text.unicodeScalars.contains(where: controls.contains) else { return text }
+    return text.unicodeScalars.reduce(into: "") { result, scalar in
+      if controls.contains(scalar) {
+        result += "\\u00" + String(scalar.value, radix: 16)
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+  }
+
   static func error(_ text: String) { self.write(Array("\(text)\n".utf8), to: 2) }
 
   /// Says something on standard error that is no error, once.

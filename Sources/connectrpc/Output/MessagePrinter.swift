@@ -15,7 +15,7 @@ struct MessagePrinter {
   func text(_ message: DynamicMessage) async throws -> String {
     var options = JSONCodingOptions()
     options.preserveProtoFieldNames = self.usesProtoNames
-    let text = String(buffer: try await self.types.json(message, options: options))
+    let text = Console.json(String(buffer: try await self.types.json(message, options: options)))
     return self.isIndented ? PrettyJSON.indented(text) : text
   }
 

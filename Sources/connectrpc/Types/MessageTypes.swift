@@ -18,7 +18,7 @@ actor MessageTypes {
 
   private var files: ProtoFileSet
   private var pool: DescriptorPool
-  private let reflection: ReflectionClient?
+  private var reflection: ReflectionClient?
   private var askedNames: Set<String> = []
 
   /// - Parameter reflection: Is asked for further types; nil if the files are all there is.
@@ -84,6 +84,7 @@ actor MessageTypes {
           continue
         } catch {
           // The reflection does not work any more: more questions would only take more time.
+          self.reflection = nil
           break
         }
       }
