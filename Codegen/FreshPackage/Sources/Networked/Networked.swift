@@ -6,7 +6,7 @@ import ConnectNIO
 struct Networked {
   static func main() async {
     let httpClient = NIOHTTPClient()
-    let config = ProtocolClientConfig(host: "http://localhost:1")
+    let config = ProtocolClientConfig(host: "http://localhost:1", codec: JSONCodec())
     let client = ProtocolClient(httpClient: httpClient, config: config)
     let method = MethodSpec<String, String>(codablePath: "/test.Text/Echo", streamType: .unary)
     let response = await client.unary(method, "hello")
