@@ -6,7 +6,7 @@ final class ProxyEnd: Sendable {
   private let count = Atomic(0)
   private let ends: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation
-  // Signals that come while the cassette is written are no reason to lose it, so that it is never stopped.
+  // Never stopped: a signal that comes while the cassette is written must not end the program.
   private let interrupt: Interrupt
 
   /// Signals are handled from here on, so it comes before the server says where it listens.
