@@ -355,7 +355,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       return
     }
     if failure.isUnprocessed, var sent = self.sent,
-      failure.hadNoConnection || self.traffic.transparentRetry.take(from: self.attempts)
+      failure.keepsTransparentRetry || self.traffic.transparentRetry.take(from: self.attempts)
     {
       // What a server did not take as early data must not be sent as early data again (RFC 8470, section 5.2).
       sent.head.hasNoSideEffects = false

@@ -199,11 +199,15 @@ public struct HTTPStreamFailure: Sendable {
   /// such a request, but the transport has sent it early only because it has no side effects
   /// (``HTTPStreamRequest/hasNoSideEffects``).
   public var isUnprocessed: Bool
-  /// Whether the request was started before the handshake of a connection was complete, and the handshake has failed. To
-  /// send the request again does not use up the call's one transparent retry: without early data, the request would
-  /// have waited for another connection. A connection has early data only with a ticket, which is used once, so there is
-  /// an end to this.
-  package var hadNoConnection = false
+  /// Whether sending the request again leaves the call its one transparent retry, since the failure says nothing against the
+  /// server:
+  ///
+  /// - The request was started before the handshake of a connection was complete, and the handshake has failed. Without
+  ///   early data, the request would have waited for another connection. A connection has early data only with a ticket,
+  ///   which is used once, so there is an end to this.
+  /// - A server that has served other calls on the connection renews it, and did not process this request (GOAWAY). There is
+  ///   an end to this, since each such connection serves calls that were made earlier.
+  package var keepsTransparentRetry = false
   /// Whether the peer speaks another version of HTTP than the stream needs, and so has not processed the request. A client that
   /// may choose its protocol then makes the call in another one.
   public var isVersionMismatch: Bool {

@@ -53,7 +53,11 @@ package struct PickFirstBalancer: LoadBalancer {
     if counts.connecting > 0 {
       self.isDormant = false
       if self.hasFailed { return self.failing(endpoints) }
-      return BalancerDecision(state: .connecting, picker: ConstantPicker(.wait))
+      return BalancerDecision(
+        state: .connecting,
+        picker: ConstantPicker(.wait),
+        connect: self.substitutes(endpoints)
+      )
     }
     guard let next = endpoints.first(where: { $0.state == .idle })?.id else {
       self.isDormant = false
@@ -74,6 +78,13 @@ package struct PickFirstBalancer: LoadBalancer {
       return current
     }
     return endpoints.first { $0.state == .ready }?.id
+  }
+
+  /// The next endpoint, if the only one with connections is in doubt.
+  private func substitutes(_ endpoints: [BalancedEndpoint]) -> [EndpointID] {
+    let isConnecting = endpoints.contains { $0.state == .connecting && !$0.isSuspect }
+    guard !isConnecting, let next = endpoints.first(where: { $0.state == .idle }) else { return [] }
+    return [next.id]
   }
 
   private func failing(_ endpoints: [BalancedEndpoint], connect: [EndpointID] = []) -> BalancerDecision {

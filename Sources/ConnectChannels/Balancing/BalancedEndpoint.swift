@@ -30,6 +30,8 @@ public struct BalancedEndpoint: Sendable, Identifiable {
   public var lastError: String?
   /// Whether outlier detection or a health check keeps calls away from the endpoint. It stays connected.
   public var isEjected: Bool
+  /// Whether the endpoint counts as connecting since it is not known if its connections still work.
+  package var isSuspect = false
 
   /// An endpoint as a channel describes it to a balancer, for tests of balancers.
   public init(

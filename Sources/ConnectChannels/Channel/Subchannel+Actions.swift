@@ -91,6 +91,7 @@ extension Subchannel {
     case .fail(let stream, let error):
       stream.fail(error)
     case .drain(let connection):
+      self.hasServed = true
       connection.drain()
       // A watch on the connection would keep it from closing.
       self.restartWatches()

@@ -1,7 +1,8 @@
-/// Keeps calls away while it is not known whether the server is still there.
+/// Keeps calls away while it is not known whether the server is still there. Calls go to other endpoints, or wait for
+/// another connection to this one.
 extension Subchannel {
-  /// Whether calls should go to other endpoints. Where there is only one endpoint at a time, they wait for this one.
-  var isSuspect: Bool { self.pool.limits.keepsLast && self.pool.isSuspect }
+  /// Whether there are connections, but none that is known to work.
+  var isSuspect: Bool { self.pool.isSuspect }
 
   /// Whether calls may start here, or wait for a connection with room.
   var takesCalls: Bool { self.isReady && !self.isSuspect }
@@ -23,6 +24,11 @@ extension Subchannel {
     guard self.isSuspect != self.wasSuspect else { return }
     self.wasSuspect = self.isSuspect
     self.channel?.needsUpdate()
-    if self.isSuspect { self.giveBackWaiting() }
+    if self.isSuspect {
+      self.run(self.race.connectionIsSuspect())
+      self.giveBackWaiting()
+    } else {
+      self.run(self.race.connectionIsAlive())
+    }
   }
 }

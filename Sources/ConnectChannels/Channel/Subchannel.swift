@@ -44,6 +44,8 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   var loadWatch: LoadWatch?
   var hasWarnedOfLoad = false
   var wasSuspect = false
+  /// Whether a connection since the last success of the race has served calls, or was closed by us.
+  var hasServed = false
 
   init(
     _ id: EndpointID,
@@ -90,7 +92,10 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
       lastError: self.race.lastError,
       isEjected: self.isEjected
     )
-    if endpoint.state == .ready, self.isSuspect { endpoint.state = .connecting }
+    if endpoint.state == .ready, self.isSuspect {
+      endpoint.state = .connecting
+      endpoint.isSuspect = true
+    }
     if endpoint.state == .ready, let health = self.health {
       switch health.state {
       case .healthy: break
@@ -231,22 +236,29 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
       self.suspicionMayHaveChanged()
     case .contender(let attempt):
       guard self.contenders.removeValue(forKey: attempt) != nil else { return }
-      let actions = self.race.attemptSucceeded(attempt)
+      let isReplacement = self.race.connection != nil
+      let actions = self.race.attemptSucceeded(attempt, now: self.now)
       guard self.race.connection == attempt else {
         connection.abandon(.connectionReplaced)
         return
       }
       self.failures.removeAll()
       self.poolBackoff.reset()
-      let (id, poolActions) = self.pool.adopt(
-        connection,
-        version: connection.version,
-        streams: streams,
-        now: self.now
-      )
-      connection.role = .member(id)
-      self.opened(connection, id)
-      self.run(poolActions)
+      self.hasServed = false
+      if isReplacement {
+        // The connection before is in doubt.
+        self.replaceConnections(with: connection, streams: streams)
+      } else {
+        let (id, poolActions) = self.pool.adopt(
+          connection,
+          version: connection.version,
+          streams: streams,
+          now: self.now
+        )
+        connection.role = .member(id)
+        self.opened(connection, id)
+        self.run(poolActions)
+      }
       self.run(actions)
     case .candidate:
       break
@@ -273,6 +285,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
 
   func connectionWillClose(_ connection: PooledConnection) {
     guard case .member(let id) = connection.role else { return }
+    self.hasServed = self.hasServed || connection.hasServed
     self.run(self.pool.connectionWillClose(id))
     // The others may all be suspect.
     self.suspicionMayHaveChanged()
@@ -293,6 +306,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
         self.environment.report(.connectionClosed(endpoint: connection.name))
         // The places of ended watches are gone with the connection.
         self.counters.endedWatches = 0
+        self.hasServed = self.hasServed || connection.hasServed
       }
       self.run(self.pool.connectionClosed(id, error: failure.error))
       self.suspicionMayHaveChanged()
@@ -351,7 +365,19 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     self.stopWatches()
     if self.race.state != .shutdown { self.channel?.addressesMayBeOutOfDate() }
     if let connection = self.race.connection {
-      self.run(self.race.connectionLost(connection, error: error?.message))
+      let actions = self.race.connectionLost(
+        connection,
+        error: error?.message,
+        hasServed: self.hasServed,
+        now: self.now
+      )
+      if self.race.state == .transientFailure {
+        let fallback = ConnectError(code: .unavailable, message: self.race.lastError ?? "the connection was lost")
+        self.failures = [AddressFailure(address: connection.address, error: error ?? fallback, reason: nil)]
+      }
+      self.run(actions)
+      // Calls are being made: the next one need not wait for a connection.
+      if self.hasServed, self.callCount > 0, !self.pool.closesWhenIdle { self.connect() }
     }
     self.giveBackWaiting()
   }

@@ -9,6 +9,11 @@
 /// A pass tries all addresses: the next one after a delay or as soon as one has failed. The first success ends the
 /// other attempts. Once all have failed, the next pass begins after a backoff, and the state stays until one succeeds.
 ///
+/// The backoff is for addresses that do not work. A connection that has served calls is replaced at once, however soon
+/// the server renews it. Connections that are lost again and again before they have served anything count as failures.
+///
+/// While it is not known whether the connection still works, a pass looks for another one beside it.
+///
 /// The caller keeps one timer. Each ``Action/schedule(after:)`` replaces the timer before.
 package struct AddressRace: Sendable {
   package struct Configuration: Sendable, Hashable {
@@ -69,9 +74,11 @@ package struct AddressRace: Sendable {
   private var backoff: ConnectionBackoff
   private var phase = Phase.idle
   private var pass: AddressPass
+  /// Whether it is not known if the connection still works.
+  private var isDoubted = false
   /// When the next pass may begin.
   private var nextPass = Duration.zero
-  /// How many connections in a row were lost before the backoff of their pass was over.
+  /// How many connections in a row were lost before the backoff of their pass was over, without having served.
   private var quickLosses = 0
 
   /// - Parameter addresses: The preferred one first.
@@ -100,14 +107,6 @@ package struct AddressRace: Sendable {
   package mutating func connect(now: Duration, random: inout SplitMix64) -> [Action] {
     guard case .idle = self.phase else { return [] }
     var actions: [Action] = []
-    self.quickLosses = now < self.nextPass ? self.quickLosses + 1 : 0
-    guard self.quickLosses < 2 else {
-      // The server keeps closing connections that it has just accepted.
-      self.phase = .backingOff
-      self.pass.schedule(after: self.nextPass - now, &actions)
-      if self.state != .transientFailure { self.report(.connecting, &actions) }
-      return actions
-    }
     self.beginPass(now: now, &random, &actions)
     return actions
   }
@@ -139,7 +138,12 @@ package struct AddressRace: Sendable {
     case .idle, .shutDown:
       break
     case .connected(let connection):
-      guard !new.contains(connection.address) else { break }
+      guard !new.contains(connection.address) else {
+        if self.isDoubted { self.updatePass(old, new, now: now, &actions) }
+        break
+      }
+      self.isDoubted = false
+      self.pass.end(&actions)
       actions.append(.close(connection))
       self.beginPass(now: now, &random, &actions)
     case .stuck:
@@ -149,12 +153,7 @@ package struct AddressRace: Sendable {
     case .backingOff:
       if new.isEmpty || !new.isSubset(of: old) { self.tryRest(except: old, &actions) }
     case .trying:
-      self.pass.keep(new, &actions)
-      // Those that have failed in this pass are not tried again before its end.
-      let pending = Set(self.pass.attempts.lazy.map(\.address))
-      let failed = old.subtracting(self.pass.untried).subtracting(pending)
-      self.pass.plan(self.addresses.filter { !failed.contains($0) && !pending.contains($0) })
-      self.continuePass(now: now, &actions)
+      self.updatePass(old, new, now: now, &actions)
     }
     return actions
   }
@@ -170,15 +169,19 @@ package struct AddressRace: Sendable {
 
   // MARK: - Events
 
-  /// The attempt has brought a connection that can serve calls.
-  package mutating func attemptSucceeded(_ attempt: ConnectionAttempt) -> [Action] {
+  /// The attempt has brought a connection that can serve calls. It takes the place of one that is in doubt.
+  package mutating func attemptSucceeded(_ attempt: ConnectionAttempt, now: Duration) -> [Action] {
     guard self.pass.remove(attempt) else {
       // Cancelled while the connection was on its way.
       return self.connection == attempt ? [] : [.cancel(attempt)]
     }
     var actions: [Action] = []
     self.pass.end(&actions)
-    self.backoff.reset()
+    if self.quickLosses == 0 {
+      self.backoff.reset()
+      self.nextPass = min(self.nextPass, now + self.configuration.backoff.initial)
+    }
+    self.isDoubted = false
     self.lastError = nil
     self.phase = .connected(attempt)
     self.report(.ready, &actions)
@@ -189,7 +192,7 @@ package struct AddressRace: Sendable {
   package mutating func attemptFailed(_ attempt: ConnectionAttempt, error: String, now: Duration) -> [Action]
   {
     guard self.pass.remove(attempt) else { return [] }
-    self.lastError = "\(attempt.address): \(error)"
+    if self.connection == nil { self.lastError = "\(attempt.address): \(error)" }
     var actions: [Action] = []
     if self.pass.untried.isEmpty {
       self.continuePass(now: now, &actions)
@@ -200,12 +203,63 @@ package struct AddressRace: Sendable {
   }
 
   /// The connection is gone, or takes no more calls.
-  package mutating func connectionLost(_ attempt: ConnectionAttempt, error: String?) -> [Action] {
+  ///
+  /// - Parameter hasServed: Whether it has worked. The next one may then be opened at once, as after one that has lasted
+  ///   longer than the backoff. Else that is so once, and after further such losses the endpoint has failed until the
+  ///   backoff is over.
+  package mutating func connectionLost(
+    _ attempt: ConnectionAttempt,
+    error: String?,
+    hasServed: Bool,
+    now: Duration
+  ) -> [Action] {
     guard self.connection == attempt else { return [] }
-    self.lastError = error
-    self.phase = .idle
+    self.isDoubted = false
     var actions: [Action] = []
-    self.report(.idle, &actions)
+    if self.pass.attempts.isEmpty { self.pass.end(&actions) }
+    self.quickLosses = hasServed || now >= self.nextPass ? 0 : self.quickLosses + 1
+    if self.quickLosses == 0 { self.backoff.reset() }
+    if self.quickLosses > 1 {
+      self.lastError = error ?? "the server closed the connection before it had answered a call"
+      if self.pass.attempts.isEmpty {
+        self.phase = .backingOff
+        self.pass.schedule(after: self.nextPass - now, &actions)
+      } else {
+        self.phase = .trying
+      }
+      self.report(.transientFailure, &actions)
+      return actions
+    }
+    self.lastError = error
+    if self.pass.attempts.isEmpty {
+      self.phase = .idle
+      self.report(.idle, &actions)
+    } else {
+      // They were begun while the connection was in doubt.
+      self.phase = .trying
+      self.report(.connecting, &actions)
+    }
+    return actions
+  }
+
+  /// It is not known whether the connection still works: after the delay between attempts, in which most servers will have
+  /// answered, all addresses are tried beside it, its own one last.
+  package mutating func connectionIsSuspect() -> [Action] {
+    guard case .connected(let connection) = self.phase, !self.isDoubted else { return [] }
+    self.isDoubted = true
+    self.pass.timeLimit = self.configuration.backoff.minimumAttempt
+    self.pass.plan(self.addresses.filter { $0 != connection.address } + [connection.address])
+    var actions: [Action] = []
+    self.pass.schedule(after: self.configuration.attemptDelay, &actions)
+    return actions
+  }
+
+  /// The connection works.
+  package mutating func connectionIsAlive() -> [Action] {
+    guard case .connected = self.phase, self.isDoubted else { return [] }
+    self.isDoubted = false
+    var actions: [Action] = []
+    self.pass.end(&actions)
     return actions
   }
 
@@ -214,9 +268,9 @@ package struct AddressRace: Sendable {
     guard self.pass.timerFired() else { return [] }
     var actions: [Action] = []
     switch self.phase {
-    case .trying: self.pass.startNext(&actions)
+    case .trying, .connected: self.pass.startNext(&actions)
     case .backingOff: self.beginPass(now: now, &random, &actions)
-    case .idle, .stuck, .connected, .shutDown: break
+    case .idle, .stuck, .shutDown: break
     }
     return actions
   }
@@ -251,6 +305,21 @@ extension AddressRace {
     self.pass.startNext(&actions)
   }
 
+  /// Brings a pass in line with a change of the addresses.
+  private mutating func updatePass(
+    _ old: Set<EndpointAddress>,
+    _ new: Set<EndpointAddress>,
+    now: Duration,
+    _ actions: inout [Action]
+  ) {
+    self.pass.keep(new, &actions)
+    // Those that have failed in this pass are not tried again before its end.
+    let pending = Set(self.pass.attempts.lazy.map(\.address))
+    let failed = old.subtracting(self.pass.untried).subtracting(pending)
+    self.pass.plan(self.addresses.filter { !failed.contains($0) && !pending.contains($0) })
+    self.continuePass(now: now, &actions)
+  }
+
   /// Brings the pass on after attempts, or addresses, have gone.
   private mutating func continuePass(now: Duration, _ actions: inout [Action]) {
     if self.addresses.isEmpty {
@@ -259,7 +328,7 @@ extension AddressRace {
       self.pass.adjustTimer(&actions)
     } else if !self.pass.untried.isEmpty {
       self.pass.startNext(&actions)
-    } else {
+    } else if self.connection == nil {
       self.phase = .backingOff
       self.pass.schedule(after: max(self.nextPass - now, .zero), &actions)
       self.report(.transientFailure, &actions)
@@ -277,6 +346,7 @@ extension AddressRace {
     if case .shutDown = self.phase { return [] }
     var actions: [Action] = []
     self.pass.end(&actions)
+    self.isDoubted = false
     if let connection = self.connection { actions.append(.close(connection)) }
     self.phase = phase
     self.report(state, &actions)

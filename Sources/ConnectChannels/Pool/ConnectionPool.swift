@@ -254,8 +254,7 @@ struct ConnectionPool<Connection, Waiter> {
     return actions
   }
 
-  /// The connection takes no streams until it is resumed. Another one may be opened meanwhile. If the pool keeps its
-  /// last connection, another one is opened at once, since calls that need one do not wait here.
+  /// The connection takes no streams until it is resumed. Another one may be opened meanwhile.
   mutating func suspend(_ id: ConnectionID) -> [Action] {
     guard self.isCurrent(id), self.slots[id.slot].phase == .open else { return [] }
     self.startDraining(id.slot)
@@ -263,9 +262,6 @@ struct ConnectionPool<Connection, Waiter> {
     self.suspendedCount += 1
     var actions: [Action] = []
     self.openAsNeeded(&actions)
-    if self.limits.keepsLast, self.isSuspect, self.openingCount == 0, !self.isBackingOff {
-      actions.append(.open(self.occupy()))
-    }
     return actions
   }
 

@@ -40,7 +40,10 @@ package final class PooledConnection: StreamConnectionDelegate {
   private(set) lazy var name = self.address.description
   /// Whether the attempt may still become a connection.
   package private(set) var isWanted = true
-  private var hasServed = false
+  /// Whether the connection has taken calls.
+  private var wasReady = false
+  /// Whether the server has worked: see ``StreamConnection/hasServed``.
+  private(set) var hasServed = false
   /// Is told what the connection learns about HTTP/3 at the origin; nil if the client does not look for it.
   var alternatives: (any AlternativesListener)?
   /// The `alt-svc` field that was read last, and when.
@@ -123,7 +126,7 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   package func connection(_ connection: any StreamConnection, canServe concurrentStreams: Int) {
     self.timer.take()?.cancel()
-    self.hasServed = true
+    self.wasReady = true
     self.owner?.connection(self, canServe: concurrentStreams)
   }
 
@@ -133,6 +136,7 @@ package final class PooledConnection: StreamConnectionDelegate {
 
   package func connectionWillClose(_ connection: any StreamConnection) {
     self.upgrade.take()?.winnerEnded()
+    self.hasServed = connection.hasServed
     self.owner?.connectionWillClose(self)
   }
 
@@ -167,7 +171,8 @@ package final class PooledConnection: StreamConnectionDelegate {
   }
 
   package func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
-    let when = self.hasServed ? "" : " before it could serve"
+    let when = self.wasReady ? "" : " before it could serve"
+    self.hasServed = self.hasServed || connection.hasServed
     let fallback = ConnectError(
       code: .unavailable,
       message: "\(self.owner?.peer ?? "the peer") closed the connection\(when)"

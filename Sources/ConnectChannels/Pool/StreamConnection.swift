@@ -4,6 +4,10 @@ package import Connect
 ///
 /// The pool counts streams: it opens no more than the connection said it can take.
 package protocol StreamConnection: AnyObject {
+  /// Whether the server has answered a call, or has promised to when it announced its end (GOAWAY without an error, which
+  /// covers streams that are open). Such a connection has worked, however soon it ends.
+  var hasServed: Bool { get }
+
   /// Starts a stream. Never fails by itself, and calls the handler only after it has returned.
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream
 

@@ -44,7 +44,7 @@ struct HTTP3Timer {
 
 /// Whether the peer may be gone, and what is done to find out.
 struct HTTP3PeerWatch {
-  /// Whether a call has timed out while nothing was received.
+  /// Whether a call was given up while nothing was received.
   var isSuspect = false
   /// Whether a ping is due soon, since the peer is suspect.
   var isQuick = false
@@ -105,9 +105,9 @@ extension HTTP3Connection {
     self.session.setKeepalive(isWanted ? [configured, needed].compactMap { $0 }.min() : nil)
   }
 
-  // MARK: Calls that time out
+  // MARK: Calls that are given up
 
-  func callExpired(inSilenceSince answerCount: Int) {
+  func callWasGivenUp(inSilenceSince answerCount: Int) {
     guard self.answerCount == answerCount, !self.watch.isSuspect, self.state == .active, !self.isShakingHands,
       !self.isDraining
     else { return }

@@ -70,7 +70,7 @@ extension HTTP3Connection {
     for stream in streams {
       // Early data may be processed twice.
       var failure = HTTPStreamFailure(error: reason, isUnprocessed: wasShakingHands || !stream.isHeaderSent)
-      failure.hadNoConnection = wasShakingHands
+      failure.keepsTransparentRetry = wasShakingHands
       self.fail(stream, failure)
       delegate?.connectionDidCloseStream(self)
     }

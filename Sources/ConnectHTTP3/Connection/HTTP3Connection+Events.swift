@@ -177,8 +177,10 @@ extension HTTP3Connection {
     guard let id = self.session.goAwayID else { return }
     self.logger.debug("HTTP/3 server is going away", metadata: ["peer": "\(self.peer)"])
     self.reportWillClose()
+    var failure = HTTPStreamFailure.goAway
+    failure.keepsTransparentRetry = self.hasServed
     for stream in self.session.liveStreams where stream.id >= id || !stream.isHeaderSent {
-      self.fail(stream, .goAway)
+      self.fail(stream, failure)
       self.session.reset(stream, errorCode: .requestCancelled)
     }
   }

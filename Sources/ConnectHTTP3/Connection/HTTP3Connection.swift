@@ -120,6 +120,12 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
 
   // MARK: StreamConnection
 
+  var hasServed: Bool {
+    if self.hasAnswered { return true }
+    guard let id = self.session.goAwayID else { return false }
+    return self.session.liveStreams.contains { $0.isHeaderSent && $0.id < id }
+  }
+
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     self.eventLoop.assertInEventLoop()
     let stream = HTTP3Stream(handler: handler, connection: self)

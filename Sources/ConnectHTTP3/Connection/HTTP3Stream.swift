@@ -144,15 +144,21 @@ final class HTTP3Stream: HTTPStream {
   }
 
   func cancel() {
-    guard let connection = self.connection else { return }
-    _ = self.detach()
-    connection.cancel(self)
+    let connection = self.isHeaderSent ? self.connection : nil
+    self.giveUp()
+    connection?.callWasGivenUp(inSilenceSince: self.answerCountAtStart)
   }
 
   func expire() {
     let connection = self.connection
-    self.cancel()
-    connection?.callExpired(inSilenceSince: self.answerCountAtStart)
+    self.giveUp()
+    connection?.callWasGivenUp(inSilenceSince: self.answerCountAtStart)
+  }
+
+  private func giveUp() {
+    guard let connection = self.connection else { return }
+    _ = self.detach()
+    connection.cancel(self)
   }
 }
 
@@ -162,5 +168,6 @@ protocol HTTP3StreamOwner: AnyObject {
   func requestDidChange(_ stream: HTTP3Stream)
   func consume(_ count: Int, of stream: HTTP3Stream)
   func cancel(_ stream: HTTP3Stream)
-  func callExpired(inSilenceSince answerCount: Int)
+  /// A call was cancelled, or its deadline has passed. `answerCount` is from its start.
+  func callWasGivenUp(inSilenceSince answerCount: Int)
 }

@@ -68,6 +68,8 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
 
   // MARK: - StreamConnection
 
+  private(set) var hasServed = false
+
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     let stream = HTTP1Stream(request, handler: handler, connection: self)
     guard case .idle = self.state, let context = self.context else {
@@ -266,6 +268,7 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
         return
       }
       guard self.accept(head.headers) else { return }
+      self.hasServed = true
       stream.response = .receivingBody
       stream.missingLength = HTTP1Messages.contentLength(head)
       stream.endsWithConnection = HTTP1Messages.endsWithConnection(head)

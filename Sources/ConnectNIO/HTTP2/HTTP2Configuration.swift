@@ -43,10 +43,18 @@ public struct HTTP2Configuration: Sendable, Hashable {
   /// (64 KiB) by default. Much more is of little use: libnghttp2 gives up a connection on which a header block comes in
   /// more than nine frames.
   public var maxHeaderListSize: Int
-  /// Pings at intervals; off by default. Without it, too, a connection is tested with a ping when a call has timed out
-  /// while nothing at all was received. The connection serves no other call before the answer, which may take 20
-  /// seconds, or ``Keepalive/timeout``.
+  /// Pings at intervals; off by default. Without it, too, a connection is tested with a ping when a call has timed out, or
+  /// was cancelled, while nothing at all was received, and after ``silenceLimit``. The connection serves no other call before
+  /// the answer, which may take 20 seconds, or ``Keepalive/timeout``.
   public var keepalive: Keepalive?
+  /// How long a connection with calls may be without a byte from the server before a ping asks whether the server is there. If
+  /// the answer takes longer than 20 seconds, the calls fail with `unavailable`. 20 seconds by default, at least 1 second; nil
+  /// for any time. Without effect if there is a ``keepalive``.
+  ///
+  /// A silence is noticed after one to one and a half times the limit. Until a part of a response has come, there is one ping in
+  /// five minutes, which servers allow by default (gRFC A8). So calls to a server that has stopped end after 40 to 50 seconds,
+  /// and a stream that has been silent for longer may take five minutes more.
+  public var silenceLimit: Duration?
 
   /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that
   /// is allowed.
@@ -55,16 +63,19 @@ public struct HTTP2Configuration: Sendable, Hashable {
     connectionWindow: Int = 16 << 20,
     maxFrameSize: Int = 1 << 14,
     maxHeaderListSize: Int = HeaderListSize.defaultLimit,
-    keepalive: Keepalive? = nil
+    keepalive: Keepalive? = nil,
+    silenceLimit: Duration? = .seconds(20)
   ) {
     self.initialStreamWindow = initialStreamWindow
     self.connectionWindow = connectionWindow
     self.maxFrameSize = maxFrameSize
     self.maxHeaderListSize = maxHeaderListSize
     self.keepalive = keepalive
+    self.silenceLimit = silenceLimit
   }
 
-  /// Windows of 1 MiB for a stream and 16 MiB for a connection, frames of 16 KiB, headers up to 64 KiB, no keepalive.
+  /// Windows of 1 MiB for a stream and 16 MiB for a connection, frames of 16 KiB, headers up to 64 KiB, no keepalive, a ping
+  /// after 20 seconds of silence.
   public static let defaults = HTTP2Configuration()
 }
 

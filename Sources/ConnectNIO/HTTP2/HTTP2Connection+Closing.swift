@@ -36,6 +36,7 @@ extension HTTP2Connection {
     self.keepaliveTask?.cancel()
     self.keepaliveTask = nil
     self.peerTest.timer.take()?.cancel()
+    self.peerTest.look.take()?.cancel()
     self.blockedWriters = []
     let delegate = self.delegate
     self.delegate = nil

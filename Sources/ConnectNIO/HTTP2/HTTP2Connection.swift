@@ -69,6 +69,8 @@ final class HTTP2Connection: StreamConnection {
   /// The last error of the channel, which explains why it is closed afterwards.
   var channelError: (any Error)?
   var hasServedStream = false
+  /// Whether any response has begun.
+  var hasAnswered = false
   /// Whether the delegate wants to hear of `alt-svc` fields.
   var looksForAltSvc = false
   /// How long the steps to open this connection took.
@@ -77,7 +79,7 @@ final class HTTP2Connection: StreamConnection {
 
   /// How often something was received.
   var readCount = 0
-  var peerTest = HTTP2PeerTest()
+  var peerTest: HTTP2PeerTest
   /// When the ping was sent that has no answer yet.
   var pingTime: NIODeadline?
   /// Nil without keepalive. Each call reads it, so exclusivity is not checked at run time.
@@ -105,6 +107,7 @@ final class HTTP2Connection: StreamConnection {
     self.eventLoop = channel.eventLoop
     self.configuration = configuration
     self.keepalivePace = keepalivePace
+    self.peerTest = HTTP2PeerTest(configuration)
     self.delegate = delegate
     self.logger = logger
     self.peer = peer ?? "\(scheme)://\(authority)"
@@ -113,6 +116,12 @@ final class HTTP2Connection: StreamConnection {
 
   // MARK: StreamConnection
 
+  var hasServed: Bool {
+    if self.hasAnswered { return true }
+    guard let goAway = self.session.goAway, goAway.errorCode == .noError else { return false }
+    return self.session.liveStreams.contains { $0.isHeaderSent && $0.id <= goAway.lastStreamID }
+  }
+
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     self.eventLoop.assertInEventLoop()
     let stream = HTTP2Stream(handler: handler, connection: self)
@@ -120,6 +129,7 @@ final class HTTP2Connection: StreamConnection {
     if self.state != .closed, self.requestedClose == nil, !self.isDraining {
       self.session.submit(request, for: stream)
       if let keepalive = self.keepalive, keepalive.isResting { self.wakeKeepalive() }
+      if self.peerTest.isResting { self.watchForSilence() }
     } else {
       self.session.events.append(.failed(stream, .noConnection))
     }
@@ -245,12 +255,14 @@ extension HTTP2Connection {
       handler.streamDidStart(on: info)
       if !self.session.takesRequests { self.reportWillClose() }
     case .head(let stream, let head):
+      self.hasAnswered = true
       self.peerTest.isSpent = false
       if self.looksForAltSvc, head.headers.contains("alt-svc") {
         self.delegate?.connection(self, didReceiveAltSvc: head.headers)
       }
       stream.handler?.streamDidReceive(head)
     case .bytes(let stream, let bytes):
+      self.peerTest.isSpent = false
       stream.handler?.streamDidReceive(bytes)
     case .end(let stream, let trailers):
       guard let handler = stream.detach() else { return }
@@ -262,7 +274,9 @@ extension HTTP2Connection {
       if stream.id == 0 { self.reportClosedStream() }
     case .closed(let stream, let errorCode):
       if stream.handler != nil {
-        self.fail(stream, .init(closing: stream, errorCode: errorCode, goAway: self.session.goAway))
+        var failure = HTTPStreamFailure(closing: stream, errorCode: errorCode, goAway: self.session.goAway)
+        if failure.isUnprocessed, !stream.isResetByPeer { failure.keepsTransparentRetry = self.hasServed }
+        self.fail(stream, failure)
       }
       self.reportClosedStream()
     case .drained(let stream):
@@ -309,6 +323,8 @@ extension HTTP2Connection {
   private func didReceiveSettings() {
     let count = self.session.maxConcurrentStreams
     guard count != self.servedStreams, !self.isDraining, self.state == .active else { return }
+    // The server may have broken the protocol, or gone away, in the same read: such a connection is no use to calls.
+    guard self.session.takesRequests, self.session.fatalError == nil else { return }
     self.servedStreams = count
     self.firstBytes = ByteBuffer()
     self.delegate?.connection(self, canServe: count)
@@ -320,8 +336,10 @@ extension HTTP2Connection {
     self.slowDownKeepalive(after: goAway)
     self.reportWillClose()
     // libnghttp2 has closed the streams that were sent and are too late, and keeps those that wait.
+    var failure = HTTPStreamFailure.noConnection
+    failure.keepsTransparentRetry = self.hasServed
     for stream in self.session.liveStreams where !stream.isHeaderSent {
-      self.fail(stream, .noConnection)
+      self.fail(stream, failure)
       self.session.reset(stream, errorCode: .cancel)
     }
   }

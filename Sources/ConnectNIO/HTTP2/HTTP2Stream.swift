@@ -107,15 +107,21 @@ final class HTTP2Stream: HTTPStream {
   }
 
   func cancel() {
-    guard let connection = self.connection else { return }
-    _ = self.detach()
-    connection.session.reset(self, errorCode: .cancel)
-    connection.scheduleFlush()
+    let connection = self.isHeaderSent ? self.connection : nil
+    self.giveUp()
+    connection?.callWasGivenUp(inSilenceSince: self.readCountAtStart)
   }
 
   func expire() {
     let connection = self.connection
-    self.cancel()
-    connection?.callExpired(inSilenceSince: self.readCountAtStart)
+    self.giveUp()
+    connection?.callWasGivenUp(inSilenceSince: self.readCountAtStart)
+  }
+
+  private func giveUp() {
+    guard let connection = self.connection else { return }
+    _ = self.detach()
+    connection.session.reset(self, errorCode: .cancel)
+    connection.scheduleFlush()
   }
 }

@@ -54,12 +54,17 @@ private final class Opening: @unchecked Sendable {
         self.attempt,
         to: self.opener.origin,
         requiresHTTP2: self.opener.requiresHTTP2,
-        from: self.opener.zone
+        from: self.opener.zone,
+        streamLimit: server.maximumRequestsPerConnection.map { max($0, 1) }
       )
       cluster.recorder.note(connection == nil ? "refused" : "connected", at: server.index)
       guard let connection else { return }
       let test = PeerTest(server, cluster)
-      connection.onExpiry = { test.callExpired(on: $0) }
+      connection.onCallGivenUp = { test.callWasGivenUp(on: $0) }
+      if let age = server.maximumConnectionAge {
+        let aging = Confined(WeakConnection(connection), to: cluster.executor)
+        _ = cluster.executor.schedule(after: max(age.clamped, .milliseconds(1))) { aging.value.value?.goAway() }
+      }
     } else if cluster.executor.now >= self.limit {
       self.fail("connecting to \(self.opener.origin) timed out (\(address))", "timed out")
     } else {
@@ -72,8 +77,16 @@ private final class Opening: @unchecked Sendable {
   }
 }
 
-/// Tests a connection as `NIOHTTPClient` does over HTTP/2: when a call has timed out, the connection needs an answer to a
-/// ping before it serves the next call.
+private struct WeakConnection {
+  weak var value: InMemoryConnection?
+
+  init(_ value: InMemoryConnection) {
+    self.value = value
+  }
+}
+
+/// Tests a connection as `NIOHTTPClient` does over HTTP/2: when a call has timed out, or was cancelled, the connection needs
+/// an answer to a ping before it serves the next call.
 ///
 /// `@unchecked Sendable`: touched on the simulation's executor alone.
 private final class PeerTest: @unchecked Sendable {
@@ -89,7 +102,7 @@ private final class PeerTest: @unchecked Sendable {
     self.cluster = cluster
   }
 
-  func callExpired(on connection: InMemoryConnection) {
+  func callWasGivenUp(on connection: InMemoryConnection) {
     guard !self.isUnderWay, let cluster = self.cluster, !self.isAnswered(connection) else { return }
     self.isUnderWay = true
     connection.suspect()
@@ -104,7 +117,7 @@ private final class PeerTest: @unchecked Sendable {
         connection.value.isAlive()
       } else if cluster.executor.now >= end {
         let message =
-          "a call timed out, nothing came meanwhile, and a ping had no answer within \(Self.limit)"
+          "the server sent nothing while it had calls to answer, and did not answer a ping within \(Self.limit)"
         connection.value.disconnect(ConnectError(code: .unavailable, message: message))
       } else {
         self.look(at: connection, end: end)

@@ -30,6 +30,13 @@ public final class SimulatedServer: @unchecked Sendable {
   public var timeLimit: Duration?
   /// Whether the server goes on working on cancelled requests, like servers that ignore cancellation. False by default.
   public var finishesAbandonedRequests = false
+  /// How many requests the server takes on a connection before it sends GOAWAY, like nginx's `keepalive_requests`. Requests
+  /// that come after the last one are refused, and clients send them again. At least 1; nil, the default, for any number.
+  /// Holds for new connections.
+  public var maximumRequestsPerConnection: Int?
+  /// The age at which the server sends GOAWAY on a connection, like grpcio's `max_connection_age`. Nil, the default, for no
+  /// limit. Holds for new connections.
+  public var maximumConnectionAge: Duration?
   /// The health that the server reports to watchers (`grpc.health.v1.Health/Watch`), whichever service they ask for. Nil, the
   /// default, for a server without a health service.
   public var health: Health? {

@@ -12,28 +12,34 @@ package final class InMemoryConnection: StreamConnection {
   private let remoteAddress: String
   /// The client's zone, for networks with zones.
   package let clientZone: String?
-  /// Called when a call's deadline has passed: the server may be gone.
-  package var onExpiry: ((InMemoryConnection) -> Void)?
+  /// Called when a call was cancelled, or its deadline has passed: the server may be gone.
+  package var onCallGivenUp: ((InMemoryConnection) -> Void)?
+  /// How many streams the server takes before it renews the connection; nil for any number.
+  private let streamLimit: Int?
   /// Nil once the connection has ended.
   private var delegate: (any StreamConnectionDelegate)?
   /// The open streams, each at the index of its ``InMemoryStream/place``.
   private var streams: [InMemoryStream] = []
   private var startedCount = 0
-  private var hasServed = false
+  private var hasStartedStream = false
+  package private(set) var hasServed = false
   /// Whether it takes no more streams.
   package private(set) var isDraining = false
 
   /// - Parameters:
   ///   - number: Identifies the connection in the network.
   ///   - requiresHTTP2: Whether streams must go over HTTP/2.
+  ///   - streamLimit: How many streams the server takes before it renews the connection; nil for any number.
   init(
     _ number: Int,
     to address: EndpointAddress,
     in network: InMemoryNetwork,
     requiresHTTP2: Bool,
     clientZone: String?,
+    streamLimit: Int?,
     delegate: any StreamConnectionDelegate
   ) {
+    self.streamLimit = streamLimit
     self.number = number
     self.clientZone = clientZone
     self.address = address
@@ -60,6 +66,14 @@ package final class InMemoryConnection: StreamConnection {
     let stream = InMemoryStream(request, handler: handler, on: self, number: self.startedCount)
     stream.place = self.streams.count
     self.streams.append(stream)
+    if let streamLimit, self.startedCount >= streamLimit {
+      self.later { $0.goAway() }
+      if self.startedCount > streamLimit {
+        let refused = Confined(stream, to: self.server.executor)
+        self.server.executor.execute { refused.value.fail(.goAway) }
+        return stream
+      }
+    }
     self.server.executor.execute { [server, requiresHTTP2] in
       server.receive(stream, requiresHTTP2: requiresHTTP2)
     }
@@ -79,9 +93,16 @@ package final class InMemoryConnection: StreamConnection {
 
   /// The connection as it is described to a stream that begins.
   func nextInfo() -> HTTPConnectionInfo {
-    defer { self.hasServed = true }
-    return HTTPConnectionInfo(version: .http2, isReused: self.hasServed, remoteAddress: self.remoteAddress)
+    defer { self.hasStartedStream = true }
+    return HTTPConnectionInfo(
+      version: .http2,
+      isReused: self.hasStartedStream,
+      remoteAddress: self.remoteAddress
+    )
   }
+
+  /// A stream has begun to answer.
+  func streamDidAnswer() { self.hasServed = true }
 
   /// A stream has ended. Not to be called from within a function of the stream.
   func streamDidClose(_ stream: InMemoryStream) {
@@ -116,6 +137,7 @@ package final class InMemoryConnection: StreamConnection {
 
   /// The server takes no more streams.
   package func goAway() {
+    if !self.streams.isEmpty { self.hasServed = true }
     self.announceEnd()
     self.closeIfFinished()
   }
@@ -155,5 +177,20 @@ package final class InMemoryConnection: StreamConnection {
       delegate.connectionDidCloseStream(self)
     }
     delegate.connectionDidClose(self, error: error)
+  }
+}
+
+extension HTTPStreamFailure {
+  /// The stream came after the last one that a server takes before it renews the connection.
+  fileprivate static var goAway: HTTPStreamFailure {
+    var failure = HTTPStreamFailure(
+      error: ConnectError(
+        code: .unavailable,
+        message: "the server is going away and did not process the request (GOAWAY)"
+      ),
+      isUnprocessed: true
+    )
+    failure.keepsTransparentRetry = true
+    return failure
   }
 }

@@ -34,13 +34,15 @@ package final class InMemoryNetwork: Sendable {
   ///   - origin: The origin of the channel that connects, for errors.
   ///   - requiresHTTP2: Whether the connection's streams must go over HTTP/2.
   ///   - clientZone: The client's zone.
+  ///   - streamLimit: How many streams the server takes before it renews the connection; nil for any number.
   /// - Returns: The connection; nil if it was refused, or is not wanted any more.
   @discardableResult
   package func connect(
     _ attempt: PooledConnection,
     to origin: Origin,
     requiresHTTP2: Bool,
-    from clientZone: String? = nil
+    from clientZone: String? = nil,
+    streamLimit: Int? = nil
   ) -> InMemoryConnection? {
     guard attempt.isWanted else { return nil }
     let address = attempt.address
@@ -61,6 +63,7 @@ package final class InMemoryNetwork: Sendable {
       in: self,
       requiresHTTP2: requiresHTTP2,
       clientZone: clientZone,
+      streamLimit: streamLimit,
       delegate: attempt
     )
     self.state.withLock { $0.connections[number] = Confined(connection, to: self.executor) }

@@ -147,16 +147,14 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
   }
 
   package func cancel() {
-    let wasOpen = self.handler != nil
+    guard self.handler != nil else { return }
     self.close()
     self.task?.cancel()
-    if wasOpen { self.connection.streamWasCancelled(self) }
+    self.connection.streamWasCancelled(self)
+    if let onCallGivenUp = self.connection.onCallGivenUp { onCallGivenUp(self.connection) }
   }
 
-  package func expire() {
-    self.cancel()
-    if let onExpiry = self.connection.onExpiry { onExpiry(self.connection) }
-  }
+  package func expire() { self.cancel() }
 
   // MARK: ServerExchange
 
@@ -314,6 +312,7 @@ package final class InMemoryStream: HTTPStream, FailableExchange, @unchecked Sen
       switch part {
       case .head(let head):
         self.outgoing.removeFirst()
+        self.connection.streamDidAnswer()
         handler.streamDidReceive(head)
       case .body(var bytes):
         let room = self.window - self.unconsumedBytes

@@ -38,7 +38,12 @@ struct SmallFleet {
   mutating func setUp(_ index: Int, _ isUp: Bool) {
     self.servers[index].isUp = isUp
     if !isUp, let connection = self.servers[index].race.connection {
-      _ = self.servers[index].race.connectionLost(connection, error: "reset")
+      _ = self.servers[index].race.connectionLost(
+        connection,
+        error: "reset",
+        hasServed: true,
+        now: self.now
+      )
       self.update()
     }
   }
@@ -100,7 +105,7 @@ struct SmallFleet {
       self.servers[index].outcomes.removeFirst()
       let actions =
         self.servers[index].isUp
-        ? self.servers[index].race.attemptSucceeded(attempt)
+        ? self.servers[index].race.attemptSucceeded(attempt, now: self.now)
         : self.servers[index].race.attemptFailed(attempt, error: "refused", now: self.now)
       self.run(index, actions)
     }

@@ -95,6 +95,7 @@ final class FakeConnection: StreamConnection {
   var streams: [FakeStream] = []
   private(set) var streamCount = 0
   private(set) var isDraining = false
+  private(set) var hasServed = false
   var isClosed: Bool { self.delegate == nil }
 
   init(_ address: String, _ delegate: any StreamConnectionDelegate, _ network: FakeNetwork) {
@@ -136,6 +137,7 @@ final class FakeConnection: StreamConnection {
 
   /// The server goes away in order.
   func goAway() {
+    self.hasServed = self.hasServed || !self.streams.isEmpty
     self.isDraining = true
     self.delegate?.connectionWillClose(self)
     self.closeIfFinished()
@@ -156,12 +158,16 @@ final class FakeConnection: StreamConnection {
   }
 
   fileprivate func received(_ headers: Headers) {
+    self.hasServed = true
     self.delegate?.connectionIsFit(self)
     if headers.contains("alt-svc") { self.delegate?.connection(self, didReceiveAltSvc: headers) }
   }
 
   func suspect() { self.delegate?.connectionIsSuspect(self) }
   func isAlive() { self.delegate?.connectionIsAlive(self) }
+
+  /// A response is complete.
+  fileprivate func answered() { self.hasServed = true }
 
   fileprivate func ended(_ stream: FakeStream) {
     self.streams.removeAll { $0 === stream }
@@ -205,6 +211,7 @@ final class FakeStream: HTTPStream {
 
   func end(_ trailers: Headers = ["grpc-status": ["0"]]) {
     let handler = self.handler.take()
+    self.connection.answered()
     handler?.streamDidEnd(trailers: trailers)
     self.connection.ended(self)
   }

@@ -69,7 +69,9 @@ final class OriginChannelTests: XCTestCase {
     let fleet = FakeFleet([self.a])
     let first = fleet.call()
     fleet.run { fleet.network.connections[0].goAway() }
-    XCTAssertEqual(fleet.channel.connectivity, .idle)
+    // The next connection is opened while the first call goes on.
+    XCTAssertEqual(fleet.channel.connectivity, .ready)
+    XCTAssertEqual(fleet.network.connections.count, 2)
     let second = fleet.call()
     XCTAssertEqual(fleet.network.connections.count, 2)
     // The first call goes on where it is.
@@ -80,6 +82,97 @@ final class OriginChannelTests: XCTestCase {
     }
     XCTAssertTrue(first.hasEnded && second.hasEnded)
     XCTAssertTrue(fleet.network.connections[0].isClosed)
+  }
+
+  /// Without calls, a connection that goes away is not replaced before the next call.
+  func testGoAwayWithoutCalls() {
+    let fleet = FakeFleet([self.a])
+    let first = fleet.call()
+    fleet.run { fleet.network.connections[0].streams[0].end() }
+    XCTAssertTrue(first.hasEnded)
+    fleet.run { fleet.network.connections[0].goAway() }
+    XCTAssertEqual(fleet.channel.connectivity, .idle)
+    XCTAssertEqual(fleet.network.attempts.count, 1)
+  }
+
+  /// However often a server renews its connections, calls do not wait for a backoff.
+  func testServersThatRenewConnections() {
+    for policy in [BalancingPolicy.pickFirst, .roundRobin] {
+      for waitsForCall in [true, false] {
+        let fleet = FakeFleet([self.a]) { $0.balancing = policy }
+        let start = fleet.executor.now
+        for round in 0..<50 {
+          let call = fleet.call()
+          guard let connection = fleet.network.open(at: self.a).last else { return XCTFail("\(round)") }
+          if !waitsForCall { fleet.run { connection.goAway() } }
+          fleet.run { connection.streams.first?.end() }
+          if waitsForCall { fleet.run { connection.goAway() } }
+          XCTAssertTrue(call.hasEnded, "\(policy) \(round)")
+        }
+        XCTAssertEqual(fleet.executor.now, start)
+      }
+    }
+  }
+
+  /// Connections that die before they have served anything are failures: calls fail at once in place of waiting.
+  func testConnectionsThatDieYoung() {
+    let fleet = FakeFleet([self.a])
+    for _ in 0..<2 {
+      let call = fleet.call()
+      fleet.run { fleet.network.connections.last?.die() }
+      XCTAssertEqual(call.error?.message, "the connection was reset")
+    }
+    XCTAssertEqual(fleet.channel.connectivity, .transientFailure)
+    XCTAssertEqual(fleet.call().error?.code, .unavailable)
+    let patient = fleet.call(waitForReady: true)
+    fleet.advance(by: .seconds(1.2))
+    fleet.run { fleet.network.connections.last?.streams.first?.end() }
+    XCTAssertTrue(patient.hasEnded)
+    // It serves: all is well again.
+    fleet.run { fleet.network.connections.last?.die() }
+    let last = fleet.call()
+    fleet.run { fleet.network.connections.last?.streams.first?.end() }
+    XCTAssertTrue(last.hasEnded)
+  }
+
+  /// The server that all calls go to may be dead: the other addresses are tried.
+  func testPickFirstLeavesASuspectServer() {
+    let fleet = FakeFleet([self.a, self.b, self.c])
+    let first = fleet.call()
+    XCTAssertEqual(fleet.network.counts, [self.a: 1])
+    fleet.network.behaviours[self.a] = .hangs
+    fleet.network.behaviours[self.b] = .hangs
+    fleet.run { fleet.network.connections[0].suspect() }
+    let second = fleet.call()
+    fleet.advance(by: .milliseconds(250))
+    XCTAssertEqual(fleet.network.attempts, [self.a, self.b])
+    fleet.advance(by: .milliseconds(250))
+    XCTAssertEqual(fleet.network.attempts, [self.a, self.b, self.c])
+    XCTAssertEqual(fleet.network.counts, [self.a: 1, self.c: 1])
+    fleet.run { fleet.network.connections[1].streams[0].end() }
+    XCTAssertTrue(second.hasEnded)
+    // The call that the server has may still be answered.
+    XCTAssertTrue(first.isPending)
+    fleet.run { fleet.network.connections[0].isAlive() }
+    fleet.run { fleet.network.connections[0].streams[0].end() }
+    XCTAssertTrue(first.hasEnded)
+    XCTAssertTrue(fleet.network.connections[0].isClosed, "it is of no use any more")
+    fleet.call()
+    XCTAssertEqual(fleet.network.counts, [self.a: 1, self.c: 2])
+  }
+
+  /// The same for endpoints with different names for TLS, which are tried one after the other.
+  func testPickFirstLeavesASuspectServerWithAnotherName() throws {
+    let fleet = FakeFleet()
+    var endpoints = try [self.a, self.b].map { try XCTUnwrap(Endpoint($0)) }
+    endpoints[1].serverName = "other.test"
+    fleet.resolver.update(endpoints)
+    fleet.executor.runUntilIdle()
+    fleet.call()
+    fleet.network.behaviours[self.a] = .hangs
+    fleet.run { fleet.network.connections[0].suspect() }
+    fleet.call()
+    XCTAssertEqual(fleet.network.counts, [self.a: 1, self.b: 1])
   }
 
   func testMoreConnectionsAtTheStreamLimit() {
@@ -125,6 +218,8 @@ final class OriginChannelTests: XCTestCase {
     }
     let second = fleet.call()
     XCTAssertEqual(fleet.network.connections[0].streams.count, 0)
+    XCTAssertEqual(fleet.network.attempts.count, 1, "most servers answer soon")
+    fleet.advance(by: .milliseconds(250))
     // Another one is tried meanwhile.
     XCTAssertEqual(fleet.network.attempts.count, 2)
     fleet.run { fleet.network.connections[0].isAlive() }

@@ -29,9 +29,12 @@ private struct RaceModel {
   private var pending: [ConnectionAttempt] = []
   private var cancelled: [ConnectionAttempt] = []
   private var connection: ConnectionAttempt?
+  private var isDoubted = false
   private var numbers: Set<UInt64> = []
   private var state = ConnectivityState.idle
   private var hadAddresses = true
+  /// Whether a loss may be a failure.
+  private var mayFail = false
   private(set) var failure: String?
   private(set) var log: [String] = []
 
@@ -55,7 +58,7 @@ private struct RaceModel {
 
   mutating func step() {
     let wasEmpty = self.race.addresses.isEmpty
-    switch self.random.index(below: 12) {
+    switch self.random.index(below: 14) {
     case 0, 1:
       self.run("connect", self.race.connect(now: self.now, random: &self.random))
     case 2, 3, 4:
@@ -71,21 +74,39 @@ private struct RaceModel {
     case 8:
       guard let attempt = self.pending.randomElement(using: &self.random) else { return }
       self.pending.removeAll { $0 == attempt }
-      if self.connection != nil { self.failure = "an attempt beside a connection" }
+      if self.connection != nil, !self.isDoubted { self.failure = "an attempt beside a connection" }
       self.connection = attempt
-      self.run("succeed \(attempt.number)", self.race.attemptSucceeded(attempt))
+      self.isDoubted = false
+      self.run("succeed \(attempt.number)", self.race.attemptSucceeded(attempt, now: self.now))
     case 9:
       guard let attempt = self.cancelled.randomElement(using: &self.random) else { return }
       let late = self.random.index(below: 2) == 0
       let actions =
         late
-        ? self.race.attemptSucceeded(attempt)
+        ? self.race.attemptSucceeded(attempt, now: self.now)
         : self.race.attemptFailed(attempt, error: "late", now: self.now)
       if actions != (late ? [.cancel(attempt)] : []) { self.failure = "late event: \(actions)" }
     case 10:
       guard let connection = self.connection else { return }
       self.connection = nil
-      self.run("lost", self.race.connectionLost(connection, error: "reset"))
+      self.isDoubted = false
+      let hasServed = self.random.index(below: 2) == 0
+      self.now += .milliseconds(self.random.index(below: 700))
+      self.mayFail = !hasServed
+      self.run(
+        "lost, served: \(hasServed)",
+        self.race.connectionLost(connection, error: "reset", hasServed: hasServed, now: self.now)
+      )
+      self.mayFail = false
+      if hasServed, self.race.state == .transientFailure { self.failure = "failed after a connection that served" }
+    case 11:
+      guard self.connection != nil else { return }
+      self.isDoubted = true
+      self.run("suspect", self.race.connectionIsSuspect())
+    case 12:
+      guard self.connection != nil else { return }
+      self.isDoubted = false
+      self.run("alive", self.race.connectionIsAlive())
     default:
       if self.random.index(below: 8) == 0 {
         self.run("idle", self.race.goIdle())
@@ -109,7 +130,8 @@ private struct RaceModel {
     for _ in 0..<4 where self.race.state != .ready {
       if let attempt = self.pending.popLast() {
         self.connection = attempt
-        self.run("succeed", self.race.attemptSucceeded(attempt))
+        self.isDoubted = false
+        self.run("succeed", self.race.attemptSucceeded(attempt, now: self.now))
       } else if let timer = self.timer.take() {
         self.now = timer
         self.run("timer", self.race.timerFired(now: self.now, random: &self.random))
@@ -130,7 +152,7 @@ private struct RaceModel {
         if self.pending.contains(where: { $0.address == attempt.address }) {
           self.failure = "tried twice at a time"
         }
-        if self.connection != nil { self.failure = "an attempt beside a connection" }
+        if self.connection != nil, !self.isDoubted { self.failure = "an attempt beside a connection" }
         if !self.race.addresses.contains(attempt.address) { self.failure = "an address that is gone" }
         if attempt.timeLimit < .seconds(20) { self.failure = "too little time" }
         self.pending.append(attempt)
@@ -141,6 +163,7 @@ private struct RaceModel {
       case .close(let attempt):
         if self.connection != attempt { self.failure = "closes another connection" }
         self.connection = nil
+        self.isDoubted = false
       case .schedule(let delay):
         if delay < .zero || delay > .seconds(144) { self.failure = "a delay of \(delay)" }
         self.timer = self.now + delay
@@ -159,7 +182,8 @@ private struct RaceModel {
       case (.idle, .connecting), (.ready, .connecting), (.connecting, .ready), (.transientFailure, .ready):
         true
       case (.transientFailure, .connecting): !self.hadAddresses
-      case (.idle, .transientFailure), (.ready, .transientFailure): self.race.addresses.isEmpty
+      case (.idle, .transientFailure): self.race.addresses.isEmpty
+      case (.ready, .transientFailure): self.race.addresses.isEmpty || self.mayFail
       case (.connecting, .transientFailure), (.transientFailure, .transientFailure): true
       case (.connecting, .idle), (.ready, .idle), (.transientFailure, .idle): true
       case (_, .shutdown): self.state != .shutdown
@@ -179,7 +203,7 @@ private struct RaceModel {
     case .idle, .shutdown:
       if isBusy || self.connection != nil { self.failure = "busy while \(self.race.state)" }
     case .ready:
-      if isBusy || self.connection == nil { self.failure = "ready, but not only connected" }
+      if isBusy && !self.isDoubted || self.connection == nil { self.failure = "ready, but not only connected" }
       if let address = self.connection?.address, !self.race.addresses.contains(address) {
         self.failure = "connected to an address that is gone"
       }

@@ -77,13 +77,13 @@ final class AddressRaceTests: XCTestCase {
       [.connect(self.attempt(2, self.two)), .schedule(after: .milliseconds(250))]
     )
     XCTAssertEqual(
-      race.attemptSucceeded(self.attempt(2, self.two)),
+      race.attemptSucceeded(self.attempt(2, self.two), now: .milliseconds(300)),
       [.cancel(self.attempt(1, self.one)), .cancelTimer, .stateChanged(.ready, error: nil)]
     )
     XCTAssertEqual(race.connection, self.attempt(2, self.two))
     // What was cancelled comes late.
     XCTAssertEqual(
-      race.attemptSucceeded(self.attempt(1, self.one)),
+      race.attemptSucceeded(self.attempt(1, self.one), now: .milliseconds(300)),
       [.cancel(self.attempt(1, self.one))]
     )
     XCTAssertEqual(race.attemptFailed(self.attempt(1, self.one), error: "reset", now: .seconds(1)), [])
@@ -126,12 +126,12 @@ final class AddressRaceTests: XCTestCase {
     )
     _ = race.timerFired(now: .seconds(21), random: &self.random)
     XCTAssertEqual(
-      race.attemptSucceeded(self.attempt(5, self.one)),
+      race.attemptSucceeded(self.attempt(5, self.one), now: .seconds(21)),
       [.cancelTimer, .stateChanged(.ready, error: nil)]
     )
     // The backoff begins again.
     XCTAssertEqual(
-      race.connectionLost(self.attempt(5, self.one), error: "GOAWAY"),
+      race.connectionLost(self.attempt(5, self.one), error: "GOAWAY", hasServed: false, now: .seconds(29)),
       [.stateChanged(.idle, error: "GOAWAY")]
     )
     _ = race.connect(now: .seconds(30), random: &self.random)
@@ -168,12 +168,183 @@ final class AddressRaceTests: XCTestCase {
     )
   }
 
+  // MARK: - Losses
+
+  /// However soon a server renews connections that have served, the next one is opened at once.
+  func testAConnectionThatHasServedIsReplacedAtOnce() {
+    var race = self.race(self.one)
+    for number in UInt64(1)...100 {
+      let attempt = self.attempt(number, self.one)
+      let now = Duration.milliseconds(Int(number))
+      XCTAssertEqual(race.connect(now: now, random: &self.random).first, .connect(attempt))
+      _ = race.attemptSucceeded(attempt, now: now)
+      XCTAssertEqual(
+        race.connectionLost(attempt, error: nil, hasServed: true, now: now),
+        [.stateChanged(.idle, error: nil)]
+      )
+    }
+  }
+
+  /// Connections that serve nothing are failures from the second one on, with a backoff that grows. One that serves ends it.
+  func testConnectionsThatServeNothingAreFailures() {
+    var race = self.race(self.one)
+    var now = Duration.zero
+    var actions = race.connect(now: now, random: &self.random)
+    var pauses: [Duration] = []
+    for number in UInt64(1)...5 {
+      let attempt = self.attempt(number, self.one)
+      XCTAssertEqual(actions.first, .connect(attempt))
+      now += .milliseconds(5)
+      _ = race.attemptSucceeded(attempt, now: now)
+      let lost = race.connectionLost(attempt, error: "it broke", hasServed: false, now: now)
+      if number == 1 {
+        XCTAssertEqual(lost, [.stateChanged(.idle, error: "it broke")])
+        actions = race.connect(now: now, random: &self.random)
+        continue
+      }
+      XCTAssertEqual(lost.last, .stateChanged(.transientFailure, error: "it broke"))
+      XCTAssertEqual(race.connect(now: now, random: &self.random), [])
+      guard case .schedule(let pause)? = lost.first else { return XCTFail("\(lost)") }
+      pauses.append(pause + .milliseconds(5))
+      now += pause
+      actions = race.timerFired(now: now, random: &self.random)
+    }
+    for (pause, expected) in zip(pauses, [1_000, 1_600, 2_560, 4_096]) {
+      XCTAssertLessThan(abs((pause - .milliseconds(expected)) / .milliseconds(1)), 0.01)
+    }
+    XCTAssertEqual(pauses.count, 4)
+    _ = race.attemptSucceeded(self.attempt(6, self.one), now: now)
+    XCTAssertEqual(race.state, .ready)
+    _ = race.connectionLost(self.attempt(6, self.one), error: nil, hasServed: true, now: now)
+    _ = race.connect(now: now, random: &self.random)
+    let refused = race.attemptFailed(self.attempt(7, self.one), error: "refused", now: now)
+    XCTAssertEqual(refused.first, .schedule(after: .seconds(1)))
+  }
+
+  func testAnOldConnectionThatServedNothingIsReplacedAtOnce() {
+    var race = self.race(self.one)
+    for number in UInt64(1)...4 {
+      let now = Duration.seconds(Int(number) * 2)
+      let attempt = self.attempt(number, self.one)
+      XCTAssertEqual(race.connect(now: now, random: &self.random).first, .connect(attempt))
+      _ = race.attemptSucceeded(attempt, now: now)
+      _ = race.connectionLost(attempt, error: nil, hasServed: false, now: now + .seconds(1))
+      XCTAssertEqual(race.state, .idle)
+    }
+  }
+
+  // MARK: - Doubt
+
+  private func doubtedRace(_ addresses: EndpointAddress...) -> AddressRace {
+    let backoff = ConnectionBackoff.Configuration(jitter: 0)
+    var race = AddressRace(addresses, configuration: .init(backoff: backoff), random: &self.random)
+    _ = race.connect(now: .zero, random: &self.random)
+    _ = race.attemptSucceeded(self.attempt(1, self.one), now: .zero)
+    return race
+  }
+
+  /// The connection is in doubt, and the other addresses are being tried.
+  private func begin(_ race: inout AddressRace) {
+    _ = race.connectionIsSuspect()
+    _ = race.timerFired(now: .seconds(4), random: &self.random)
+  }
+
+  /// The connection is gone before anything else was tried: nothing is, before a call.
+  func testAConnectionInDoubtIsLostAtOnce() {
+    var race = self.doubtedRace(self.one, self.two)
+    _ = race.connectionIsSuspect()
+    XCTAssertEqual(
+      race.connectionLost(self.attempt(1, self.one), error: nil, hasServed: true, now: .seconds(4)),
+      [.cancelTimer, .stateChanged(.idle, error: nil)]
+    )
+    XCTAssertEqual(race.connect(now: .seconds(4), random: &self.random).first, .connect(self.attempt(2, self.one)))
+  }
+
+  /// The other addresses come first, the connection's own one last.
+  func testAConnectionInDoubtRacesWithAllAddresses() {
+    var race = self.doubtedRace(self.one, self.two, self.three)
+    XCTAssertEqual(race.connectionIsSuspect(), [.schedule(after: .milliseconds(250))])
+    XCTAssertEqual(race.connectionIsSuspect(), [])
+    XCTAssertEqual(
+      race.timerFired(now: .seconds(9), random: &self.random),
+      [.connect(self.attempt(2, self.two)), .schedule(after: .milliseconds(250))]
+    )
+    XCTAssertEqual(race.state, .ready)
+    XCTAssertEqual(
+      race.attemptFailed(self.attempt(2, self.two), error: "refused", now: .seconds(10)),
+      [.connect(self.attempt(3, self.three)), .schedule(after: .milliseconds(250))]
+    )
+    XCTAssertEqual(
+      race.timerFired(now: .seconds(11), random: &self.random),
+      [.connect(self.attempt(4, self.one))]
+    )
+    XCTAssertEqual(
+      race.attemptSucceeded(self.attempt(3, self.three), now: .seconds(11)),
+      [.cancel(self.attempt(4, self.one))]
+    )
+    XCTAssertEqual(race.connection, self.attempt(3, self.three))
+    // The connection before is nobody's any more.
+    let late = race.connectionLost(self.attempt(1, self.one), error: nil, hasServed: true, now: .seconds(12))
+    XCTAssertEqual(late, [])
+  }
+
+  func testAnAnswerEndsTheDoubt() {
+    var race = self.doubtedRace(self.one, self.two)
+    _ = race.connectionIsSuspect()
+    XCTAssertEqual(race.connectionIsAlive(), [.cancelTimer], "before anything was tried")
+    XCTAssertEqual(race.timerFired(now: .seconds(9), random: &self.random), [])
+    self.begin(&race)
+    XCTAssertEqual(race.connectionIsAlive(), [.cancel(self.attempt(2, self.two)), .cancelTimer])
+    XCTAssertEqual(race.connectionIsAlive(), [])
+    XCTAssertEqual(race.connection, self.attempt(1, self.one))
+    self.begin(&race)
+    XCTAssertEqual(race.pendingAttempts, [self.attempt(3, self.two)])
+  }
+
+  func testWhatWasBegunInDoubtOutlivesTheConnection() {
+    var race = self.doubtedRace(self.one, self.two)
+    self.begin(&race)
+    XCTAssertEqual(
+      race.connectionLost(self.attempt(1, self.one), error: "dead", hasServed: true, now: .seconds(20)),
+      [.stateChanged(.connecting, error: "dead")]
+    )
+    XCTAssertEqual(
+      race.attemptSucceeded(self.attempt(2, self.two), now: .seconds(21)),
+      [.cancelTimer, .stateChanged(.ready, error: nil)]
+    )
+  }
+
+  func testAllAddressesFailBesideAConnectionInDoubt() {
+    var race = self.doubtedRace(self.one, self.two)
+    self.begin(&race)
+    _ = race.attemptFailed(self.attempt(2, self.two), error: "refused", now: .seconds(5))
+    XCTAssertEqual(race.attemptFailed(self.attempt(3, self.one), error: "refused", now: .seconds(5)), [])
+    XCTAssertEqual(race.state, .ready)
+    XCTAssertNil(race.lastError)
+    XCTAssertEqual(race.connectionIsAlive(), [])
+    XCTAssertEqual(race.connection, self.attempt(1, self.one))
+  }
+
+  func testOtherAddressesWhileInDoubt() {
+    var race = self.doubtedRace(self.one, self.two)
+    self.begin(&race)
+    XCTAssertEqual(
+      race.update([self.one, self.three], now: .seconds(5), random: &self.random).first,
+      .cancel(self.attempt(2, self.two))
+    )
+    XCTAssertTrue(race.pendingAttempts.contains { $0.address == self.three || $0.address == self.one })
+    let gone = race.update([self.three], now: .seconds(5), random: &self.random)
+    XCTAssertTrue(gone.contains(.close(self.attempt(1, self.one))))
+    XCTAssertEqual(race.pendingAttempts.map(\.address), [self.three])
+    XCTAssertEqual(race.state, .connecting)
+  }
+
   // MARK: - Other addresses
 
   func testAConnectionOutlivesAChange() {
     var race = self.race(self.one, self.two)
     _ = race.connect(now: .zero, random: &self.random)
-    _ = race.attemptSucceeded(self.attempt(1, self.one))
+    _ = race.attemptSucceeded(self.attempt(1, self.one), now: .zero)
     XCTAssertEqual(race.update([self.three, self.one], now: .zero, random: &self.random), [])
     XCTAssertEqual(
       race.update([self.three], now: .zero, random: &self.random),
@@ -182,7 +353,7 @@ final class AddressRaceTests: XCTestCase {
         .stateChanged(.connecting, error: nil),
       ]
     )
-    XCTAssertEqual(race.connectionLost(self.attempt(1, self.one), error: nil), [])
+    XCTAssertEqual(race.connectionLost(self.attempt(1, self.one), error: nil, hasServed: true, now: .zero), [])
   }
 
   func testAttemptsOutliveAChange() {
@@ -264,7 +435,7 @@ final class AddressRaceTests: XCTestCase {
       [.cancel(self.attempt(1, self.one)), .cancelTimer, .stateChanged(.idle, error: nil)]
     )
     _ = race.connect(now: .zero, random: &self.random)
-    _ = race.attemptSucceeded(self.attempt(2, self.one))
+    _ = race.attemptSucceeded(self.attempt(2, self.one), now: .zero)
     XCTAssertEqual(
       race.shutDown(),
       [.close(self.attempt(2, self.one)), .stateChanged(.shutdown, error: nil)]

@@ -248,7 +248,7 @@ final class HTTP3EarlyDataTests: XCTestCase {
       try peer.run()
       for handler in handlers {
         XCTAssertEqual(handler.events.last, .failed(.unavailable, isUnprocessed: true))
-        XCTAssertEqual(handler.failure?.hadNoConnection, true)
+        XCTAssertEqual(handler.failure?.keepsTransparentRetry, true)
         XCTAssertTrue(handler.message.contains("full"), handler.message)
       }
       XCTAssertEqual(peer.delegate.events.last, .closed(.unavailable))

@@ -20,6 +20,8 @@ final class HTTP2LifecycleTests: XCTestCase {
       above.failure?.error.message,
       "the server is going away and did not process the request (GOAWAY, NO_ERROR: restart)"
     )
+    XCTAssertEqual(above.failure?.keepsTransparentRetry, true, "the server serves the other stream")
+    XCTAssertTrue(peer.connection.hasServed)
     XCTAssertEqual(below.events, [.started])
     XCTAssertEqual(
       peer.delegate.events,
@@ -37,6 +39,43 @@ final class HTTP2LifecycleTests: XCTestCase {
     XCTAssertEqual(peer.delegate.events.last, .closed(nil))
     XCTAssertEqual(peer.delegate.events.count { $0 == .willClose }, 1)
     XCTAssertEqual(peer.delegate.closedStreams, 3)
+  }
+
+  /// A server that processes nothing gets no more than the one transparent retry.
+  func testGoAwayThatServesNothing() throws {
+    let ends: [(last: Int32, HTTP2ErrorCode)] = [(0, .noError), (1, .enhanceYourCalm)]
+    for (last, error) in ends {
+      let peer = try HTTP2TestPeer()
+      let handlers = [RecordingHandler(), RecordingHandler()]
+      for handler in handlers { _ = peer.startUnary(handler) }
+      _ = try peer.sent()
+      try peer.send(.goAway(last: last, error))
+      XCTAssertEqual(handlers[1].failure?.isUnprocessed, true)
+      XCTAssertEqual(handlers[1].failure?.keepsTransparentRetry, false)
+      XCTAssertFalse(peer.connection.hasServed)
+    }
+  }
+
+  func testAResponseShowsThatTheServerServes() throws {
+    let peer = try HTTP2TestPeer()
+    _ = peer.startUnary(RecordingHandler())
+    _ = try peer.sent()
+    XCTAssertFalse(peer.connection.hasServed)
+    try peer.send(.headers(1))
+    XCTAssertTrue(peer.connection.hasServed)
+  }
+
+  /// Such a connection never takes calls, which would all fail.
+  func testSettingsTogetherWithTheEnd() throws {
+    let ends: [(HTTP2Frame, Code?)] = [(.data(0, "x"), .internalError), (.goAway(last: 0), nil)]
+    for (end, code) in ends {
+      let peer = try HTTP2TestPeer(settings: nil)
+      try peer.send(.settings(maxConcurrentStreams: 100), .settingsAck, end)
+      peer.run()
+      XCTAssertFalse(peer.delegate.events.contains(.canServe(100)))
+      XCTAssertEqual(peer.delegate.events.last, .closed(code))
+      XCTAssertFalse(peer.channel.isActive)
+    }
   }
 
   func testGoAwayBeforeTheRequestHasLeft() throws {

@@ -5,7 +5,8 @@ internal import XCTest
 
 @testable internal import ConnectNIO
 
-/// A connection on which a call has timed out is tested with a ping, if nothing at all has come meanwhile.
+/// A connection on which a call was given up is tested with a ping, if nothing at all has come meanwhile. So is one on which
+/// nothing comes for a while, though there are calls.
 final class HTTP2PeerTestTests: XCTestCase {
   private func expire(_ peer: HTTP2TestPeer) throws {
     let stream = peer.startUnary(RecordingHandler())
@@ -59,20 +60,107 @@ final class HTTP2PeerTestTests: XCTestCase {
     XCTAssertEqual(try peer.sent().map(\.kind), [.ping, .reset])
   }
 
-  /// What has come since the call began shows that the peer is there, and so does a call that is given up for other reasons
-  /// than time.
-  func testWhatIsNoReason() throws {
+  /// A call that is cancelled may have run out of patience.
+  func testCancelledCallsCountAsExpiredOnes() throws {
     let peer = try HTTP2TestPeer()
     let stream = peer.startUnary(RecordingHandler())
     _ = try peer.sent()
-    try peer.send(.ping())
-    _ = try peer.sent()
-    stream.expire()
-    XCTAssertEqual(try peer.sent().map(\.kind), [.reset])
-    let cancelled = peer.startUnary(RecordingHandler())
-    _ = try peer.sent()
-    cancelled.cancel()
-    XCTAssertEqual(try peer.sent().map(\.kind), [.reset])
+    stream.cancel()
+    XCTAssertEqual(try peer.sent().map(\.kind), [.ping, .reset])
+    XCTAssertTrue(peer.delegate.events.contains(.suspect))
+    peer.channel.embeddedEventLoop.advanceTime(by: .seconds(20))
+    XCTAssertFalse(peer.channel.isActive)
+  }
+
+  /// What has come since the call began shows that the peer is there. A call that was cancelled before it was sent says
+  /// nothing.
+  func testWhatIsNoReason() throws {
+    let peer = try HTTP2TestPeer()
+    for isExpired in [true, false] {
+      let stream = peer.startUnary(RecordingHandler())
+      _ = try peer.sent()
+      try peer.send(.ping())
+      _ = try peer.sent()
+      if isExpired { stream.expire() } else { stream.cancel() }
+      XCTAssertEqual(try peer.sent().map(\.kind), [.reset])
+    }
+    let unsent = peer.startUnary(RecordingHandler())
+    unsent.cancel()
+    XCTAssertEqual(try peer.sent().map(\.kind), [])
     XCTAssertFalse(peer.delegate.events.contains(.suspect))
+  }
+
+  // MARK: Silence
+
+  /// With the default limit of 20 s, a server that has stopped loses its calls after 20 s more.
+  func testAServerThatHasStopped() throws {
+    let peer = try HTTP2TestPeer()
+    let loop = peer.channel.embeddedEventLoop
+    let handler = RecordingHandler()
+    _ = peer.startUnary(handler)
+    _ = try peer.sent()
+    loop.advanceTime(by: .milliseconds(19_999))
+    XCTAssertEqual(try peer.sent(), [])
+    loop.advanceTime(by: .milliseconds(1))
+    XCTAssertEqual(try peer.sent().map(\.kind), [.ping])
+    XCTAssertTrue(peer.delegate.events.contains(.suspect))
+    loop.advanceTime(by: .seconds(20))
+    XCTAssertFalse(peer.channel.isActive)
+    XCTAssertEqual(handler.events.last, .failed(.unavailable, isUnprocessed: false))
+    XCTAssertEqual(
+      handler.failure?.error.message,
+      "\(peer.connection.peer) sent nothing while it had calls to answer, and did not answer a ping within 20.0 seconds"
+    )
+  }
+
+  /// A stream on which nothing happens is left alone, with as few pings as servers allow by default.
+  func testASilentStreamOfAServerThatIsThere() throws {
+    let peer = try HTTP2TestPeer()
+    let loop = peer.channel.embeddedEventLoop
+    _ = peer.startUnary(RecordingHandler())
+    _ = try peer.sent()
+    var pings: [Int] = []
+    for second in 1...1_000 {
+      loop.advanceTime(by: .seconds(1))
+      for frame in try peer.sent() where frame.kind == .ping {
+        pings.append(second)
+        try peer.send(.ping(frame.payload, ack: true))
+      }
+    }
+    XCTAssertTrue(peer.channel.isActive)
+    XCTAssertEqual(pings, [20, 320, 620, 920])
+    // A part of a response has come: the next silence is noticed as the first one was.
+    try peer.send(.headers(1))
+    loop.advanceTime(by: .seconds(31))
+    XCTAssertEqual(try peer.sent().map(\.kind), [.ping])
+  }
+
+  /// There is no timer without calls, and none that outlives them for long.
+  func testConnectionsWithoutCallsAreLeftAlone() throws {
+    let peer = try HTTP2TestPeer()
+    let loop = peer.channel.embeddedEventLoop
+    loop.advanceTime(by: .hours(1))
+    XCTAssertTrue(peer.connection.peerTest.isResting)
+    _ = peer.startUnary(RecordingHandler())
+    _ = try peer.sent()
+    XCTAssertFalse(peer.connection.peerTest.isResting)
+    try peer.send(.headers(1, end: true))
+    loop.advanceTime(by: .seconds(10))
+    XCTAssertTrue(peer.connection.peerTest.isResting)
+    loop.advanceTime(by: .hours(1))
+    XCTAssertEqual(try peer.sent(), [])
+  }
+
+  func testWithoutALimit() throws {
+    for configuration in [
+      HTTP2Configuration(silenceLimit: nil),
+      HTTP2Configuration(keepalive: .init(interval: .seconds(3_600))),
+    ] {
+      let peer = try HTTP2TestPeer(configuration)
+      _ = peer.startUnary(RecordingHandler())
+      _ = try peer.sent()
+      peer.channel.embeddedEventLoop.advanceTime(by: .minutes(59))
+      XCTAssertEqual(try peer.sent(), [])
+    }
   }
 }

@@ -134,7 +134,7 @@ final class SideEffectTests: XCTestCase {
         error: ConnectError(code: .unavailable, message: "gone"),
         isUnprocessed: true
       )
-      failure.hadNoConnection = true
+      failure.keepsTransparentRetry = true
       stream.fail(failure)
     }
     let answered: ScriptedTransport.Script = { $0.reply($0.sentMessage) }

@@ -1,6 +1,8 @@
 """nginx in front of a gRPC server, which it passes calls on to over HTTP/2 without TLS.
 
-Takes the server's address as an argument, such as `127.0.0.1:5001`. Announces the port `http` (h2c).
+Takes the server's address as an argument, such as `127.0.0.1:5001`. If the argument is `canned`, nginx answers calls itself,
+with an empty message: unary ones of gRPC, and those of Connect. A second argument is the number of requests after which
+nginx renews a connection (`keepalive_requests`); without it, nginx's default of 1,000 holds. Announces the port `http` (h2c).
 """
 
 import asyncio
@@ -13,12 +15,39 @@ import launcher
 NGINX = "/usr/sbin/nginx"
 
 
-def configuration(folder: str, port: int, backend: str) -> str:
+GRPC = """
+      types {}
+      default_type application/grpc;
+      root FOLDER;
+      add_trailer grpc-status 0 always;
+      # Files are for GET alone.
+      error_page 405 =200 /message;
+"""
+
+CONNECT = """
+        default_type application/proto;
+        return 200 "";
+"""
+
+
+def location(folder: str, backend: str) -> str:
+    if backend != "canned":
+        return f"grpc_pass grpc://{backend};"
+    with open(os.path.join(folder, "message"), "wb") as file:
+        file.write(bytes(5))
+    # Of a request with this type, nothing but the answer is different.
+    return f"""
+      if ($content_type = "application/proto") {{{CONNECT}      }}
+{GRPC.replace("FOLDER", folder)}"""
+
+
+def configuration(folder: str, port: int, backend: str, requests: str | None) -> str:
     # Where nginx keeps large bodies: its own folders are for root alone.
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = "\n".join(f"  {kind}_temp_path {folder}/{kind};" for kind in kinds)
     # Only root may say so, and has to: else the worker may not use the folder.
     user = "user root;" if os.geteuid() == 0 else ""
+    renewal = f"keepalive_requests {requests};" if requests else ""
     return f"""
 {user}
 daemon off;
@@ -27,11 +56,12 @@ error_log {folder}/error.log;
 events {{}}
 http {{
   access_log off;
+  {renewal}
 {paths}
   server {{
     listen 127.0.0.1:{port} http2;
     location / {{
-      grpc_pass grpc://{backend};
+      {location(folder, backend)}
     }}
   }}
 }}
@@ -47,7 +77,8 @@ async def main() -> None:
     listener = launcher.listen()
     path = os.path.join(folder, "nginx.conf")
     with open(path, "w") as file:
-        file.write(configuration(folder, launcher.port_of(listener), sys.argv[1]))
+        requests = sys.argv[2] if len(sys.argv) > 2 else None
+        file.write(configuration(folder, launcher.port_of(listener), sys.argv[1], requests))
     process = subprocess.Popen(
         # At this signal it ends its worker, too.
         ["setpriv", "--pdeathsig", "TERM", "--", NGINX, "-p", folder, "-e", f"{folder}/error.log", "-c", path],
