@@ -607,10 +607,13 @@ let package = Package(
       name: "ServiceProgram",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         "ConnectLifecycle",
         "ConnectNIO",
         "LoopbackServer",
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],

@@ -86,6 +86,32 @@ final class SimulatedClusterTests: XCTestCase {
     XCTAssertEqual(report.failures, [:])
   }
 
+  /// No call fails, and there are few fewer calls than without renewal.
+  func testServersThatRenewConnections() async {
+    for policy in [BalancingPolicy.pickFirst, .roundRobin] {
+      var calls: [Int] = []
+      let renewals: [(Int?, Duration?)] = [(nil, nil), (1_000, nil), (10, nil), (nil, .milliseconds(300))]
+      for (requests, age) in renewals {
+        let greeters = Greeters(servers: 2, balancing: policy)
+        greeters.cluster.network.roundTrip = .constant(.milliseconds(1))
+        for server in greeters.service.servers {
+          server.maximumRequestsPerConnection = requests
+          server.maximumConnectionAge = age
+        }
+        let report = await greeters.run(
+          for: .seconds(10),
+          load: .closed(callers: 32, pause: .constant(.zero))
+        )
+        XCTAssertEqual(report.violations, [])
+        XCTAssertEqual(report.failures, [:])
+        calls.append(report.calls)
+      }
+      for renewing in calls.dropFirst() {
+        XCTAssertGreaterThan(Double(renewing), 0.7 * Double(calls[0]), "\(policy): \(calls)")
+      }
+    }
+  }
+
   func testAPartition() async {
     let greeters = Greeters(servers: 4, zones: ["a", "b"], timeout: .seconds(2))
     let cluster = greeters.cluster

@@ -175,6 +175,41 @@ final class LifecycleTests: XCTestCase {
     }
   }
 
+  /// After a shutdown and the end of the event loops, late calls of all kinds fail at once, and calls that interceptors hold
+  /// end. NIO traps if anything touches a loop that has ended.
+  func testLateCalls() async throws {
+    let server = try await LoopbackServer.start()
+    server.onRaw("/late") { request, responder in
+      _ = try await request.body()
+      try await responder.respond(headers: ["content-type": "application/proto"])
+    }
+    let program = try ChildProcess(
+      product: "ServiceProgram",
+      arguments: [server.url, "/late", "--late"],
+      environment: ["SWIFTNIO_STRICT": "1"]
+    )
+    let status = try await program.exitStatus(within: patience)
+    let output = String(decoding: try await program.readAll(), as: UTF8.self)
+    XCTAssertEqual(status, 0, program.errorOutput)
+    let round = """
+      before: ok
+      unary: unavailable
+      server stream: unavailable
+      bidirectional: unavailable
+      on the client's executor: unavailable
+      another client: unavailable
+      another host: unavailable
+      snapshots: STATES
+      expired: deadline_exceeded
+      held: unavailable
+
+      """
+    let expected = ["SHUTDOWN", "SHUTDOWN SHUTDOWN"].map { round.replacing("STATES", with: $0) }.joined()
+    XCTAssertEqual(output, expected + "ended\n")
+    XCTAssertFalse(program.errorOutput.contains("ERROR"), program.errorOutput)
+    await server.stop()
+  }
+
   /// A program of its own that gets SIGTERM while it makes a call.
   func testSignal() async throws {
     let server = try await LoopbackServer.start()

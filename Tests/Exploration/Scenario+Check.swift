@@ -47,6 +47,7 @@ extension Scenario {
   private func fairnessProblem(_ report: SimulationReport, _ ledger: Ledger) -> [String] {
     guard self.isQuiet, self.isRoundRobin, self.attempts == nil, self.hedges == nil, self.cancellations == 0,
       self.cacheLifetime == nil, self.tokenLifetime == nil, self.maximumConnectionAge == nil,
+      self.requestsPerConnection == nil, self.serverConnectionAge == nil,
       self.channelIdleTimeout > .seconds(60), self.loss == 0, !self.hasServiceConfig
     else { return [] }
     let requests = report.servers.map(\.requests)

@@ -16,6 +16,8 @@ extension Scenario {
       server.concurrency = self.concurrency
       server.queueLimit = self.queueLimit
       server.timeLimit = self.timeLimit
+      server.maximumRequestsPerConnection = self.requestsPerConnection
+      server.maximumConnectionAge = self.serverConnectionAge
       server.finishesAbandonedRequests = self.finishesAbandonedRequests
       if self.checksHealth { server.health = .serving }
       server.onArrival = { head in

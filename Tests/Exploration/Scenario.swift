@@ -16,6 +16,10 @@ package struct Scenario: Sendable, CustomStringConvertible {
   package var queueLimit: Int?
   package var timeLimit: Duration?
   package var finishesAbandonedRequests = false
+  /// How many requests a server takes on a connection before it renews the connection; nil for any number.
+  package var requestsPerConnection: Int?
+  /// The age at which servers renew connections; nil for none.
+  package var serverConnectionAge: Duration?
   package var roundTrip = Latency.none
   package var loss = 0.0
   package var nameDelay = Duration.zero
@@ -64,6 +68,12 @@ package struct Scenario: Sendable, CustomStringConvertible {
       random.chance(0.6)
       ? .open(perSecond: random.number(1...20))
       : .closed(callers: Int(random.number(1...6)), pause: .exponential(mean: .milliseconds(200)))
+    // Of its own chance, so that the other choices of a seed stay.
+    var renewal = SplitMix64(seed: seed &* 0x2545_f491_4f6c_dd1d &+ 2)
+    if renewal.chance(0.2) { self.requestsPerConnection = 1 + renewal.index(below: 20) }
+    if renewal.chance(0.1) {
+      self.serverConnectionAge = renewal.duration(.milliseconds(100) ... .seconds(5))
+    }
   }
 
   private mutating func chooseServers(_ random: inout SplitMix64) {
@@ -175,6 +185,8 @@ package struct Scenario: Sendable, CustomStringConvertible {
     text +=
       ", timeout \(self.timeout.map { "\($0)" } ?? "none"), attempts \(self.attempts ?? 1), hedges \(self.hedges ?? 1)"
     if self.waitForReady { text += ", waits for ready" }
+    if let count = self.requestsPerConnection { text += ", \(count) requests on a connection" }
+    if let age = self.serverConnectionAge { text += ", servers renew connections after \(age)" }
     if self.usesJSON { text += ", JSON" }
     if self.cacheLifetime != nil { text += ", cache" }
     if self.tokenLifetime != nil { text += ", credentials" }

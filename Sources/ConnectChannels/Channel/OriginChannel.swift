@@ -159,6 +159,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
       return .tooManyWait(self.waiting.count, for: self.origin.description)
     }
     stream.queued(in: self, as: self.waiting.append(stream))
+    for subchannel in self.subchannels where subchannel.race.isResting { subchannel.connect(isForCall: true) }
     // While closing, only waiting calls cause new connections.
     if self.isClosingWhenIdle { self.needsUpdate() }
     return nil
@@ -209,14 +210,14 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     )
     switch picker.pick(context) {
     case .endpoint(let id, let other):
-      if let other { self.subchannel(other)?.connect() }
+      if let other { self.subchannel(other)?.connect(isForCall: true) }
       // A picker may be older than the last change.
       guard let subchannel = self.subchannel(id), subchannel.takesCalls else { return .wait }
       return .start(subchannel)
     case .wait:
       return .wait
     case .connect(let id):
-      self.subchannel(id)?.connect()
+      self.subchannel(id)?.connect(isForCall: true)
       return .wait
     case .fail(let reason):
       return .fail(self.error(reason))
@@ -265,7 +266,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     self.updateTimer?.cancel()
     self.updateTimer = decision.updateAfter.map { self.schedule(after: $0) { $0.update() } }
     if !self.isClosingWhenIdle || !self.waiting.isEmpty {
-      for id in decision.connect { self.subchannel(id)?.connect() }
+      for id in decision.connect { self.subchannel(id)?.connect(isForCall: !self.waiting.isEmpty) }
     }
     self.placeWaiting()
   }

@@ -9,8 +9,13 @@ extension Subchannel {
 
   func connectionIsSuspect(_ connection: PooledConnection) {
     guard case .member(let id) = connection.role else { return }
-    self.run(self.pool.suspend(id))
+    self.pool.suspend(id)
     self.suspicionMayHaveChanged()
+    guard !self.pool.waiting.isEmpty else { return }
+    // Most servers will have answered by then.
+    _ = self.schedule(after: AddressRace.Configuration.defaults.attemptDelay) {
+      $0.run($0.pool.openForWaiting())
+    }
   }
 
   func connectionIsAlive(_ connection: PooledConnection) {

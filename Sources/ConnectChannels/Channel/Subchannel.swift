@@ -123,8 +123,10 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   // MARK: - Wishes of the channel
 
   /// Begins to connect, if idle.
-  func connect() {
-    self.run(self.race.connect(now: self.now, random: &self.random))
+  ///
+  /// - Parameter isForCall: Whether a call needs a connection. Otherwise it may have to wait for a backoff.
+  func connect(isForCall: Bool) {
+    self.run(self.race.connect(isForCall: isForCall, now: self.now, random: &self.random))
   }
 
   /// The resolver has new attributes for the same endpoint.
@@ -157,6 +159,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   /// Starts a stream on a connection that has room; nil if there is none.
   func start(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
     guard let member = self.pool.leaseConnection(), let connection = member.connection else { return nil }
+    if self.pool.isSpareDue { self.run(self.pool.openSpare()) }
     return self.start(request, handler, on: connection, of: member)
   }
 
@@ -286,7 +289,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   func connectionWillClose(_ connection: PooledConnection) {
     guard case .member(let id) = connection.role else { return }
     self.hasServed = self.hasServed || connection.hasServed
-    self.run(self.pool.connectionWillClose(id))
+    self.run(self.pool.connectionWillClose(id, after: connection.renewalCount))
     // The others may all be suspect.
     self.suspicionMayHaveChanged()
     // A watch on this connection would keep it from closing.
@@ -371,13 +374,9 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
         hasServed: self.hasServed,
         now: self.now
       )
-      if self.race.state == .transientFailure {
-        let fallback = ConnectError(code: .unavailable, message: self.race.lastError ?? "the connection was lost")
-        self.failures = [AddressFailure(address: connection.address, error: error ?? fallback, reason: nil)]
-      }
       self.run(actions)
       // Calls are being made: the next one need not wait for a connection.
-      if self.hasServed, self.callCount > 0, !self.pool.closesWhenIdle { self.connect() }
+      if self.hasServed, self.callCount > 0, !self.pool.closesWhenIdle { self.connect(isForCall: true) }
     }
     self.giveBackWaiting()
   }

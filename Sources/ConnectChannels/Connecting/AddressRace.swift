@@ -10,7 +10,8 @@
 /// other attempts. Once all have failed, the next pass begins after a backoff, and the state stays until one succeeds.
 ///
 /// The backoff is for addresses that do not work. A connection that has served calls is replaced at once, however soon
-/// the server renews it. Connections that are lost again and again before they have served anything count as failures.
+/// the server renews it. Where connections are lost again and again before they have served anything, the next one waits for
+/// the backoff, unless a call needs it.
 ///
 /// While it is not known whether the connection still works, a pass looks for another one beside it.
 ///
@@ -54,6 +55,8 @@ package struct AddressRace: Sendable {
 
   private enum Phase {
     case idle
+    /// The last connections have served nothing; a timer tells when to begin again without a call.
+    case resting
     /// Attempts are under way.
     case trying
     /// All addresses have failed; a timer tells when to begin again.
@@ -104,11 +107,28 @@ package struct AddressRace: Sendable {
   // MARK: - Wishes
 
   /// A connection is wanted. Without effect unless idle.
-  package mutating func connect(now: Duration, random: inout SplitMix64) -> [Action] {
-    guard case .idle = self.phase else { return [] }
+  ///
+  /// - Parameter isForCall: Whether a call needs it. Otherwise it may have to wait for the backoff.
+  package mutating func connect(isForCall: Bool = true, now: Duration, random: inout SplitMix64) -> [Action] {
+    guard self.isIdle || isForCall && self.isResting else { return [] }
     var actions: [Action] = []
-    self.beginPass(now: now, &random, &actions)
+    if !isForCall, self.quickLosses > 1, now < self.nextPass {
+      self.phase = .resting
+      self.pass.schedule(after: self.nextPass - now, &actions)
+      self.report(.connecting, &actions)
+    } else {
+      self.beginPass(now: now, &random, &actions)
+    }
     return actions
+  }
+
+  private var isIdle: Bool {
+    if case .idle = self.phase { true } else { false }
+  }
+
+  /// Whether a call would have it connect.
+  package var isResting: Bool {
+    if case .resting = self.phase { true } else { false }
   }
 
   /// Ends the backoff, as when the network has come back.
@@ -135,7 +155,7 @@ package struct AddressRace: Sendable {
     self.addresses = self.order(addresses, &random)
     var actions: [Action] = []
     switch self.phase {
-    case .idle, .shutDown:
+    case .idle, .resting, .shutDown:
       break
     case .connected(let connection):
       guard !new.contains(connection.address) else {
@@ -205,8 +225,7 @@ package struct AddressRace: Sendable {
   /// The connection is gone, or takes no more calls.
   ///
   /// - Parameter hasServed: Whether it has worked. The next one may then be opened at once, as after one that has lasted
-  ///   longer than the backoff. Else that is so once, and after further such losses the endpoint has failed until the
-  ///   backoff is over.
+  ///   longer than the backoff.
   package mutating func connectionLost(
     _ attempt: ConnectionAttempt,
     error: String?,
@@ -219,17 +238,6 @@ package struct AddressRace: Sendable {
     if self.pass.attempts.isEmpty { self.pass.end(&actions) }
     self.quickLosses = hasServed || now >= self.nextPass ? 0 : self.quickLosses + 1
     if self.quickLosses == 0 { self.backoff.reset() }
-    if self.quickLosses > 1 {
-      self.lastError = error ?? "the server closed the connection before it had answered a call"
-      if self.pass.attempts.isEmpty {
-        self.phase = .backingOff
-        self.pass.schedule(after: self.nextPass - now, &actions)
-      } else {
-        self.phase = .trying
-      }
-      self.report(.transientFailure, &actions)
-      return actions
-    }
     self.lastError = error
     if self.pass.attempts.isEmpty {
       self.phase = .idle
@@ -269,7 +277,7 @@ package struct AddressRace: Sendable {
     var actions: [Action] = []
     switch self.phase {
     case .trying, .connected: self.pass.startNext(&actions)
-    case .backingOff: self.beginPass(now: now, &random, &actions)
+    case .resting, .backingOff: self.beginPass(now: now, &random, &actions)
     case .idle, .stuck, .shutDown: break
     }
     return actions

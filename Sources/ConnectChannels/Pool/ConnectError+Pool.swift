@@ -8,7 +8,7 @@ extension ConnectError {
     )
   }
 
-  static var clientShutDown: ConnectError {
+  package static var clientShutDown: ConnectError {
     ConnectError(
       code: .unavailable,
       message: "the HTTP client was shut down and takes no more calls; "

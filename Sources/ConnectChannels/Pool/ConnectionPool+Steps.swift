@@ -24,11 +24,27 @@ extension ConnectionPool {
   private mutating func startWaiting(on index: Int, _ actions: inout [Action]) {
     guard let connection = self.slots[index].connection else { return }
     let id = ConnectionID(slot: index, generation: self.slots[index].generation)
-    while self.slots[index].streams < self.slots[index].streamLimit, let waiter = self.waiting.popFirst() {
+    let isMultiplexed = self.slots[index].version.isMultiplexed
+    // A server that has not renewed a connection that is idle by now has no quota.
+    if isMultiplexed, self.slots[index].streams == 0, self.isSpent(index) { self.quota.wasWrong() }
+    while isMultiplexed ? self.hasRoom(index) : self.slots[index].streams == 0,
+      let waiter = self.waiting.popFirst()
+    {
       self.slots[index].streams += 1
+      self.slots[index].allStreams &+= 1
       self.startedStreams &+= 1
       actions.append(.start(waiter, on: connection, id))
     }
+  }
+
+  /// Whether the server is about to renew the connection, as far as is known.
+  private func isSpent(_ index: Int) -> Bool {
+    self.quota.value.map { self.slots[index].allStreams >= $0 } ?? false
+  }
+
+  /// Whether an HTTP/2 connection takes another stream.
+  func hasRoom(_ index: Int) -> Bool {
+    self.slots[index].streams < self.slots[index].streamLimit && !self.isSpent(index)
   }
 
   mutating func openAsNeeded(_ actions: inout [Action]) {
@@ -40,6 +56,10 @@ extension ConnectionPool {
       open: self.openCount
     )
     for _ in 0..<count { actions.append(.open(self.occupy())) }
+    guard count == 0, self.openingCount == 0, self.http2.contains(where: { self.isSpent($0) }) else { return }
+    // No other connection may be opened, so the calls take their chance on these.
+    self.quota.wasWrong()
+    for index in self.http2 { self.startWaiting(on: index, &actions) }
   }
 
   mutating func occupy() -> ConnectionID {

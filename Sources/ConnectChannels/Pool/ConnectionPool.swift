@@ -39,6 +39,8 @@ struct ConnectionPool<Connection, Waiter> {
     var version = HTTPConnectionInfo.Version.http1
     var streamLimit = 0
     var streams = 0
+    /// How many streams it has had, with those that are open.
+    var allStreams = 0
     var idleSince = Duration.zero
     /// Whether another connection should take its place.
     var isOld = false
@@ -49,6 +51,9 @@ struct ConnectionPool<Connection, Waiter> {
   }
 
   var limits: Limits
+  var quota = StreamQuota()
+  /// Whether a connection has had its last stream just now, so that the next one is needed soon.
+  var isSpareDue = false
   var slots: [Slot] = []
   /// Open HTTP/2 and HTTP/3 connections, few.
   var http2: [Int] = []
@@ -99,17 +104,34 @@ struct ConnectionPool<Connection, Waiter> {
     guard case .running = self.lifecycle else { return nil }
     var best = -1
     var bestStreams = -1
+    let quota = self.quota.value ?? .max
     for index in self.http2 {
       let streams = self.slots[index].streams
-      if streams < self.slots[index].streamLimit, streams > bestStreams {
+      if streams < self.slots[index].streamLimit, streams > bestStreams, self.slots[index].allStreams < quota
+      {
         (best, bestStreams) = (index, streams)
       }
     }
     if best < 0, let idle = self.idleHTTP1.popLast() { best = idle }
     guard best >= 0 else { return nil }
     self.slots[best].streams += 1
+    self.slots[best].allStreams &+= 1
+    if self.slots[best].allStreams == quota { self.isSpareDue = true }
     self.startedStreams &+= 1
     return self.slots[best].connection
+  }
+
+  /// Opens a connection beside one that has had its last stream.
+  mutating func openSpare() -> [Action] {
+    self.isSpareDue = false
+    let count = self.limits.connectionsToOpen(
+      self.version,
+      waiting: 1,
+      opening: self.openingCount,
+      open: self.openCount
+    )
+    let isNeeded = !self.isLost && !self.isBackingOff && !self.http2.contains { self.hasRoom($0) }
+    return isNeeded && count > 0 ? [.open(self.occupy())] : []
   }
 
   /// Queues a call behind those that wait already.
@@ -228,7 +250,10 @@ struct ConnectionPool<Connection, Waiter> {
   }
 
   /// The connection takes no more streams.
-  mutating func connectionWillClose(_ id: ConnectionID) -> [Action] {
+  ///
+  /// - Parameter count: After how many streams the server renews the connection; nil if it has not said so.
+  mutating func connectionWillClose(_ id: ConnectionID, after count: Int? = nil) -> [Action] {
+    self.quota.connectionWasRenewed(after: count)
     // A connection that never served streams counts as a failed attempt once it is closed.
     guard self.isCurrent(id), self.slots[id.slot].phase == .open || self.slots[id.slot].phase == .suspended
     else { return [] }
@@ -254,12 +279,16 @@ struct ConnectionPool<Connection, Waiter> {
     return actions
   }
 
-  /// The connection takes no streams until it is resumed. Another one may be opened meanwhile.
-  mutating func suspend(_ id: ConnectionID) -> [Action] {
-    guard self.isCurrent(id), self.slots[id.slot].phase == .open else { return [] }
+  /// The connection takes no streams until it is resumed. Call ``openForWaiting()`` if that takes long.
+  mutating func suspend(_ id: ConnectionID) {
+    guard self.isCurrent(id), self.slots[id.slot].phase == .open else { return }
     self.startDraining(id.slot)
     self.slots[id.slot].phase = .suspended
     self.suspendedCount += 1
+  }
+
+  /// Opens connections in place of suspended ones if calls wait.
+  mutating func openForWaiting() -> [Action] {
     var actions: [Action] = []
     self.openAsNeeded(&actions)
     return actions

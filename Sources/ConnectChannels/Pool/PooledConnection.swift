@@ -44,6 +44,8 @@ package final class PooledConnection: StreamConnectionDelegate {
   private var wasReady = false
   /// Whether the server has worked: see ``StreamConnection/hasServed``.
   private(set) var hasServed = false
+  /// See ``StreamConnection/renewalCount``.
+  private(set) var renewalCount: Int?
   /// Is told what the connection learns about HTTP/3 at the origin; nil if the client does not look for it.
   var alternatives: (any AlternativesListener)?
   /// The `alt-svc` field that was read last, and when.
@@ -137,6 +139,7 @@ package final class PooledConnection: StreamConnectionDelegate {
   package func connectionWillClose(_ connection: any StreamConnection) {
     self.upgrade.take()?.winnerEnded()
     self.hasServed = connection.hasServed
+    self.renewalCount = connection.renewalCount
     self.owner?.connectionWillClose(self)
   }
 

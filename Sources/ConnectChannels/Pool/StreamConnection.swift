@@ -8,6 +8,9 @@ package protocol StreamConnection: AnyObject {
   /// covers streams that are open). Such a connection has worked, however soon it ends.
   var hasServed: Bool { get }
 
+  /// After how many streams the server ends the connection in order; nil if it has not said so.
+  var renewalCount: Int? { get }
+
   /// Starts a stream. Never fails by itself, and calls the handler only after it has returned.
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream
 
@@ -16,6 +19,10 @@ package protocol StreamConnection: AnyObject {
 
   /// Closes now. Open streams fail with `error`.
   func close(failing error: ConnectError)
+}
+
+extension StreamConnection {
+  package var renewalCount: Int? { nil }
 }
 
 /// Is told of a connection's events. Called on the connection's event loop, never from within a function of

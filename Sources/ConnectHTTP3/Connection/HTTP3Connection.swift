@@ -121,9 +121,16 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   // MARK: StreamConnection
 
   var hasServed: Bool {
-    if self.hasAnswered { return true }
+    // Nobody has heard yet of what came in the same read as GOAWAY.
+    if self.hasAnswered || self.session.events.contains(where: \.isHead) { return true }
     guard let id = self.session.goAwayID else { return false }
     return self.session.liveStreams.contains { $0.isHeaderSent && $0.id < id }
+  }
+
+  var renewalCount: Int? {
+    // The first GOAWAY of two, which announces another one, has a very large identifier (RFC 9114, section 5.2).
+    guard let id = self.session.goAwayID, id < 1 << 60 else { return nil }
+    return Int(id / 4)
   }
 
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {

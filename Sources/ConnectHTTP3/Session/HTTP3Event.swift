@@ -30,4 +30,8 @@ enum HTTP3Event {
   case room
   /// The peer's GOAWAY was received.
   case goAway
+
+  var isHead: Bool {
+    if case .head = self { true } else { false }
+  }
 }

@@ -55,7 +55,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   /// - Parameters:
   ///   - configuration: Holds for the client's whole life. ``Configuration/defaults`` by default.
   ///   - eventLoopGroup: Where connections and calls live. By default the group that the process shares, which
-  ///     is never shut down. A group of your own has to outlive the client's ``shutdown(within:)``.
+  ///     is never shut down. A group of your own has to outlive the client's ``shutdown(within:)``, and may end then.
   ///   - logger: Gets what happens to connections, at level `debug`, and at level `warning` that changed
   ///     certificate files cannot be used. By default nothing is logged.
   public init(
@@ -99,7 +99,8 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   ///
   /// - Throws: `ConnectError` with `invalid_argument` if `origin` is no possible address, or if `executor` did not come
   ///   from an endpoint of a `NIOHTTPClient`. With `failed_precondition` if HTTP/2 is required, but the configuration
-  ///   says ``Configuration/HTTPVersion/http1Only``, or if the settings of proxies cannot be used.
+  ///   says ``Configuration/HTTPVersion/http1Only``, or if the settings of proxies cannot be used. With
+  /// `unavailable` if the client was shut down.
   public func endpoint(
     for origin: Origin,
     on executor: (any CallExecutor)?,
@@ -133,12 +134,14 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     let proxy = try self.proxy(for: origin)
     // Not under the lock: a group of the user's may call this client.
     let chosenLoop = eventLoop ?? self.eventLoopGroup.next()
-    let (channel, isShutDown) = self.state.withLock { state in
+    let channel: OriginChannel? = self.state.withLock { state in
       // It may have been made while the group was asked.
-      if eventLoop == nil, let channel = state.sharedChannels[destination] { return (channel, false) }
+      if eventLoop == nil, let channel = state.sharedChannels[destination] { return channel }
       let loopID = ObjectIdentifier(chosenLoop)
       let key = EndpointKey(destination: destination, eventLoop: loopID)
-      if let channel = state.channels[key] { return (channel, false) }
+      if let channel = state.channels[key] { return channel }
+      // It would need an event loop, which may have ended.
+      guard !state.isShutDown else { return nil }
       let executor = state.executors[loopID] ?? EventLoopExecutor(chosenLoop)
       let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
       let shared = state.origins[destination]
@@ -150,9 +153,9 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       if self.lanes.isEmpty, state.sharedChannels[destination] == nil {
         state.sharedChannels[destination] = channel
       }
-      return (channel, state.isShutDown)
+      return channel
     }
-    if isShutDown { channel.shutDown(within: .zero) {} }
+    guard let channel else { throw .clientShutDown }
     return channel
   }
 
@@ -296,11 +299,12 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
   /// Ends the client. New calls fail with `unavailable` from now on, those under way may finish, and then all
   /// connections are closed. What has not finished after `limit` fails with `unavailable`.
   ///
-  /// Returns once no connection is left. May be called more than once; the shortest limit counts.
+  /// Returns once no connection is left. A group of event loops of your own may end then: late calls fail at once all the
+  /// same. May be called more than once; the shortest limit counts.
   public func shutdown(within limit: Duration = .seconds(30)) async {
-    let channels = self.state.withLock { state in
+    let (channels, executors) = self.state.withLock { state in
       state.isShutDown = true
-      return state.channels.all
+      return (state.channels.all, Array(state.executors.values))
     }
     await withTaskGroup(of: Void.self) { group in
       for channel in channels {
@@ -311,6 +315,11 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
         }
       }
     }
+    // The group that the process shares never ends.
+    guard self.eventLoopGroup as? MultiThreadedEventLoopGroup !== MultiThreadedEventLoopGroup.singleton else {
+      return
+    }
+    for executor in executors { await executor.leaveEventLoop() }
   }
 }
 

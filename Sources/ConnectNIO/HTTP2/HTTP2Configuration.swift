@@ -48,12 +48,13 @@ public struct HTTP2Configuration: Sendable, Hashable {
   /// the answer, which may take 20 seconds, or ``Keepalive/timeout``.
   public var keepalive: Keepalive?
   /// How long a connection with calls may be without a byte from the server before a ping asks whether the server is there. If
-  /// the answer takes longer than 20 seconds, the calls fail with `unavailable`. 20 seconds by default, at least 1 second; nil
-  /// for any time. Without effect if there is a ``keepalive``.
+  /// the answer takes longer than 20 seconds, or ``Keepalive/timeout``, the calls fail with `unavailable`. 20 seconds by default,
+  /// at least 1 second; nil for any time.
   ///
   /// A silence is noticed after one to one and a half times the limit. Until a part of a response has come, there is one ping in
-  /// five minutes, which servers allow by default (gRFC A8). So calls to a server that has stopped end after 40 to 50 seconds,
-  /// and a stream that has been silent for longer may take five minutes more.
+  /// five minutes, which servers allow by default (gRFC A8), or the pings of ``keepalive``. So calls to a server that has stopped
+  /// end after 40 to 50 seconds, and a stream that has been silent for longer may take five minutes more. The cost is a timer for
+  /// each connection with calls, which looks every 10 seconds.
   public var silenceLimit: Duration?
 
   /// A configuration as given; what is left out is as in ``defaults``. Values out of range count as the nearest that

@@ -20,8 +20,7 @@ struct HTTP2PeerTest {
   var silentLooks = 0
 
   init(_ configuration: HTTP2Configuration) {
-    // A keepalive pings by itself.
-    self.isResting = configuration.keepalive == nil && configuration.silenceLimit != nil
+    self.isResting = configuration.silenceLimit != nil
   }
 }
 
@@ -43,8 +42,9 @@ extension HTTP2Connection {
   private func testPeer() {
     guard self.peerTest.timer == nil, self.state == .active, !self.isDraining, self.servedStreams != nil
     else { return }
-    if self.peerTest.isSpent, let last = self.peerTest.lastPing, self.eventLoop.now - last < Self.pause {
-      return
+    if self.peerTest.isSpent, let last = self.peerTest.lastPing {
+      // A keepalive goes on by itself. Its pings must not be doubled.
+      guard self.configuration.keepalive == nil, self.eventLoop.now - last >= Self.pause else { return }
     }
     let timeout = self.peerTestTimeout
     self.peerTest.isSpent = true
@@ -53,7 +53,8 @@ extension HTTP2Connection {
       self.shutDown(
         ConnectError(
           code: .unavailable,
-          message: "\(self.peer) sent nothing while it had calls to answer, and did not answer a ping within \(timeout)"
+          message:
+            "\(self.peer) sent nothing while it had calls to answer, and did not answer a ping within \(timeout)"
         ),
         sending: .noError
       )

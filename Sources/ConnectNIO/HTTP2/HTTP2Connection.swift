@@ -117,9 +117,18 @@ final class HTTP2Connection: StreamConnection {
   // MARK: StreamConnection
 
   var hasServed: Bool {
-    if self.hasAnswered { return true }
+    // Nobody has heard yet of what came in the same read as GOAWAY.
+    if self.hasAnswered || self.session.events.contains(where: \.isHead) { return true }
     guard let goAway = self.session.goAway, goAway.errorCode == .noError else { return false }
     return self.session.liveStreams.contains { $0.isHeaderSent && $0.id <= goAway.lastStreamID }
+  }
+
+  var renewalCount: Int? {
+    guard let goAway = self.session.goAway, goAway.errorCode == .noError, goAway.lastStreamID < Int32.max
+    else {
+      return nil
+    }
+    return (Int(goAway.lastStreamID) + 1) / 2
   }
 
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {

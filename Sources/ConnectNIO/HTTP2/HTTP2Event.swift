@@ -24,4 +24,8 @@ enum HTTP2Event {
   case goAway
   /// A PING was answered.
   case pong
+
+  var isHead: Bool {
+    if case .head = self { true } else { false }
+  }
 }

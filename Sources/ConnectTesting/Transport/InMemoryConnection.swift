@@ -23,6 +23,7 @@ package final class InMemoryConnection: StreamConnection {
   private var startedCount = 0
   private var hasStartedStream = false
   package private(set) var hasServed = false
+  package private(set) var renewalCount: Int?
   /// Whether it takes no more streams.
   package private(set) var isDraining = false
 
@@ -67,6 +68,7 @@ package final class InMemoryConnection: StreamConnection {
     stream.place = self.streams.count
     self.streams.append(stream)
     if let streamLimit, self.startedCount >= streamLimit {
+      self.renewalCount = streamLimit
       self.later { $0.goAway() }
       if self.startedCount > streamLimit {
         let refused = Confined(stream, to: self.server.executor)

@@ -114,25 +114,33 @@ final class OriginChannelTests: XCTestCase {
     }
   }
 
-  /// Connections that die before they have served anything are failures: calls fail at once in place of waiting.
+  /// A server that loses each connection before it has served anything: calls fail at once in place of waiting, and the next
+  /// one has another connection. Without calls, there are few attempts.
   func testConnectionsThatDieYoung() {
-    let fleet = FakeFleet([self.a])
-    for _ in 0..<2 {
-      let call = fleet.call()
-      fleet.run { fleet.network.connections.last?.die() }
-      XCTAssertEqual(call.error?.message, "the connection was reset")
+    for policy in [BalancingPolicy.pickFirst, .roundRobin] {
+      let fleet = FakeFleet([self.a]) { $0.balancing = policy }
+      let start = fleet.executor.now
+      for _ in 0..<10 {
+        let call = fleet.call()
+        fleet.run { fleet.network.connections.last?.die() }
+        XCTAssertEqual(call.error?.message, "the connection was reset")
+      }
+      XCTAssertEqual(fleet.executor.now, start)
+      let attempts = fleet.network.attempts.count
+      XCTAssertLessThanOrEqual(attempts, 11)
+      let last = fleet.call()
+      fleet.run { fleet.network.connections.last?.streams.first?.end() }
+      XCTAssertTrue(last.hasEnded)
     }
-    XCTAssertEqual(fleet.channel.connectivity, .transientFailure)
-    XCTAssertEqual(fleet.call().error?.code, .unavailable)
-    let patient = fleet.call(waitForReady: true)
-    fleet.advance(by: .seconds(1.2))
-    fleet.run { fleet.network.connections.last?.streams.first?.end() }
-    XCTAssertTrue(patient.hasEnded)
-    // It serves: all is well again.
-    fleet.run { fleet.network.connections.last?.die() }
-    let last = fleet.call()
-    fleet.run { fleet.network.connections.last?.streams.first?.end() }
-    XCTAssertTrue(last.hasEnded)
+    let eager = FakeFleet([self.a]) { $0.balancing = .roundRobin }
+    eager.run { eager.channel.connect() }
+    for _ in 0..<600 {
+      eager.run { eager.network.open(at: self.a).last?.die() }
+      eager.advance(by: .milliseconds(100))
+    }
+    // After 0, 0, 1, 1.6, 2.56 … seconds.
+    XCTAssertLessThanOrEqual(eager.network.attempts.count, 10)
+    XCTAssertGreaterThanOrEqual(eager.network.attempts.count, 6)
   }
 
   /// The server that all calls go to may be dead: the other addresses are tried.

@@ -33,8 +33,6 @@ private struct RaceModel {
   private var numbers: Set<UInt64> = []
   private var state = ConnectivityState.idle
   private var hadAddresses = true
-  /// Whether a loss may be a failure.
-  private var mayFail = false
   private(set) var failure: String?
   private(set) var log: [String] = []
 
@@ -60,7 +58,11 @@ private struct RaceModel {
     let wasEmpty = self.race.addresses.isEmpty
     switch self.random.index(below: 14) {
     case 0, 1:
-      self.run("connect", self.race.connect(now: self.now, random: &self.random))
+      let isForCall = self.random.index(below: 2) == 0
+      self.run(
+        "connect, for a call: \(isForCall)",
+        self.race.connect(isForCall: isForCall, now: self.now, random: &self.random)
+      )
     case 2, 3, 4:
       guard let timer = self.timer else { return }
       self.now = timer
@@ -92,13 +94,10 @@ private struct RaceModel {
       self.isDoubted = false
       let hasServed = self.random.index(below: 2) == 0
       self.now += .milliseconds(self.random.index(below: 700))
-      self.mayFail = !hasServed
       self.run(
         "lost, served: \(hasServed)",
         self.race.connectionLost(connection, error: "reset", hasServed: hasServed, now: self.now)
       )
-      self.mayFail = false
-      if hasServed, self.race.state == .transientFailure { self.failure = "failed after a connection that served" }
     case 11:
       guard self.connection != nil else { return }
       self.isDoubted = true
@@ -182,8 +181,7 @@ private struct RaceModel {
       case (.idle, .connecting), (.ready, .connecting), (.connecting, .ready), (.transientFailure, .ready):
         true
       case (.transientFailure, .connecting): !self.hadAddresses
-      case (.idle, .transientFailure): self.race.addresses.isEmpty
-      case (.ready, .transientFailure): self.race.addresses.isEmpty || self.mayFail
+      case (.idle, .transientFailure), (.ready, .transientFailure): self.race.addresses.isEmpty
       case (.connecting, .transientFailure), (.transientFailure, .transientFailure): true
       case (.connecting, .idle), (.ready, .idle), (.transientFailure, .idle): true
       case (_, .shutdown): self.state != .shutdown
@@ -203,7 +201,9 @@ private struct RaceModel {
     case .idle, .shutdown:
       if isBusy || self.connection != nil { self.failure = "busy while \(self.race.state)" }
     case .ready:
-      if isBusy && !self.isDoubted || self.connection == nil { self.failure = "ready, but not only connected" }
+      if isBusy && !self.isDoubted || self.connection == nil {
+        self.failure = "ready, but not only connected"
+      }
       if let address = self.connection?.address, !self.race.addresses.contains(address) {
         self.failure = "connected to an address that is gone"
       }

@@ -185,39 +185,46 @@ final class AddressRaceTests: XCTestCase {
     }
   }
 
-  /// Connections that serve nothing are failures from the second one on, with a backoff that grows. One that serves ends it.
-  func testConnectionsThatServeNothingAreFailures() {
+  /// Connections that serve nothing are replaced when a call needs one. Without a call, there is a backoff that grows.
+  func testConnectionsThatServeNothing() {
     var race = self.race(self.one)
     var now = Duration.zero
-    var actions = race.connect(now: now, random: &self.random)
     var pauses: [Duration] = []
     for number in UInt64(1)...5 {
       let attempt = self.attempt(number, self.one)
-      XCTAssertEqual(actions.first, .connect(attempt))
-      now += .milliseconds(5)
+      XCTAssertEqual(race.pendingAttempts, number > 2 ? [attempt] : [])
+      if number <= 2 {
+        let actions = race.connect(isForCall: false, now: now, random: &self.random)
+        XCTAssertEqual(actions.first, .connect(attempt))
+      }
       _ = race.attemptSucceeded(attempt, now: now)
       let lost = race.connectionLost(attempt, error: "it broke", hasServed: false, now: now)
-      if number == 1 {
-        XCTAssertEqual(lost, [.stateChanged(.idle, error: "it broke")])
-        actions = race.connect(now: now, random: &self.random)
-        continue
-      }
-      XCTAssertEqual(lost.last, .stateChanged(.transientFailure, error: "it broke"))
-      XCTAssertEqual(race.connect(now: now, random: &self.random), [])
-      guard case .schedule(let pause)? = lost.first else { return XCTFail("\(lost)") }
-      pauses.append(pause + .milliseconds(5))
+      XCTAssertEqual(lost, [.stateChanged(.idle, error: "it broke")])
+      guard number > 1 else { continue }
+      let resting = race.connect(isForCall: false, now: now, random: &self.random)
+      guard case .schedule(let pause)? = resting.first else { return XCTFail("\(resting)") }
+      XCTAssertEqual(resting.last, .stateChanged(.connecting, error: "it broke"))
+      XCTAssertTrue(race.isResting)
+      pauses.append(pause)
       now += pause
-      actions = race.timerFired(now: now, random: &self.random)
+      _ = race.timerFired(now: now, random: &self.random)
     }
     for (pause, expected) in zip(pauses, [1_000, 1_600, 2_560, 4_096]) {
       XCTAssertLessThan(abs((pause - .milliseconds(expected)) / .milliseconds(1)), 0.01)
     }
     XCTAssertEqual(pauses.count, 4)
     _ = race.attemptSucceeded(self.attempt(6, self.one), now: now)
-    XCTAssertEqual(race.state, .ready)
-    _ = race.connectionLost(self.attempt(6, self.one), error: nil, hasServed: true, now: now)
-    _ = race.connect(now: now, random: &self.random)
-    let refused = race.attemptFailed(self.attempt(7, self.one), error: "refused", now: now)
+    _ = race.connectionLost(self.attempt(6, self.one), error: nil, hasServed: false, now: now)
+    _ = race.connect(isForCall: false, now: now, random: &self.random)
+    XCTAssertTrue(race.isResting)
+    let forCall = race.connect(now: now, random: &self.random)
+    XCTAssertEqual(forCall, [.connect(self.attempt(7, self.one)), .cancelTimer])
+    _ = race.attemptSucceeded(self.attempt(7, self.one), now: now)
+    // It serves: all is well again.
+    _ = race.connectionLost(self.attempt(7, self.one), error: nil, hasServed: true, now: now)
+    let next = race.connect(isForCall: false, now: now, random: &self.random)
+    XCTAssertEqual(next.first, .connect(self.attempt(8, self.one)))
+    let refused = race.attemptFailed(self.attempt(8, self.one), error: "refused", now: now)
     XCTAssertEqual(refused.first, .schedule(after: .seconds(1)))
   }
 
@@ -257,7 +264,10 @@ final class AddressRaceTests: XCTestCase {
       race.connectionLost(self.attempt(1, self.one), error: nil, hasServed: true, now: .seconds(4)),
       [.cancelTimer, .stateChanged(.idle, error: nil)]
     )
-    XCTAssertEqual(race.connect(now: .seconds(4), random: &self.random).first, .connect(self.attempt(2, self.one)))
+    XCTAssertEqual(
+      race.connect(now: .seconds(4), random: &self.random).first,
+      .connect(self.attempt(2, self.one))
+    )
   }
 
   /// The other addresses come first, the connection's own one last.
@@ -353,7 +363,10 @@ final class AddressRaceTests: XCTestCase {
         .stateChanged(.connecting, error: nil),
       ]
     )
-    XCTAssertEqual(race.connectionLost(self.attempt(1, self.one), error: nil, hasServed: true, now: .zero), [])
+    XCTAssertEqual(
+      race.connectionLost(self.attempt(1, self.one), error: nil, hasServed: true, now: .zero),
+      []
+    )
   }
 
   func testAttemptsOutliveAChange() {

@@ -64,7 +64,7 @@ final class ConnectionPoolReplacementTests: XCTestCase {
     harness.wait(1)
     let old = harness.succeed(.http2, streams: 5)
     guard let id = harness.ids[old] else { return XCTFail("no connection") }
-    harness.run(harness.pool.suspend(id))
+    harness.pool.suspend(id)
     _ = self.replace(&harness)
     XCTAssertEqual(harness.drained, [])
     harness.run(harness.pool.resume(id, now: harness.now))

@@ -31,7 +31,7 @@ final class ConnectionPoolSuspensionTests: XCTestCase {
   func testAnotherConnectionIsOpened() {
     for keepsLast in [false, true] {
       var (pool, first) = self.pool(keepsLast: keepsLast)
-      XCTAssertNil(self.attempt(pool.suspend(first)))
+      pool.suspend(first)
       XCTAssertTrue(pool.isSuspect)
       XCTAssertNil(pool.leaseConnection())
       guard case .waiting(_, let actions) = pool.enqueue(1) else { return XCTFail("refused") }
@@ -43,9 +43,24 @@ final class ConnectionPoolSuspensionTests: XCTestCase {
     }
   }
 
+  /// Calls that waited for its streams wait for another connection, but not at once.
+  func testACallThatWaitsAlready() {
+    var (pool, first) = self.pool(keepsLast: false)
+    for _ in 0..<100 { XCTAssertEqual(pool.leaseConnection(), 7) }
+    guard case .waiting(_, let opened) = pool.enqueue(1), let second = self.attempt(opened) else {
+      return XCTFail("no attempt")
+    }
+    _ = pool.connectionEstablished(second, 8, version: .http2)
+    _ = pool.connection(second, canServe: 1, now: .zero)
+    guard case .waiting(_, let actions) = pool.enqueue(2) else { return XCTFail("refused") }
+    XCTAssertNil(self.attempt(actions), "there are as many as allowed")
+    pool.suspend(first)
+    XCTAssertNotNil(self.attempt(pool.openForWaiting()))
+  }
+
   func testItTakesStreamsOnceItHasAnswered() {
     var (pool, first) = self.pool(keepsLast: true)
-    _ = pool.suspend(first)
+    pool.suspend(first)
     _ = pool.resume(first, now: .zero)
     XCTAssertFalse(pool.isSuspect)
     XCTAssertEqual(pool.leaseConnection(), 7)
@@ -55,7 +70,7 @@ final class ConnectionPoolSuspensionTests: XCTestCase {
   func testAttemptsEndWithAConnectionThatDoesNotAnswer() {
     for closesFirst in [false, true] {
       var (pool, first) = self.pool(keepsLast: true)
-      _ = pool.suspend(first)
+      pool.suspend(first)
       guard case .waiting(_, let opened) = pool.enqueue(1), let attempt = self.attempt(opened) else {
         return XCTFail("no attempt")
       }

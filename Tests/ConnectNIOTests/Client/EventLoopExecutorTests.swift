@@ -2,6 +2,8 @@ import Connect
 import ConnectChannels
 import NIOCore
 import NIOEmbedded
+import NIOPosix
+import Synchronization
 import XCTest
 
 @testable import ConnectNIO
@@ -27,6 +29,39 @@ final class EventLoopExecutorTests: XCTestCase {
     XCTAssertEqual(log.entries, [5, 6, 2, 4, 3, 1])
     loop.advanceTime(by: .seconds(1))
     XCTAssertEqual(log.entries.count, 6)
+  }
+
+  /// Once the executor has left its event loop, work and timers of before and after run elsewhere, in order.
+  func testLeavingTheEventLoop() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let loop = group.next()
+    let executor = EventLoopExecutor(loop)
+    let log = Recorded()
+    let cancelled = Mutex<(any CallTimer)?>(nil)
+    executor.execute {
+      _ = executor.schedule(after: .milliseconds(50)) { log.add(executor.isCurrent ? 101 : -1) }
+      let timer = executor.schedule(after: .milliseconds(40)) { log.add(-2) }
+      cancelled.withLock { $0 = timer }
+    }
+    for entry in 0..<100 { executor.execute { log.add(executor.isCurrent ? entry : -1) } }
+    async let again: Void = executor.leaveEventLoop()
+    await executor.leaveEventLoop()
+    await again
+    try await group.shutdownGracefully()
+    executor.execute {
+      log.add(executor.isCurrent && !loop.inEventLoop ? 100 : -1)
+      cancelled.withLock { $0 }?.cancel()
+      _ = executor.schedule(after: .milliseconds(60)) { log.add(102) }
+    }
+    try await eventually("all has run") { log.all.count == 103 }
+    XCTAssertEqual(log.all, Array(0...102))
+    await executor.leaveEventLoop()
+  }
+
+  private final class Recorded: Sendable {
+    private let entries = Mutex<[Int]>([])
+    var all: [Int] { self.entries.withLock { $0 } }
+    func add(_ entry: Int) { self.entries.withLock { $0.append(entry) } }
   }
 
   func testCancelledTimersDoNotRun() {

@@ -46,15 +46,22 @@ struct Fleet: Sendable {
 
   /// Starts a server, on a free port or on the address that it had before.
   ///
-  /// - Parameter isSimple: Whether it is a small server by h2, that refuses what comes behind its GOAWAY.
+  /// - Parameters:
+  ///   - age: The milliseconds after which it renews a connection; 0 for none.
+  ///   - isSimple: Whether it is a small server by h2, that refuses what comes behind its GOAWAY.
   /// - Returns: Its address.
   @discardableResult
-  func start(_ address: String, streams: Int = 0, hasHealth: Bool = false, isSimple: Bool = false)
-    async throws -> String
-  {
+  func start(
+    _ address: String,
+    streams: Int = 0,
+    hasHealth: Bool = false,
+    age: Int = 0,
+    isSimple: Bool = false
+  ) async throws -> String {
     let address = address.contains(":") ? address : "\(address):0"
     let answer = try await self.process.command([
-      "do": "start", "address": address, "streams": streams, "health": hasHealth, "simple": isSimple,
+      "do": "start", "address": address, "streams": streams, "health": hasHealth, "age": age,
+      "simple": isSimple,
     ])
     guard let address = answer.address else { throw LoopbackServerError("no address") }
     return address

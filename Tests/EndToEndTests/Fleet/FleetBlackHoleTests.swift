@@ -6,68 +6,100 @@ internal import XCTest
 
 /// Servers that do not answer any more, though their connections stay.
 final class FleetBlackHoleTests: XCTestCase {
-  private static let noAnswer = "a ping had no answer"
+  private static let noAnswer = "did not answer a ping"
 
   /// A server hangs. Once a call has timed out, others go elsewhere, and the connection ends without an answer to a ping.
   func testFrozenServer() async throws {
     try await Fleet.withProcesses(2) { fleets in
       let addresses = [try await fleets[0].start("127.0.0.2"), try await fleets[1].start("127.0.0.3")]
-      try await FleetClient.run(
-        addresses,
-        configure: { $0.http2.keepalive = .init(interval: .seconds(3_600), timeout: .seconds(2)) },
-        { fleetClient in
-          var sum = try await fleetClient.callUntil("both answer") { $0.succeeded.count == 2 }
-          fleets[0].process.freeze()
-          var silent = FleetTally()
-          let options = CallOptions(timeout: .milliseconds(300))
-          for _ in 0..<4 where silent.failures.isEmpty {
-            silent.add(await fleetClient.call(1, options: options))
-          }
-          let during = await fleetClient.call(50)
-          XCTAssertEqual(
-            fleetClient.log.count(of: Self.noAnswer),
-            0,
-            "calls have waited for the ping's answer"
-          )
-          try await fleetClient.log.wait(for: Self.noAnswer)
-          let after = await fleetClient.call(50)
-          fleets[0].process.resume()
-          let again = try await fleetClient.callUntil("both answer") { $0.succeeded.count == 2 }
-          for tally in [silent, during, after, again] { sum.add(tally) }
-          FleetReport.line("1 of 2 frozen, found by calls that time out", sum, "then back")
-          XCTAssertEqual(silent.failures.map(\.code), [.deadlineExceeded])
-          XCTAssertEqual(during[addresses[1]], 50)
-          XCTAssertEqual(after[addresses[1]], 50)
-          again.expectNoFailures()
+      try await FleetClient.run(addresses) { fleetClient in
+        var sum = try await fleetClient.callUntil("both answer") { $0.succeeded.count == 2 }
+        fleets[0].process.freeze()
+        var silent = FleetTally()
+        let options = CallOptions(timeout: .milliseconds(300))
+        for _ in 0..<4 where silent.failures.isEmpty {
+          silent.add(await fleetClient.call(1, options: options))
         }
-      )
+        let during = await fleetClient.call(50)
+        XCTAssertEqual(
+          fleetClient.log.count(of: Self.noAnswer),
+          0,
+          "calls have waited for the ping's answer"
+        )
+        try await fleetClient.log.wait(for: Self.noAnswer)
+        let after = await fleetClient.call(50)
+        fleets[0].process.resume()
+        let again = try await fleetClient.callUntil("both answer") { $0.succeeded.count == 2 }
+        for tally in [silent, during, after, again] { sum.add(tally) }
+        FleetReport.line("1 of 2 frozen, found by calls that time out", sum, "then back")
+        XCTAssertEqual(silent.failures.map(\.code), [.deadlineExceeded])
+        XCTAssertEqual(during[addresses[1]], 50)
+        XCTAssertEqual(after[addresses[1]], 50)
+        again.expectNoFailures()
+      }
     }
   }
 
-  /// The same with pick first: calls wait for the ping's end, and go to the next address then.
+  /// The same with pick first and all defaults: the other addresses are tried while the ping is out. It makes no difference
+  /// whether deadlines or cancellations end the calls to the frozen server.
   func testFrozenServerOfPickFirst() async throws {
-    try await Fleet.withProcesses(2) { fleets in
-      let addresses = [try await fleets[0].start("127.0.0.2"), try await fleets[1].start("127.0.0.3")]
-      try await FleetClient.run(
-        addresses,
-        .pickFirst,
-        configure: {
-          $0.http2.keepalive = .init(interval: .seconds(3_600), timeout: .seconds(1))
-          // Nobody waits for an attempt to connect to the same server.
-          $0.timeouts.connect = .seconds(120)
-        },
-        { fleetClient in
+    for cancels in [false, true] {
+      try await Fleet.withProcesses(2) { fleets in
+        let others = try await fleets[1].start(3)
+        let addresses = [try await fleets[0].start("127.0.0.5")] + others
+        try await FleetClient.run(addresses, .pickFirst, configure: { $0.channel.backoff = .defaults }) {
+          fleetClient in
           var sum = await fleetClient.call(20)
           XCTAssertEqual(sum[addresses[0]], 20)
           fleets[0].process.freeze()
-          let silent = await fleetClient.call(1, options: CallOptions(timeout: .milliseconds(300)))
-          let after = await fleetClient.call(50)
-          for tally in [silent, after] { sum.add(tally) }
-          FleetReport.line("the first of 2 frozen, pick first", sum)
-          XCTAssertEqual(silent.failures.map(\.code), [.deadlineExceeded])
-          XCTAssertEqual(after[addresses[1]], 50)
+          let limit = Duration.seconds(cancels ? 1 : 2)
+          let tallies = await withTaskGroup(of: FleetTally.self) { group in
+            for _ in 0..<10 {
+              group.addTask {
+                var tally = FleetTally()
+                for _ in 0..<20 {
+                  tally.add(await fleetClient.call(within: limit, cancels: cancels))
+                }
+                return tally
+              }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+          }
+          for tally in tallies {
+            sum.add(tally)
+            // The one that was sent before anybody could know.
+            XCTAssertLessThanOrEqual(tally.failures.count, 1)
+            XCTAssertGreaterThanOrEqual(tally[addresses[1]], 19)
+          }
+          let end = cancels ? "cancelled after 1 s" : "2 s for a call"
+          FleetReport.line("the first of 4 frozen, pick first, 10 callers, \(end)", sum)
         }
-      )
+      }
+    }
+  }
+
+  /// With all defaults, nothing but the silence itself tells that the only server hangs: there is no deadline, and nobody
+  /// cancels.
+  func testFrozenServerWithoutDeadlines() async throws {
+    try await Fleet.withProcesses(1) { fleets in
+      let address = try await fleets[0].start("127.0.0.2")
+      try await FleetClient.run([address], .pickFirst, configure: { $0.channel.backoff = .defaults }) {
+        fleetClient in
+        var sum = await fleetClient.call(1)
+        fleets[0].process.freeze()
+        let start = ContinuousClock.now
+        let lost = await withTaskGroup(of: FleetTally.self) { group in
+          for _ in 0..<10 { group.addTask { await fleetClient.call(1) } }
+          return await group.reduce(into: FleetTally()) { $0.add($1) }
+        }
+        let time = ContinuousClock.now - start
+        sum.add(lost)
+        FleetReport.line("the only server is frozen, no deadlines, 10 callers", sum, "after \(time)")
+        XCTAssertEqual(lost.failures.map(\.code), Array(repeating: .unavailable, count: 10))
+        XCTAssertEqual(lost.failures.first?.message?.contains(Self.noAnswer), true)
+        fleets[0].process.resume()
+        _ = try await fleetClient.callUntil("it answers", inRowsOf: 1) { $0.failures.isEmpty }
+      }
     }
   }
 

@@ -22,6 +22,7 @@ struct FleetClient: Sendable {
     _ addresses: [String],
     _ balancing: BalancingPolicy? = .roundRobin,
     port: Int = 80,
+    networkProtocol: NetworkProtocol = .grpc,
     interceptors: [InterceptorFactory] = [],
     configure: (inout NIOHTTPClient.Configuration) -> Void = { _ in },
     _ body: (FleetClient) async throws -> Result
@@ -36,7 +37,7 @@ struct FleetClient: Sendable {
     let log = ConnectionLog()
     let httpClient = NIOHTTPClient(configuration: configuration, logger: log.logger)
     var config = ProtocolClientConfig.forTests(host: "http://fleet.test:\(port)", interceptors: interceptors)
-    config.networkProtocol = .grpc
+    config.networkProtocol = networkProtocol
     let client = ProtocolClient(httpClient: httpClient, config: config)
     do {
       let result = try await body(FleetClient(client: client, resolver: resolver, log: log))
@@ -64,6 +65,18 @@ struct FleetClient: Sendable {
       tally.add(await self.client.unary(TestMethods.echo, EchoRequest(), options: options))
     }
     return tally
+  }
+
+  /// Makes a call that ends after `limit` at the latest: by its deadline, or as its task is cancelled.
+  func call(within limit: Duration, cancels: Bool) async -> FleetTally {
+    guard cancels else { return await self.call(1, options: CallOptions(timeout: limit)) }
+    let call = Task { await self.call(1) }
+    let watch = Task {
+      try await Task.sleep(for: limit)
+      call.cancel()
+    }
+    defer { watch.cancel() }
+    return await call.value
   }
 
   /// Makes calls, one after the other, until `isEnough` says so of the last ones.

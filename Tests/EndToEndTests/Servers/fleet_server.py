@@ -3,7 +3,7 @@
 Announces the process id `pid`. Commands have `do` and, but for the first form of `start`, the `address` of a server:
 
 - `start` with `address` (port 0 for a free one), `streams` (the most at the same time; 0 for any), `health` (whether there is
-  the health service), `simple` (whether it is a small server by h2 in place of grpcio, see simple_grpc_server.py): answered
+  the health service), `age` (the milliseconds after which it renews a connection; 0 for none), `simple` (whether it is a small server by h2 in place of grpcio, see simple_grpc_server.py): answered
   with `address`. An address that was stopped may start again, and goes on counting.
 - `stop` with `grace` in seconds: GOAWAY, then the end once no call is left, or the time is over.
 - `behave` with some of `code` (calls fail with it; 0 for none), `delay` in seconds, `load` (a base64 text: an ORCA report).
@@ -35,8 +35,9 @@ CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class FleetServer(test_pb2_grpc.TestServiceServicer):
-    def __init__(self, streams: int, has_health: bool):
+    def __init__(self, streams: int, has_health: bool, age: int):
         self.address = ""
+        self.age = age
         self.streams = streams
         self.health = health.aio.HealthServicer() if has_health else None
         self.server: grpc.aio.Server | None = None
@@ -77,6 +78,8 @@ class FleetServer(test_pb2_grpc.TestServiceServicer):
         options = [("grpc.so_reuseport", 0)]
         if self.streams:
             options.append(("grpc.max_concurrent_streams", self.streams))
+        if self.age:
+            options.append(("grpc.max_connection_age_ms", self.age))
         self.server = grpc.aio.server(options=options)
         test_pb2_grpc.add_TestServiceServicer_to_server(self, self.server)
         if self.health:
@@ -113,7 +116,9 @@ async def run(command: dict) -> dict:
         if not server and command.get("simple"):
             server = simple_grpc_server.Server()
         elif not server:
-            server = FleetServer(command.get("streams", 0), command.get("health", False))
+            server = FleetServer(
+                command.get("streams", 0), command.get("health", False), command.get("age", 0)
+            )
         await server.start(address)
         servers[server.address] = server
         return {"address": server.address}

@@ -15,30 +15,26 @@ import launcher
 NGINX = "/usr/sbin/nginx"
 
 
-GRPC = """
-      types {}
-      default_type application/grpc;
-      root FOLDER;
-      add_trailer grpc-status 0 always;
-      # Files are for GET alone.
-      error_page 405 =200 /message;
-"""
-
-CONNECT = """
-        default_type application/proto;
-        return 200 "";
-"""
-
-
-def location(folder: str, backend: str) -> str:
+def locations(folder: str, backend: str) -> str:
     if backend != "canned":
-        return f"grpc_pass grpc://{backend};"
+        return f"location / {{ grpc_pass grpc://{backend}; }}"
     with open(os.path.join(folder, "message"), "wb") as file:
         file.write(bytes(5))
-    # Of a request with this type, nothing but the answer is different.
     return f"""
-      if ($content_type = "application/proto") {{{CONNECT}      }}
-{GRPC.replace("FOLDER", folder)}"""
+    types {{}}
+    location / {{
+      # Files are for GET alone, which error pages are got by.
+      error_page 418 =200 /message;
+      if ($content_type ~ application/grpc) {{ return 418; }}
+      default_type application/proto;
+      return 200 "";
+    }}
+    location = /message {{
+      default_type application/grpc;
+      root {folder};
+      add_trailer grpc-status 0 always;
+    }}
+"""
 
 
 def configuration(folder: str, port: int, backend: str, requests: str | None) -> str:
@@ -60,9 +56,7 @@ http {{
 {paths}
   server {{
     listen 127.0.0.1:{port} http2;
-    location / {{
-      {location(folder, backend)}
-    }}
+    {locations(folder, backend)}
   }}
 }}
 """
