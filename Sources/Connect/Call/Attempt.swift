@@ -15,6 +15,14 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     case messages
   }
 
+  /// What a call has had of transparent retries.
+  struct TransparentRetries {
+    /// Whether the call has used its transparent retry. Hedges have their own.
+    var isUsed = false
+    /// How often the call was sent again without using its transparent retry.
+    var freeCount = 0
+  }
+
   /// Allows to send a request again, once, if the server certainly did not process it.
   enum TransparentRetry {
     /// The retry of the call, which all attempts except hedges share.
@@ -24,12 +32,20 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     /// A hedge has used its retry.
     case used
 
-    /// - Returns: Whether the request may be sent again.
-    mutating func take(from attempts: Attempts) -> Bool {
+    /// How often a call is sent again without using its transparent retry. Servers that renew connections make that necessary
+    /// a few times, with many calls in flight.
+    private static let freeRetries = 100
+
+    /// - Returns: Whether the request may be sent again after `failure`.
+    mutating func take(from attempts: Attempts, after failure: HTTPStreamFailure) -> Bool {
+      if failure.keepsTransparentRetry, attempts.transparentRetries.freeCount < Self.freeRetries {
+        attempts.transparentRetries.freeCount += 1
+        return true
+      }
       switch self {
       case .ofCall:
-        defer { attempts.hasRetriedTransparently = true }
-        return !attempts.hasRetriedTransparently
+        defer { attempts.transparentRetries.isUsed = true }
+        return !attempts.transparentRetries.isUsed
       case .own:
         self = .used
         return true
@@ -133,7 +149,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
         let given = keepsGiven ? [message] : nil
         var (head, rest) = try plan.writer.whole(self.request, message: message, timeout: plan.remainingTime)
         head.hasNoSideEffects =
-          self.request.hasNoSideEffects(calling: plan.info) && !self.attempts.hasRetriedTransparently
+          self.request.hasNoSideEffects(calling: plan.info) && !self.attempts.transparentRetries.isUsed
         if plan.waitsForReady { (head.waitsForReady, head.hasOtherProtocols) = (true, keepsGiven) }
         self.start(consume head, on: endpoint, given: given)
         if let rest {
@@ -355,7 +371,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       return
     }
     if failure.isUnprocessed, var sent = self.sent,
-      failure.keepsTransparentRetry || self.traffic.transparentRetry.take(from: self.attempts)
+      self.traffic.transparentRetry.take(from: self.attempts, after: failure)
     {
       // What a server did not take as early data must not be sent as early data again (RFC 8470, section 5.2).
       sent.head.hasNoSideEffects = false

@@ -19,8 +19,7 @@ final class Attempts: PipelineInside {
   private var hedge: Hedge?
   /// Finds the protocol that gets through; nil if the client speaks one protocol.
   let search: ProtocolSearch?
-  /// Whether the call has used its transparent retry. Hedges have their own.
-  var hasRetriedTransparently = false
+  var transparentRetries = Attempt.TransparentRetries()
   private var retryTimer: (any CallTimer)?
   /// Whether hooks are being told of the call's end. They can neither retry nor end the call then.
   var isEnding = false

@@ -205,8 +205,9 @@ public struct HTTPStreamFailure: Sendable {
   /// - The request was started before the handshake of a connection was complete, and the handshake has failed. Without
   ///   early data, the request would have waited for another connection. A connection has early data only with a ticket,
   ///   which is used once, so there is an end to this.
-  /// - A server that has served other calls on the connection renews it, and did not process this request (GOAWAY). There is
-  ///   an end to this, since each such connection serves calls that were made earlier.
+  /// - A server that has served other calls on the connection renews it, and did not process this request (GOAWAY).
+  ///
+  /// A call is sent again so 100 times at most.
   package var keepsTransparentRetry = false
   /// Whether the peer speaks another version of HTTP than the stream needs, and so has not processed the request. A client that
   /// may choose its protocol then makes the call in another one.

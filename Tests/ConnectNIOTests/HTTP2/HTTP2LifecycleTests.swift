@@ -329,7 +329,8 @@ final class HTTP2LifecycleTests: XCTestCase {
   // MARK: Keepalive
 
   private let keepalive = HTTP2Configuration(
-    keepalive: .init(interval: .seconds(30), timeout: .seconds(10))
+    keepalive: .init(interval: .seconds(30), timeout: .seconds(10)),
+    silenceLimit: nil
   )
 
   func testKeepaliveTimeout() throws {

@@ -144,5 +144,10 @@ final class SideEffectTests: XCTestCase {
     let response = await ProtocolClient.scripted(transport).unary(Self.method(.unknown), "x")
     XCTAssertEqual(response.error?.message, "refused")
     XCTAssertEqual(transport.streams.count, 4)
+    // There is an end to it.
+    let endless = ScriptedTransport.replying(Array(repeating: gone, count: 200))
+    let last = await ProtocolClient.scripted(endless).unary(Self.method(.unknown), "x")
+    XCTAssertEqual(last.error?.message, "gone")
+    XCTAssertEqual(endless.streams.count, 102)
   }
 }
