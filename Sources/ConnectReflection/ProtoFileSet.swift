@@ -3,7 +3,8 @@ public import ConnectProtobufC
 public import NIOCore
 internal import SwiftProtobuf
 
-/// Proto files and their imports as descriptors: from a server's reflection, a descriptor set, or a compiler.
+/// Proto files and their imports as descriptors: from a server's reflection, a descriptor set, or a compiler. Files of
+/// `google/protobuf` that the others import, and that are not there, are supplied.
 public struct ProtoFileSet: Sendable {
   /// The files; imports come before the files that need them.
   let files: [Google_Protobuf_FileDescriptorProto]
@@ -33,7 +34,7 @@ public struct ProtoFileSet: Sendable {
   }
 
   init(_ files: [Google_Protobuf_FileDescriptorProto]) throws(ConnectError) {
-    self.files = try FileOrder.importsFirst(files)
+    self.files = try FileOrder.importsFirst(MissingImports.supplied(files))
     self.index = try SymbolIndex(self.files)
   }
 
@@ -65,25 +66,26 @@ public struct ProtoFileSet: Sendable {
   /// The full names of all services, sorted.
   public var serviceNames: [String] { self.index.serviceNames.sorted() }
 
-  /// The types and services, to make calls with.
+  /// The types and services, to make calls with. A file that only options need may be missing.
   ///
-  /// - Throws: A `ConnectError` with `invalid_argument` if an import is missing, as for `DescriptorPool`.
+  /// - Throws: A `ConnectError` with `invalid_argument` if an import with a type is missing, and as for `DescriptorPool`.
   public func descriptorPool() throws -> DescriptorPool {
-    let names = Set(self.fileNames)
-    for file in self.files {
-      guard let missing = file.dependency.first(where: { !names.contains($0) }) else { continue }
+    if let need = MissingImports.firstNeed(in: self.files) {
       throw ConnectError(
         code: .invalidArgument,
-        message: "\(file.name) imports \(missing), which the descriptor set lacks; "
+        message: "\(need.importer) imports \(need.name) for the type \(need.type), which the set lacks; "
           + "make the set with its imports (protoc --include_imports)"
       )
     }
-    return try DescriptorPool(serializedFileDescriptorSet: try self.serialized())
+    let files = MissingImports.removed(from: self.files)
+    return try DescriptorPool(serializedFileDescriptorSet: try Self.serialized(files))
   }
 
   /// A `google.protobuf.FileDescriptorSet`; imports come before the files that need them.
-  public func serialized() throws -> ByteBuffer {
-    let set = Google_Protobuf_FileDescriptorSet.with { $0.file = self.files }
+  public func serialized() throws -> ByteBuffer { try Self.serialized(self.files) }
+
+  private static func serialized(_ files: [Google_Protobuf_FileDescriptorProto]) throws -> ByteBuffer {
+    let set = Google_Protobuf_FileDescriptorSet.with { $0.file = files }
     return ByteBuffer(bytes: try set.serializedBytes(partial: true) as [UInt8])
   }
 }
@@ -106,7 +108,7 @@ extension ProtoFileSet {
     }
     let files = self.index.files(ofPackage: name)
     guard !files.isEmpty else { throw self.index.unknown(symbol) }
-    return files.map { "// \(ProtoText.comment($0.name))\n\n\(self.source(of: $0))" }.joined(separator: "\n")
+    return self.source(of: files)
   }
 
   /// The proto source of a whole file, with comments.
@@ -137,7 +139,35 @@ extension ProtoFileSet {
     if let place = self.index.place(of: name) { return place.declaration.descriptor }
     let files = self.index.files(ofPackage: name)
     guard !files.isEmpty else { throw self.index.unknown(symbol) }
-    return Google_Protobuf_FileDescriptorSet.with { $0.file = files.map(Self.withoutSourceInfo) }
+    return self.fileDescriptorSet(files)
+  }
+
+  /// The full names that a symbol may stand for: itself, or those that end with it, as proto source has short names.
+  package func fullNames(of symbol: String) -> [String] {
+    self.index.fullNames(of: SymbolIndex.name(of: symbol))
+  }
+
+  /// The proto source of all files but those of `google/protobuf`, unless there are no others.
+  package func sourceOfAll() -> String { self.source(of: self.ownFiles) }
+
+  /// The descriptors of the same files, in protobuf's JSON.
+  package func jsonOfAll() throws -> String {
+    PrettyJSON.indented(try self.fileDescriptorSet(self.ownFiles).jsonString())
+  }
+
+  private var ownFiles: [Google_Protobuf_FileDescriptorProto] {
+    let own = self.files.filter { !$0.name.hasPrefix("google/protobuf/") }
+    return own.isEmpty ? self.files : own
+  }
+
+  private func source(of files: [Google_Protobuf_FileDescriptorProto]) -> String {
+    files.map { "// \(ProtoText.comment($0.name))\n\n\(self.source(of: $0))" }.joined(separator: "\n")
+  }
+
+  private func fileDescriptorSet(
+    _ files: [Google_Protobuf_FileDescriptorProto]
+  ) -> Google_Protobuf_FileDescriptorSet {
+    .with { $0.file = files.map(Self.withoutSourceInfo) }
   }
 
   private static func withoutSourceInfo(

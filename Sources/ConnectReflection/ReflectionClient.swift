@@ -16,7 +16,8 @@ internal import SwiftProtobuf
 /// It works with each protocol of the client, also over HTTP/1.1: a stream of requests ends before its answers are
 /// read. A stream has one request, or up to 64 with gRPC. All functions throw `ConnectError`: `unimplemented` if the
 /// server has neither version, `not_found` for an unknown name, `resource_exhausted` past ``Limits``, `internal` for
-/// invalid answers, and the errors of the calls.
+/// invalid answers and for an import that the server lacks, and the errors of the calls. An import that only options
+/// need may be missing, and the files of `google/protobuf` that a server lacks are supplied.
 public struct ReflectionClient: Sendable {
   /// Limits on the data that is accepted from a server.
   public struct Limits: Sendable, Hashable {
@@ -148,29 +149,44 @@ public struct ReflectionClient: Sendable {
     while true {
       let missing = try collector.takeMissing()
       guard !missing.isEmpty else { break }
-      let requests: [ReflectionExchange.Request] = missing.map { file in
-        .with { $0.fileByFilename = file.name }
-      }
-      try await self.exchange.ask(requests) { number, answer in
-        let (name, importer) = missing[number]
-        switch answer.messageResponse {
-        case .fileDescriptorResponse(let response):
-          // Without this check, the import would stay missing for ever.
-          guard try collector.add(response).contains(name) else {
-            throw ConnectError.unusable("other files than \(name), which \(importer) imports")
-          }
-        case .errorResponse(let error):
-          throw ConnectError(error, for: "\(name), which \(importer) imports")
-        default:
-          throw ConnectError.unusable("no file \(name), which \(importer) imports")
-        }
-      }
+      try await self.addImports(missing[...], to: &collector)
     }
     return try collector.fileSet()
   }
 
+  private func addImports(
+    _ missing: ArraySlice<(name: String, importer: String)>,
+    to collector: inout FileCollector
+  ) async throws {
+    var next = missing.startIndex
+    do {
+      let requests: [ReflectionExchange.Request] = missing.map { file in
+        .with { $0.fileByFilename = file.name }
+      }
+      try await self.exchange.ask(requests) { _, answer in
+        try collector.add(answer, for: missing[next])
+        next += 1
+      }
+    } catch let error as ConnectError where FileCollector.isAboutFile(error) {
+      // Some servers end the stream at a file that they lack. Those behind it were not answered.
+      let rest = missing[next...]
+      guard missing.count > 1 else {
+        for file in rest { collector.lose(file.name, error.message ?? error.code.name) }
+        return
+      }
+      for number in rest.indices { try await self.addImports(rest[number...number], to: &collector) }
+    }
+  }
+
   private func unknown(_ name: String) async -> ConnectError {
     let services = (try? await self.serviceNames()) ?? []
+    if let service = services.first(where: { name == $0 || name.hasPrefix("\($0).") }) {
+      return ConnectError(
+        code: .notFound,
+        message: "the server lists \(ProtoText.comment(service)), and its reflection does not know "
+          + "\(ProtoText.comment(name)); use a descriptor set or proto files"
+      )
+    }
     return NearNames.unknown(
       "the server's reflection does not know \(ProtoText.comment(name))",
       near: NearNames.near(name, in: services)

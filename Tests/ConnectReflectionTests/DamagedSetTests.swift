@@ -20,7 +20,8 @@ final class DamagedSetTests: XCTestCase {
         file.sourceCodeInfo.location = file.sourceCodeInfo.location.filter { $0.hasLeadingComments }
         return file
       }
-      let bytes = Array(try ProtoFileSet(file).serialized().readableBytesView)
+      let bytes: [UInt8] = try Google_Protobuf_FileDescriptorSet.with { $0.file = file }
+        .serializedBytes(partial: true)
       var count = 0
       for _ in 0..<rounds {
         var damaged = bytes

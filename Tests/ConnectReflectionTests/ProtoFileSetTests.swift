@@ -138,11 +138,82 @@ final class ProtoFileSetTests: XCTestCase {
   }
 
   func testMissingImport() async throws {
-    let set = try ProtoFileSet([self.file("a.proto") { $0.dependency = ["b.proto"] }])
-    await expectError(.invalidArgument, "a.proto imports b.proto", "--include_imports") {
+    let set = try ProtoFileSet([File("a.proto", imports: ["b.proto"], uses: "b.Type")])
+    await expectError(.invalidArgument, "a.proto imports b.proto for the type b.Type", "--include_imports") {
       try set.descriptorPool()
     }
     XCTAssertTrue(try set.source(ofFile: "a.proto").contains("import \"b.proto\";\n"))
+    // By way of another file.
+    let chain = try ProtoFileSet([
+      File("a.proto", imports: ["c.proto"], uses: "b.Type"), File("c.proto", imports: ["b.proto"]),
+    ])
+    await expectError(.invalidArgument, "c.proto imports b.proto for the type b.Type") {
+      try chain.descriptorPool()
+    }
+    // Nothing is missing but the type.
+    let broken = try ProtoFileSet([File("a.proto", uses: "b.Type")])
+    await expectError(.invalidArgument, "lacks the type .b.Type") { try broken.descriptorPool() }
+  }
+
+  func testImportThatNothingNeeds() throws {
+    let set = try ProtoFileSet([File("a.proto", imports: ["b.proto"], services: ["S"], uses: "Holder")])
+    XCTAssertEqual(try set.descriptorPool().messageNames, ["Holder"])
+    XCTAssertTrue(try set.source(ofFile: "a.proto").contains("import \"b.proto\";\n"))
+  }
+
+  /// A set that was made without its imports.
+  func testFilesOfGoogleProtobuf() async throws {
+    let whole = try await ProtoFileSet.test()
+    let set = try ProtoFileSet(whole.files.filter { !$0.name.hasPrefix("google/") })
+    XCTAssertEqual(Set(set.fileNames), Set(whole.fileNames))
+    XCTAssertEqual(try set.descriptorPool().messageNames, try whole.descriptorPool().messageNames)
+    for name in [
+      "any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct", "timestamp",
+      "type", "wrappers",
+    ] {
+      let file = try XCTUnwrap(WellKnownFiles.file(named: "google/protobuf/\(name).proto"), name)
+      XCTAssertNoThrow(try ProtoFileSet([file]).descriptorPool(), name)
+    }
+    XCTAssertNil(WellKnownFiles.file(named: "google/protobuf/none.proto"))
+  }
+
+  // MARK: Short names
+
+  func testShortNames() async throws {
+    let set = try await ProtoFileSet.test()
+    for (name, full) in [
+      ("Payload", ["connect.test.v1.Payload"]), ("v1.Payload", ["connect.test.v1.Payload"]),
+      (".connect.test.v1.Payload", ["connect.test.v1.Payload"]),
+      ("TestService", ["connect.test.v1.TestService"]),
+      ("TestService/Echo", ["connect.test.v1.TestService.Echo"]),
+      ("Payload.text", ["connect.test.v1.Payload.text"]), ("Timestamp", ["google.protobuf.Timestamp"]),
+      ("ayload", []), ("Payload.none", []), ("none", []), ("", []), (".", []),
+    ] {
+      XCTAssertEqual(set.fullNames(of: name), full, name)
+    }
+    let twice = try ProtoFileSet([
+      self.file("a") {
+        $0.package = "a"
+        $0.messageType = [.with { $0.name = "M" }]
+      },
+      self.file("b") {
+        $0.package = "b"
+        $0.messageType = [.with { $0.name = "M" }]
+      },
+    ])
+    XCTAssertEqual(twice.fullNames(of: "M"), ["a.M", "b.M"])
+    XCTAssertEqual(twice.fullNames(of: "b.M"), ["b.M"])
+  }
+
+  func testAllFiles() async throws {
+    let set = try await ProtoFileSet.test()
+    let source = set.sourceOfAll()
+    XCTAssertTrue(source.hasPrefix("// connect/test/v1/test.proto\n\n"), source)
+    XCTAssertTrue(source.contains("service TestService {"), source)
+    XCTAssertFalse(source.contains("message Timestamp {"), source)
+    XCTAssertTrue(try set.jsonOfAll().contains(#""name": "connect/test/v1/test.proto""#))
+    let wellKnown = try ProtoFileSet(set.files.filter { $0.name.hasSuffix("timestamp.proto") })
+    XCTAssertTrue(wellKnown.sourceOfAll().contains("message Timestamp {"))
   }
 
   func testOrder() async throws {

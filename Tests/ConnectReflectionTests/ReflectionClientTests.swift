@@ -95,6 +95,11 @@ final class ReflectionClientTests: XCTestCase {
     }
     let files = try await server.client().allFiles()
     XCTAssertEqual(files.serviceNames, ["A"])
+    for symbol in ["B", "/B/Get"] {
+      await expectError(.notFound, "the server lists B, and its reflection does not know B") {
+        try await server.client().files(containing: [symbol])
+      }
+    }
     let nothing = FakeServer { $0.listServices.isEmpty ? .error(.notFound) : .services(["A"]) }
     await expectError(.notFound, "no file of the services that it lists: A") {
       try await nothing.client().allFiles()
@@ -155,20 +160,103 @@ final class ReflectionClientTests: XCTestCase {
     }
   }
 
+  /// An import is missing whose type is used: the server's fault, whatever it answers.
   func testMissingImport() async throws {
-    let answers: [(Response, Code, String)] = [
-      (.error(.notFound), .notFound, "no answer for b.proto, which a.proto imports"),
-      (.files([File("c.proto")]), .internalError, "other files than b.proto, which a.proto imports"),
-      (.files([]), .internalError, "other files than b.proto"),
-      (Response(), .internalError, "no file b.proto"),
+    let answers: [(Response, String)] = [
+      (.error(.notFound), "(not_found)"), (.error(.unknown, "no such file"), "(no such file)"),
+      (.files([File("c.proto")]), "(other files came in its place)"),
+      (.files([]), "(other files came in its place)"), (Response(), "(the answer has no file)"),
     ]
-    for (answer, code, text) in answers {
+    for (answer, reason) in answers {
       let server = FakeServer { request in
         request.fileByFilename.isEmpty
-          ? .files([File("a.proto", imports: ["b.proto"], services: ["S"])]) : answer
+          ? .files([File("a.proto", imports: ["b.proto"], services: ["S"], uses: "b.Type")]) : answer
       }
-      await expectError(code, text) { try await server.client().files(containing: ["S"]) }
+      let lack = "lacks b.proto, which a.proto imports for the type b.Type \(reason)"
+      await expectError(.internalError, lack) { try await server.client().files(containing: ["S"]) }
     }
+  }
+
+  /// Some servers end the stream at a file that they lack. The others are there, in whatever place.
+  func testMissingImportThatEndsTheStream() async throws {
+    let imports = (0..<100).map { "\($0).proto" }
+    for networkProtocol in [NetworkProtocol.grpc, .connect] {
+      for used in ["b50.Held", "b3.Type"] {
+        let server = FakeServer { request in
+          switch request.fileByFilename {
+          case "": return .files([File("a.proto", imports: imports, services: ["S"], uses: used)])
+          case "3.proto", "70.proto": throw ConnectError(code: .unknown, message: "lost")
+          case let name:
+            return .files([
+              .with {
+                $0.name = name
+                $0.package = "b\(name.prefix { $0 != "." })"
+                $0.messageType = [.with { $0.name = "Held" }]
+              }
+            ])
+          }
+        }
+        let client = server.client(networkProtocol)
+        if used == "b50.Held" {
+          let files = try await client.files(containing: ["S"])
+          XCTAssertEqual(files.fileNames.count, 99)
+          XCTAssertNoThrow(try files.descriptorPool().message("Holder"))
+        } else {
+          await expectError(
+            .internalError,
+            "lacks 3.proto, which a.proto imports for the type b3.Type (lost)"
+          ) {
+            try await client.files(containing: ["S"])
+          }
+        }
+      }
+    }
+  }
+
+  /// What concerns the caller, and what another time may change, is not the file's.
+  func testImportThatIsRefused() async throws {
+    for code in [Code.permissionDenied, .unauthenticated, .unavailable, .deadlineExceeded] {
+      let inAnswer = FakeServer { request in
+        request.fileByFilename.isEmpty
+          ? .files([File("a.proto", imports: ["b.proto"], services: ["S"])]) : .error(code)
+      }
+      await expectError(code, "b.proto, which a.proto imports") {
+        try await inAnswer.client().files(containing: ["S"])
+      }
+      let atEnd = FakeServer { request in
+        guard request.fileByFilename.isEmpty else { throw ConnectError(code: code) }
+        return .files([File("a.proto", imports: ["b.proto"], services: ["S"])])
+      }
+      await expectError(code) { try await atEnd.client().files(containing: ["S"]) }
+    }
+  }
+
+  /// Options need the file, or nothing does.
+  func testImportThatOnlyOptionsNeed() async throws {
+    let server = FakeServer { request in
+      guard request.fileByFilename.isEmpty else { return .error(.notFound) }
+      var file = File("a.proto", imports: ["x.proto", "b.proto"], services: ["S"], uses: "Holder")
+      file.dependency.append("y.proto")
+      file.publicDependency = [1, 2]
+      return .files([file])
+    }
+    let files = try await server.client().files(containing: ["S"])
+    XCTAssertEqual(files.fileNames, ["a.proto"])
+    XCTAssertTrue(try files.source(ofFile: "a.proto").contains("import public \"b.proto\";"))
+    XCTAssertEqual(try files.descriptorPool().services.map(\.name), ["S"])
+  }
+
+  /// All runtimes have these built in, so that some servers do not give them.
+  func testFilesOfGoogleProtobufAreSupplied() async throws {
+    let server = FakeServer { request in
+      guard request.fileByFilename.isEmpty else { return .error(.notFound) }
+      let imports = ["google/protobuf/api.proto", "google/protobuf/timestamp.proto"]
+      return .files([File("a.proto", imports: imports, services: ["S"], uses: "google.protobuf.Timestamp")])
+    }
+    let files = try await server.client().files(containing: ["S"])
+    // With what api.proto imports.
+    XCTAssertEqual(files.fileNames.count, 6, "\(files.fileNames)")
+    XCTAssertNoThrow(try files.descriptorPool().message("google.protobuf.Api"))
   }
 
   /// Each file imports another one, without end.

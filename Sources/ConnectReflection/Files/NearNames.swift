@@ -7,7 +7,7 @@ enum NearNames {
   private static let longest = 256
   private static let mostCandidates = 100_000
 
-  /// The candidates with almost the spelling of `name`, or with almost its last part; nearest first.
+  /// The candidates with almost the spelling of `name`, or with almost its last part; nearest first. Never `name` itself.
   static func near(_ name: String, in candidates: [String]) -> [String] {
     guard name.utf8.count <= self.longest else { return [] }
     let wanted = Array(name.lowercased().utf8)
@@ -15,7 +15,8 @@ enum NearNames {
     // A short name must not match every other short name.
     let limit = min(3, max(1, lastWanted.count / 3))
     var found: [(distance: Int, name: String)] = []
-    for candidate in candidates.prefix(self.mostCandidates) where candidate.utf8.count <= self.longest {
+    for candidate in candidates.prefix(self.mostCandidates)
+    where candidate.utf8.count <= self.longest && candidate != name {
       let spelling = Array(candidate.lowercased().utf8)
       var distance = self.distance(wanted[...], spelling[...], limit: limit)
       // The package is wrong or missing.

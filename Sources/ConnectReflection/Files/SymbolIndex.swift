@@ -183,6 +183,17 @@ struct SymbolIndex: Sendable {
     }
   }
 
+  /// The full names that a short name may stand for: itself, else those that end with it behind a dot; sorted. Members of
+  /// types are found with the names of their types.
+  func fullNames(of name: String) -> [String] {
+    if self.place(of: name) != nil { return [name] }
+    let found = self.places.keys.filter { $0.hasSuffix(".\(name)") }
+    guard found.isEmpty, let dot = name.lastIndex(of: ".") else { return found.sorted() }
+    let outer = name[..<dot]
+    return self.places.keys.filter { $0.hasSuffix(".\(outer)") }.map { "\($0)\(name[dot...])" }
+      .filter { self.place(of: $0) != nil }.sorted()
+  }
+
   func message(_ name: String) -> Message? {
     if case .message(let proto) = self.places[name]?.declaration { proto } else { nil }
   }

@@ -11,10 +11,10 @@ typealias Response = Grpc_Reflection_V1_ServerReflectionResponse
 struct FakeServer {
   let transport = InMemoryTransport()
 
-  init(_ version: ReflectionVersion = .v1, _ answer: @escaping @Sendable (Request) -> Response?) {
+  init(_ version: ReflectionVersion = .v1, _ answer: @escaping @Sendable (Request) throws -> Response?) {
     self.transport.onBidirectionalStream(version.method) { requests, responses, _ in
       for try await request in requests {
-        if let response = answer(request) { try await responses.send(response) }
+        if let response = try answer(request) { try await responses.send(response) }
       }
     }
   }
@@ -85,8 +85,25 @@ extension SymbolIndex {
 }
 
 extension File {
-  init(_ name: String, imports: [String] = [], services: [String] = []) {
+  /// - Parameter uses: The full name of a type that a message of the file has a field of; nil for no message.
+  init(_ name: String, imports: [String] = [], services: [String] = [], uses type: String? = nil) {
     self.init()
+    if let type {
+      self.messageType = [
+        .with {
+          $0.name = "Holder"
+          $0.field = [
+            .with {
+              $0.name = "held"
+              $0.number = 1
+              $0.label = .optional
+              $0.type = .message
+              $0.typeName = ".\(type)"
+            }
+          ]
+        }
+      ]
+    }
     self.name = name
     self.syntax = "proto3"
     self.dependency = imports

@@ -22,7 +22,8 @@ class LackingServicer(reflection.aio.ReflectionServicer):
 
     def _file_containing_symbol(self, request, symbol):
         answer = super()._file_containing_symbol(request, symbol)
-        del answer.file_descriptor_response.file_descriptor_proto[1:]
+        if answer.HasField("file_descriptor_response"):
+            del answer.file_descriptor_response.file_descriptor_proto[1:]
         return answer
 
     def _file_by_filename(self, request, name):
