@@ -13,6 +13,8 @@ struct JSONEncoding: ~Copyable {
   var memoryOfAny: Int?
   /// Whether a `google.protobuf.Any` that does not decode is written with its bytes in base64. Else it is an error.
   var keepsUndecodedAny = false
+  /// Whether fields without presence are written if they are zero or empty, too.
+  var emitsDefaults = false
   /// The URLs of the unknown types that were written with their bytes.
   var unknownTypeURLs: Set<String> = []
   var out = JSONWriter()
@@ -50,8 +52,9 @@ struct JSONEncoding: ~Copyable {
     let fields = schema.fields
     let names = schema.jsonNames
     let usesProtoNames = self.options.preserveProtoFieldNames
-    for index in fields.indices where message.has(fields[index]) {
+    for index in fields.indices {
       let field = fields[index]
+      guard message.has(field) || self.emitsDefaults && field.isImplicit else { continue }
       if !isFirst { self.out.byte(UInt8(ascii: ",")) }
       isFirst = false
       self.out.raw(usesProtoNames ? names[index].originalKey : names[index].key)

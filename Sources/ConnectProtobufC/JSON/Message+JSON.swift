@@ -14,29 +14,35 @@ extension DynamicMessage {
     options: JSONCodingOptions = JSONCodingOptions(),
     limits: DecodingLimits = .defaults
   ) throws -> ByteBuffer {
-    try self.json(options, limits, keepsUndecodedAny: false).text
+    try self.json(options, limits).text
   }
 
   /// proto3's JSON, in which a `google.protobuf.Any` that does not decode is `{"@type":"…","value":"…"}`, with its bytes in
   /// base64.
   ///
+  /// - Parameter emitsDefaults: Whether fields without presence are written if they are zero or empty, too: in proto3, all but
+  ///   messages, `optional` fields and members of oneofs.
   /// - Returns: The text, and the URLs of the types that are not known.
   /// - Throws: As ``jsonBytes(options:limits:)``, but not because of a `google.protobuf.Any` that does not decode.
   package func jsonWithUndecodedAny(
-    options: JSONCodingOptions = JSONCodingOptions()
+    options: JSONCodingOptions = JSONCodingOptions(),
+    emitsDefaults: Bool = false
   ) throws -> (text: ByteBuffer, unknownTypeURLs: Set<String>) {
-    try self.json(options, .defaults, keepsUndecodedAny: true)
+    try self.json(options, .defaults) { encoding in
+      encoding.keepsUndecodedAny = true
+      encoding.emitsDefaults = emitsDefaults
+    }
   }
 
   private func json(
     _ options: JSONCodingOptions,
     _ limits: DecodingLimits,
-    keepsUndecodedAny: Bool
+    configure: (inout JSONEncoding) -> Void = { _ in }
   ) throws -> (text: ByteBuffer, unknownTypeURLs: Set<String>) {
     try self.descriptor.checkJSON()
     try StructCheck.check(self.handle, of: self.descriptor.schema.table)
     var encoding = JSONEncoding(options: options, limits: limits, graph: self.descriptor.graph)
-    encoding.keepsUndecodedAny = keepsUndecodedAny
+    configure(&encoding)
     try withExtendedLifetime(self.handle.storage) {
       try encoding.write(self.handle.message, of: self.descriptor.schema)
     }

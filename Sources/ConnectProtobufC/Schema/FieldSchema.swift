@@ -100,6 +100,14 @@ struct FieldSchema: @unchecked Sendable, Equatable {
 
   @inline(__always) var presence: Presence { self.record.pointee.presence }
 
+  /// Whether the field has no presence: absent is the same as zero or empty.
+  var isImplicit: Bool {
+    switch self.presence {
+    case .counted, .nonZero4, .nonZero8, .nonEmptyString, .nonEmptyBytes: true
+    case .selected, .flagged, .pointer, .always: false
+    }
+  }
+
   /// The number of bytes of one value in the struct or in an array.
   @inline(__always) var valueSize: Int { self.storedKind.size }
 

@@ -253,6 +253,38 @@ final class WellKnownJSONTests: XCTestCase {
     }
   }
 
+  // MARK: Defaults
+
+  /// Fields without presence are written, others are not.
+  func testDefaults() throws {
+    func json(_ name: String, _ text: String = "{}") throws -> String {
+      let message = try DynamicMessage(kindsDescriptor(name), jsonBytes: ByteBuffer(string: text))
+      return try message.jsonWithUndecodedAny(emitsDefaults: true).text.text
+    }
+    XCTAssertEqual(
+      try json("Kinds"),
+      #"{"aDouble":0,"aFloat":0,"anInt32":0,"anInt64":"0","aUint32":0,"aUint64":"0","aSint32":0,"aSint64":"0","#
+        + #""aFixed32":0,"aFixed64":"0","anSfixed32":0,"anSfixed64":"0","aBool":false,"aString":"","#
+        + #""someBytes":"","aShade":"SHADE_UNSPECIFIED","ofMyOwn":0,"OddName3":"","farAway":0}"#
+    )
+    XCTAssertEqual(try json("Optionals"), "{}")
+    XCTAssertEqual(try json("Optionals", #"{"aString": "", "nested": {}}"#), #"{"aString":"","nested":{}}"#)
+    XCTAssertEqual(
+      try json("WellKnown", #"{"timestamp": "1970-01-01T00:00:00Z", "any": {}}"#),
+      #"{"any":{},"timestamp":"1970-01-01T00:00:00Z","aNull":null,"values":[],"timestamps":{},"strings":[]}"#
+    )
+    let maps = try json("Maps", #"{"nested": {"1": {}}}"#)
+    XCTAssertTrue(maps.hasPrefix(#"{"strings":{},"doubles":{},"someBytes":{}"#), maps)
+    XCTAssertTrue(maps.contains(#""nested":{"1":{"aDouble":0,"#), maps)
+    let repeated = try json("Repeated", #"{"nested": [{}]}"#)
+    XCTAssertTrue(repeated.contains(#""shades":[],"nested":[{"aDouble":0,"#), repeated)
+    // Inside of an Any, too; and nowhere without the option.
+    let any = #"{"any":{"@type":"t/connect.kinds.v1.Maps"}}"#
+    XCTAssertTrue(try json("WellKnown", any).contains(#"Maps","strings":{},"#))
+    let plain = try DynamicMessage(kindsDescriptor("WellKnown"), jsonBytes: ByteBuffer(string: any))
+    XCTAssertEqual(try plain.jsonWithUndecodedAny().text.text, any)
+  }
+
   // MARK: Memory of Any
 
   /// `levels` in one another, each with a list that takes far more memory than bytes.
