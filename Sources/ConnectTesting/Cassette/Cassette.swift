@@ -263,9 +263,16 @@ public final class Cassette: Sendable {
   /// How many calls there are.
   public var count: Int { self.state.withLock { $0.tracks.count { $0 != nil } } }
 
-  /// What was recorded and never asked: method and request of each call.
+  /// What was recorded and never asked: method and request of each call. Calls of server reflection do not count: a proxy
+  /// records those of clients that look up types, and other clients do not make them.
   public var unusedCalls: [String] {
-    self.state.withLock { $0.tracks.compactMap { $0 } }.filter { !$0.isUsed }.map { $0.exchange.summary }
+    self.state.withLock { $0.tracks.compactMap { $0 } }.filter { !$0.isUsed && !$0.exchange.isReflection }
+      .map { $0.exchange.summary }
+  }
+
+  /// How many calls of server reflection there are.
+  package var reflectionCount: Int {
+    self.state.withLock { $0.tracks.count { $0?.exchange.isReflection == true } }
   }
 
   /// The asked calls that are missing, each with the nearest recorded call.
@@ -365,6 +372,14 @@ public final class Cassette: Sendable {
 }
 
 extension RecordedExchange {
+  /// Whether it is a call of `grpc.reflection.v1.ServerReflection`, or of an older version.
+  var isReflection: Bool {
+    let parts = self.path.split(separator: "/")
+    guard parts.count >= 2 else { return false }
+    let service = parts[parts.count - 2]
+    return service.hasPrefix("grpc.reflection.v1") && service.hasSuffix(".ServerReflection")
+  }
+
   /// For people, in one line.
   var summary: String {
     let messages = self.messages.map(\.line).joined(separator: " ")

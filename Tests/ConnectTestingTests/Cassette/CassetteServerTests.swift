@@ -46,6 +46,32 @@ final class CassetteServerTests: XCTestCase {
     )
   }
 
+  /// A proxy records what clients ask a server's reflection. Nobody needs to ask that again.
+  func testReflectionIsNotUnused() async throws {
+    let exchange = """
+      "headers": {}, "http": "POST", "over": "HTTP/2", "wire": "grpc+proto", "parts": [{"cancel": {}}]
+      """
+    func text(_ calls: [String]) -> String {
+      let exchanges = calls.map { #"{"call": "\#($0)", \#(exchange)}"# }.joined(separator: ", ")
+      return #"{"cassette": 1, "exchanges": [\#(exchanges)]}"#
+    }
+    let reflection = ["v1", "v1alpha"].map {
+      "/grpc.reflection.\($0).ServerReflection/ServerReflectionInfo"
+    }
+    let cassette = try Cassette(text: text(reflection + ["/base\(reflection[0])"]))
+    XCTAssertEqual(cassette.unusedCalls, [])
+    XCTAssertEqual(cassette.count, 3)
+    try await CassetteTransport(cassette).finish()
+    let other = try Cassette(text: text(["/a.B/C", "/grpc.reflection.v1.Other/C"] + reflection))
+    XCTAssertEqual(other.unusedCalls.count, 2)
+    do {
+      try await CassetteTransport(other).finish()
+      XCTFail("no error")
+    } catch {
+      XCTAssertTrue("\(error)".contains("2 calls were recorded and never asked"), "\(error)")
+    }
+  }
+
   func testTimesAndFaults() async throws {
     let executor = VirtualExecutor()
     let setting = WireSetting(.grpcWeb)
