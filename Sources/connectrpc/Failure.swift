@@ -6,6 +6,8 @@ import ConnectTesting
 struct Failure: Error {
   var message: String
   var exitCode: Int32
+  /// What is printed below it.
+  var furtherLines: [String] = []
 
   /// Arguments, files or JSON of the user cannot be used.
   static func usage(_ message: String) -> Failure { Failure(message: message, exitCode: 64) }
@@ -15,16 +17,29 @@ struct Failure: Error {
     self.exitCode = exitCode
   }
 
-  init(_ error: ConnectError) {
+  /// - Parameters:
+  ///   - details: The lines of the error's details; nil for their bytes.
+  ///   - isReplayed: Whether a cassette has answered in place of the server.
+  init(_ error: ConnectError, details: [String]?, isReplayed: Bool = false) {
     // Without a response, these codes mean that the client cannot do what was asked.
     let isUsage =
-      error.httpStatus == nil && (error.code == .invalidArgument || error.code == .failedPrecondition)
-    self.init(
-      message: "\(error.code.name) (\(error.code.rawValue))"
-        + (error.message.map { ": \(Self.advising($0))" } ?? ""),
-      exitCode: isUsage ? 64 : 64 + Int32(error.code.rawValue)
-    )
+      error.httpStatus == nil
+      && (error.code == .invalidArgument || error.code == .failedPrecondition && !isReplayed)
+    var message = error.message.map { Self.advising($0) }
+    if let text = message, text.hasPrefix(Self.missStart) {
+      // What was asked, and what is recorded, can be compared only line by line.
+      let lines = Console.lines(text)
+      message = lines.first
+      self.furtherLines = lines.dropFirst().map { "  \($0)" }
+    }
+    self.message = "\(error.code.name) (\(error.code.rawValue))" + (message.map { ": \($0)" } ?? "")
+    self.exitCode = isUsage ? 64 : 64 + Int32(error.code.rawValue)
+    let details = details ?? error.details.map { MessagePrinter.line(ofUnknown: $0) }
+    self.furtherLines += details.map { "\(Console.dim("detail:")) \($0)" }
   }
+
+  /// How a cassette's message begins that has no answer to a call.
+  private static let missStart = "the cassette has no answer to "
 
   /// Translates the library's advice into options of the command line. Longer texts come first.
   private static let advice = [
@@ -39,7 +54,7 @@ struct Failure: Error {
     ("networkProtocol .grpc, or version .http2Only", "--protocol grpc, or --http 2"),
     ("see NIOHTTPClient.Configuration.version", "give another --http"),
     ("begin the host with https://", "begin the URL with https://"),
-    ("or use a descriptor set or proto files", "or give --schema or --proto"),
+    ("use a descriptor set or proto files", "give --schema or --proto"),
     (
       "add the method to the configuration's messages, and the compression to its compressions",
       "give --schema or --proto"
@@ -88,7 +103,7 @@ struct Failure: Error {
   init(_ error: any Error) {
     switch error {
     case let error as Failure: self = error
-    case let error as ConnectError: self.init(error)
+    case let error as ConnectError: self.init(error, details: nil)
     case let error as CassetteError: self = .usage("\(error)")
     default: self.init(message: "\(error)", exitCode: 1)
     }
@@ -103,6 +118,7 @@ struct Failure: Error {
     } catch {
       let failure = Failure(error)
       Console.error("\(Console.bad("error:")) \(Console.line(failure.message))")
+      for line in failure.furtherLines { Console.error(line) }
       throw ExitCode(failure.exitCode)
     }
   }

@@ -30,6 +30,40 @@ final class FailureTests: XCTestCase {
     }
   }
 
+  /// The lines of a cassette's difference stay, and details follow.
+  func testFurtherLines() {
+    let miss = ConnectError(
+      code: .failedPrecondition,
+      message: "the cassette has no answer to /a.B/C (grpc+proto)\nasked:\n- {}\n+ \u{1b}[2J"
+    )
+    let failure = Failure(miss, details: ["a.B: {}"], isReplayed: true)
+    XCTAssertEqual(
+      failure.message,
+      "failed_precondition (9): the cassette has no answer to /a.B/C (grpc+proto)"
+    )
+    XCTAssertEqual(failure.exitCode, 64 + 9)
+    XCTAssertEqual(failure.furtherLines.dropLast(), ["  asked:", "  - {}", "  + \u{fffd}[2J"])
+    XCTAssertTrue(failure.furtherLines.last?.hasSuffix("a.B: {}") == true)
+    // Others come from servers, and are one line.
+    let other = Failure(ConnectError(code: .notFound, message: "a\nb"))
+    XCTAssertEqual(other.message, "not_found (5): a\nb")
+    XCTAssertEqual(other.furtherLines, [])
+  }
+
+  /// What the client refuses is usage; what a cassette refuses in a server's place is its answer.
+  func testExitCodes() {
+    for (code, isReplayed, exitCode) in [
+      (Code.failedPrecondition, false, 64), (.failedPrecondition, true, 73), (.invalidArgument, true, 64),
+      (.notFound, true, 69),
+    ] as [(Code, Bool, Int32)] {
+      XCTAssertEqual(
+        Failure(ConnectError(code: code), details: nil, isReplayed: isReplayed).exitCode,
+        exitCode,
+        "\(code), \(isReplayed)"
+      )
+    }
+  }
+
   /// Files of the user are arguments; files of a server are its answer.
   func testWhoseFaultItIs() {
     let error = ConnectError(code: .invalidArgument, message: "no file")

@@ -121,7 +121,10 @@ final class CommandLineCassetteTests: XCTestCase {
     XCTAssertEqual(curledAgain, curled)
     XCTAssertEqual(theirsAgain, theirs)
     XCTAssertEqual(replayed.status, 0, replayed.error)
-    XCTAssertTrue(replayed.error.contains("replayed 21 of 21 calls"), replayed.error)
+    XCTAssertTrue(
+      replayed.error.contains("replayed 16 of 16 calls, besides 5 calls of server reflection"),
+      replayed.error
+    )
   }
 
   /// Over HTTP/1.1 and HTTP/2, with messages of all protocols.
@@ -281,8 +284,10 @@ final class CommandLineCassetteTests: XCTestCase {
     XCTAssertEqual(replayed.status, 0, replayed.error)
     XCTAssertEqual(replayed.text, live.text)
     let other = try await self.connectrpc("call", dead, "-d", "{}", "--replay", file)
-    XCTAssertEqual(other.status, 64, other.error)
-    XCTAssertTrue(other.error.contains(#"- {"payload": {"text": "x"}}"#), other.error)
+    // As through `replay`.
+    XCTAssertEqual(other.status, 64 + 9, other.error)
+    let difference = "\n  - {\"payload\": {\"text\": \"x\"}}\n  + {}\n"
+    XCTAssertTrue(other.error.contains(difference), other.error)
     let both = try await self.connectrpc("call", dead, "--replay", file, "--record", file)
     XCTAssertEqual(both.status, 64)
   }
@@ -308,14 +313,34 @@ final class CommandLineCassetteTests: XCTestCase {
         XCTAssertEqual(output.status, 64 + 9, output.error)
         let asked = "the cassette has no answer to /\(Self.service)/\(method) (\(name)+proto)"
         XCTAssertTrue(output.error.contains(asked), output.error)
-        let next = #"not asked yet:; - /\#(Self.service)/Echo (grpc+proto): {"payload":{"text":"x"}}"#
-        XCTAssertTrue(output.error.contains(next), output.error)
+        let call = #"- /\#(Self.service)/Echo (grpc+proto): {"payload":{"text":"x"}}"#
+        XCTAssertTrue(output.error.contains("not asked yet:\n  \(call)\n"), output.error)
       }
     }
     let end = try await server.stop()
     XCTAssertEqual(end.status, 1, end.error)
+    XCTAssertTrue(end.error.contains("\nthe cassette has no answer to"), end.error)
+    XCTAssertTrue(end.error.contains("not asked yet:\n  - /"), end.error)
     XCTAssertTrue(end.error.contains("replayed 0 of 1 call"), end.error)
     XCTAssertTrue(end.error.contains("1 recorded calls were not asked, 6 were asked"), end.error)
+  }
+
+  /// The proxy has recorded what `call` asks the server's reflection. With a schema, it does not ask.
+  func testReflectionIsNotMissed() async throws {
+    let port = try await PythonServer.shared(.reflection).port("both")
+    let (file, schema) = (try self.file(), try await self.descriptorSet())
+    let proxy = try await ListeningProgram.start("record", file, "--to", "http://127.0.0.1:\(port)")
+    let live = try await self.call(proxy.url, "grpc")
+    let recorded = try await proxy.stop()
+    self.check(live)
+    XCTAssertTrue(recorded.error.contains("ServerReflectionInfo"), recorded.error)
+    let server = try await ListeningProgram.start("replay", file, "--all")
+    let replayed = try await self.call(server.url, "grpc", schema)
+    let end = try await server.stop()
+    XCTAssertEqual(replayed, live)
+    XCTAssertEqual(end.status, 0, end.error)
+    XCTAssertTrue(end.error.contains("replayed 5 of 5 calls, besides "), end.error)
+    XCTAssertFalse(end.error.contains("not asked"), end.error)
   }
 
   func testRecordedTimes() async throws {

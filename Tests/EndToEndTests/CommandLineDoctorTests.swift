@@ -267,6 +267,91 @@ final class CommandLineDoctorTests: XCTestCase {
     }
   }
 
+  // MARK: Methods
+
+  /// A server without health and reflection, by a method of it.
+  func testMethodInPlaceOfTheHealthService() async throws {
+    let server = try await LoopbackServer.start()
+    let service = "\(server.url)/connect.test.v1.TestService"
+    for method in ["Echo", "Count", "Sum"] {
+      let output = try await self.connectrpc("doctor", "\(service)/\(method)")
+      XCTAssertEqual(output.status, 0, "\(method): \(output.text)")
+      for line in ["ok  connect ", "ok  grpc ", "ok  grpc-web ", "ok  method "] {
+        XCTAssertTrue(output.text.contains(line), "\(method), \(line): \(output.text)")
+      }
+      XCTAssertFalse(output.text.contains("health"), output.text)
+    }
+    let one = try await self.connectrpc("doctor", "\(service)/Echo", "--protocol", "grpc", "--http", "2")
+    XCTAssertEqual(one.status, 0, one.text)
+    XCTAssertTrue(one.text.contains("ok  grpc "), one.text)
+    XCTAssertFalse(one.text.contains("connect  "), one.text)
+    await server.stop()
+  }
+
+  /// The method refuses an empty message: it is there, and has read it.
+  func testMethodThatFails() async throws {
+    for (status, code, mark, exit) in [
+      (400, "invalid_argument", "ok", 0), (501, "unimplemented", "--", 0), (401, "unauthenticated", "--", 0),
+      (503, "unavailable", "NO", 64 + 14),
+    ] as [(Int, String, String, Int32)] {
+      let server = try await LoopbackServer.start()
+      server.onRaw("/acme.Users/Get") { request, responder in
+        _ = try await request.body()
+        guard request.record.headers.first("content-type") == "application/proto" else {
+          return try await responder.respond(status: 415)
+        }
+        try await responder.respond(
+          status: status,
+          headers: ["content-type": "application/json"],
+          text: #"{"code": "\#(code)"}"#
+        )
+      }
+      let output = try await self.connectrpc("doctor", "\(server.url)/acme.Users/Get")
+      await server.stop()
+      XCTAssertTrue(try self.line("\(mark)  method", output).contains(code), output.text)
+      XCTAssertTrue(try self.line("ok  connect", output).contains(code), output.text)
+      XCTAssertEqual(output.text.contains("ok  gzip"), code == "invalid_argument", output.text)
+      XCTAssertEqual(output.status, exit, output.text)
+    }
+  }
+
+  func testMethodsThatAreNotThere() async throws {
+    let web = try await PythonServer.shared(.web)
+    let url = "http://127.0.0.1:\(try web.port("http"))"
+    let server = try await LoopbackServer.start()
+    for path in ["/acme.Users/Get", Self.health, ReflectionAnswer.path] {
+      server.onRaw(path) { request, responder in
+        _ = try await request.body()
+        try await responder.respond(status: 404, text: "no such page")
+      }
+    }
+    let output = try await self.connectrpc("doctor", "\(server.url)/acme.Users/Get")
+    XCTAssertEqual(output.status, 1, output.text)
+    XCTAssertTrue(try self.line("--  unknown", output).contains("there is no acme.Users/Get"), output.text)
+    let health = try await self.connectrpc("doctor", server.url)
+    await server.stop()
+    XCTAssertEqual(health.status, 1, health.text)
+    XCTAssertTrue(health.text.contains("connectrpc doctor URL/package.Service/Method"), health.text)
+    let other = try await self.connectrpc("doctor", "\(url)/acme.Users/Get")
+    XCTAssertNotEqual(other.status, 0, other.text)
+  }
+
+  /// Without a health service, protocols are tried with reflection, which changes nothing.
+  func testReflectionInPlaceOfTheHealthService() async throws {
+    let server = try await LoopbackServer.start()
+    server.onRaw(Self.health) { request, responder in
+      _ = try await request.body()
+      try await responder.respond(status: 404)
+    }
+    ReflectionAnswer.serve(server) { _ in .services(["acme.Users"]) }
+    let output = try await self.connectrpc("doctor", server.url)
+    await server.stop()
+    XCTAssertEqual(output.status, 0, output.text)
+    XCTAssertTrue(try self.line("ok  connect", output).contains("by its reflection"), output.text)
+    XCTAssertTrue(output.text.contains("--  health"), output.text)
+    XCTAssertTrue(output.text.contains("ok  reflection   acme.Users"), output.text)
+  }
+
   func testWhatTheHealthServiceSays() async throws {
     for (bytes, line) in [
       ([8, 1], "ok  health       the health service answers: SERVING"),

@@ -94,10 +94,11 @@ final class CommandLineLoadTests: XCTestCase {
   func testProgress() async throws {
     let url = "\(try await self.reflecting())/\(Self.service)/Echo"
     for (options, part) in [
-      (["--duration", "2s"], " s of 2 s  "), (["--rate", "20", "--count", "30"], " of 30 calls  "),
+      (["--callers", "2", "--duration", "2s"], " s of 2 s  "),
+      (["--rate", "20", "--count", "30"], " of 30 calls  "),
     ] {
       let terminal = try Terminal()
-      let process = try terminal.run("connectrpc", ["load", url, "--callers", "2"] + options)
+      let process = try terminal.run("connectrpc", ["load", url] + options)
       try await terminal.waitFor(part)
       process.waitUntilExit()
       XCTAssertEqual(process.terminationStatus, 0, terminal.text)

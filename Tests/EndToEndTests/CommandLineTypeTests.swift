@@ -1,3 +1,4 @@
+internal import Connect
 internal import Foundation
 internal import LoopbackServer
 internal import NIOCore
@@ -8,7 +9,6 @@ internal import XCTest
 /// Types that the files of the called service lack.
 final class CommandLineTypeTests: XCTestCase {
   private static let service = "connect.test.v1.TestService"
-  private static let reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 
   /// The server's reflection knows `google.rpc.Status`, which the service's files do not import.
   func testTypesOfAnyAreLookedUp() async throws {
@@ -47,6 +47,7 @@ final class CommandLineTypeTests: XCTestCase {
     for method in ["Echo", "Count"] {
       let output = try await self.connectrpc("call", "\(url)/\(method)", "-d", data)
       XCTAssertEqual(output.status, 64 + 5, output.error)
+      XCTAssertTrue(output.error.hasPrefix("error: not_found (5): none\ndetail: "), output.error)
       for line in [
         #"detail: connect.test.v1.ErrorInfo: {"reason":"r"}"#,
         #"detail: google.rpc.Status: {"code":3,"message":"inner"}"#,
@@ -122,10 +123,7 @@ final class CommandLineTypeTests: XCTestCase {
       ]
     }
     let server = try await LoopbackServer.start()
-    server.onRaw(Self.reflection) { request, responder in
-      let isExtra = String(buffer: try await request.body()).contains("acme.Extra")
-      try await Self.answer(isExtra ? [extra] : set.file, responder)
-    }
+    ReflectionAnswer.serve(server) { .files($0.contains("acme.Extra") ? [extra] : set.file) }
     let any = #"{"@type":"type.googleapis.com/acme.Extra","text":"x"}"#
     server.onRaw("/\(Self.service)/Echo") { request, responder in
       _ = try await request.body()
@@ -144,25 +142,6 @@ final class CommandLineTypeTests: XCTestCase {
     XCTAssertEqual(without.status, 64 + 13, without.error)
     XCTAssertTrue(without.error.contains("acme.Extra"), without.error)
     await server.stop()
-  }
-
-  /// Answers one question of the reflection, in the Connect protocol.
-  private static func answer(
-    _ files: [Google_Protobuf_FileDescriptorProto],
-    _ responder: RawResponder
-  ) async throws {
-    func field(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
-      var (bytes, count) = ([tag], content.count)
-      while count >= 128 {
-        bytes.append(UInt8(count & 127) | 128)
-        count >>= 7
-      }
-      return bytes + [UInt8(count)] + content
-    }
-    let protos = try files.flatMap { field(0x0a, try $0.serializedBytes() as [UInt8]) }
-    var body = ByteBuffer(envelope: ByteBuffer(bytes: field(0x22, protos)), flags: 0)
-    body.writeImmutableBuffer(ByteBuffer(envelope: ByteBuffer(string: "{}"), flags: 2))
-    try await responder.respond(headers: ["content-type": "application/connect+proto"], body: body)
   }
 
   /// The server's fault, not the user's.
@@ -184,10 +163,7 @@ final class CommandLineTypeTests: XCTestCase {
       ]
     }
     let server = try await LoopbackServer.start()
-    server.onRaw(Self.reflection) { request, responder in
-      _ = try await request.body()
-      try await Self.answer([file], responder)
-    }
+    ReflectionAnswer.serve(server) { _ in .files([file]) }
     for arguments in [
       ["call", "\(server.url)/acme.Users/Get"], ["load", "\(server.url)/acme.Users/Get"],
       ["list", server.url, "acme.Users"],
@@ -196,6 +172,125 @@ final class CommandLineTypeTests: XCTestCase {
       XCTAssertEqual(output.status, 64 + 13, output.error)
       XCTAssertTrue(output.error.contains("acme.Nothing"), output.error)
       XCTAssertEqual(output.error.split(separator: "\n").count, 1, output.error)
+    }
+    await server.stop()
+  }
+
+  // MARK: Imports that the server lacks
+
+  /// `acme.Users/Get`, whose messages have a field of `type` if it is given.
+  private static func users(imports: [String], uses type: String? = nil)
+    -> Google_Protobuf_FileDescriptorProto
+  {
+    .with {
+      $0.name = "acme/users.proto"
+      $0.package = "acme"
+      $0.syntax = "proto3"
+      $0.dependency = imports
+      $0.messageType = [
+        .with {
+          $0.name = "User"
+          if let type {
+            $0.field = [
+              .with {
+                $0.name = "held"
+                $0.number = 1
+                $0.label = .optional
+                $0.type = .message
+                $0.typeName = type
+              }
+            ]
+          }
+        }
+      ]
+      $0.service = [
+        .with {
+          $0.name = "Users"
+          $0.method = [
+            .with {
+              $0.name = "Get"
+              $0.inputType = ".acme.User"
+              $0.outputType = ".acme.User"
+            }
+          ]
+        }
+      ]
+    }
+  }
+
+  private func commands(_ url: String) -> [[String]] {
+    [
+      ["call", "\(url)/acme.Users/Get"], ["load", "\(url)/acme.Users/Get", "-n", "1"],
+      ["list", url, "acme.Users"], ["describe", url, "acme.Users"],
+    ].map { $0 + ["--protocol", "connect"] }
+  }
+
+  /// One line names the file, and the file that imports it; the exit code is that of `internal`.
+  func testAnImportThatTheServerLacks() async throws {
+    let file = Self.users(imports: ["acme/kinds.proto"], uses: ".acme.kinds.Kind")
+    for answer in [
+      ReflectionAnswer.error(.notFound, "no such file"), .error(.unknown, "no such file"),
+      .end(.unknown, "no such file"), .end(.notFound, "no such file"),
+    ] {
+      let server = try await LoopbackServer.start()
+      ReflectionAnswer.serve(server) { $0.contains("kinds.proto") ? answer : .files([file]) }
+      for arguments in self.commands(server.url) {
+        let output = try await self.connectrpc(arguments)
+        XCTAssertEqual(output.status, 64 + 13, "\(arguments): \(output.error)")
+        XCTAssertEqual(output.text, "", "\(arguments)")
+        for part in ["acme/kinds.proto, which acme/users.proto imports", "acme.kinds.Kind", "no such file"] {
+          XCTAssertTrue(output.error.contains(part), "\(arguments): \(output.error)")
+        }
+        XCTAssertTrue(output.error.contains("give --schema or --proto"), output.error)
+        XCTAssertEqual(output.error.split(separator: "\n").count, 1, output.error)
+      }
+      await server.stop()
+    }
+  }
+
+  /// Only options need the file, or clients have it.
+  func testImportsThatAreNotMissed() async throws {
+    for file in [
+      Self.users(imports: ["acme/options.proto"]),
+      Self.users(
+        imports: ["google/protobuf/timestamp.proto", "acme/options.proto"],
+        uses: ".google.protobuf.Timestamp"
+      ),
+    ] {
+      let server = try await LoopbackServer.start()
+      ReflectionAnswer.serve(server) { question in
+        question.hasSuffix(".proto") ? .error(.notFound, "no such file") : .files([file])
+      }
+      server.onRaw("/acme.Users/Get") { request, responder in
+        _ = try await request.body()
+        try await responder.respond(headers: ["content-type": "application/proto"], text: "")
+      }
+      for arguments in self.commands(server.url) {
+        let output = try await self.connectrpc(arguments)
+        XCTAssertEqual(output.status, 0, "\(arguments): \(output.error)")
+      }
+      await server.stop()
+    }
+  }
+
+  /// The server lists a service, and does not know it.
+  func testAServiceWithoutAFile() async throws {
+    let server = try await LoopbackServer.start()
+    ReflectionAnswer.serve(server) { question in
+      question.contains("ghost.v1") ? .error(.notFound, "none") : .services(["ghost.v1.Ghost"])
+    }
+    for arguments in [
+      ["list", server.url, "ghost.v1.Ghost"], ["describe", server.url, "ghost.v1.Ghost"],
+      ["call", "\(server.url)/ghost.v1.Ghost/Get"],
+    ] {
+      let output = try await self.connectrpc(arguments + ["--protocol", "connect"])
+      XCTAssertEqual(output.status, 64 + 5, "\(arguments): \(output.error)")
+      XCTAssertFalse(output.error.contains("did you mean"), output.error)
+      XCTAssertTrue(
+        output.error.contains("the server lists ghost.v1.Ghost, and its reflection"),
+        output.error
+      )
+      XCTAssertTrue(output.error.contains("give --schema or --proto"), output.error)
     }
     await server.stop()
   }

@@ -35,11 +35,11 @@ struct Call: AsyncParsableCommand {
   @Option(
     name: [.short, .customLong("data")],
     help: ArgumentHelp(
-      "The request as JSON; several values for a stream. @file reads a file, @- standard input. Without it, a stream's requests come from standard input, and other requests are empty.",
+      "The request as JSON; several values for a stream, in one or in several -d. @file reads a file, @- or @ standard input. Without it, a stream's requests come from standard input, and other requests are empty.",
       valueName: "json"
     )
   )
-  var data: String?
+  var data: [String] = []
 
   @Option(help: "How messages are encoded.")
   var codec = CodecName.proto
@@ -47,7 +47,10 @@ struct Call: AsyncParsableCommand {
   @Flag(name: .customLong("compress"), help: "Compress requests with gzip.")
   var compresses = false
 
-  @Flag(name: .customLong("get"), help: "Send a unary call without side effects as HTTP GET (Connect).")
+  @Flag(
+    name: .customLong("get"),
+    help: "Send a unary call without side effects as HTTP GET, over the Connect protocol."
+  )
   var usesGET = false
 
   @Flag(
@@ -64,6 +67,12 @@ struct Call: AsyncParsableCommand {
   var usesProtoNames = false
 
   @Flag(
+    name: .customLong("emit-defaults"),
+    help: "Print fields without presence also if they are zero or empty."
+  )
+  var emitsDefaults = false
+
+  @Flag(
     name: .shortAndLong,
     help: "Show headers, trailers and the connection on standard error, and the HTTP status of unary calls."
   )
@@ -76,11 +85,18 @@ struct Call: AsyncParsableCommand {
   @OptionGroup(title: "Schema") var schema: SchemaOptions
   @OptionGroup(title: "Server") var server: ServerOptions
 
+  func validate() throws {
+    if self.usesGET, ![.auto, .connect].contains(self.server.wireProtocol) {
+      throw ValidationError("--get is of the Connect protocol: leave --protocol out, or say connect")
+    }
+  }
+
   func run() async throws {
     try await Failure.reported {
       let address = try ServiceAddress(method: self.url)
       let recorded = try await self.cassette.open(self.schema)
       let method = try await CalledMethod(at: address, self.schema, self.server, known: recorded?.files)
+      if self.usesGET { try Self.checkIsGET(method.info) }
       let needsDuplex = method.info.streamType == .bidirectionalStream && self.server.httpVersion == nil
       let session = try Session(host: address.host, self.server, needsDuplex: needsDuplex)
       try await Session.run(session) { session in
@@ -105,6 +121,18 @@ struct Call: AsyncParsableCommand {
     }
   }
 
+  /// The library sends what servers do not accept as GET as POST.
+  private static func checkIsGET(_ method: MethodInfo) throws {
+    guard method.streamType == .unary else {
+      throw Failure.usage("--get is for unary calls, and \(method.name) is a stream")
+    }
+    guard method.idempotencyLevel == .noSideEffects else {
+      throw Failure.usage(
+        "\(method.name) is not declared to be without side effects (idempotency_level = NO_SIDE_EFFECTS), as --get needs"
+      )
+    }
+  }
+
   // MARK: The call
 
   /// - Parameter transport: Makes the call in place of the session's client.
@@ -114,7 +142,8 @@ struct Call: AsyncParsableCommand {
     _ session: Session,
     over transport: CassetteTransport?
   ) async throws {
-    let httpClient: any HTTPClientInterface = transport ?? session.httpClient
+    var httpClient: any HTTPClientInterface = transport ?? session.httpClient
+    if self.verbose { httpClient = TappedClient(base: httpClient) }
     let client = ProtocolClient(httpClient: httpClient, config: self.config(session))
     let explainer = self.explains ? CallExplainer() : nil
     var options = CallOptions(headers: try self.server.requestHeaders())
@@ -124,7 +153,12 @@ struct Call: AsyncParsableCommand {
     options.context.cancellation = cancellation
     var interrupt: Interrupt?
     defer { interrupt?.stop() }
-    let printer = MessagePrinter(isIndented: self.isPretty, usesProtoNames: self.usesProtoNames, types: types)
+    let printer = MessagePrinter(
+      isIndented: self.isPretty,
+      usesProtoNames: self.usesProtoNames,
+      emitsDefaults: self.emitsDefaults,
+      types: types
+    )
     let error = try await self.exchange(method.descriptor, client, options, printer) {
       // An interrupted call is recorded, too.
       if self.cassette.recordPath != nil { interrupt = Interrupt { cancellation.cancel() } }
@@ -134,9 +168,13 @@ struct Call: AsyncParsableCommand {
       try await end.wait()
       self.show(explainer.explanation)
     }
+    if self.data.isEmpty, !method.info.streamsRequests { ByteSource.noteUnreadInput() }
     guard let error else { return }
-    for line in await printer.detailLines(of: error) { Console.error("\(Console.dim("detail:")) \(line)") }
-    throw error
+    throw Failure(
+      error,
+      details: await printer.detailLines(of: error),
+      isReplayed: self.cassette.replayPath != nil
+    )
   }
 
   private func show(_ explanation: CallExplanation) {
@@ -152,7 +190,10 @@ struct Call: AsyncParsableCommand {
   }
 
   private func config(_ session: Session) -> ProtocolClientConfig {
-    var config = self.server.clientConfig(
+    var server = self.server
+    // The one protocol with GET.
+    if self.usesGET { server.wireProtocol = .connect }
+    var config = server.clientConfig(
       for: session.host,
       codec: self.codec == .json ? JSONCodec() : ProtoCodec()
     )
@@ -175,9 +216,8 @@ struct Call: AsyncParsableCommand {
   ) async throws -> ConnectError? {
     let types = printer.types
     let spec = method.openSpec()
-    let streamsRequests =
-      method.info.streamType == .clientStream || method.info.streamType == .bidirectionalStream
-    var messages = try RequestMessages(self.data ?? (streamsRequests ? "@-" : nil))
+    let usesInput = self.data.isEmpty && method.info.streamsRequests
+    var messages = try RequestMessages(usesInput ? ["@-"] : self.data)
     switch method.info.streamType {
     case .unary:
       let request = try await self.single(&messages, method.input, types)
@@ -262,5 +302,11 @@ struct Call: AsyncParsableCommand {
       }
     }
     return nil
+  }
+}
+
+extension MethodInfo {
+  fileprivate var streamsRequests: Bool {
+    self.streamType == .clientStream || self.streamType == .bidirectionalStream
   }
 }

@@ -8,18 +8,28 @@ struct Doctor: AsyncParsableCommand {
       service, reflection, and compression. The exit code is 0 if calls can be made, 78 if not, 1 if that could not be told, and \
       64 if the options cannot be used.
 
+      With a method, this is called in place of the health service, several times, with an empty message: give one that changes \
+      nothing.
+
         connectrpc doctor https://demo.example
+        connectrpc doctor https://demo.example/acme.v1.Users/Get --protocol grpc
       """
   )
 
-  @Argument(help: ArgumentHelp("The server: https://host:port.", valueName: "url"))
+  @Argument(
+    help: ArgumentHelp(
+      "The server: https://host:port; or a method of it, for servers without a health service.",
+      valueName: "url"
+    )
+  )
   var url: String
 
   @OptionGroup(title: "Server") var server: ServerOptions
 
   func run() async throws {
     try await Failure.reported {
-      let host = try ServiceAddress(service: self.url).host
+      let address = try ServiceAddress(serviceOrMethod: self.url)
+      let host = address.host
       try self.server.check(for: host)
       var isBroken = false
       func say(_ findings: [Finding]) {
@@ -28,7 +38,7 @@ struct Doctor: AsyncParsableCommand {
           Console.output(finding.lines)
         }
       }
-      let calls = CallCheck(host: host, server: self.server)
+      let calls = CallCheck(host: host, method: address.path, server: self.server)
       let name = ServerName(host: host)
       if host.hasPrefix("unix:") {
         // Nothing is below HTTP but the socket.

@@ -30,22 +30,28 @@ struct Load: AsyncParsableCommand {
   @Option(
     name: [.short, .customLong("data")],
     help: ArgumentHelp(
-      "The request of each call as JSON; @file reads a file, @- standard input.",
+      "The request of each call as JSON; @file reads a file, @- or @ standard input.",
       valueName: "json"
     )
   )
-  var data: String?
+  var data: [String] = []
 
   @Option(help: ArgumentHelp("How many calls begin in a second.", valueName: "calls"))
   var rate: Double?
 
-  @Option(help: ArgumentHelp("How many calls are under way at any time, without --rate.", valueName: "calls"))
-  var callers = 32
+  @Option(
+    name: [.customShort("c"), .long],
+    help: ArgumentHelp(
+      "How many calls are under way at any time, without --rate; 32 by default.",
+      valueName: "calls"
+    )
+  )
+  var callers: Int?
 
   @Option(help: "How long calls begin, such as 30s; 10s without --count.")
   var duration: TimeSpan?
 
-  @Option(help: ArgumentHelp("How many calls.", valueName: "calls"))
+  @Option(name: [.customShort("n"), .long], help: ArgumentHelp("How many calls.", valueName: "calls"))
   var count: Int?
 
   @Option(help: "How long it takes to come from nothing to the whole load.")
@@ -78,8 +84,15 @@ struct Load: AsyncParsableCommand {
     if let rate = self.rate, !(rate > 0 && rate <= 10_000_000) {
       throw ValidationError("--rate is from 0 to 10,000,000 calls a second")
     }
-    guard (1...1_000_000).contains(self.callers) else {
-      throw ValidationError("--callers is from 1 to 1,000,000")
+    if let callers = self.callers {
+      guard (1...1_000_000).contains(callers) else {
+        throw ValidationError("--callers is from 1 to 1,000,000")
+      }
+      guard self.rate == nil else {
+        throw ValidationError(
+          "give either --rate or --callers: calls begin at a rate, or one after the other"
+        )
+      }
     }
     guard (1...1_024).contains(self.loops) else { throw ValidationError("--loops is from 1 to 1,024") }
     if let count = self.count, count < 1 { throw ValidationError("--count is at least 1") }
@@ -99,9 +112,11 @@ struct Load: AsyncParsableCommand {
         needsDuplex: method.info.streamType == .bidirectionalStream && self.server.httpVersion == nil
       )
       configuration.eventLoops = self.loops
-      configuration.limits.http1ConnectionsPerAddress = self.connections ?? max(self.callers, 100)
+      configuration.limits.http1ConnectionsPerAddress = self.connections ?? max(self.closedCallers, 100)
       if let count = self.connections { configuration.limits.http2ConnectionsPerAddress = count }
+      if self.data.isEmpty { ByteSource.noteUnreadInput() }
       let report = try await self.measure(encoded, configuration, address.host)
+      if self.data.isEmpty { ByteSource.noteUnreadInput() }
       Console.output(try self.json ? report.json() : report.text)
       if report.failures > 0 { throw ExitCode(1) }
     }
@@ -116,9 +131,11 @@ struct Load: AsyncParsableCommand {
     return try EncodedMethod(method, request, isJSON: self.codec == .json)
   }
 
+  private var closedCallers: Int { self.callers ?? 32 }
+
   private var plan: LoadPlan {
     LoadPlan(
-      kind: self.rate.map { .open(rate: $0) } ?? .closed(callers: self.callers),
+      kind: self.rate.map { .open(rate: $0) } ?? .closed(callers: self.closedCallers),
       duration: self.duration?.duration ?? (self.count == nil ? .seconds(10) : nil),
       count: self.count,
       ramp: self.ramp?.duration ?? .zero

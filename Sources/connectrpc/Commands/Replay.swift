@@ -31,7 +31,11 @@ struct Replay: AsyncParsableCommand {
   @Option(help: "When the parts of responses come: at once, or after the time that they took.")
   var timing = Timing.none
 
-  @Flag(name: .customLong("all"), help: "Fail at the end unless every recorded call was asked, and no other.")
+  @Flag(
+    name: .customLong("all"),
+    help:
+      "Fail at the end unless every recorded call was asked, and no other. Recorded calls of server reflection need not be asked."
+  )
   var requiresAll = false
 
   @OptionGroup(title: "Redaction") var redaction: RedactionOptions
@@ -71,7 +75,12 @@ struct Replay: AsyncParsableCommand {
   private func report(_ cassette: Cassette) throws {
     let unused = cassette.unusedCalls
     let missing = cassette.missingCalls
-    Console.error("replayed \(cassette.count - unused.count) of \(CassetteFile.calls(cassette.count))")
+    let count = cassette.count - cassette.reflectionCount
+    let reflection = cassette.reflectionCount
+    Console.error(
+      "replayed \(count - unused.count) of \(CassetteFile.calls(count))"
+        + (reflection > 0 ? ", besides \(CassetteFile.calls(reflection)) of server reflection" : "")
+    )
     for call in unused { Console.error("  not asked: \(Console.line(call))") }
     guard self.requiresAll, !unused.isEmpty || !missing.isEmpty else { return }
     throw Failure(
@@ -91,6 +100,11 @@ private final class Misses: Sendable {
       defer { shown = calls.count }
       return calls.dropFirst(shown)
     }
-    for call in new { Console.error(Console.line(call)) }
+    for call in new {
+      // The first line says which, the others compare.
+      for (number, line) in Console.lines(call).enumerated() {
+        Console.error(number == 0 ? line : "  \(line)")
+      }
+    }
   }
 }

@@ -12,9 +12,9 @@ struct Session {
   init(host: String, _ server: ServerOptions, needsDuplex: Bool = false) throws {
     self.host = host
     self.server = server
-    self.httpClient = NIOHTTPClient(
-      configuration: try server.httpConfiguration(for: host, needsDuplex: needsDuplex)
-    )
+    let configuration = try server.httpConfiguration(for: host, needsDuplex: needsDuplex)
+    server.noteUnused(for: host)
+    self.httpClient = NIOHTTPClient(configuration: configuration)
   }
 
   /// The server's reflection, with the headers of the call, which may have credentials.

@@ -1,9 +1,11 @@
 import Connect
 import ConnectReflection
 
-/// Looks at HTTP and what is above it, by calls of the health service, which change nothing.
+/// Looks at HTTP and what is above it, by calls of the health service, which change nothing, or of a method that the user gives.
 struct CallCheck {
   let host: String
+  /// The path of the method; nil for the health service.
+  let method: String?
   let server: ServerOptions
 
   /// The subject of the finding that it is not known whether calls can be made.
@@ -11,13 +13,13 @@ struct CallCheck {
 
   private static let protocols: [(name: String, choice: ServerOptions.WireProtocol, contentTypes: [String])] =
     [
-      ("connect", .connect, ["application/json", "application/proto"]),
+      ("connect", .connect, ["application/json", "application/proto", "application/connect+"]),
       ("grpc", .grpc, ["application/grpc"]),
       ("grpc-web", .grpcWeb, ["application/grpc-web"]),
     ]
 
   private var isSecure: Bool { self.host.hasPrefix("https:") }
-  private var probe: CallProbe { CallProbe(host: self.host, server: self.server) }
+  private var probe: CallProbe { CallProbe(host: self.host, method: self.method, server: self.server) }
 
   // MARK: Findings
 
@@ -33,8 +35,11 @@ struct CallCheck {
           Finding(
             subject: Self.unknownSubject,
             verdict: .absent,
-            text: "HTTP works; there is no health service to try protocols with",
-            advice: "try call with a method of the service and --schema or --proto"
+            text: self.method.map { "HTTP works; there is no \($0.dropFirst())" }
+              ?? "HTTP works; there is no health service to try protocols with",
+            advice: self.method == nil
+              ? "give a method that changes nothing: connectrpc doctor URL/package.Service/Method"
+              : "check the base path, and the names of package, service and method"
           )
         )
         return findings
@@ -114,24 +119,37 @@ struct CallCheck {
   ) async throws -> [ServerOptions.WireProtocol] {
     var spoken: [ServerOptions.WireProtocol] = []
     var hasTrailers: Bool?
-    for (name, choice, types) in Self.protocols {
-      let answer = try await self.probe.ask(version, choice)
+    let chosen = self.server.wireProtocol
+    for (name, choice, types) in Self.protocols where chosen == .auto || chosen == choice {
+      func speaks(_ answer: CallProbe.Answer) -> Bool {
+        let type = answer.contentType ?? ""
+        return types.contains { type.hasPrefix($0) } && Self.isAnswer(answer, type, of: choice)
+      }
+      var answer = try await self.probe.ask(version, choice)
+      var service = ""
+      if answer.status == 404, self.method == nil, !speaks(answer) {
+        // There may be another service whose calls change nothing.
+        let other = try await self.probe.askReflection(version, choice)
+        if other.error == nil { (answer, service) = (other, ", by its reflection") }
+      }
       if choice == .grpc { hasTrailers = answer.hasTrailers }
-      let type = answer.contentType ?? ""
-      let isSpoken = types.contains { type.hasPrefix($0) } && Self.isAnswer(answer, type, of: choice)
       if answer.hasTrailers == false {
         let text = "the server answers, but its trailers do not arrive"
         findings.append(Finding(subject: name, verdict: .broken, text: text, isFatal: false))
-      } else if isSpoken || answer.error == nil {
+      } else if speaks(answer) || answer.error == nil {
         spoken.append(choice)
         let isHinted = version == .http2 && self.server.httpVersion == nil && choice != .grpc
         let hint = isHinted && !self.isSecure ? ", with --http 2" : ""
         findings.append(
-          Finding(subject: name, verdict: .works, text: "answers (\(answer.error?.code.name ?? "ok"))\(hint)")
+          Finding(
+            subject: name,
+            verdict: .works,
+            text: "answers (\(answer.error?.code.name ?? "ok")\(service))\(hint)"
+          )
         )
       } else {
-        let what =
-          answer.status.map { "HTTP status \($0)" + (type.isEmpty ? "" : ", \(type)") } ?? answer.reason
+        let type = answer.contentType.map { ", \($0)" } ?? ""
+        let what = answer.status.map { "HTTP status \($0)\(type)" } ?? answer.reason
         findings.append(Finding(subject: name, verdict: .absent, text: what))
       }
     }
@@ -187,9 +205,12 @@ struct CallCheck {
       version: version,
       choice: choice,
       isServed: answer.error?.code != .unimplemented,
-      hasReflection: hasReflection
+      hasReflection: hasReflection,
+      code: self.method == nil ? nil : answer.error?.code
     )
-    let health = Self.health(answer, callsWork: hasReflection)
+    let health =
+      self.method.map { Self.result(of: $0, answer, callsWork: hasReflection) }
+      ?? Self.health(answer, callsWork: hasReflection)
     return try await [health, reflection] + check.run()
   }
 
@@ -206,6 +227,36 @@ struct CallCheck {
         text: Failure(error).message,
         advice: "without it, give list, describe and call a --schema or --proto"
       )
+    }
+  }
+
+  /// What came of a call of the user's method.
+  ///
+  /// - Parameter callsWork: Whether another service has answered, so that a failure is one of the method alone.
+  private static func result(of path: String, _ answer: CallProbe.Answer, callsWork: Bool) -> Finding {
+    let subject = "method"
+    let name = path.dropFirst()
+    switch answer.error?.code {
+    case nil: return Finding(subject: subject, verdict: .works, text: "\(name) answers")
+    case .unimplemented?:
+      return Finding(
+        subject: subject,
+        verdict: .absent,
+        text: "the server does not have \(name) (\(answer.reason))",
+        advice: "check the names of package, service and method"
+      )
+    case .unauthenticated?, .permissionDenied?:
+      return Finding(
+        subject: subject,
+        verdict: .absent,
+        text: answer.reason,
+        advice: "give credentials by -H"
+      )
+    case .unavailable?, .deadlineExceeded?:
+      return Finding(subject: subject, verdict: .broken, text: answer.reason, isFatal: !callsWork)
+    default:
+      // An empty message is often wrong, and the service has read it.
+      return Finding(subject: subject, verdict: .works, text: "\(name) answers: \(answer.reason)")
     }
   }
 

@@ -8,17 +8,21 @@ import Synchronization
 /// Makes calls that change nothing, and notes what comes with their responses.
 struct CallProbe {
   let host: String
+  /// The path of the method to call; nil for the health service.
+  let method: String?
   let server: ServerOptions
 
-  private static let health = MethodSpec<ByteBuffer, ByteBuffer>(
-    info: MethodInfo(
-      path: "/grpc.health.v1.Health/Check",
-      streamType: .unary,
-      idempotencyLevel: .noSideEffects
-    ),
-    input: .bytes,
-    output: .bytes
-  )
+  private func spec(_ streamType: StreamType) -> MethodSpec<ByteBuffer, ByteBuffer> {
+    MethodSpec(
+      info: MethodInfo(
+        path: self.method ?? "/grpc.health.v1.Health/Check",
+        streamType: streamType,
+        idempotencyLevel: self.method == nil ? .noSideEffects : .unknown
+      ),
+      input: .bytes,
+      output: .bytes
+    )
+  }
 
   /// What became of one call.
   struct Answer: Sendable {
@@ -61,7 +65,7 @@ struct CallProbe {
     }
   }
 
-  /// Asks the health service.
+  /// Calls the health service, or the given method, with an empty message.
   ///
   /// - Parameter compression: The request's compression, and the only one of the response; nil for an uncompressed request.
   /// - Throws: ``Failure`` of usage if the options do not allow the call.
@@ -70,12 +74,25 @@ struct CallProbe {
     _ choice: ServerOptions.WireProtocol,
     compression: (any CompressionPool)? = nil
   ) async throws -> Answer {
-    try await self.listen(version, choice, compression) { client, options in
-      // An unknown field, which servers skip: an empty message would not be compressed.
-      let request = compression == nil ? ByteBuffer() : ByteBuffer(bytes: [0x78, 0x00])
-      let response = await client.unary(Self.health, request, options: options)
-      return Answer(error: response.error, health: response.message.map(HealthStatus.init))
+    // An unknown field, which servers skip: an empty message would not be compressed.
+    let request = compression == nil ? ByteBuffer() : ByteBuffer(bytes: [0x78, 0x00])
+    let answer = try await self.listen(version, choice, compression) { client, options in
+      let response = await client.unary(self.spec(.unary), request, options: options)
+      let health = self.method == nil ? response.message.map(HealthStatus.init) : nil
+      return Answer(error: response.error, health: health)
     }
+    // In Connect alone, streams differ from unary calls on the wire.
+    guard self.method != nil, choice == .connect, answer.status == 415 else { return answer }
+    let stream = try await self.listen(version, choice, compression) { client, options in
+      let stream = client.bidirectionalStream(self.spec(.bidirectionalStream), options: options)
+      try? await stream.send(request)
+      stream.finish()
+      for await result in stream.results {
+        if case .complete(_, let error, _) = result { return Answer(error: error) }
+      }
+      return Answer(error: ConnectError(CancellationError()))
+    }
+    return stream.contentType?.hasPrefix("application/connect+") == true ? stream : answer
   }
 
   /// Asks reflection which services there are.

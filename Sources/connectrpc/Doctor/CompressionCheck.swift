@@ -6,9 +6,11 @@ struct CompressionCheck {
   let probe: CallProbe
   let version: ServerOptions.HTTPVersion?
   let choice: ServerOptions.WireProtocol
-  /// Whether there is a health service.
+  /// Whether there is a health service, or the user's method.
   let isServed: Bool
   let hasReflection: Bool
+  /// The error that an uncompressed call of the user's method ends with.
+  let code: Code?
 
   /// The compressions of this build.
   private static var pools: [any CompressionPool] {
@@ -70,10 +72,19 @@ struct CompressionCheck {
     )
   }
 
+  /// Whether only a method that has read its request fails with this code.
+  private static func isOfMethod(_ code: Code) -> Bool {
+    switch code {
+    case .invalidArgument, .notFound, .alreadyExists, .failedPrecondition, .outOfRange, .aborted: true
+    default: false
+    }
+  }
+
   private enum Verdict { case accepted, refused, unknown }
 
   private func verdict(_ answer: CallProbe.Answer) -> Verdict {
     guard let error = answer.error else { return .accepted }
+    if !self.hasReflection, error.code == self.code, Self.isOfMethod(error.code) { return .accepted }
     if (answer.status ?? error.httpStatus) == 415 { return .refused }
     switch error.code {
     // Servers use both for a compression that they do not know.

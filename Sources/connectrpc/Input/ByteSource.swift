@@ -26,6 +26,29 @@ final class ByteSource: Sendable {
     if self.descriptor != 0 { close(self.descriptor) }
   }
 
+  /// Says on standard error that standard input has data which nobody reads. It may come later than the program starts,
+  /// so this is best asked at the end, too.
+  static func noteUnreadInput() {
+    guard self.hasInput else { return }
+    Console.note("standard input is not read without -d @-, so the request is empty")
+  }
+
+  /// Whether there is data in a pipe or a file. Terminals are for streams and shells.
+  private static var hasInput: Bool {
+    var status = stat()
+    guard fstat(0, &status) == 0 else { return false }
+    switch status.st_mode & S_IFMT {
+    case S_IFIFO, S_IFSOCK:
+      var count: CInt = 0
+      return ioctl(0, UInt(FIONREAD), &count) == 0 && count > 0
+    case S_IFREG:
+      let place = lseek(0, 0, SEEK_CUR)
+      return place >= 0 && place < status.st_size
+    default:
+      return false
+    }
+  }
+
   /// The next bytes, as soon as there are any; nil at the end.
   ///
   /// Waits on a separate thread, since a terminal or a pipe may be silent for long.

@@ -24,7 +24,10 @@ struct JSONSplitter {
 
   /// The next complete value; nil if more bytes are needed.
   mutating func next() throws -> ByteBuffer? {
-    if self.scanned == 0 { self.skipSpace() }
+    if self.scanned == 0 {
+      self.skipSpace()
+      if self.mayBecomeMark { return nil }
+    }
     let start = self.bytes.readerIndex
     while start + self.scanned < self.bytes.writerIndex {
       guard let byte = self.bytes.getInteger(at: start + self.scanned, as: UInt8.self) else { break }
@@ -72,9 +75,22 @@ struct JSONSplitter {
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
 
+  /// Some editors put a byte order mark in front of a file (RFC 8259, section 8.1).
+  private static let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+
   private mutating func skipSpace() {
-    let count = self.bytes.readableBytesView.prefix { Self.isSpace($0) }.count
-    self.bytes.moveReaderIndex(forwardBy: count)
+    while true {
+      let count = self.bytes.readableBytesView.prefix { Self.isSpace($0) }.count
+      self.bytes.moveReaderIndex(forwardBy: count)
+      guard self.bytes.readableBytesView.starts(with: Self.mark) else { return }
+      self.bytes.moveReaderIndex(forwardBy: Self.mark.count)
+    }
+  }
+
+  /// Whether the first bytes of a mark are there, and nothing else.
+  private var mayBecomeMark: Bool {
+    let count = self.bytes.readableBytes
+    return count > 0 && count < Self.mark.count && Self.mark.starts(with: self.bytes.readableBytesView)
   }
 
   private mutating func take(_ count: Int) -> ByteBuffer? {

@@ -2,25 +2,35 @@ import Connect
 import ConnectProtobufC
 import NIOCore
 
-/// The request messages of a call: JSON values of an argument, a file, or standard input.
+/// The request messages of a call: JSON values of arguments, files, or standard input, one part behind the other.
 struct RequestMessages {
-  private let source: ByteSource?
+  private enum Part {
+    case text(String)
+    case bytes(ByteSource)
+  }
+
+  private var parts: ArraySlice<Part> = []
+  /// The part that is being read.
+  private var source: ByteSource?
   private var splitter = JSONSplitter()
-  private var isAtEnd = false
   private var count = 0
 
-  /// - Parameter data: JSON; `@path` for a file and `@-` for standard input. Nil for no message at all.
-  init(_ data: String?) throws {
-    switch data {
-    case nil:
-      self.source = nil
-    case "@-":
-      self.source = .standardInput
-    case let data? where data.hasPrefix("@"):
-      self.source = try ByteSource(file: String(data.dropFirst()))
-    case let data?:
-      self.source = nil
-      self.splitter.append(ByteBuffer(string: data))
+  /// - Parameter data: Each is JSON, `@path` for a file, or `@-` or `@` for standard input. Empty for no message at all.
+  init(_ data: [String]) throws {
+    var readsInput = false
+    for text in data {
+      switch text {
+      case "@", "@-":
+        guard !readsInput else {
+          throw Failure.usage("standard input can be read once, and more than one -d names it")
+        }
+        readsInput = true
+        self.parts.append(.bytes(.standardInput))
+      case _ where text.hasPrefix("@"):
+        self.parts.append(.bytes(try ByteSource(file: String(text.dropFirst()))))
+      default:
+        self.parts.append(.text(text))
+      }
     }
   }
 
@@ -45,12 +55,21 @@ struct RequestMessages {
     do {
       while true {
         if let value = try self.splitter.next() { return value }
-        if self.isAtEnd { return self.splitter.finish() }
-        guard let source = self.source, let bytes = try await source.next() else {
-          self.isAtEnd = true
-          continue
+        if let source = self.source {
+          if let bytes = try await source.next() {
+            self.splitter.append(bytes)
+            continue
+          }
+          // Not read again: a terminal would go on.
+          self.source = nil
         }
-        self.splitter.append(bytes)
+        // A value ends with its part.
+        if let value = self.splitter.finish() { return value }
+        switch self.parts.popFirst() {
+        case nil: return nil
+        case .text(let text)?: self.splitter.append(ByteBuffer(string: text))
+        case .bytes(let source)?: self.source = source
+        }
       }
     } catch is JSONSplitter.TooLarge {
       throw Failure.usage(

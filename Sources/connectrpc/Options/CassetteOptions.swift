@@ -23,6 +23,9 @@ struct CassetteOptions: ParsableArguments {
     if self.recordPath != nil, self.replayPath != nil {
       throw ValidationError("give either --record or --replay")
     }
+    if self.recordPath == nil, self.replayPath == nil, !self.redaction.isEmpty {
+      throw ValidationError("--redact-header and --redact-field are for --record and --replay")
+    }
   }
 
   /// Before the call: checks that the cassette can be written, or reads it.

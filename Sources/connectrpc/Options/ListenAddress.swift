@@ -11,6 +11,7 @@ struct ListenAddress: ExpressibleByArgument, CustomStringConvertible, Equatable 
   }
 
   init?(argument: String) {
+    let argument = argument.withoutBlanks
     guard let colon = argument.lastIndex(of: ":"), let port = Int(argument[argument.index(after: colon)...]),
       (0...65_535).contains(port)
     else { return nil }

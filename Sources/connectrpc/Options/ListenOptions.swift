@@ -5,7 +5,12 @@ struct ListenOptions: ParsableArguments {
   @Option(help: "Where to listen; port 0 is a free one. It is printed on standard error.")
   var listen = ListenAddress(host: "127.0.0.1", port: 0)
 
-  @Option(help: ArgumentHelp("End after so many calls; else at SIGINT or SIGTERM.", valueName: "calls"))
+  @Option(
+    help: ArgumentHelp(
+      "End after so many calls; else at SIGINT or SIGTERM. Scripts start background jobs with SIGINT ignored: use SIGTERM for them.",
+      valueName: "calls"
+    )
+  )
   var count: Int?
 
   func validate() throws {

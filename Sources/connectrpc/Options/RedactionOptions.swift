@@ -19,9 +19,11 @@ struct RedactionOptions: ParsableArguments {
   )
   var redactField: [String] = []
 
+  var isEmpty: Bool { self.redactHeader.isEmpty && self.redactField.isEmpty }
+
   var redaction: Cassette.Redaction {
-    var redaction = Cassette.Redaction(fields: self.redactField)
-    redaction.headers.formUnion(self.redactHeader.map { $0.lowercased() })
+    var redaction = Cassette.Redaction(fields: self.redactField.map(\.withoutBlanks))
+    redaction.headers.formUnion(self.redactHeader.map { $0.withoutBlanks.lowercased() })
     return redaction
   }
 }

@@ -10,13 +10,13 @@ struct ResolveRule {
   ///   - port: The port of addresses that have none.
   init(_ text: String, port: Int) throws {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    let addresses = parts.count == 2 ? parts[1].split(separator: ",") : []
-    guard let name = parts.first, !name.isEmpty, !addresses.isEmpty else {
+    let addresses =
+      parts.count == 2 ? parts[1].split(separator: ",").map(\.withoutBlanks).filter { !$0.isEmpty } : []
+    guard let name = parts.first?.withoutBlanks, !name.isEmpty, !addresses.isEmpty else {
       throw Failure.usage("--resolve \(text): say NAME=ADDRESS,ADDRESS")
     }
-    self.name = Self.comparable(String(name))
+    self.name = Self.comparable(name)
     self.addresses = try addresses.map { address in
-      let address = String(address)
       guard let known = EndpointAddress(address) ?? EndpointAddress("\(address):\(port)") else {
         throw Failure.usage("--resolve \(text): \(address) is no address; say 10.0.0.1:443 or [::1]:443")
       }

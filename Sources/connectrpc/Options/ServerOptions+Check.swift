@@ -24,6 +24,19 @@ extension ServerOptions {
     }
   }
 
+  /// Says which options have no effect with this host.
+  func noteUnused(for host: String) {
+    guard !host.hasPrefix("https:") else { return }
+    let options = [
+      ("--cacert", self.cacert != nil), ("--cert", self.cert != nil), ("--key", self.key != nil),
+      ("--servername", self.servername != nil), ("--insecure", self.isInsecure),
+    ]
+    let unused = options.filter(\.1).map(\.0).joined(separator: ", ")
+    guard !unused.isEmpty else { return }
+    let scheme = host.hasPrefix("unix:") ? "unix:" : "http://"
+    Console.note("no effect of \(unused): \(scheme) has no TLS")
+  }
+
   private static func certificates(in file: String) throws -> [NIOSSLCertificate] {
     let bytes = try self.bytes(of: file)
     guard let certificates = try? NIOSSLCertificate.fromPEMBytes(bytes), !certificates.isEmpty else {

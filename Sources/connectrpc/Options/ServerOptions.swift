@@ -33,7 +33,8 @@ struct ServerOptions: ParsableArguments {
 
   @Option(
     name: [.customShort("H"), .customLong("header")],
-    help: "A header, as NAME:VALUE; may be given again. The value of a -bin header is base64."
+    help:
+      "A header, as NAME:VALUE; may be given again. Blanks around both do not count. The value of a -bin header is base64."
   )
   var headers: [String] = []
 
@@ -106,12 +107,13 @@ struct ServerOptions: ParsableArguments {
     case (_?, nil): throw Failure.usage("--cert needs --key")
     case (nil, _?): throw Failure.usage("--key needs --cert")
     }
-    tls.serverName = self.servername
+    tls.serverName = self.servername?.withoutBlanks
     if self.isInsecure { tls.certificateVerification = .none }
     return tls
   }
 
   private static func selection(_ text: String) throws -> NIOHTTPClient.Configuration.ProxySelection {
+    let text = text.withoutBlanks
     guard text != "off" else { return .off }
     do {
       return .proxy(try Proxy(text))
@@ -136,7 +138,7 @@ struct ServerOptions: ParsableArguments {
 
   /// Whether connections go through a proxy.
   func usesProxy(to name: ServerName) throws -> Bool {
-    switch self.proxy {
+    switch self.proxy?.withoutBlanks {
     case "off"?: return false
     case _?: return true
     case nil:
@@ -172,15 +174,15 @@ struct ServerOptions: ParsableArguments {
       guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
         throw Failure.usage("the header '\(text)' is not NAME:VALUE")
       }
-      let name = text[..<colon].lowercased()
+      let name = text[..<colon].withoutBlanks.lowercased()
       guard name.utf8.allSatisfy(Self.isInToken) else {
         throw Failure.usage("the header name '\(name)' has a character that must not be in a field name")
       }
-      let value = text[text.index(after: colon)...].drop { $0 == " " }
+      let value = text[text.index(after: colon)...].withoutBlanks
       guard !value.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7f }) else {
         throw Failure.usage("the value of the header '\(name)' has a control character")
       }
-      headers.add(name: name, value: String(value))
+      headers.add(name: name, value: value)
       if name.hasSuffix("-bin") { try Failure.local { _ = try headers.binaryValues(name) } }
     }
     return headers

@@ -1,4 +1,5 @@
 import Connect
+import Foundation
 
 /// Where a service is, and which of its methods is meant.
 struct ServiceAddress: Equatable {
@@ -9,6 +10,7 @@ struct ServiceAddress: Equatable {
 
   /// - Parameter text: `https://host:port`, `http://host:port/base` or `unix:/path`.
   init(service text: String) throws {
+    let text = text.withoutBlanks
     try Self.check(text)
     self.host = text.hasSuffix("/") ? String(text.dropLast()) : text
     _ = try Failure.local { try Origin.parse(host: self.host) }
@@ -16,6 +18,7 @@ struct ServiceAddress: Equatable {
 
   /// - Parameter text: As for a service, followed by `/package.Service/Method`.
   init(method text: String) throws {
+    let text = text.withoutBlanks
     try Self.check(text)
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     let advice = "say https://host:port/package.Service/Method"
@@ -30,6 +33,33 @@ struct ServiceAddress: Equatable {
     self.host = host
     _ = try Failure.local { try Origin.parse(host: host) }
     self.path = "/\(service)/\(method)"
+  }
+
+  /// - Parameter text: As for a service, which `/package.Service/Method` may follow. A base path that looks the same needs a
+  ///   slash at its end; the path of a socket is one if there is such a file.
+  init(serviceOrMethod text: String) throws {
+    let parts = text.withoutBlanks.split(separator: "/", omittingEmptySubsequences: false)
+    let isSocket =
+      text.hasPrefix("unix:") && FileManager.default.fileExists(atPath: String(text.dropFirst(5)))
+    // In front of the path are the scheme and the host, or the scheme alone.
+    if !isSocket, parts.count > (text.hasPrefix("unix:") ? 2 : 4), let method = parts.last,
+      Self.isIdentifier(method), Self.isServiceName(parts[parts.count - 2])
+    {
+      try self.init(method: text)
+    } else {
+      try self.init(service: text)
+    }
+  }
+
+  /// Whether it is a name with a package.
+  private static func isServiceName(_ text: Substring) -> Bool {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count > 1 && parts.allSatisfy(self.isIdentifier)
+  }
+
+  private static func isIdentifier(_ text: Substring) -> Bool {
+    guard let first = text.first, first.isASCII, first.isLetter || first == "_" else { return false }
+    return text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
   }
 
   private static func check(_ text: String) throws {

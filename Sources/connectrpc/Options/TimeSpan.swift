@@ -9,6 +9,7 @@ struct TimeSpan: ExpressibleByArgument {
   ]
 
   init?(argument: String) {
+    let argument = argument.withoutBlanks
     let unit = Self.units.first { argument.hasSuffix($0.suffix) }
     let number = argument.dropLast(unit?.suffix.count ?? 0)
     guard let value = Double(number) else { return nil }

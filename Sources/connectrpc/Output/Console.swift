@@ -31,6 +31,11 @@ enum Console {
     return lines.joined(separator: "; ")
   }
 
+  /// A text's lines without control characters.
+  static func lines(_ text: String) -> [String] {
+    text.split(whereSeparator: \.isNewline).map { self.line(String($0)) }
+  }
+
   /// How wide standard error is, in columns: 80 if it is no terminal, or does not say.
   static var errorWidth: Int {
     var size = winsize()

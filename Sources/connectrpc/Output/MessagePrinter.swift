@@ -9,13 +9,16 @@ struct MessagePrinter {
   var isIndented: Bool
   /// Whether fields have their names of the proto file, in place of lowerCamelCase.
   var usesProtoNames: Bool
+  /// Whether fields without presence are printed if they are zero or empty, too.
+  var emitsDefaults = false
   /// Finds the types that are in a `google.protobuf.Any`.
   let types: MessageTypes
 
   func text(_ message: DynamicMessage) async throws -> String {
     var options = JSONCodingOptions()
     options.preserveProtoFieldNames = self.usesProtoNames
-    let text = Console.json(String(buffer: try await self.types.json(message, options: options)))
+    let json = try await self.types.json(message, options: options, emitsDefaults: self.emitsDefaults)
+    let text = Console.json(String(buffer: json))
     return self.isIndented ? PrettyJSON.indented(text) : text
   }
 
@@ -33,13 +36,18 @@ struct MessagePrinter {
     printer.isIndented = false
     var lines: [String] = []
     for detail in error.details {
-      let bytes = Data(detail.value.readableBytesView).base64EncodedString()
-      var text = "{\"value\":\"\(bytes)\"} (a type that is not known)"
       if let message = await self.types.message(of: detail), let json = try? await printer.text(message) {
-        text = json
+        lines.append(Console.line("\(detail.type): \(json)"))
+      } else {
+        lines.append(Self.line(ofUnknown: detail))
       }
-      lines.append(Console.line("\(detail.type): \(text)"))
     }
     return lines
+  }
+
+  /// A detail of an unknown type, with its bytes in base64.
+  static func line(ofUnknown detail: ConnectError.Detail) -> String {
+    let bytes = Data(detail.value.readableBytesView).base64EncodedString()
+    return Console.line("\(detail.type): {\"value\":\"\(bytes)\"} (a type that is not known)")
   }
 }

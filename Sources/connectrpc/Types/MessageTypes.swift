@@ -53,15 +53,19 @@ actor MessageTypes {
   }
 
   /// The JSON of a message. A `google.protobuf.Any` of an unknown type has its bytes in base64.
-  func json(_ message: DynamicMessage, options: JSONCodingOptions) async throws -> ByteBuffer {
-    var (text, urls) = try message.jsonWithUndecodedAny(options: options)
+  func json(
+    _ message: DynamicMessage,
+    options: JSONCodingOptions,
+    emitsDefaults: Bool
+  ) async throws -> ByteBuffer {
+    var (text, urls) = try message.jsonWithUndecodedAny(options: options, emitsDefaults: emitsDefaults)
     for _ in 0..<Self.maximumRounds {
       guard await self.know(TypeNames.of(urls), any: true),
         let descriptor = try? self.pool.message(message.descriptor.name),
         let bytes = try? message.serializedBytes(),
         let newer = try? DynamicMessage(descriptor, serializedBytes: bytes)
       else { break }
-      (text, urls) = try newer.jsonWithUndecodedAny(options: options)
+      (text, urls) = try newer.jsonWithUndecodedAny(options: options, emitsDefaults: emitsDefaults)
     }
     return text
   }
@@ -80,7 +84,8 @@ actor MessageTypes {
       for name in asked {
         do {
           self.add(try await reflection.files(containing: [name]))
-        } catch let error as ConnectError where error.code == .notFound {
+        } catch let error as ConnectError where error.code == .notFound || error.code == .internalError {
+          // The server lacks this type, or what it imports.
           continue
         } catch {
           // The reflection does not work any more: more questions would only take more time.

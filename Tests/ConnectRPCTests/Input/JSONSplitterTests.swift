@@ -30,6 +30,9 @@ final class JSONSplitterTests: XCTestCase {
       ("{\"a\":\"\\\"}\\\\\"} {}", ["{\"a\":\"\\\"}\\\\\"}", "{}"]),
       ("1", ["1"]),
       ("{\n  \"ä\": \"→\"\n}\r\n", ["{\n  \"ä\": \"→\"\n}"]),
+      // With byte order marks.
+      ("\u{feff}{}\n\u{feff} 1", ["{}", "1"]),
+      ("\u{feff}", []),
       // What is no JSON goes on to those who say so.
       ("{\"a\":", ["{\"a\":"]),
       ("}{}", ["}", "{}"]),

@@ -13,6 +13,10 @@ final class ListenAddressTests: XCTestCase {
     }
   }
 
+  func testBlanks() {
+    XCTAssertEqual(ListenAddress(argument: " 127.0.0.1:80\t"), ListenAddress(host: "127.0.0.1", port: 80))
+  }
+
   func testWhatIsNone() {
     for text in ["", "80", ":80", "::1:80", "a:65536", "a:-1", "a:", "a", "[]:1"] {
       XCTAssertNil(ListenAddress(argument: text), text)

@@ -1,3 +1,4 @@
+import Foundation
 import XCTest
 
 @testable import connectrpc
@@ -23,6 +24,43 @@ final class ServiceAddressTests: XCTestCase {
       XCTAssertThrowsError(try ServiceAddress(method: text), text) { error in
         XCTAssertEqual((error as? Failure)?.exitCode, 64)
       }
+    }
+  }
+
+  /// Of the command `doctor`, which takes both.
+  func testServicesAndMethods() throws {
+    for (text, host, path) in [
+      ("https://a.example", "https://a.example", nil), ("https://a.example/", "https://a.example", nil),
+      ("https://a.example/api", "https://a.example/api", nil),
+      ("https://a.example/api/v1", "https://a.example/api/v1", nil),
+      ("https://a.example/v1.2/x", "https://a.example/v1.2/x", nil),
+      ("https://a.example/a.b/c/", "https://a.example/a.b/c", nil),
+      ("https://a.example/p.S/M", "https://a.example", "/p.S/M"),
+      (" https://a.example/base/p.S/M ", "https://a.example/base", "/p.S/M"),
+      ("http://[::1]:80/p.v1.S/M", "http://[::1]:80", "/p.v1.S/M"),
+      ("unix:/run/x.sock", "unix:/run/x.sock", nil),
+      ("unix:/run/x.sock/p.S/M", "unix:/run/x.sock", "/p.S/M"),
+    ] as [(String, String, String?)] {
+      let address = try ServiceAddress(serviceOrMethod: text)
+      XCTAssertEqual(address.host, host, text)
+      XCTAssertEqual(address.path, path, text)
+    }
+    XCTAssertThrowsError(try ServiceAddress(serviceOrMethod: "a.example/p.S/M"))
+    // A socket in a folder whose name looks like a service's.
+    let folder = FileManager.default.temporaryDirectory.appending(path: "\(UUID())/p.S")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder.deletingLastPathComponent()) }
+    let socket = folder.appending(path: "M").path()
+    XCTAssertTrue(FileManager.default.createFile(atPath: socket, contents: nil))
+    XCTAssertNil(try ServiceAddress(serviceOrMethod: "unix:\(socket)").path)
+  }
+
+  func testBlanks() throws {
+    XCTAssertEqual(try ServiceAddress(service: " https://a.example/\t").host, "https://a.example")
+    XCTAssertEqual(try ServiceAddress(method: "\thttps://a.example/p.S/M ").path, "/p.S/M")
+    XCTAssertEqual(TimeSpan(argument: " 3s ")?.duration, .seconds(3))
+    for (text, trimmed) in [("", ""), (" \t ", ""), (" a b\t", "a b"), ("a", "a"), ("a\n", "a\n")] {
+      XCTAssertEqual(text.withoutBlanks, trimmed)
     }
   }
 
