@@ -17,6 +17,7 @@ let generators: [Target.Dependency] = [
 
 let package = Package(
   name: "connect-swift-linux",
+  // Linux needs none. Nothing is tested on macOS, which would refuse the module Synchronization without this.
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "Connect", targets: ["Connect"]),

@@ -4,10 +4,10 @@
 #      linked; and looks at which packages are resolved;
 #   2. builds a program that also links ConnectNIO: of this repository, only ConnectChannels may be compiled besides;
 #   3. generates at build time with the build-tool plugin, and into the tree with the command plugin, also for structs of
-#      protoc-c;
+#      protoc-c; and does what README.md and the article on the first call show: targets, configurations, program and test;
 #   4. builds and runs tests that call the generated code, and a program with `swift run`, after which the next build
 #      plans nothing that the one before did not need: protoc of C++ must not have been compiled;
-#   5. takes protoc away: the plugins have to say what is missing.
+#   5. makes the clients internal of which mocks are generated, and takes protoc away: the plugins have to say what is wrong.
 # The folder is removed at the end; FRESH_PACKAGE names one to keep and to build in again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,6 +23,44 @@ fail() {
 
 step() {
   echo "[$SECONDS s] $1"
+}
+
+# Writes the files of the package that README.md shows, and its targets to the file readme-targets.
+readme() {
+  python3 - "$repo" "$package" <<'END'
+import re, sys
+from pathlib import Path
+
+repo, package = map(Path, sys.argv[1:])
+
+
+def fences(document, language, part):
+    text = (repo / document).read_text()
+    found = [code for name, code in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.S | re.M) if name == language and part in code]
+    if not found:
+        sys.exit(f"{document} has no code in {language} with {part!r}")
+    return found
+
+
+def write(path, text):
+    file = package / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+first_call = "Sources/Connect/Connect.docc/FirstCall.md"
+[manifest] = fences("README.md", "swift", "import PackageDescription")
+targets = manifest.split("  targets: [\n")[1].split("\n  ]\n")[0]
+write("readme-targets", targets.rstrip(",") + ",\n")
+write("Sources/MyService/main.swift", fences("README.md", "swift", "NIOHTTPClient()")[0])
+write("Sources/MyService/Protos/connectrpc/eliza/v1/eliza.proto", fences(first_call, "proto", "package connectrpc.eliza.v1;")[0])
+[clients] = fences("README.md", "json", '"protoRoots": ["Protos"]')
+if clients != fences(first_call, "json", '"protoRoots": ["Protos"]')[0]:
+    sys.exit("README.md and the article on the first call show different configurations")
+write("Sources/MyService/connect-codegen.json", clients)
+write("Tests/MyServiceTests/connect-codegen.json", fences("README.md", "json", '"mocks": true')[0])
+write("Tests/MyServiceTests/ElizaTests.swift", "import MyService\n" + fences("README.md", "swift", "XCTestCase")[0])
+END
 }
 
 # Writes Package.swift: with the program that also links ConnectNIO unless $1 is `plain`, and with the targets that generate
@@ -44,7 +82,8 @@ manifest() {
     .target(name: "Committed", dependencies: [connect], exclude: ["connect-codegen.json"]),
     .testTarget(name: "GreeterTests", dependencies: ["CGreeter", "Greeter", "GreeterStructs", "Committed", connect, connectProtobufC, connectTesting],
       exclude: ["connect-codegen.json"],
-      plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),'
+      plugins: [.plugin(name: "ConnectBuildPlugin", package: "connect-swift-linux")]),
+'"$(<"$package/readme-targets")"
   fi
   cat <<END
 // swift-tools-version: 6.2
@@ -57,7 +96,6 @@ let connectTesting: Target.Dependency = .product(name: "ConnectTesting", package
 
 let package = Package(
   name: "fresh",
-  platforms: [.macOS(.v15)],
   dependencies: [
     .package(name: "connect-swift-linux", path: "$repo"),
   ],
@@ -109,6 +147,7 @@ mkdir -p Sources/GreeterStructs
 protoc -I Sources/Greeter/Protos --c_out=Sources/GreeterStructs greeter/v1/greeter.proto google/protobuf/timestamp.proto
 
 step "Generating with the command plugin"
+readme
 manifest generating >"$package/Package.swift"
 swift package --allow-writing-to-package-directory generate-connect
 for suffix in pb connect; do
@@ -125,6 +164,15 @@ swift build -q
 if [[ -n "$(find "$build/" -path '*/protoc*.build/*' -name '*.cc.o' -print -quit)" ]]; then
   fail "protoc of C++ was compiled"
 fi
+
+step "Generating mocks of internal clients"
+cp Sources/MyService/connect-codegen.json shown.json
+echo '{ "protoRoots": ["Protos"] }' >Sources/MyService/connect-codegen.json
+if swift build --build-tests >log 2>&1; then fail "mocks of internal clients were built"; fi
+grep -q 'clients of MyService, which are internal there: add "options": { "Visibility": "Package" } to' log ||
+  { cat log >&2; fail "the message on the visibility is missing"; }
+if (($(grep -c "error:" log) > 1)); then cat log >&2; fail "there are other errors than that of the visibility"; fi
+mv shown.json Sources/MyService/connect-codegen.json
 
 step "Generating without protoc"
 mkdir -p without-protoc

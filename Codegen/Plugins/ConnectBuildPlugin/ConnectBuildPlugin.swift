@@ -10,6 +10,7 @@ struct ConnectBuildPlugin: BuildToolPlugin {
       throw PluginError("the target \(target.name) uses \(Self.self) but has no \(configurationFile.path)")
     }
     let generation = try Generation(configurationFile: configurationFile)
+    try generation.checkMocks(context.package.targets.neighbours(of: target))
     let output = context.pluginWorkDirectoryURL
     var generators: [URL] = []
     // The outputs have to be known beforehand; file names of the build folder concern nobody.

@@ -34,6 +34,7 @@ struct ConnectCommandPlugin: CommandPlugin {
       if isNamed { throw PluginError("\(configurationFile.path) has no 'output', the folder to write to") }
       return false
     }
+    try generation.checkMocks(context.package.targets.neighbours(of: target))
     let output = target.directoryURL.resolving(path)
     try FileManager.default.createDirectory(at: output, withIntermediateDirectories: true)
     let process = Process()
