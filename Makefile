@@ -12,14 +12,16 @@ swift_files = $(filter-out %.pb.swift %.connect.swift %.mock.swift Tests/Documen
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-# Builds with .ci/build, without the option --product: see there.
+# The demo alone, as quickly as can be: without the command line, HTTP/3, the generators and what only tests need, and without
+# what debuggers and editors read. In a folder of its own, as a plan for one product must not stay in .build (see .ci/build).
+demo = --product Demo --scratch-path .build-demo --disable-index-store -Xswiftc -gnone -Xcc -g0
 
 .PHONY: demo
 demo: ## Run the demo against a server inside it
-	@.ci/setup build
+	@.ci/setup demo
 	@echo "Building the demo (the first build takes some minutes)"
-	@.ci/build
-	@"$$(swift build --show-bin-path)/Demo"
+	@.ci/build $(demo)
+	@.build-demo/debug/Demo
 
 .PHONY: test
 test: ## Check everything: style, generated code, tests
@@ -212,5 +214,5 @@ setup: ## Check the system packages; install what is missing if root on Debian
 
 .PHONY: clean
 clean: ## Remove everything that these targets made
-	@rm -rf .build .build-asan .build-docs .build-explore .build-tsan .build-traits .build-generators .build-release \
+	@rm -rf .build .build-asan .build-demo .build-docs .build-explore .build-tsan .build-traits .build-generators .build-release \
 		$(benchmarks)/.build .venv

@@ -49,6 +49,16 @@ final class SetupScriptTests: XCTestCase {
     )
   }
 
+  /// It needs neither HTTP/3 nor a compiler for proto files.
+  func testNamesWhatTheDemoNeeds() throws {
+    let result = try self.run(["demo"])
+    XCTAssertEqual(result.status, 1)
+    XCTAssertTrue(
+      result.error.hasSuffix("--no-install-recommends zlib1g-dev libnghttp2-dev libprotobuf-c-dev\n"),
+      result.error
+    )
+  }
+
   func testNamesWhatTheTestsNeedBesides() throws {
     let result = try self.run([])
     XCTAssertEqual(result.status, 1)
