@@ -138,7 +138,7 @@ public final class SimulatedCluster: @unchecked Sendable {
 
   /// Runs `work` at a time since the cluster was made.
   public func at(_ time: Duration, _ work: @escaping @Sendable () -> Void) {
-    self.executor.run { _ = self.executor.schedule(after: time - self.executor.now, work) }
+    self.executor.run { _ = self.executor.schedule(after: time.clamped - self.executor.now, work) }
   }
 
   /// Nothing runs for this time, neither clients nor servers, as when the machine is suspended: timers that are due

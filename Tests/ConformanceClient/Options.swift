@@ -9,7 +9,7 @@ struct Options: Sendable {
       --alpn                   over TLS, let the server choose the version of HTTP (ALPN), and fail a case that goes
                                over another version than it asks for
       --callbacks              make all calls with the API of callbacks instead of async
-      --parallel N             make at most N calls at the same time (512)
+      --parallel N             make at most N calls at the same time (128)
       --case-timeout SECONDS   give up a call that does not end on its own (15)
     """
 
@@ -18,8 +18,9 @@ struct Options: Sendable {
   var usesALPN = false
   /// Whether calls are made with callbacks.
   var usesCallbacks = false
-  /// How many calls run at the same time.
-  var maximumCalls = 512
+  /// How many calls run at the same time. Most wait for a server's delay. Many more would make cases of deadlines fail on a
+  /// loaded machine.
+  var maximumCalls = 128
   /// After how long a call is given up, so that one that hangs does not hold up the runner.
   var caseTimeout = Duration.seconds(15)
   var showsHelp = false

@@ -125,6 +125,37 @@ final class InvariantTests: XCTestCase {
     }
   }
 
+  /// The check is none if nothing is tried: the error has to be the library's.
+  func testAServerStreamThatIsAskedToSendAfterItsEnd() async {
+    struct NoTransport: HTTPClientInterface {
+      func endpoint(
+        for origin: Origin,
+        on executor: (any CallExecutor)?,
+        requiresHTTP2: Bool
+      ) throws(ConnectError) -> any HTTPEndpoint {
+        throw ConnectError(code: .unavailable)
+      }
+    }
+    let client = ProtocolClient(
+      httpClient: NoTransport(),
+      config: ProtocolClientConfig(host: "http://a.example")
+    )
+    let method = MethodSpec<Connectrpc_Conformance_V1_ServerStreamRequest, Response>(
+      path: "/a/B",
+      streamType: .serverStream
+    )
+    let stream = client.serverStream(method, .init())
+    for await _ in stream.results {}
+    let failure = await self.failure { invariants in
+      let request = RequestSide(stream, invariants)
+      let error = await request.send(.init())
+      XCTAssertEqual(error?.code, .failedPrecondition)
+      XCTAssertNotNil(error?.message)
+      await request.checkEnd(invariants)
+    }
+    XCTAssertNil(failure)
+  }
+
   // MARK: Reports
 
   /// A report that comes too late for its case makes the process fail.

@@ -26,6 +26,19 @@ final class SimulatedClusterTests: XCTestCase {
     )
   }
 
+  func testExtremes() async {
+    for time in [Duration.seconds(Int64.min), .seconds(Int64.max), Duration(attoseconds: .min)] {
+      for rate in [Double.leastNonzeroMagnitude, .nan, -.infinity, 0] {
+        let greeters = Greeters()
+        let service = greeters.service
+        service[0].restart(drain: time, downtime: time)
+        greeters.cluster.at(time) { service[1].crash() }
+        let report = await greeters.run(for: .seconds(1), load: .open(perSecond: rate))
+        XCTAssertEqual(report.calls, 0, "\(time), \(rate)")
+      }
+    }
+  }
+
   /// The same seed gives the same, another one does not.
   func testOneSeedOneTrace() async throws {
     var reports: [SimulationReport] = []

@@ -9,6 +9,9 @@
 public struct ServerStream<Input: Sendable, Output: Sendable>: Sendable {
   let session: StreamSession
 
+  /// The call. The handle does not keep it alive.
+  package var handle: StreamHandle<Input, Output> { StreamHandle(call: self.session.call) }
+
   /// Headers, messages, and the end.
   public var results: StreamResults<Output> {
     StreamResults(session: self.session)

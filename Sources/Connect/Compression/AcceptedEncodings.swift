@@ -21,12 +21,14 @@ final class AcceptedEncodings: Sendable {
       return ResponseEncoding(pool: nil, header: name)
     }
     let lowercased = encoding.asciiLowercased
-    for pool in self.pools where pool.name == lowercased { return ResponseEncoding(pool: pool, header: name) }
+    for pool in self.pools where pool.hasName(lowercased) {
+      return ResponseEncoding(pool: pool, header: name)
+    }
     guard lowercased.isEmpty || lowercased == "identity" else {
       throw ConnectError(
         code: .internalError,
         message:
-          "response has unknown \(name) '\(encoding)', which the request did not offer (see ProtocolClientConfig.compression)"
+          "response has unknown \(name) '\(PeerText.value(encoding))', which the request did not offer (see ProtocolClientConfig.compression)"
       )
     }
     return ResponseEncoding(pool: nil, header: name)

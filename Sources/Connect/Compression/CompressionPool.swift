@@ -27,3 +27,11 @@ public protocol CompressionPool: Sendable {
   ///   becomes the cause of an `internal` error.
   func decompress(_ message: ByteBuffer, maximumSize: Int) throws -> ByteBuffer
 }
+
+extension CompressionPool {
+  /// Whether a header that says `name` (in lower case) means this encoding. `x-gzip` equals `gzip` (RFC 9110, section
+  /// 8.4.1.3).
+  package func hasName(_ name: String) -> Bool {
+    self.name == name || (name == "x-gzip" && self.name == "gzip")
+  }
+}

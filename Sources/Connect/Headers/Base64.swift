@@ -44,9 +44,41 @@ package enum Base64 {
         written += 1
       }
     }
-    guard digitCount % 4 != 1, paddingCount <= 2 else { return nil }
-    guard paddingCount == 0 || (digitCount + paddingCount) % 4 == 0 else { return nil }
-    return written
+    return self.isComplete(digitCount, paddingCount) ? written : nil
+  }
+
+  /// Whether `text` is base64 in the standard alphabet, padded or not, or a list of such values with commas between them.
+  /// An empty value is base64, too.
+  static func isList(_ text: String) -> Bool {
+    var text = text
+    return text.withUTF8 { bytes in
+      var start = 0
+      while let comma = bytes[start...].firstIndex(of: UInt8(ascii: ",")) {
+        guard self.isValue(UnsafeBufferPointer(rebasing: bytes[start..<comma])) else { return false }
+        start = comma + 1
+      }
+      return self.isValue(UnsafeBufferPointer(rebasing: bytes[start...]))
+    }
+  }
+
+  private static func isValue(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    var (digitCount, paddingCount) = (0, 0)
+    for byte in FieldSpace.trim(bytes) {
+      switch byte {
+      case UInt8(ascii: "="): paddingCount += 1
+      // Decoders of servers do not take the alphabet for URLs here.
+      case UInt8(ascii: "-"), UInt8(ascii: "_"): return false
+      default:
+        guard paddingCount == 0, self.digit(byte) != nil else { return false }
+        digitCount += 1
+      }
+    }
+    return self.isComplete(digitCount, paddingCount)
+  }
+
+  private static func isComplete(_ digitCount: Int, _ paddingCount: Int) -> Bool {
+    guard digitCount % 4 != 1, paddingCount <= 2 else { return false }
+    return paddingCount == 0 || (digitCount + paddingCount) % 4 == 0
   }
 
   package enum Alphabet {

@@ -13,16 +13,15 @@ extension Headers {
     self.add(name: name, value: String(buffer: Base64.encode(value, alphabet: .standard, isPadded: false)))
   }
 
-  /// The values of `name`, decoded. Values that an intermediary has joined with commas are split again. Padding is
-  /// optional.
+  /// The values of `name`, decoded. Values that an intermediary has joined with commas are split again, whatever white
+  /// space is around the commas. Padding is optional.
   ///
   /// - Throws: ``ConnectError`` with `internal` if a value is not base64.
   public func binaryValues(_ name: String) throws(ConnectError) -> [ByteBuffer] {
     var values: [ByteBuffer] = []
     for text in self[name] {
       for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-        let trimmed = part.drop { $0 == " " }
-        guard let value = Base64.decode(trimmed) else {
+        guard let value = Base64.decode(FieldSpace.trim(part)) else {
           throw ConnectError(code: .internalError, message: "the value of '\(name)' is no valid base64")
         }
         values.append(value)

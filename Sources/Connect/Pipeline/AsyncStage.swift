@@ -4,7 +4,6 @@ class AsyncStage: Stage {
   /// The position of the stage in the pipeline.
   final var index = 0
   final override var role: Role { .async(self) }
-  override var keepsPart: Bool { true }
 
   // MARK: The request
 
@@ -17,6 +16,9 @@ class AsyncStage: Stage {
   final override func hasRoomForResult(_ maximum: Int) -> Bool { self.wantsResult(false, maximum) }
   /// Takes a result from inside.
   func take(_ result: ResultPart) {}
+
+  /// Whether it should receive a result: whatever is wanted outside of it, its body asks for one.
+  final var awaitsResult: Bool { self.wantsResult(false, 1) }
 
   // MARK: Its life
 

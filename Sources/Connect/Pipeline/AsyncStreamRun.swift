@@ -5,6 +5,8 @@ internal import DequeModule
 ///
 /// Confined to the call's executor.
 final class AsyncStreamRun {
+  private static var maximumUnreadMessages: Int { 16 }
+
   /// Keeps the call alive while the body runs.
   let host: any PipelineHost
   let head: RequestHead
@@ -39,6 +41,12 @@ final class AsyncStreamRun {
     self.host = host
     self.head = head
     self.maximumReplayBytes = maximumReplayBytes
+  }
+
+  /// Whether fewer than the maximum of messages are unread.
+  var hasRoomForMessage: Bool {
+    let read = (self.reader?.position ?? self.firstMessage) - self.firstMessage
+    return self.messages.count - read < Self.maximumUnreadMessages
   }
 
   /// Counts the encoded bytes of messages against the limit of what is kept for a retry.

@@ -15,8 +15,6 @@ final class AsyncStreamStage: AsyncStage {
   /// A `next` that has begun, and its ``AsyncStreamNext/runner``, which its tasks use anywhere.
   typealias Begun = (Confined<AsyncStreamNext>, runner: Mailbox<Void>)
 
-  private static var maximumUnreadMessages: Int { 16 }
-
   private let body: Body
   /// Whether messages are bytes. Then they are counted once, since a retry here does not encode them again.
   private let isEncoded: Bool
@@ -60,9 +58,7 @@ final class AsyncStreamStage: AsyncStage {
   }
 
   override func hasRoomForRequest(_ maximum: Int) -> Bool {
-    guard let run = self.run else { return true }
-    let read = (run.reader?.position ?? run.firstMessage) - run.firstMessage
-    return run.messages.count - read < Self.maximumUnreadMessages
+    self.run?.hasRoomForMessage ?? true
   }
 
   override func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {
@@ -73,6 +69,11 @@ final class AsyncStreamStage: AsyncStage {
     case .end: self.run?.hasRequestEnded = true
     }
     if let run = self.run { self.feedReader(of: run) }
+  }
+
+  override var keepsPart: Bool {
+    guard let run = self.run else { return false }
+    return !run.results.isEmpty || run.next?.parts.isEmpty == false
   }
 
   override func takeReadyRequest() -> RequestPart? {
@@ -112,6 +113,7 @@ final class AsyncStreamStage: AsyncStage {
     self.run = run
     let job = AsyncStreamTask(self, run, on: host.executor).makeJob(self.body, head)
     run.job = job
+    pipeline.order.active.demandMayHaveChanged(at: self.index)
     pipeline.run(job, of: self.index, host)
     host.hookWaits()
   }
@@ -127,6 +129,7 @@ final class AsyncStreamStage: AsyncStage {
     guard self.run === run, !run.isClosed else { return }
     run.isWanted = false
     run.results.append(result)
+    run.host.pipeline.order.active.mayKeep(at: self.index)
     guard result.isEnd else {
       run.host.pump()
       return
@@ -186,6 +189,7 @@ final class AsyncStreamStage: AsyncStage {
       )
       return
     }
+    let mustClose = run.hasCalledNext || run.isClosed
     if run.hasCalledNext {
       guard run.firstMessage == 0, !run.hasPassedOut,
         run.host.pipeline.surroundings.inside.takeRetry(after: .zero, run.host)
@@ -199,8 +203,10 @@ final class AsyncStreamStage: AsyncStage {
     let next = AsyncStreamNext(runner: Mailbox<Void>(executor: run.host.executor))
     run.next = next
     next.parts = [.head(head.completed(from: run.head))]
+    run.host.pipeline.order.active.mayKeep(at: self.index)
     mailbox.post(.success((Confined(next, to: run.host.executor), next.runner)))
-    self.perform(of: run) { $0.close(insideOf: self.index, cuttingAt: nil, run.host) }
+    // Before the first `next`, nothing is inside.
+    self.perform(of: run) { if mustClose { $0.close(insideOf: self.index, cuttingAt: nil, run.host) } }
   }
 
   func send(_ part: RequestPart, _ next: AsyncStreamNext, of run: AsyncStreamRun, _ mailbox: Mailbox<Void>) {
@@ -210,6 +216,7 @@ final class AsyncStreamStage: AsyncStage {
     }
     next.parts.append(part)
     next.room = mailbox
+    run.host.pipeline.order.active.mayKeep(at: self.index)
     run.host.pump()
   }
 
@@ -232,6 +239,7 @@ final class AsyncStreamStage: AsyncStage {
       return
     }
     next.waiting = mailbox
+    run.host.pipeline.order.active.demandMayHaveChanged(at: self.index)
     run.host.pump()
   }
 

@@ -137,7 +137,7 @@ final class AsyncUnaryStage: AsyncStage {
     run.hasCalledNext = true
     run.pendingNext = mailbox
     run.request = request.inPlace(of: run.head, isUnary: true)
-    run.host.pipeline.order.mayKeep = true
+    run.host.pipeline.order.active.mayKeep(at: self.index)
     run.host.perform { pipeline in
       if isAgain, self.run === run { pipeline.close(insideOf: self.index, cuttingAt: nil, run.host) }
     }
@@ -159,7 +159,7 @@ final class AsyncUnaryStage: AsyncStage {
       mailbox.post(.failure(CancellationError()))
     }
     run.result = response
-    run.host.pipeline.order.mayKeep = true
+    run.host.pipeline.order.active.mayKeep(at: self.index)
     run.host.pump()
   }
 

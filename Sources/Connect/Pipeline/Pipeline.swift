@@ -168,7 +168,8 @@ package final class Pipeline {
   ///
   /// - Parameter cut: From this stage on, parts of the request are dropped; nil if a new attempt starts.
   func close(insideOf index: Int, cuttingAt cut: Int?, _ host: any PipelineHost) {
-    self.giveUp(self.order.close(insideOf: index, cuttingAt: cut), from: index + 1)
+    let busy = self.order.active.busy(insideOf: index, of: self.order.stages.count)
+    self.giveUp(self.order.close(insideOf: index, cuttingAt: cut), from: busy)
   }
 
   /// - Returns: False if there is to be no other attempt.
@@ -177,8 +178,9 @@ package final class Pipeline {
     guard let head = self.order.retryHead(request, at: index),
       self.surroundings.inside.takeRetry(after: delay, host)
     else { return false }
-    let first = self.order.isMessageStage(index) ? 0 : self.order.codec + 1
-    self.giveUp(self.order.waitToRetry(for: index), from: first)
+    let first = index < self.order.codec ? 0 : self.order.codec + 1
+    let busy = self.order.active.busy(insideOf: first - 1, of: self.order.stages.count)
+    self.giveUp(self.order.waitToRetry(for: index), from: busy)
     let epoch = self.order.epoch
     self.surroundings.inside.afterDelay(delay, host) { [self] in
       if self.order.retry(for: index, with: head, in: epoch) { host.pump() }
@@ -187,9 +189,9 @@ package final class Pipeline {
   }
 
   /// Abandons the work of async stages and attempts, and then releases what waited.
-  private func giveUp(_ old: [Stage.Kept], from first: Int) {
+  private func giveUp(_ old: [Stage.Kept], from stages: Range<Int>) {
     if self.hasAsyncStages {
-      for stage in self.order.stages[first...] {
+      for stage in self.order.stages[stages] {
         if case .async(let stage) = stage.role { stage.giveUp() }
       }
     }
@@ -212,7 +214,7 @@ package final class Pipeline {
 
   /// Abandons all work, and releases the interceptors, which may hold a `proceed` and thereby the call.
   package func release() {
-    if self.hasAsyncStages { self.giveUp([], from: 0) }
+    if self.hasAsyncStages { self.giveUp([], from: self.order.stages.indices) }
     let old = self.order.release()
     let visit = self.spareVisit
     self.hasAsyncStages = false

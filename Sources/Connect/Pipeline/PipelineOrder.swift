@@ -36,8 +36,8 @@ final class PipelineOrder {
   private var answer: Deque<ResultPart> = []
   /// Grows with each reset, so that a waiting retry knows whether it is obsolete.
   private(set) var epoch = 0
-  /// Whether a stage may keep a part.
-  var mayKeep = false
+  /// The stages that may have something to do.
+  var active = ActiveStages()
 
   init(isUnary: Bool, maximumWaiting: Int) {
     self.isUnary = isUnary
@@ -56,18 +56,18 @@ final class PipelineOrder {
     if index == stages.count { stages.append(stage) } else { stages.insert(stage, at: index) }
     self.stages = stages
     if isMessageStage { self.codec += 1 }
-    if stage.keepsPart { self.mayKeep = true }
   }
 
-  /// Updates ``mayKeep``. If no stage keeps a part, parts pass in one go until one is kept.
-  func settle() {
-    self.mayKeep = self.stages.contains { $0.keepsPart }
+  /// Whether a stage may keep a part. If none does, parts pass in one go until one is kept.
+  var mayKeep: Bool {
+    get { !self.active.keepers.isEmpty }
+    set { self.active.mayKeep(in: newValue ? self.stages.indices : 0..<0) }
   }
+
+  /// Updates ``mayKeep``.
+  func settle() { self.active.settle(self.stages) }
 
   // MARK: Levels
-
-  /// Whether a stage has message hooks; else it has byte hooks.
-  func isMessageStage(_ index: Int) -> Bool { index < self.codec }
 
   /// Begins the level of messages, or of bytes, with the first part that comes to it.
   ///
@@ -108,7 +108,7 @@ final class PipelineOrder {
   /// - Parameter request: The request to start with; nil for the level's first part.
   /// - Returns: The part to start with; nil if the messages that were sent are no longer complete.
   func retryHead(_ request: RequestPart?, at index: Int) -> RequestPart? {
-    let isMessages = self.isMessageStage(index)
+    let isMessages = index < self.codec
     guard let first = isMessages ? self.firstMessage : self.firstBytes else { return nil }
     if self.isUnary {
       let level = Level(log: ReplayLog(maximumBytes: 0))
@@ -120,7 +120,7 @@ final class PipelineOrder {
 
   /// A new attempt at the first stage of the level of `index` begins after a delay.
   func waitToRetry(for index: Int) -> [Stage.Kept] {
-    let isMessages = self.isMessageStage(index)
+    let isMessages = index < self.codec
     let old = self.reset(from: isMessages ? 0 : self.codec + 1, keepingHeadsOutsideOf: index)
     if isMessages { self.messages?.restart() }
     (isMessages ? self.messages : self.bytes)?.isWaitingToRetry = true
@@ -132,7 +132,7 @@ final class PipelineOrder {
   /// - Returns: False if the retry is obsolete.
   func retry(for index: Int, with head: RequestPart, in epoch: Int) -> Bool {
     guard epoch == self.epoch else { return false }
-    (self.isMessageStage(index) ? self.messages : self.bytes)?.replay(head)
+    (index < self.codec ? self.messages : self.bytes)?.replay(head)
     return true
   }
 
@@ -142,6 +142,8 @@ final class PipelineOrder {
   func close(insideOf index: Int, cuttingAt cut: Int?) -> [Stage.Kept] {
     let old = self.reset(from: index + 1, keepingHeadsOutsideOf: 0)
     self.cut = cut
+    // Parts of the request do not get behind the cut, and there is no attempt inside.
+    self.active.firstIdle = cut.map { max($0, index + 1) } ?? .max
     return old
   }
 
@@ -157,7 +159,9 @@ final class PipelineOrder {
     if first == 0 { self.messages?.reset() }
     if first <= self.codec + 1 { self.bytes?.reset() }
     var kept: [Stage.Kept] = []
-    for index in self.stages.indices.dropFirst(first) {
+    let busy = self.active.busy(insideOf: first - 1, of: self.stages.count)
+    self.active.firstIdle = .max
+    for index in busy {
       let old = self.stages[index].reset(keepsHead: index < outer)
       if !HookWindow.isClear(old.requests) || !HookWindow.isClear(old.results) { kept.append(old) }
     }

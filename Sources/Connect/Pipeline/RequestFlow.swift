@@ -79,7 +79,7 @@ struct RequestFlow {
         switch self.visit(stage, at: index, with: part) {
         case .pass(let passed): part = passed
         case .stay:
-          self.order.mayKeep = true
+          self.order.active.mayKeep(at: index)
           return
         case .answer(let results):
           self.pipeline.answer(at: index, with: results, self.host)
@@ -100,7 +100,7 @@ struct RequestFlow {
     if self.order.isUnary, self.stages.isEmpty { return false }
     var hasMoved = false
     if self.order.mayKeep {
-      for index in self.stages.indices.reversed() {
+      for index in self.order.active.keepers.reversed() {
         guard self.hasRoom(at: index + 1), let part = self.stages[index].takeReadyRequest() else { continue }
         hasMoved = true
         self.send(part, at: index + 1)

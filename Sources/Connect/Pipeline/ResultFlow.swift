@@ -20,10 +20,46 @@ struct ResultFlow {
 
   /// Whether the stage should receive a result.
   private func isWanted(at last: Int) -> Bool {
-    var isWanted = self.outside.demand > 0
-    guard self.order.mayKeep || self.pipeline.hasAsyncStages, last >= 0 else { return isWanted }
-    for index in 0...last { isWanted = self.isWanted(at: index, isWanted) }
+    guard self.order.mayKeep || self.pipeline.hasAsyncStages, last >= 0 else {
+      return self.outside.demand > 0
+    }
+    // What an async stage wants does not depend on what is wanted outside of it.
+    let stages = self.stages
+    var first = last
+    while first >= 0, Self.awaitsResult(stages[first]) == nil { first -= 1 }
+    var isWanted = first < 0 ? self.outside.demand > 0 : Self.awaitsResult(stages[first]) == true
+    for index in first..<last { isWanted = self.isWanted(at: index + 1, isWanted) }
     return isWanted
+  }
+
+  /// Whether an async stage should receive a result; nil for other stages.
+  private static func awaitsResult(_ stage: Stage) -> Bool? {
+    if case .async(let stage) = stage.role { stage.awaitsResult } else { nil }
+  }
+
+  /// Tells async stages of a stream that results are wanted of them, where that may have changed.
+  private func spreadDemand() {
+    let told = self.spread(self.outside.demand > 0, from: 0, through: 0)
+    let changed = self.order.active.takeChangedDemand()
+    guard changed.upperBound >= told, !changed.isEmpty else { return }
+    let first = max(changed.lowerBound, told)
+    _ = self.spread(self.isWanted(at: first - 1), from: first, through: changed.upperBound)
+  }
+
+  /// Tells the stages from `first` through `last`, and those further in up to the next async stage.
+  ///
+  /// - Parameter isWanted: Whether a result is wanted outside of the first stage.
+  /// - Returns: The index behind the last stage that was told.
+  private func spread(_ isWanted: Bool, from first: Int, through last: Int) -> Int {
+    let stages = self.stages
+    var isWanted = isWanted
+    var index = first
+    while index < stages.count {
+      isWanted = self.isWanted(at: index, isWanted)
+      index += 1
+      if index > last, Self.awaitsResult(stages[index - 1]) != nil { break }
+    }
+    return index
   }
 
   private func isWanted(at index: Int, _ isWantedOutside: Bool) -> Bool {
@@ -66,6 +102,7 @@ struct ResultFlow {
   ///
   /// - Returns: Whether anything moved.
   func moveNext() -> Bool {
+    if self.pipeline.hasAsyncStages, !self.order.isUnary { self.spreadDemand() }
     if self.order.mayKeep {
       let hasMoved = self.moveReady()
       if hasMoved { return true }
@@ -90,15 +127,12 @@ struct ResultFlow {
 
   private func moveReady() -> Bool {
     var hasMoved = false
-    var isWanted = self.outside.demand > 0
-    for index in self.stages.indices {
-      let wants = self.isWanted(at: index, isWanted)
-      if self.hasRoom(at: index - 1), let result = self.stages[index].takeReadyResult() {
-        hasMoved = true
-        self.receive(result, at: index - 1)
-        guard !self.host.isOver, !self.pipeline.hasEvents else { return true }
-      }
-      isWanted = wants
+    for index in self.order.active.keepers where self.hasRoom(at: index - 1) {
+      guard let result = self.stages[index].takeReadyResult() else { continue }
+      hasMoved = true
+      self.order.active.demandMayHaveChanged(at: index)
+      self.receive(result, at: index - 1)
+      guard !self.host.isOver, !self.pipeline.hasEvents else { return true }
     }
     self.order.settle()
     return hasMoved
@@ -119,7 +153,7 @@ struct ResultFlow {
     }
     guard !self.host.isOver else { return nil }
     guard let action = visit.hookReturned(waits: true) else {
-      self.order.mayKeep = true
+      self.order.active.mayKeep(at: index)
       stage.wait(result, as: visit.number)
       self.host.hookWaits()
       return nil
@@ -164,7 +198,7 @@ struct ResultFlow {
     -> ResultPart?
   {
     if case .pass(let result) = step { return result }
-    self.order.mayKeep = true
+    self.order.active.mayKeep(at: index)
     switch consume step {
     case .pass, .stay: break
     case .end: self.pipeline.close(insideOf: index, cuttingAt: index, self.host)

@@ -4,7 +4,8 @@ internal import NIOCore
 ///
 /// Names are tokens, and values have no control characters but the tab (RFC 9110, sections 5.1 and 5.5). Values have no
 /// spaces at either end, which HTTP/2 forbids (RFC 9113, section 8.2.1) and HTTP/1.1 would silently drop. Bytes from
-/// 0x80 on, for UTF-8, are allowed. Fields that steer the connection (RFC 9113, section 8.2.2) or belong to the wire
+/// 0x80 on, for UTF-8, are allowed. If the name ends with `-bin`, the value is base64: servers fail the call otherwise, and
+/// with grpcio such a field disturbs other calls of the connection. Fields that steer the connection (RFC 9113, section 8.2.2) or belong to the wire
 /// protocol are refused.
 enum HeaderRules {
   /// The only field with a name reserved by gRPC that interceptors may set: retry interceptors announce the number of
@@ -69,31 +70,30 @@ enum HeaderRules {
     if let problem = self.problem(inValue: field.value) {
       throw self.error("the value of \(kind) '\(field.name)' \(problem)")
     }
+    if FieldName.isBinary(field.name), !Base64.isList(field.value) {
+      throw self.error(
+        "the value of \(kind) '\(field.name)' is no base64, which values of names that end with -bin are"
+      )
+    }
   }
 
   private static func problem(inName name: String) -> StaticString? {
     guard let first = name.utf8.first else { return "is empty" }
     if first == UInt8(ascii: ":") { return "is a pseudo-header" }
-    var name = name
-    return name.withUTF8 { $0.hasByte { self.isForbiddenInToken($0) } }
-      ? "has a character that must not be in a field name" : nil
+    return FieldName.isToken(name) ? nil : "has a character that must not be in a field name"
   }
 
   private static func problem(inValue value: String) -> StaticString? {
     var value = value
     return value.withUTF8 { bytes in
       guard let first = bytes.first, let last = bytes.last else { return nil }
-      if self.isSpace(first) { return "begins with a space" }
+      if FieldSpace.contains(first) { return "begins with a space" }
       let hasControl = bytes.hasByte {
         ByteTest($0 < 0x20) & ByteTest($0 != UInt8(ascii: "\t")) | ByteTest($0 == 0x7f)
       }
       if hasControl { return "has a control character" }
-      return self.isSpace(last) ? "ends with a space" : nil
+      return FieldSpace.contains(last) ? "ends with a space" : nil
     }
-  }
-
-  private static func isSpace(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
   }
 
   private static func isConnectionSpecific(_ name: String) -> Bool {
@@ -108,12 +108,6 @@ enum HeaderRules {
     case 17: name == "transfer-encoding"
     default: false
     }
-  }
-
-  /// Neither a letter, nor a digit, nor one of !#$%&'*+-.^_`|~. The masks have a bit for each byte.
-  private static func isForbiddenInToken(_ byte: UInt8) -> ByteTest {
-    let bits: UInt64 = byte < 64 ? 0x03ff_6cfa_0000_0000 : 0x57ff_ffff_c7ff_fffe
-    return ByteTest(byte >= 128) | ByteTest(bits &>> UInt64(byte & 63) & 1 == 0)
   }
 
   private static func isTarget(_ text: String) -> Bool {

@@ -1,3 +1,4 @@
+internal import Logging
 internal import NIOCore
 
 /// The response of one attempt: buffers what has arrived, and decodes results on demand. Confined to the call's
@@ -12,6 +13,8 @@ class ResponseReader {
   final private(set) var head: HTTPResponseHead?
   /// Bytes that have arrived, and that were not yet reported to the transport as consumed.
   private var unconsumedBytes = 0
+  /// What was changed in texts of the response; known at the end.
+  private var receivedText = ReceivedText()
   /// Makes one response of the results, for unary calls.
   private var collector: SingleMessageCollector?
 
@@ -41,7 +44,7 @@ class ResponseReader {
       switch self.nextResult() {
       case .headers(let headers): .headers(headers)
       case .message(let bytes): .bytes(bytes)
-      case .complete(_, let error, let trailers): .end(error, trailers: trailers)
+      case .complete(_, let error, let trailers): self.end(error, trailers)
       case nil: nil
       }
     if result == nil {
@@ -52,9 +55,17 @@ class ResponseReader {
     return result
   }
 
+  private func end(_ error: ConnectError?, _ trailers: Headers) -> ResultPart {
+    self.receivedText = self.takeReceivedText()
+    return .end(error, trailers: trailers)
+  }
+
   /// The response of a unary call; nil if more has to arrive.
   final func takeSingle(from stream: (any HTTPStream)?, of method: MethodInfo) -> SingleMessage? {
-    if let whole = self.takeWhole() { return whole }
+    if let whole = self.takeWhole() {
+      if case .failure = whole.result { self.receivedText = self.takeReceivedText() }
+      return whole
+    }
     // Moved out and back, so that each exclusive access to the variable ends at once.
     var collector = self.collector ?? SingleMessageCollector(method: method)
     self.collector = nil
@@ -80,6 +91,11 @@ class ResponseReader {
     guard consumed >= Self.consumptionStep else { return }
     self.unconsumedBytes -= consumed
     stream?.consume(consumed)
+  }
+
+  /// Says in the log what was changed in texts of the response. To be called at the end.
+  final func noteReceivedText(in logger: @autoclosure () -> Logger, _ method: MethodInfo) {
+    if !self.receivedText.isUnchanged { self.receivedText.note(in: logger(), method) }
   }
 
   // MARK: For byte hooks
@@ -123,6 +139,7 @@ class ResponseReader {
   func takeWhole() -> SingleMessage? { nil }
   func awaitsEnd() -> Bool { false }
   func settle() {}
+  func takeReceivedText() -> ReceivedText { ReceivedText() }
   var bufferedByteCount: Int { 0 }
 }
 
@@ -146,6 +163,7 @@ final class DecodedResponse<Decoder: ResponseDecoder>: ResponseReader {
   override func takeWhole() -> SingleMessage? { self.decoder.takeWhole() }
   override func awaitsEnd() -> Bool { self.decoder.awaitsEnd() }
   override func settle() { self.decoder.settle() }
+  override func takeReceivedText() -> ReceivedText { self.decoder.receivedText() }
   override var bufferedByteCount: Int { self.decoder.bufferedByteCount }
 }
 

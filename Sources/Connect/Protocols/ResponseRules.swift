@@ -14,7 +14,7 @@ enum ResponseRules {
 
   /// The error of a response with status 200 and a content-type that does not match the request.
   static func contentTypeError(code: Code, _ received: String?, expected: String) -> ConnectError {
-    let what = received.map { "content-type '\($0)'" } ?? "no content-type"
+    let what = received.map { "content-type '\(PeerText.value($0))'" } ?? "no content-type"
     var error = ConnectError(code: code, message: "response has \(what), expected '\(expected)'")
     error.unnamed = .response(text: "")
     return error

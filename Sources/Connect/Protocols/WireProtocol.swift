@@ -100,6 +100,9 @@ protocol ResponseDecoder {
   /// bytes.
   mutating func settle()
 
+  /// What was changed in texts of the response. To be called at the end.
+  mutating func receivedText() -> ReceivedText
+
   /// How many of the received bytes the decoder still holds: partial messages, and whole messages that were not yet
   /// taken.
   var bufferedByteCount: Int { mutating get }
@@ -108,4 +111,5 @@ protocol ResponseDecoder {
 extension ResponseDecoder {
   mutating func takeWhole() -> SingleMessage? { nil }
   func awaitsEnd() -> Bool { false }
+  func receivedText() -> ReceivedText { ReceivedText() }
 }

@@ -1,3 +1,5 @@
+internal import Connect
+
 /// Each endpoint that is ready gets calls in proportion to its weight (gRFC A58). All endpoints are kept connected.
 package struct WeightedRoundRobinBalancer: LoadBalancer {
   package let configuration: BalancingPolicy.WeightedRoundRobin
@@ -66,11 +68,12 @@ package struct WeightedRoundRobinBalancer: LoadBalancer {
 
   private func reportedWeight(of id: EndpointID, in context: BalancerContext) -> Double {
     guard let reports = context.loads.reports(of: id) else { return 0 }
-    if context.now - reports.latestTime >= self.configuration.expirationPeriod {
+    let now = context.now.clamped
+    if now - reports.latestTime.clamped >= self.configuration.expirationPeriod {
       context.loads.forgetReports(of: id)
       return 0
     }
-    guard context.now - reports.firstTime >= self.configuration.blackoutPeriod else { return 0 }
+    guard now - reports.firstTime.clamped >= self.configuration.blackoutPeriod else { return 0 }
     return reports.latest.weight(errorPenalty: self.configuration.errorPenalty)
   }
 }

@@ -7,10 +7,10 @@ public struct EndpointID: Hashable, Sendable {
   /// A name for the endpoint that has the slot now.
   ///
   /// - Parameters:
-  ///   - slot: From 0 to 2^32 - 1.
+  ///   - slot: From 0 to 2^32 - 1; a number out of range counts as the nearest.
   ///   - generation: Larger than the generation of the slot's previous endpoint.
   public init(slot: Int, generation: UInt32) {
-    self.index = UInt32(slot)
+    self.index = UInt32(clamping: slot)
     self.generation = generation
   }
 

@@ -1,4 +1,5 @@
-/// The calls under way and the load reports of a channel's endpoints.
+/// The calls under way and the load reports of a channel's endpoints. Channels give endpoints the smallest free slots; an
+/// endpoint with a slot of a million or more is not counted.
 ///
 /// Confined to the event loop of the channel, which updates it with each call; pickers read it. Not thread-safe.
 public final class EndpointLoads {
@@ -17,6 +18,9 @@ public final class EndpointLoads {
     var generation: UInt32 = 0
     var count: UInt32 = 0
   }
+
+  /// The tables have an entry for each slot up to the largest one.
+  private static let slotLimit = 1_000_000
 
   /// Each call changes it twice, so exclusivity is not checked at run time. That is safe: nothing here calls out.
   @exclusivity(unchecked) private var calls: [Calls] = []
@@ -66,6 +70,7 @@ public final class EndpointLoads {
 
   /// Gives the slot to the endpoint. False if a later endpoint has it, as with late events of an earlier endpoint.
   private func occupy(_ id: EndpointID) -> Bool {
+    guard id.slot < Self.slotLimit else { return false }
     while self.calls.count <= id.slot {
       self.calls.append(Calls())
       self.reports.append(nil)

@@ -7,9 +7,7 @@ extension OriginChannel: RuledEndpoint {
 
   package func callsWaitForRules(_ count: Int) -> ConnectError? {
     if self.isShutDown { return .clientShutDown }
-    guard count <= self.maximumWaiting else {
-      return .tooManyWait(count - 1, for: self.origin.description)
-    }
+    guard count <= self.maximumWaiting else { return self.tooManyWait(count - 1) }
     self.exitIdle()
     return nil
   }

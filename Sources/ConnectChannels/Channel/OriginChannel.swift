@@ -156,13 +156,17 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
 
   private func enqueue(_ stream: WaitingStream) -> ConnectError? {
     guard self.waiting.count < self.maximumWaiting else {
-      return .tooManyWait(self.waiting.count, for: self.origin.description)
+      return self.tooManyWait(self.waiting.count)
     }
     stream.queued(in: self, as: self.waiting.append(stream))
     for subchannel in self.subchannels where subchannel.race.isResting { subchannel.connect(isForCall: true) }
     // While closing, only waiting calls cause new connections.
     if self.isClosingWhenIdle { self.needsUpdate() }
     return nil
+  }
+
+  func tooManyWait(_ count: Int) -> ConnectError {
+    .tooManyWait(count, for: self.origin.description, limit: self.environment.limits.waitingCalls)
   }
 
   /// How many calls may wait, including those for which a connection will be opened.

@@ -205,7 +205,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
       self.run(actions)
       return nil
     case .tooMany:
-      return .tooManyWait(self.pool.waiting.count, for: self.peer)
+      return .tooManyWait(self.pool.waiting.count, for: self.peer, limit: self.pool.limits.waitingCalls)
     case .shutDown:
       return .clientShutDown
     }

@@ -188,8 +188,9 @@ extension OutlierDetector {
   }
 
   private func ejectionTime(of index: Int) -> Duration {
-    let time = self.configuration.baseEjectionTime * self.hosts[index].multiplier
-    return min(time, max(self.configuration.baseEjectionTime, self.configuration.maximumEjectionTime))
+    let base = max(self.configuration.baseEjectionTime.clamped, .zero)
+    let time = base.scaled(by: Double(self.hosts[index].multiplier))
+    return min(time, max(base, self.configuration.maximumEjectionTime.clamped))
   }
 
   private mutating func letReturn(_ index: Int, _ changes: inout [Change]) {

@@ -26,10 +26,16 @@ extension ConnectError {
 }
 
 extension ConnectError {
-  static func tooManyWait(_ count: Int, for peer: String) -> ConnectError {
-    ConnectError(
+  /// - Parameters:
+  ///   - count: How many calls wait.
+  ///   - limit: How many may wait in addition to those that a connection is being opened for.
+  static func tooManyWait(_ count: Int, for peer: String, limit: Int) -> ConnectError {
+    var who = count == 0 ? "no call may wait" : "\(count) calls already wait"
+    who += " for a connection to \(peer)"
+    if count > limit { who += ", \(count - limit) of them for one that is being opened" }
+    return ConnectError(
       code: .resourceExhausted,
-      message: "\(count) calls already wait for a connection to \(peer), which is the limit; "
+      message: "\(who): waitingCalls is \(limit), which is the limit; "
         + "see NIOHTTPClient.Configuration.Limits.waitingCalls"
     )
   }

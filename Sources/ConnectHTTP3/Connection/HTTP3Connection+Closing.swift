@@ -68,8 +68,12 @@ extension HTTP3Connection {
     let reason =
       error ?? ConnectError(code: .unavailable, message: "the HTTP/3 connection to \(self.peer) was closed")
     for stream in streams {
+      let isInnocent = !wasShakingHands && self.isInnocent(stream, among: streams.count, of: reason)
       // Early data may be processed twice.
-      var failure = HTTPStreamFailure(error: reason, isUnprocessed: wasShakingHands || !stream.isHeaderSent)
+      var failure = HTTPStreamFailure(
+        error: isInnocent ? .brokenElsewhere(reason) : reason,
+        isUnprocessed: wasShakingHands || !stream.isHeaderSent
+      )
       failure.keepsTransparentRetry = wasShakingHands
       self.fail(stream, failure)
       delegate?.connectionDidCloseStream(self)
@@ -82,6 +86,16 @@ extension HTTP3Connection {
     } else {
       self.onReady.take()?(.failure(reason))
     }
+  }
+
+  /// Whether the connection has ended since one of the peers broke the protocol, and not in the response to this stream.
+  ///
+  /// libnghttp3 tells the stream. If that is none of a request, or not known, no stream is to blame. Then all calls may be
+  /// made again, unless there is only one: it would meet the same peer, and nobody has disturbed it.
+  private func isInnocent(_ stream: HTTP3Stream, among count: Int, of error: ConnectError) -> Bool {
+    guard error.code == .internalError else { return false }
+    if let id = self.session.brokenStreamID, id & 3 == 0 { return stream.id != id }
+    return count > 1
   }
 
   /// Gives up the handshake, with `error`, if it is not complete at `deadline`.
@@ -209,6 +223,6 @@ extension HTTP3Connection {
   }
 
   private static func suffix(_ reason: String) -> String {
-    reason.isEmpty ? "" : ": \(CertificateName.readable(reason))"
+    reason.isEmpty ? "" : ": \(PeerText.value(reason))"
   }
 }

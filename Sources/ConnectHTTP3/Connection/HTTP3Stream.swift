@@ -68,6 +68,8 @@ final class HTTP3Stream: HTTPStream {
   var response = ResponseState.head
   /// The response's status; 0 if it is not known.
   var status = 0
+  /// How many informational responses have come.
+  var informationalCount = 0
   /// What has come of the response's body since the handler was last told.
   @exclusivity(unchecked) var inbox = ByteBuffer()
   /// The header block that is being received.

@@ -142,8 +142,14 @@ extension HTTP3Session {
     let fields = stream.block.finish()
     self.headFields = stream.takeBlock()
     guard self.isWithinLimit(size, stream), stream.response == .head else { return }
-    // Informational responses are left out.
-    guard !(100..<200).contains(stream.status) else { return }
+    guard !(100..<200).contains(stream.status) else {
+      stream.informationalCount += 1
+      if stream.informationalCount == InformationalResponses.limit + 1 {
+        let failure = HTTPStreamFailure(error: InformationalResponses.error)
+        self.events.append(.failed(stream, failure, .requestCancelled))
+      }
+      return
+    }
     stream.response = .body
     self.events.append(.head(stream, HTTPResponseHead(status: stream.status, headers: fields)))
   }

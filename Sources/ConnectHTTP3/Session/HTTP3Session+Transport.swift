@@ -107,6 +107,7 @@ extension HTTP3Session {
         return 0
       }
       self.httpError = error
+      self.brokenStreamID = id
       return NGTCP2_ERR_CALLBACK_FAILURE
     }
     // `consumed` does not count the content of DATA frames.
@@ -142,6 +143,7 @@ extension HTTP3Session {
       let result = nghttp3_conn_close_stream(http, id, code.rawValue)
       guard result == 0 || result == NGHTTP3_ERR_STREAM_NOT_FOUND else {
         self.httpError = result
+        self.brokenStreamID = id
         return NGTCP2_ERR_CALLBACK_FAILURE
       }
     }
@@ -164,6 +166,7 @@ extension HTTP3Session {
     let result = nghttp3_conn_shutdown_stream_read(http, id)
     guard [0, NGHTTP3_ERR_STREAM_NOT_FOUND, NGHTTP3_ERR_QPACK_FATAL].contains(result) else {
       self.httpError = result
+      self.brokenStreamID = id
       return NGTCP2_ERR_CALLBACK_FAILURE
     }
     return 0

@@ -55,6 +55,8 @@ final class HTTP3Session {
   var ending: HTTP3Ending?
   /// libnghttp3's error that made a callback of libngtcp2 fail.
   var httpError: Int32 = 0
+  /// The stream on which the peer broke HTTP/3.
+  var brokenStreamID: Int64?
   /// Requests with this identifier or a later one were not processed by the peer (RFC 9114, section 5.2). Nil without
   /// GOAWAY.
   var goAwayID: Int64?

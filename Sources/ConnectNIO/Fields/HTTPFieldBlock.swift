@@ -29,9 +29,12 @@ package struct HTTPFieldBlock {
     self.size += name.count + value.count + 32
   }
 
+  /// Adds a field, without the white space around its value.
+  ///
   /// - Parameter limit: A block of a larger size is not kept.
   package mutating func add(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, limit: Int) {
     self.count(name: name, value: value)
+    let value = FieldSpace.trim(value)
     guard self.size <= limit else {
       self.fields = Headers()
       return

@@ -203,6 +203,15 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
     if case .busy(let stream) = self.state, case .awaitingHead = stream.response { true } else { false }
   }
 
+  /// Whether a body follows that is chunked.
+  var receivesChunks: Bool {
+    if case .busy(let stream) = self.state, case .receivingBody = stream.response {
+      stream.isChunked
+    } else {
+      false
+    }
+  }
+
   /// Whether `bytes` that have come from the peer are for the decoder. If they are no part of a response
   /// that is due, the connection is given up.
   func accepts(_ bytes: ByteBuffer) -> Bool {
@@ -268,10 +277,16 @@ final class HTTP1Connection: ChannelDuplexHandler, StreamConnection {
         return
       }
       guard self.accept(head.headers) else { return }
+      switch HTTP1Messages.framing(of: head) {
+      case .length(let length): stream.missingLength = length
+      case .chunked: stream.isChunked = true
+      case .untilClose: stream.endsWithConnection = true
+      case .unclear(let reason):
+        self.end(failing: .invalidHTTP1(self.peer, reason))
+        return
+      }
       self.hasServed = true
       stream.response = .receivingBody
-      stream.missingLength = HTTP1Messages.contentLength(head)
-      stream.endsWithConnection = HTTP1Messages.endsWithConnection(head)
       stream.allowsReuse = head.isKeepAlive && !stream.endsWithConnection
       let headers = HTTP1Messages.headers(head.headers)
       if self.looksForAltSvc, headers.contains("alt-svc") {

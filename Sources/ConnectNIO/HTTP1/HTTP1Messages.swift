@@ -45,7 +45,8 @@ enum HTTP1Messages {
     var result = Headers()
     guard let headers else { return result }
     result.reserveCapacity(headers.count)
-    for (name, value) in headers { result.add(name: name, value: value) }
+    // NIO's decoder removes white space in front of a value, and leaves it behind.
+    for (name, value) in headers { result.add(name: name, value: FieldSpace.trim(value)) }
     return result
   }
 
@@ -65,22 +66,43 @@ enum HTTP1Messages {
     limit > Int.max / 4 ? Int.max : max(limit, 16 * 1024) * 4
   }
 
-  /// The length that the head gives for the body; nil if it gives none that counts.
-  static func contentLength(_ head: NIOHTTP1.HTTPResponseHead) -> Int? {
-    guard !head.headers.contains(name: "transfer-encoding") else { return nil }
-    return head.headers.first(name: "content-length").flatMap { Int($0) }
+  /// The most bytes of a head with everything beside names and values: status line, separators, white space.
+  static func headLimit(_ limit: Int) -> Int {
+    let fields = self.parserLimit(limit)
+    return fields > Int.max / 2 ? Int.max : fields * 2
   }
 
-  /// Whether the body of the response ends where the connection does (RFC 9112, section 6.3).
-  static func endsWithConnection(_ head: NIOHTTP1.HTTPResponseHead) -> Bool {
-    switch head.status.code {
-    case 204, 304:
-      return false
-    default:
-      if let coding = head.headers["transfer-encoding"].last {
-        return !coding.lowercased().hasSuffix("chunked")
+  /// Where the body of a response ends (RFC 9112, section 6.3).
+  enum Framing: Equatable {
+    case length(Int)
+    case chunked
+    /// The body ends where the connection does.
+    case untilClose
+    /// This reader and NIO's decoder may not see the same body. The reason is for people.
+    case unclear(String)
+  }
+
+  /// The framing that NIO's decoder follows. Anything that the decoder may understand in another way is unclear, and has to
+  /// be refused at once: else framing is taken for content, or the call waits for bytes that do not come.
+  static func framing(of head: NIOHTTP1.HTTPResponseHead) -> Framing {
+    if head.status.code == 204 || head.status.code == 304 { return .length(0) }
+    let length = head.headers.first(name: "content-length")
+    guard let coding = head.headers.first(name: "transfer-encoding") else {
+      guard let length else { return .untilClose }
+      guard let count = Int(FieldSpace.trim(length)), count >= 0 else {
+        return .unclear("content-length '\(PeerText.value(length))' is no length of a body")
       }
-      return !head.headers.contains(name: "content-length")
+      return .length(count)
     }
+    guard length == nil else { return .unclear("it has both transfer-encoding and content-length") }
+    // The decoder takes spaces behind the word, but no tabs. Codings other than this one are not implemented.
+    let isChunked = coding.prefix { $0 != " " }.lowercased() == "chunked"
+    guard isChunked, coding.utf8.dropFirst(7).allSatisfy({ $0 == UInt8(ascii: " ") }),
+      head.headers["transfer-encoding"].count == 1
+    else {
+      let codings = head.headers["transfer-encoding"].joined(separator: ", ")
+      return .unclear("transfer-encoding '\(PeerText.value(codings))' is not supported, only 'chunked' is")
+    }
+    return .chunked
   }
 }

@@ -34,6 +34,8 @@ final class HTTP1Stream: HTTPStream {
   var missingLength: Int?
   /// Whether the end of the connection is the end of the body.
   var endsWithConnection = false
+  /// Whether the body is chunked.
+  var isChunked = false
 
   init(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler, connection: HTTP1Connection) {
     self.handler = handler

@@ -52,13 +52,26 @@ extension HTTP2Connection {
     let reason =
       error ?? ConnectError(code: .unavailable, message: "the HTTP/2 connection to \(self.peer) was closed")
     for stream in streams.reversed() {
-      self.fail(stream, HTTPStreamFailure(error: reason, isUnprocessed: !stream.isHeaderSent))
+      let error = self.isInnocent(stream, of: reason) ? .brokenElsewhere(reason) : reason
+      self.fail(stream, HTTPStreamFailure(error: error, isUnprocessed: !stream.isHeaderSent))
       delegate?.connectionDidCloseStream(self)
     }
     self.session.invalidate()
     self.handleEvents()
     self.channel.close(promise: nil)
     delegate?.connectionDidClose(self, error: error)
+  }
+
+  /// Whether the connection has ended since the peer broke the protocol, and not in the response to this stream.
+  ///
+  /// The broken frame tells the stream. If it is of the connection, or not known, no stream is to blame. Then all calls may
+  /// be made again, unless there is only one: it would meet the same peer, and nobody has disturbed it.
+  private func isInnocent(_ stream: HTTP2Stream, of error: ConnectError) -> Bool {
+    guard self.servedStreams != nil, self.session.isBroken, error.code != .unavailable else { return false }
+    // The frame came for a stream whose response is complete.
+    if !stream.isHeaderSent || self.session.sentGoAway?.errorCode == .streamClosed { return true }
+    if let id = self.session.frameStreamID, id != 0 { return stream.id != id }
+    return self.session.liveCount > 1
   }
 
   private func sayGoodbye(_ errorCode: HTTP2ErrorCode) {

@@ -7,6 +7,7 @@ struct HTTP2ErrorCode: Hashable {
   static let noError = Self(rawValue: 0x0)
   static let protocolError = Self(rawValue: 0x1)
   static let internalError = Self(rawValue: 0x2)
+  static let streamClosed = Self(rawValue: 0x5)
   static let refusedStream = Self(rawValue: 0x7)
   static let cancel = Self(rawValue: 0x8)
   static let enhanceYourCalm = Self(rawValue: 0xb)

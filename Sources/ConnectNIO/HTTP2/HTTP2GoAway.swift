@@ -1,4 +1,5 @@
 internal import CNghttp2
+internal import Connect
 
 /// The content of a GOAWAY frame (RFC 9113, section 6.8), received or sent.
 struct HTTP2GoAway {
@@ -8,18 +9,20 @@ struct HTTP2GoAway {
   /// Streams with larger identifiers were not processed.
   var lastStreamID: Int32
   var errorCode: HTTP2ErrorCode
-  /// What the sender had to say, for people.
+  /// What the sender had to say, for people, without control characters.
   var debugData: String
 
   init(_ frame: nghttp2_goaway) {
     self.lastStreamID = frame.last_stream_id
     self.errorCode = HTTP2ErrorCode(rawValue: frame.error_code)
-    self.debugData = String(
-      decoding: UnsafeBufferPointer(
-        start: UnsafePointer(frame.opaque_data),
-        count: frame.opaque_data == nil ? 0 : min(frame.opaque_data_len, Self.debugDataLimit)
-      ),
-      as: UTF8.self
+    self.debugData = PeerText.value(
+      String(
+        decoding: UnsafeBufferPointer(
+          start: UnsafePointer(frame.opaque_data),
+          count: frame.opaque_data == nil ? 0 : min(frame.opaque_data_len, Self.debugDataLimit)
+        ),
+        as: UTF8.self
+      )
     )
   }
 }

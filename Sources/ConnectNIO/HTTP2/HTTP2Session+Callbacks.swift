@@ -19,6 +19,10 @@ extension HTTP2Session {
     nghttp2_option_set_no_closed_streams(option, 1)
     connect_nghttp2_option_allow_spaces_around_values(option)
 
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, userData in
+      sessionPointed(to: userData)?.frameStreamID = header?.pointee.stream_id
+      return 0
+    }
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, _, userData in
       guard let session = sessionPointed(to: userData) else { return callbackFailure }
       session.headFields.begin()
@@ -165,6 +169,7 @@ extension HTTP2Session {
 
   private func didReceive(_ frame: UnsafePointer<nghttp2_frame>) {
     let header = Self.header(of: frame)
+    self.frameStreamID = nil
     let isEndOfStream = UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
     switch UInt32(header.type) {
     case NGHTTP2_DATA.rawValue:
@@ -206,6 +211,11 @@ extension HTTP2Session {
       if isFinal {
         stream.response = .body
         self.events.append(.head(stream, HTTPResponseHead(status: stream.status, headers: fields)))
+      } else {
+        stream.informationalCount += 1
+        if stream.informationalCount == InformationalResponses.limit + 1 {
+          self.events.append(.failed(stream, HTTPStreamFailure(error: InformationalResponses.error)))
+        }
       }
     case .body:
       trailers = fields

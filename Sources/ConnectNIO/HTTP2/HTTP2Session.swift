@@ -39,6 +39,9 @@ final class HTTP2Session {
   var lastStream: Unmanaged<HTTP2Stream>?
   /// DATA is not added to output that has this many bytes.
   var outputLimit = 0
+  /// The stream of the frame that is being received, 0 for a frame of the connection; nil between frames. If the peer
+  /// breaks the protocol, libnghttp2 reads no more frames, so that this is the stream of the broken one.
+  @exclusivity(unchecked) var frameStreamID: Int32?
   /// The last GOAWAY of the peer.
   var goAway: HTTP2GoAway?
   /// The GOAWAY that we sent. libnghttp2 sends one by itself if the peer breaks the protocol.
@@ -47,6 +50,9 @@ final class HTTP2Session {
   private(set) var fatalError: String?
   /// Whether `fatalError` is about a header block in more frames than libnghttp2 takes.
   private(set) var isHeaderBlockEndless = false
+
+  /// Whether the peer has broken the protocol, or libnghttp2 cannot go on for another reason.
+  var isBroken: Bool { self.fatalError != nil || (self.sentGoAway?.errorCode ?? .noError) != .noError }
 
   /// The streams that the C session knows, newest first; see `insert(_:)` and `remove(_:)`.
   var firstLive: Unmanaged<HTTP2Stream>?

@@ -57,6 +57,8 @@ final class HTTP2Stream: HTTPStream {
   var response = ResponseState.head
   /// The response's status; 0 if it is not known.
   var status = 0
+  /// How many informational responses have come.
+  var informationalCount = 0
   /// Bytes of the body that were received and not yet given back to the peer's window.
   var unconsumed = 0
 

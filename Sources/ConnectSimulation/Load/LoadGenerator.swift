@@ -30,7 +30,8 @@ final class LoadGenerator: @unchecked Sendable {
     self.executor.execute {
       switch self.load.kind {
       case .open(let rate):
-        if rate > 0 { self.beginNext(after: .exponential(mean: .seconds(1 / rate))) }
+        // A billion seconds are longer than any run.
+        if rate > 0 { self.beginNext(after: .exponential(mean: .seconds(1 / max(rate, 1e-9)))) }
       case .closed(let callers, let pause):
         for _ in 0..<callers { self.beginCaller(pause) }
       }

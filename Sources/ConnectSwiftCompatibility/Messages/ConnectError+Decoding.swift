@@ -44,7 +44,7 @@ extension ConnectError {
     } catch {
       return ConnectError(
         code: code,
-        message: String(bytes: source, encoding: .utf8),
+        message: String(bytes: source, encoding: .utf8).map(PeerText.message),
         exception: error,
         details: [],
         metadata: metadata
@@ -55,7 +55,7 @@ extension ConnectError {
   private init(_ fields: ErrorFields, code: Code, metadata: Headers) {
     self.init(
       code: fields.code.flatMap { Code(name: $0) } ?? code,
-      message: fields.message,
+      message: fields.message.map(PeerText.message),
       exception: nil,
       details: fields.details ?? [],
       metadata: metadata

@@ -73,7 +73,7 @@ struct CassetteRules: Sendable {
 
   func pool(named name: String?) -> (any CompressionPool)? {
     guard let name else { return nil }
-    return self.configuration.compressions.first { $0.name == name }
+    return self.configuration.compressions.first { $0.hasName(name) }
   }
 
   func form(of method: String, _ side: MessageSide) -> MessageForm? {

@@ -37,7 +37,7 @@ package struct ServerOptions: Sendable {
   /// - Throws: ``ConnectError`` with `unimplemented` for a compression that the server does not know.
   func requestCompression(named name: String?) throws(ConnectError) -> (any CompressionPool)? {
     guard let name, name != "identity" else { return nil }
-    if let pool = self.requestCompressions.first(where: { $0.name == name }) { return pool }
+    if let pool = self.requestCompressions.first(where: { $0.hasName(name) }) { return pool }
     throw ConnectError(
       code: .unimplemented,
       message: "unknown compression \"\(name)\": supported is \(self.acceptedEncodings)"
@@ -48,6 +48,6 @@ package struct ServerOptions: Sendable {
   func responseCompression(accepting header: String?) -> (any CompressionPool)? {
     guard let pool = self.responseCompression, let header else { return nil }
     let names = header.split { $0 == "," || $0 == " " }
-    return names.contains { $0 == pool.name } ? pool : nil
+    return names.contains { pool.hasName(String($0)) } ? pool : nil
   }
 }

@@ -38,7 +38,7 @@ extension CaseCall {
   ) -> (RequestSide<Input>, any ResponseSide<Output>) {
     guard self.usesCallbacks else {
       let stream = self.client.serverStream(method, message, options: self.callOptions)
-      return (RequestSide(stream), IteratedResults(stream.results))
+      return (RequestSide(stream, self.invariants), IteratedResults(stream.results))
     }
     let queue = CallbackQueue<Output>(self.invariants)
     let handle = self.client.serverStream(method, message, options: self.callOptions, demand: 0) {

@@ -38,9 +38,9 @@ extension RequestSide {
     self.cancel = { stream.cancel() }
   }
 
-  /// The stream has sent its only message, and takes no other.
-  init(_ stream: ServerStream<Input, some Sendable>) {
-    self.send = { _ in ConnectError(code: .failedPrecondition) }
+  /// The stream has sent its only message, and takes no other: sending another one has to fail.
+  init(_ stream: ServerStream<Input, some Sendable>, _ invariants: Invariants) {
+    self.send = RequestSide(stream.handle, invariants).send
     self.finish = {}
     self.cancel = { stream.cancel() }
   }

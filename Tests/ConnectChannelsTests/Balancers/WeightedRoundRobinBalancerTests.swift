@@ -38,6 +38,18 @@ final class WeightedRoundRobinBalancerTests: XCTestCase {
     }
   }
 
+  func testExtremeTimes() {
+    for (reported, now) in [
+      (Duration.seconds(Int64.min), Duration.seconds(Int64.max)), (.seconds(Int64.max), .seconds(Int64.min)),
+    ] {
+      var balancer = WeightedRoundRobinBalancer(.init(blackoutPeriod: .seconds(Int64.max)))
+      self.report(2, now: reported)
+      _ = balancer.update(.ready(2), at: now, loads: self.loads)
+      self.report(2, now: reported)
+      self.assertShares(balancer.update(.ready(2), at: now, loads: self.loads), [1, 1])
+    }
+  }
+
   func testBlackoutAndExpiration() {
     var balancer = WeightedRoundRobinBalancer()
     var decision = balancer.update(.ready(4), at: .seconds(100), loads: self.loads)

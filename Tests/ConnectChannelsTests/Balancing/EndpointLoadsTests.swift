@@ -15,6 +15,21 @@ final class EndpointLoadsTests: XCTestCase {
     XCTAssertEqual(loads.calls(of: id), 1)
   }
 
+  func testSlotsOutOfRange() {
+    XCTAssertEqual(EndpointID(slot: -1, generation: 1).slot, 0)
+    XCTAssertEqual(EndpointID(slot: .min, generation: 1), EndpointID(slot: 0, generation: 1))
+    XCTAssertEqual(EndpointID(slot: .max, generation: 1).slot, Int(UInt32.max))
+    let loads = EndpointLoads()
+    for slot in [1_000_000, Int.max] {
+      let id = EndpointID(slot: slot, generation: 1)
+      loads.callBegan(id)
+      loads.record(LoadReport(cpuUtilization: 1, queriesPerSecond: 1), of: id, now: .seconds(Int64.max))
+      XCTAssertEqual(loads.calls(of: id), 0)
+      XCTAssertNil(loads.reports(of: id))
+      loads.callEnded(id)
+    }
+  }
+
   func testASlotThatIsUsedAgainBeginsAtZero() {
     let loads = EndpointLoads()
     let old = EndpointID(slot: 0, generation: 1)

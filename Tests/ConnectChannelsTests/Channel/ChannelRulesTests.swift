@@ -133,6 +133,13 @@ final class ChannelRulesTests: XCTestCase {
     XCTAssertTrue(calls.allSatisfy { $0.response == nil })
     let more = RuledCall(fleet)
     XCTAssertEqual(more.response?.code, .resourceExhausted)
+    XCTAssertEqual(
+      more.response?.error?.message,
+      """
+      100 calls already wait for a connection to \(fleet.channel.origin.description), 100 of them for one that is being \
+      opened: waitingCalls is 0, which is the limit; see NIOHTTPClient.Configuration.Limits.waitingCalls
+      """
+    )
     fleet.resolve([self.a])
     XCTAssertEqual(fleet.network.counts, [self.a: 100])
   }

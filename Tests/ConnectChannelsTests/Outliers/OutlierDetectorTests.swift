@@ -33,6 +33,32 @@ final class OutlierDetectorTests: XCTestCase {
     XCTAssertEqual(self.detector(configuration, hosts: 1).nextTick, .milliseconds(1))
   }
 
+  /// Properties are not brought into their ranges when they are set.
+  func testExtremes() {
+    let times: [Duration] = [.seconds(Int64.max), .seconds(Int64.min), .zero, Duration(attoseconds: .max)]
+    for time in times {
+      for maximum in times {
+        for deviations in [Double.nan, .infinity, -1, 0] {
+          var configuration = OutlierDetection.defaults
+          configuration.interval = time
+          configuration.baseEjectionTime = time
+          configuration.maximumEjectionTime = maximum
+          configuration.maximumEjectionPercent = .max
+          configuration.successRate?.deviations = deviations
+          configuration.failurePercentage?.threshold = .max
+          var detector = self.detector(configuration, hosts: 5)
+          for round in 1...3 {
+            for slot in 0..<5 {
+              detector.record(EndpointID(slot), successes: slot > 0 ? 100 : 0, failures: slot > 0 ? 0 : 100)
+            }
+            _ = detector.tick(now: .seconds(10 * round), random: &self.random)
+            XCTAssertNotNil(detector.nextTick)
+          }
+        }
+      }
+    }
+  }
+
   func testFailurePercentage() {
     let table: [([(Int, Int)], [Int])] = [
       ([(50, 0), (50, 0), (50, 0), (50, 0), (0, 50)], [4]),

@@ -255,6 +255,24 @@ final class HTTP3ClosingTests: XCTestCase {
     }
   }
 
+  /// With several calls, nobody knows whose request or response the server complains of.
+  func testConnectionCloseWithSeveralCalls() async throws {
+    for (code, isApplication, expected) in [
+      (0x101, true, Code.unavailable), (0x107, true, .resourceExhausted), (0xa, false, .unavailable),
+    ] as [(UInt64, Bool, Code)] {
+      let (peer, first) = try await self.makeBusyPeer()
+      let second = RecordingHandler()
+      peer.startUnary(second)
+      try peer.run()
+      peer.close(code, reason: "a\u{1}b\n", isApplication: isApplication)
+      try peer.run()
+      for handler in [first, second] {
+        XCTAssertEqual(handler.failure?.error.code, expected, handler.message)
+        XCTAssertTrue(handler.message.contains(": a\u{fffd}b\u{fffd}"), handler.message)
+      }
+    }
+  }
+
   func testConnectionCloseInTheMiddleOfAResponse() async throws {
     let (peer, handler) = try await self.makeBusyPeer()
     peer.respond(0, body: "first", isOpen: true)

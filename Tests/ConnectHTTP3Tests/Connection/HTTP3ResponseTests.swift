@@ -133,6 +133,8 @@ final class HTTP3ResponseTests: XCTestCase {
     }
   }
 
+  /// The call whose response is broken gets `internal`. The other one gets `unavailable`, which retries take; so do both
+  /// if no response is broken.
   func testBrokenConnectionsFailAllCallsOnce() async throws {
     let bad: [(String, stream: [UInt8], control: [UInt8])] = [
       ("DATA first", Self.frame(0, [1]), Self.control),
@@ -150,16 +152,50 @@ final class HTTP3ResponseTests: XCTestCase {
       peer.writeRaw(peer.openRaw(), control)
       if !stream.isEmpty { peer.writeRaw(0, stream) }
       try peer.elapse(.milliseconds(50))
-      for handler in handlers {
-        XCTAssertEqual(handler.events, [.started, .failed(.internalError, isUnprocessed: false)], what)
+      let codes: [Code] = [stream.isEmpty ? .unavailable : .internalError, .unavailable]
+      for (handler, code) in zip(handlers, codes) {
+        XCTAssertEqual(handler.events, [.started, .failed(code, isUnprocessed: false)], what)
         XCTAssertTrue(
           handler.message.hasPrefix("https://localhost broke the HTTP/3 protocol: "),
           "\(what): \(handler.message)"
         )
+        let cause = handler.failure?.error.exception as? ConnectError
+        XCTAssertEqual(cause?.code, code == .unavailable ? .internalError : nil, what)
       }
       XCTAssertEqual(peer.delegate.events.last, .closed(.internalError), what)
       XCTAssertNotEqual(peer.serverError, 0, "\(what): the server was told")
     }
+  }
+
+  /// A call that is alone meets the same peer again.
+  func testABrokenConnectionWithOneCall() async throws {
+    let peer = try await self.makePeer(isPlain: true)
+    let handler = RecordingHandler()
+    peer.startUnary(handler)
+    try peer.run()
+    peer.writeRaw(peer.openRaw(), Self.control + Self.frame(4, []))
+    try peer.elapse(.milliseconds(50))
+    XCTAssertEqual(handler.events, [.started, .failed(.internalError, isUnprocessed: false)])
+  }
+
+  func testEndlessInformationalResponses() async throws {
+    let peer = try await self.makePeer(isPlain: true)
+    let handlers = [RecordingHandler(), RecordingHandler()]
+    for handler in handlers { peer.startUnary(handler) }
+    try peer.run()
+    peer.writeRaw(peer.openRaw(), Self.control)
+    // `:status: 103` of QPACK's static table.
+    let hint = Self.frame(1, [0, 0, 0xc0 | 24])
+    peer.writeRaw(
+      4,
+      (0..<100).flatMap { _ in hint } + Self.head() + Self.frame(0, Array("fine".utf8)),
+      isEnd: true
+    )
+    peer.writeRaw(0, (0..<150).flatMap { _ in hint })
+    try peer.elapse(.milliseconds(50))
+    XCTAssertEqual(handlers[0].events, [.started, .failed(.internalError, isUnprocessed: false)])
+    XCTAssertTrue(handlers[0].message.contains("more than 100 informational"), handlers[0].message)
+    XCTAssertEqual(handlers[1].joinedEvents, [.started, .head(200, [:]), .bytes("fine"), .end([:])])
   }
 
   func testResponseThatEndsWithoutAHeadFails() async throws {

@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import ConnectNIO
 import Dispatch
 import LoopbackServer
@@ -162,6 +163,33 @@ final class NIOHTTPClientTests: XCTestCase {
     }
   }
 
+  /// Linux takes paths of up to 107 bytes, which is more than NIO's own function takes.
+  func testLongestPathsOfUnixDomainSockets() async throws {
+    try await withTemporaryFolder { folder in
+      for count in [103, 104, 107] {
+        let path = "\(folder)/" + String(repeating: "s", count: count - folder.utf8.count - 1)
+        XCTAssertEqual(path.utf8.count, count)
+        let server = try await RawServer(unixPath: path) { connection in
+          while connection.takeRequest() != nil { connection.respond("ok") }
+        }
+        let client = try TestClient(try Origin("unix:\(path)"))
+        let call = client.call().start()
+        let text = try await call.response().text
+        XCTAssertEqual(text, "ok")
+        let address = try await call.connectionInfo()?.remoteAddress
+        XCTAssertEqual(address, path)
+        await client.shutdown()
+        await server.close()
+      }
+    }
+    let tooLong = EndpointAddress.unix(path: "/" + String(repeating: "s", count: 107))
+    XCTAssertThrowsError(try SocketAddress(tooLong)) {
+      XCTAssertTrue("\($0)".contains("1 to 107 bytes"), "\($0)")
+    }
+    XCTAssertThrowsError(try SocketAddress(EndpointAddress.unix(path: "")))
+    XCTAssertThrowsError(try SocketAddress(EndpointAddress.unix(path: "/a\0b")))
+  }
+
   func testIPv6Literal() async throws {
     // Nobody listens on it, with IPv6 or without.
     let group = MultiThreadedEventLoopGroup.singleton
@@ -204,7 +232,9 @@ final class NIOHTTPClientTests: XCTestCase {
     let waiting = (0..<2).map { _ in client.call().start() }
     let failure = try await client.call().start().failure()
     XCTAssertEqual(failure.error.code, .resourceExhausted)
-    XCTAssertTrue(failure.error.message?.contains("2 calls") == true, "\(failure.error)")
+    let message = failure.error.message ?? ""
+    XCTAssertTrue(message.hasPrefix("2 calls already wait for a connection to http://127.0.0.1:"), message)
+    XCTAssertTrue(message.contains(": waitingCalls is 2, which is the limit; see "), message)
     // A place is free again once one gives up.
     waiting[0].cancel()
     let last = client.call().start()
@@ -233,6 +263,9 @@ final class NIOHTTPClientTests: XCTestCase {
     for call in held { try await call.hasStarted() }
     let failure = try await start("more").failure()
     XCTAssertEqual(failure.error.code, .resourceExhausted)
+    let message = failure.error.message ?? ""
+    XCTAssertTrue(message.hasPrefix("no call may wait for a connection to http://127.0.0.1:"), message)
+    XCTAssertTrue(message.contains(": waitingCalls is 0, which is the limit; see "), message)
     for call in held { call.cancel() }
     await client.shutdown()
     await server.close()

@@ -1,3 +1,5 @@
+import ConnectChannels
+import ConnectNIO
 import Foundation
 import Glibc
 import NIOCore
@@ -105,7 +107,8 @@ final class RawServer: Sendable {
         }
       }
     if let unixPath {
-      self.channel = try await bootstrap.bind(unixDomainSocketPath: unixPath).get()
+      // NIO's own function takes shorter paths only.
+      self.channel = try await bootstrap.bind(to: SocketAddress(EndpointAddress.unix(path: unixPath))).get()
       self.port = 0
     } else {
       self.channel = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()

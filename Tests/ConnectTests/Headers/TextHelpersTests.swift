@@ -53,6 +53,11 @@ final class TextHelpersTests: XCTestCase {
       [[0], [0, 1, 255], [0], [0, 1], [], [0, 1, 2]]
     )
     XCTAssertEqual(try headers.binaryValues("b-bin"), [])
+    headers.add(name: "c-bin", value: "AA== , AAE\t,\tAAEC ")
+    XCTAssertEqual(
+      try headers.binaryValues("c-bin").map { Array($0.readableBytesView) },
+      [[0], [0, 1], [0, 1, 2]]
+    )
     headers.add(name: "a-bin", value: "!")
     XCTAssertThrowsError(try headers.binaryValues("a-bin")) { error in
       XCTAssertEqual((error as? ConnectError)?.code, .internalError)

@@ -17,6 +17,7 @@ struct ConnectUnaryDecoder: ResponseDecoder {
   /// The head's fields, sorted into metadata and trailers.
   private var headers = Headers()
   private var trailers = Headers()
+  private var text = ReceivedText()
 
   private var body: BodyBuffer
   private var progress = Progress.headers
@@ -98,7 +99,8 @@ struct ConnectUnaryDecoder: ResponseDecoder {
         with: ConnectErrorJSON.responseError(
           head,
           body: self.body.bytes,
-          acceptedEncodings: self.acceptedEncodings
+          acceptedEncodings: self.acceptedEncodings,
+          &self.text
         )
       )
       return
@@ -162,6 +164,8 @@ struct ConnectUnaryDecoder: ResponseDecoder {
 
   mutating func settle() {}
 
+  mutating func receivedText() -> ReceivedText { self.text }
+
   private mutating func fail(with error: ConnectError) {
     _ = self.body.take()
     self.outcome = .failure(
@@ -206,6 +210,7 @@ struct ConnectStreamDecoder: ResponseDecoder {
   private var endStream: ConnectEndStream?
   /// The body of a response with another status than 200.
   private var errorBody = BodyBuffer(limit: ConnectErrorJSON.maximumSize)
+  private var text = ReceivedText()
 
   init(
     contentType: String,
@@ -255,7 +260,9 @@ struct ConnectStreamDecoder: ResponseDecoder {
       switch try self.response.next() {
       case .result(let result): return result
       case .end(let message):
-        self.endStream = try ConnectEndStream(message, maximumMetadataSize: self.maximumMetadataSize)
+        let endStream = try ConnectEndStream(message, maximumMetadataSize: self.maximumMetadataSize)
+        self.text = endStream.text
+        self.endStream = endStream
       case nil: break
       }
       return try self.completeStream()
@@ -267,6 +274,8 @@ struct ConnectStreamDecoder: ResponseDecoder {
   mutating func nextPlainMessage() -> ByteBuffer? { self.response.nextPlainMessage() }
 
   mutating func settle() { self.response.settle() }
+
+  mutating func receivedText() -> ReceivedText { self.text }
 
   // MARK: Ends
 
@@ -287,7 +296,7 @@ struct ConnectStreamDecoder: ResponseDecoder {
     case (.open, _):
       return nil
     case (.ended, nil):
-      throw self.missingEndError
+      throw self.missingEndError()
     case (.failed(let error), nil):
       throw ResponseRules.brokenOff(error, self.response.head)
     case (_, let endStream?):
@@ -301,7 +310,7 @@ struct ConnectStreamDecoder: ResponseDecoder {
   private var excessError: ConnectError? { self.response.excessError(behind: "end-of-stream message") }
 
   /// The error of a body that ended without an end-of-stream message.
-  private var missingEndError: ConnectError {
+  private mutating func missingEndError() -> ConnectError {
     guard let head = self.response.head else {
       return ConnectError(code: .internalError, message: "the HTTP client ended the response without a head")
     }
@@ -309,7 +318,8 @@ struct ConnectStreamDecoder: ResponseDecoder {
       return ConnectErrorJSON.responseError(
         head,
         body: self.errorBody.bytes,
-        acceptedEncodings: self.acceptedEncodings
+        acceptedEncodings: self.acceptedEncodings,
+        &self.text
       )
     }
     return self.excessError

@@ -15,9 +15,11 @@ struct ConnectEndStream {
   /// Nil for a stream that succeeded.
   let error: ConnectError?
   let trailers: Headers
+  /// What was changed in the message's texts.
+  let text: ReceivedText
 
   /// Decodes the message. `"error": null` means success, as the conformance suite wants it; an error without a
-  /// usable code is `unknown`.
+  /// usable code is `unknown`. Metadata with impossible names are left out, and texts are made printable.
   ///
   /// - Parameter maximumMetadataSize: How large its metadata may be, counted like a header list.
   /// - Throws: ``ConnectError``: `internal` if it is not what the protocol says it should be,
@@ -34,13 +36,15 @@ struct ConnectEndStream {
       )
     }
     self.error = json.error?.error(fallback: .unknown)
+    var text = json.error?.text ?? ReceivedText()
     var trailers = Headers()
     // Names that differ only in case become one, in an order that does not change from run to run.
     for (name, values) in (json.metadata ?? [:]).sorted(by: { $0.key < $1.key }) {
-      for value in values ?? [] { trailers.add(name: name, value: value) }
+      for value in values ?? [] { text.add(name: name, value: value, to: &trailers) }
     }
     try HeaderListSize.check(metadata: trailers, limit: maximumMetadataSize)
     self.trailers = trailers
+    self.text = text
   }
 
   private struct JSON: Decodable {
@@ -63,6 +67,8 @@ struct ConnectErrorJSON: Decodable {
   let message: String?
   /// Without details whose value is not base64.
   let details: [ConnectError.Detail]
+  /// What was changed in ``message``.
+  let text: ReceivedText
 
   /// The error in `body`; nil if `body` is not a JSON object.
   static func parse(_ body: ByteBuffer) -> ConnectErrorJSON? {
@@ -73,7 +79,9 @@ struct ConnectErrorJSON: Decodable {
   init(from decoder: any Decoder) throws {
     let fields = try decoder.container(keyedBy: Key.self)
     self.code = (try? fields.decode(String.self, forKey: .code)).flatMap(Code.init(name:))
-    self.message = try? fields.decode(String.self, forKey: .message)
+    var text = ReceivedText()
+    self.message = (try? fields.decode(String.self, forKey: .message)).map { text.message($0) }
+    self.text = text
     let details = (try? fields.decode([Detail].self, forKey: .details)) ?? []
     self.details = details.compactMap(\.value)
   }
@@ -108,7 +116,7 @@ struct ConnectErrorJSON: Decodable {
       }
       // Some servers send the type URL of an Any.
       let name = type.utf8.lastIndex(of: UInt8(ascii: "/")).map { type[type.utf8.index(after: $0)...] }
-      self.value = ConnectError.Detail(type: name.map(String.init) ?? type, value: bytes)
+      self.value = ConnectError.Detail(type: PeerText.value(name.map(String.init) ?? type), value: bytes)
     }
   }
 }
@@ -117,10 +125,13 @@ extension ConnectErrorJSON {
   /// The error of a complete response with another status than 200.
   ///
   /// An error in JSON counts. If it has no usable code, the status gives the code, and the message is kept.
+  ///
+  /// - Parameter received: Counts what is changed in the error's message.
   static func responseError(
     _ head: HTTPResponseHead,
     body: ByteBuffer,
-    acceptedEncodings: AcceptedEncodings
+    acceptedEncodings: AcceptedEncodings,
+    _ received: inout ReceivedText
   ) -> ConnectError {
     guard let contentType = head.headers.first(lowercased: "content-type"),
       MediaType.matches(contentType, "application/json")
@@ -135,6 +146,7 @@ extension ConnectErrorJSON {
     guard let text = try? encoding.decompress(body, maximumSize: self.maximumSize),
       let json = self.parse(text)
     else { return ResponseRules.statusError(head, body: body) }
+    received.add(json.text)
     guard json.code != nil || json.message != nil else {
       var error = ResponseRules.statusError(head, body: body)
       error.details = json.details

@@ -22,6 +22,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
   /// The size of the body so far, in bytes.
   private var bodySize = 0
   private var bodyTrailers: Headers?
+  private var text = ReceivedText()
   /// The beginning of the body of a response with another status than 200.
   private var errorText: ByteBuffer?
 
@@ -80,7 +81,11 @@ struct GRPCResponseDecoder: ResponseDecoder {
       switch try self.response.next() {
       case .result(let result): return result
       case .end(let block):
-        self.bodyTrailers = try GRPCWebTrailers.parse(block, maximumSize: self.maximumMetadataSize)
+        self.bodyTrailers = try GRPCWebTrailers.parse(
+          block,
+          maximumSize: self.maximumMetadataSize,
+          &self.text
+        )
       case nil: break
       }
     } catch {
@@ -99,6 +104,8 @@ struct GRPCResponseDecoder: ResponseDecoder {
 
   mutating func settle() { self.response.settle() }
 
+  mutating func receivedText() -> ReceivedText { self.text }
+
   // MARK: Ends
 
   private mutating func completeEnded(httpTrailers: Headers) -> StreamResult<ByteBuffer> {
@@ -110,6 +117,7 @@ struct GRPCResponseDecoder: ResponseDecoder {
     let trailers = self.trailerPlace == .http ? httpTrailers : self.bodyTrailers ?? Headers()
     let isTrailersOnly = trailers.isEmpty && (self.bodySize == 0 || self.isEmptyTrailerFrame)
     let status = GRPCStatus(isTrailersOnly ? head.headers : trailers)
+    if let status { self.text.add(status.text) }
     guard head.status == 200 else {
       return self.complete(
         status?.error ?? ResponseRules.statusError(head, body: self.errorText ?? ByteBuffer()),

@@ -6,6 +6,8 @@ internal import NIOCore
 struct GRPCStatus {
   /// Nil for a call that succeeded.
   let error: ConnectError?
+  /// What was changed in the error's message.
+  let text: ReceivedText
 
   /// Nil if `fields` has no `grpc-status`.
   ///
@@ -15,21 +17,23 @@ struct GRPCStatus {
   init?(_ fields: Headers) {
     guard let text = fields.first(lowercased: "grpc-status") else { return nil }
     let code = Self.code(text)
+    var received = ReceivedText()
     guard code != .ok else {
       self.error = nil
+      self.text = received
       return
     }
-    var error = ConnectError(
-      code: code ?? .unknown,
-      message: fields.first(lowercased: "grpc-message").map(PercentEncoding.decode)
-    )
-    if code == nil, error.message == nil { error.message = "response has unknown grpc-status '\(text)'" }
+    var message = fields.first(lowercased: "grpc-message").map(PercentEncoding.decode)
+    if code == nil, message == nil { message = "response has unknown grpc-status '\(text)'" }
+    var error = ConnectError(code: code ?? .unknown)
     if let details = fields.first(lowercased: "grpc-status-details-bin"), let status = Self.details(details) {
       if let code = Code(rawValue: status.code), code != .ok { error.code = code }
-      if !status.message.isEmpty { error.message = status.message }
+      if !status.message.isEmpty { message = status.message }
       error.details = status.details
     }
+    error.message = message.map { received.message($0) }
     self.error = error
+    self.text = received
   }
 
   /// Whether `name` (in lower case) is one of the fields that make the status, and no metadata.
@@ -54,8 +58,8 @@ struct GRPCStatus {
 
   private static func details(_ text: String) -> GRPCStatusMessage? {
     // Fields of the same name may have been joined; the first is the one that counts.
-    let first = text.prefix { $0 != "," }
-    return Base64.decode(first).flatMap(GRPCStatusMessage.init)
+    let first = Substring(text.utf8.prefix { $0 != UInt8(ascii: ",") })
+    return Base64.decode(FieldSpace.trim(first)).flatMap(GRPCStatusMessage.init)
   }
 }
 
@@ -91,7 +95,7 @@ struct GRPCStatusMessage {
       case (1, .bytes(let url)):
         let url = String(buffer: url)
         let start = url.utf8.lastIndex(of: UInt8(ascii: "/")).map { url.utf8.index(after: $0) }
-        detail.type = String(url[(start ?? url.startIndex)...])
+        detail.type = PeerText.value(String(url[(start ?? url.startIndex)...]))
       case (2, .bytes(let value)): detail.value = value
       default: break
       }

@@ -14,6 +14,7 @@ struct GRPCWebProtocol: WireProtocol {
     GRPCRequestRules.owns(headerName: name) || name == "x-grpc-web" || (self.isText && name == "accept")
   }
 
+  /// Always with the codec: unlike gRPC, the specification says that senders should always name it.
   func contentType(codecName: String, isUnary: Bool) -> String { "\(self.baseContentType)+\(codecName)" }
 
   func makeDecoder(

@@ -60,6 +60,8 @@ struct GRPCWebResponseDecoder: ResponseDecoder {
 
   mutating func settle() { self.decoder.settle() }
 
+  mutating func receivedText() -> ReceivedText { self.decoder.receivedText() }
+
   private mutating func receiveDecoded(_ bytes: ByteBuffer) {
     self.decoder.receive(bytes)
     if self.base64?.isValid == false {

@@ -7,14 +7,26 @@ enum GRPCWebTrailers {
   /// The flag of the envelope that holds the trailers.
   static let flag: UInt8 = 0b1000_0000
 
-  /// The fields in `block`. A line ends with CRLF, with a bare LF, or with the block. Names may be in any case; spaces
-  /// around values are removed.
-  ///
-  /// - Parameter maximumSize: How large the fields may be, counted like a header list.
-  /// - Throws: ``ConnectError``: `internal` if a line has no name, `resource_exhausted` if they are too large.
+  /// The fields in `block`.
   static func parse(_ block: ByteBuffer, maximumSize: Int = HeaderListSize.defaultLimit) throws(ConnectError)
     -> Headers
   {
+    var text = ReceivedText()
+    return try self.parse(block, maximumSize: maximumSize, &text)
+  }
+
+  /// The fields in `block`. A line ends with CRLF, with a bare LF, or with the block. Names may be in any case; spaces
+  /// around values are removed. Fields with impossible names are left out.
+  ///
+  /// - Parameters:
+  ///   - maximumSize: How large the fields may be, counted like a header list.
+  ///   - text: Counts what is changed in the fields.
+  /// - Throws: ``ConnectError``: `internal` if a line has no name, `resource_exhausted` if they are too large.
+  static func parse(
+    _ block: ByteBuffer,
+    maximumSize: Int,
+    _ text: inout ReceivedText
+  ) throws(ConnectError) -> Headers {
     var fields = Headers()
     for line in block.readableBytesView.split(separator: UInt8(ascii: "\n")) {
       let line = self.trimmed(line)
@@ -25,9 +37,10 @@ enum GRPCWebTrailers {
           message: "the trailers in the response's body have a line that is no field"
         )
       }
-      fields.add(
+      text.add(
         name: String(decoding: self.trimmed(line[..<colon]), as: UTF8.self),
-        value: String(decoding: self.trimmed(line[line.index(after: colon)...]), as: UTF8.self)
+        value: String(decoding: self.trimmed(line[line.index(after: colon)...]), as: UTF8.self),
+        to: &fields
       )
     }
     try HeaderListSize.check(metadata: fields, limit: maximumSize)

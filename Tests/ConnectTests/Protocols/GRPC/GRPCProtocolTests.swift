@@ -37,6 +37,9 @@ final class GRPCProtocolTests: XCTestCase {
   func testNames() {
     XCTAssertTrue(self.wire.requiresHTTP2)
     XCTAssertEqual(self.wire.contentType(codecName: "json", isUnary: true), "application/grpc+json")
+    // Some front ends know only this form.
+    XCTAssertEqual(self.wire.contentType(codecName: "proto", isUnary: true), "application/grpc")
+    XCTAssertEqual(self.wire.contentType(codecName: "proto", isUnary: false), "application/grpc")
     for name in ["grpc-timeout", "grpc-anything", "content-type", "content-encoding", "accept-encoding"] {
       XCTAssertTrue(self.wire.owns(headerName: name), name)
     }
