@@ -26,14 +26,5 @@ static inline int connect_gnutls_set_alpn(gnutls_session_t session, const char *
   return gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
 }
 
-// Whether the certificates, the server's own first, lead to one that is trusted: returns GnuTLS's error, and the reasons in
-// `status`, of gnutls_certificate_status_t. Dates, signatures, and being an authority for TLS servers are checked; names are
-// not.
-static inline int connect_gnutls_verify(
-    gnutls_x509_trust_list_t trusted, gnutls_x509_crt_t *certificates, unsigned count, unsigned *status) {
-  gnutls_typed_vdata_st purpose = {GNUTLS_DT_KEY_PURPOSE_OID, (unsigned char *)GNUTLS_KP_TLS_WWW_SERVER, 0};
-  return gnutls_x509_trust_list_verify_crt2(trusted, certificates, count, &purpose, 1, 0, status, NULL);
-}
-
 #endif
 #endif

@@ -137,6 +137,37 @@ final class ProxyTests: XCTestCase {
     }
   }
 
+  /// The certificate has to be the server's, not the proxy's: the socket leads to the proxy.
+  func testAddressesInCertificates() async throws {
+    let authority = try await TestCertificate.make("root", ["basicConstraints=critical,CA:TRUE"])
+    let (proxys, servers) = ("127.0.0.1", "127.0.0.2")
+    for setting in ForwardProxy.Setting.Program.allCases {
+      try await ForwardProxy.with(.init(program: setting)) { proxy in
+        for named in [proxys, servers] {
+          let certificate = try await TestCertificate.make("server", names: "IP:\(named)", issuer: authority)
+          var server = LoopbackServer.Configuration.tls(TestCertificates().serving(certificate))
+          server.address = .ip(servers)
+          try await EmbeddedServer.run(
+            .http2,
+            server: server,
+            configure: { http, _ in
+              http.proxy = .proxy(proxy.address)
+              http.tls.trustRoots = .pemBytes(Array(authority.pem.utf8))
+            }
+          ) { embedded in
+            if named == servers {
+              try await self.checkCalls(embedded.client, setting.rawValue)
+            } else {
+              let expected = ExpectedError(.unavailable, "is not for '127.0.0.2', but for 127.0.0.1")
+              try await embedded.client.expectFailure(TestMethods.echo, expected, setting.rawValue)
+              XCTAssertEqual(embedded.server.requests.count, 0)
+            }
+          }
+        }
+      }
+    }
+  }
+
   // MARK: - Which calls
 
   func testServersWithoutProxy() async throws {

@@ -4,6 +4,8 @@ extension LoopbackServer {
     public enum Address: Sendable {
       /// A free port of 127.0.0.1.
       case loopback
+      /// A free port of another address of the loopback interface, such as 127.0.0.2.
+      case ip(String)
       /// A unix domain socket at a path that does not exist yet.
       case unixSocket(String)
     }

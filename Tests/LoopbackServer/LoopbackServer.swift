@@ -87,6 +87,8 @@ public final class LoopbackServer: Sendable {
       switch configuration.address {
       case .loopback:
         try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
+      case .ip(let address):
+        try await bootstrap.bind(host: address, port: 0).get()
       case .unixSocket(let path):
         try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
       }
@@ -121,6 +123,7 @@ public final class LoopbackServer: Sendable {
     switch self.configuration.address {
     case .loopback where self.configuration.tls != nil: "https://localhost:\(self.port)"
     case .loopback: "http://127.0.0.1:\(self.port)"
+    case .ip(let address): "\(self.configuration.tls == nil ? "http" : "https")://\(address):\(self.port)"
     case .unixSocket(let path): "unix:\(path)"
     }
   }

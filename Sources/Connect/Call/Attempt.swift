@@ -373,6 +373,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
       return
     }
     if failure.isUnprocessed, var sent = self.sent,
+      failure.keepsTransparentRetry || !failure.error.isFinal,
       self.traffic.transparentRetry.take(from: self.attempts, after: failure)
     {
       // What a server did not take as early data must not be sent as early data again (RFC 8470, section 5.2).

@@ -63,8 +63,12 @@ public struct ConnectError: Swift.Error, Sendable {
     set { self.unique.isUnsent = newValue }
   }
 
-  /// Whether the client has found the cause of the failure in a message. Another attempt would fail in the same way,
-  /// and the error says nothing about the server.
+  /// Whether another attempt would fail in the same way, so that no interceptor repeats the call. Examples: a message over
+  /// a limit of the client's, a certificate that is not accepted, a name that does not exist, a setting that cannot be
+  /// used, a peer that speaks another protocol.
+  ///
+  /// A call that waits for a connection (`waitForReady`) goes on waiting all the same, as gRPC does: the server may be
+  /// mended before its deadline.
   package var isFinal: Bool {
     get { self.storage.isFinal }
     set { self.unique.isFinal = newValue }
@@ -160,7 +164,12 @@ public struct ConnectError: Swift.Error, Sendable {
 extension ConnectError {
   /// `resource_exhausted`, since a message of the call is over a limit of the client's.
   static func overLimit(_ message: String) -> ConnectError {
-    var error = ConnectError(code: .resourceExhausted, message: message)
+    ConnectError(code: .resourceExhausted, message: message).asFinal
+  }
+
+  /// The same error, with ``isFinal``.
+  package var asFinal: ConnectError {
+    var error = self
     error.isFinal = true
     return error
   }

@@ -9,7 +9,8 @@ public struct Endpoint: Sendable, Hashable {
   public var weight: UInt32
   /// Where it runs, such as an availability zone.
   public var zone: String?
-  /// The name that TLS verifies in place of the channel's.
+  /// The name that TLS verifies in place of the origin's host and the client's `tls.serverName`. It has the same forms as
+  /// that. If it changes, the endpoint gets new connections.
   public var serverName: String?
   /// A name that stays the same when the addresses change, such as that of a pod in a StatefulSet. Ring hash places
   /// the endpoint by it (gRFC A76: `hash_key`).
@@ -64,8 +65,8 @@ extension Endpoint {
     case addresses(Set<EndpointAddress>)
   }
 
-  /// Equal identities in two lists of a resolver mean the same server. The channel then keeps its connections and takes
-  /// over the new attributes.
+  /// Equal identities in two lists of a resolver mean the same server. The channel then takes over the new attributes, and
+  /// keeps the server's connections if ``serverName`` is the same.
   public var identity: Identity {
     if let key = self.key, !key.isEmpty { return .key(key) }
     return .addresses(Set(self.addresses))

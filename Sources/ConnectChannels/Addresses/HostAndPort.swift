@@ -28,8 +28,8 @@ extension HostAndPort {
 }
 
 /// What is wrong with a host or a port, and what to write in its place. The caller adds the whole text.
-struct HostProblem: Swift.Error, Hashable {
-  var text: String
+package struct HostProblem: Swift.Error, Hashable {
+  package var text: String
 }
 
 extension HostAndPort {

@@ -69,6 +69,9 @@ public struct IPAddress: Hashable, Sendable {
     return IPAddress(family: .v4, value: self.value)
   }
 
+  /// The same address on no particular interface.
+  var withoutZone: IPAddress { IPAddress(family: self.family, value: self.value) }
+
   static let loopbackIPv4 = IPAddress(family: .v4, value: 0x7f00_0001)
   static let loopbackIPv6 = IPAddress(family: .v6, value: 1)
 }

@@ -141,7 +141,9 @@ extension OriginChannel {
     let resolution = self.executor.now - self.resolutionStart
     let before = self.subchannels
     self.subchannels = endpoints.map { endpoint in
-      if let known = old.removeValue(forKey: endpoint.identity) {
+      // Connections were verified for the name that the endpoint had.
+      if let known = old[endpoint.identity], known.endpoint.serverName == endpoint.serverName {
+        old[endpoint.identity] = nil
         known.update(endpoint, keepsConnection: isEager)
         return known
       }

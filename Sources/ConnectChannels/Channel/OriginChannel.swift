@@ -238,7 +238,9 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   private func error(_ reason: String) -> ConnectError {
     if self.subchannels.count == 1, let error = self.subchannels[0].error { return error }
     var error = ConnectError(code: .unavailable, message: "cannot reach \(self.origin): \(reason)")
-    if self.subchannels.contains(where: { $0.error?.isVersionMismatch == true }) { error.unnamed = .version }
+    let causes = self.subchannels.map(\.error)
+    if causes.contains(where: { $0?.isVersionMismatch == true }) { error.unnamed = .version }
+    error.isFinal = !causes.isEmpty && causes.allSatisfy { $0?.isFinal == true }
     return error
   }
 

@@ -13,7 +13,7 @@ extension ConnectError {
       code: .unavailable,
       message: "the HTTP client was shut down and takes no more calls; "
         + "make calls before the shutdown, or make another HTTP client"
-    )
+    ).asFinal
   }
 
   /// The error of an attempt to connect that nobody waits for.

@@ -30,6 +30,19 @@ public struct ProxyError: Swift.Error, Hashable, Sendable {
     self.status = status
   }
 
+  /// Whether a repetition would end in the same way: the settings or the rules are wrong, or it is no such proxy.
+  package var isFinal: Bool {
+    switch self.reason {
+    case .invalidURL, .authentication, .malformedAnswer: true
+    case .refused: self.status.map { Self.finalStatuses.contains($0) || (300..<400).contains($0) } ?? false
+    case .serverUnreachable, .closed: false
+    }
+  }
+
+  /// Of HTTP: forbidden, and CONNECT is not known. Of SOCKS 5 (RFC 1928, section 6): not allowed, CONNECT or the type of
+  /// address is not supported.
+  private static let finalStatuses: Set<Int> = [403, 405, 501, 2, 7, 8]
+
   static func invalidURL(_ problem: String) -> ProxyError {
     ProxyError(.invalidURL, message: "the proxy cannot be used: \(problem)")
   }

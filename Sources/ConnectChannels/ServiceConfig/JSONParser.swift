@@ -18,7 +18,8 @@ package struct JSONParser {
   private var position = 0
 
   private init(_ text: String, maximumDepth: Int) {
-    self.bytes = Array(text.utf8)
+    // A parser may skip it (RFC 8259, section 8.1).
+    self.bytes = ByteOrderMark.removed(from: Array(text.utf8))
     self.maximumDepth = maximumDepth
   }
 

@@ -26,12 +26,12 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
 
   func open(_ attempt: PooledConnection) {
     let deadline = NIODeadline.now() + TimeAmount(attempt.timeLimit.clamped)
-    self.environment.tlsContexts.contexts(on: self.eventLoop).assumeIsolated().whenComplete { result in
+    self.environment.tlsContexts.context(on: self.eventLoop).assumeIsolated().whenComplete { result in
       switch result {
       case .failure(let error):
         attempt.closed(ConnectError(error, code: .failedPrecondition))
-      case .success(let contexts):
-        self.credentials.credentials(for: contexts, on: self.eventLoop).assumeIsolated().whenComplete {
+      case .success(let context):
+        self.credentials.credentials(for: context, on: self.eventLoop).assumeIsolated().whenComplete {
           result in
           switch result {
           case .failure(let error):
@@ -90,6 +90,10 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
   }
 
   private func fail(_ attempt: PooledConnection, _ error: any Error) {
+    if let error = error as? ConnectError {
+      attempt.closed(error)
+      return
+    }
     let text = SystemErrorText.of(error)
     attempt.closed(
       .ofConnection(
@@ -112,16 +116,15 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     _ times: ConnectionTimes
   ) throws {
     guard let local = channel.localAddress else { throw HTTP3SetupError(reason: "the socket has no address") }
-    let identity = try self.identity(for: attempt, address)
-    let verifies = self.environment.configuration.tls.certificateVerification == .full
-    let check = ServerCertificateCheck(
-      credentials: credentials,
-      identity: identity,
-      peer: self.origin.description
+    let identity = try ReferenceIdentifier.ofEndpoint(
+      attempt.serverName,
+      orOrigin: self.environment.identity
     )
+    let peer = self.origin.description
+    let check = credentials.verifier.map { ServerCertificateCheck($0, identity: identity, peer: peer) }
     let server = SessionTickets.Server(
       address: attempt.address,
-      identity: identity.text,
+      identity: identity.description,
       network: attempt.network
     )
     let tickets = credentials.tickets
@@ -133,8 +136,8 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       authority: self.origin.authority,
       tls: GnuTLSSession(
         credentials,
-        serverName: identity.serverName,
-        check: verifies ? check : nil,
+        serverName: identity.serverNameIndication,
+        check: check,
         ticket: ticket,
         keepsTicket: usesEarlyData
       ),
@@ -146,7 +149,7 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       session: session,
       remoteAddress: address,
       remoteText: RemoteAddress.text(address),
-      peer: self.origin.description,
+      peer: peer,
       care: HTTP3ConnectionCare(
         unacknowledged: self.environment.configuration.timeouts.unacknowledged,
         pingInterval: self.configuration.pingInterval,
@@ -208,46 +211,5 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       maximumHeaderListSize: min(max(self.configuration.maxHeaderListSize, 0), Int(Int32.max)),
       idleTimeout: UInt64(clamping: self.environment.configuration.timeouts.idle.clamped.nanoseconds)
     )
-  }
-
-  /// What the server's certificate has to name. The endpoint's own name counts before that of the configuration; an IP address
-  /// has to be the peer's own.
-  private func identity(
-    for attempt: PooledConnection,
-    _ address: SocketAddress
-  ) throws -> ServerCertificateCheck.Identity {
-    if let name = attempt.serverName ?? self.environment.configuration.tls.serverName { return .name(name) }
-    let host = self.origin.host
-    guard (try? SocketAddress(ipAddress: host, port: 0)) != nil else {
-      return .name(host.hasSuffix(".") ? String(host.dropLast()) : host)
-    }
-    guard let bytes = address.packedIPAddress else {
-      throw HTTP3SetupError(reason: "\(address) is no IP address")
-    }
-    return .address(bytes, host)
-  }
-}
-
-extension ServerCertificateCheck.Identity {
-  /// What the server is asked for.
-  fileprivate var serverName: String? {
-    if case .name(let name) = self { name } else { nil }
-  }
-}
-
-extension SocketAddress {
-  /// In network byte order.
-  fileprivate var packedIPAddress: [UInt8]? {
-    // Behind family, port and, in IPv6, flow information.
-    let range: Range<Int>
-    switch self {
-    case .v4: range = 4..<8
-    case .v6: range = 8..<24
-    case .unixDomainSocket: return nil
-    }
-    return self.withSockAddr { address, count in
-      let bytes = UnsafeRawBufferPointer(start: address, count: count)
-      return count >= range.upperBound ? Array(bytes[range]) : nil
-    }
   }
 }

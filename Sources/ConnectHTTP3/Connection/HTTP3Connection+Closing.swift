@@ -159,15 +159,18 @@ extension HTTP3Connection {
         "the HTTP/3 connection broke: \(self.peer) knows nothing of it (stateless reset)"
       )
     case .noCommonVersion:
-      return .ofConnection(.unavailable, "\(self.peer) does not speak QUIC version 1")
+      return .ofConnection(.unavailable, "\(self.peer) does not speak QUIC version 1", isFinal: true)
     case .idle:
       guard isConnecting || self.session.hasStreams else { return nil }
       return self.unavailable(
         "the HTTP/3 connection broke: nothing came from \(self.peer) until its idle timeout"
       )
     case .tls(let alert, let libraryError):
-      let reason = libraryError == 0 ? TLSAlert.text(alert: alert) : HTTP3Session.text(tls: libraryError)
-      return .failedHandshake(peer: self.peer, reason: reason)
+      guard libraryError == 0 else {
+        let reason = HTTP3Session.text(tls: libraryError)
+        return .failedHandshake(peer: self.peer, reason: reason, isFinal: false)
+      }
+      return self.failedHandshake(alert)
     case .transport(let error):
       let message = "\(self.peer) broke QUIC: \(HTTP3Session.text(transport: error))"
       return isConnecting
@@ -195,9 +198,11 @@ extension HTTP3Connection {
   private func error(ofQUIC code: QUICErrorCode, _ reason: String) -> ConnectError? {
     let isConnecting = self.isShakingHands
     if let alert = code.alert {
+      guard !isConnecting else { return self.failedHandshake(alert) }
       let text = TLSAlert.text(alert: alert)
-      if isConnecting { return .failedHandshake(peer: self.peer, reason: text) }
-      return self.unavailable("the HTTP/3 connection to \(self.peer) broke: \(text)")
+      var broken = self.unavailable("the HTTP/3 connection to \(self.peer) broke: \(text)")
+      broken.isFinal = TLSAlert.isFinal(alert: alert)
+      return broken
     }
     if isConnecting {
       return .ofConnection(
@@ -216,6 +221,14 @@ extension HTTP3Connection {
         message: "\(self.peer) ended the QUIC connection: \(code)\(Self.suffix(reason))"
       )
     }
+  }
+
+  private func failedHandshake(_ alert: UInt8) -> ConnectError {
+    .failedHandshake(
+      peer: self.peer,
+      reason: TLSAlert.text(alert: alert),
+      isFinal: TLSAlert.isFinal(alert: alert)
+    )
   }
 
   private func unavailable(_ message: String) -> ConnectError {

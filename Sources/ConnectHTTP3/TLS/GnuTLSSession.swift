@@ -21,7 +21,7 @@ final class GnuTLSSession {
   private(set) var problem: ConnectError?
   /// The earlier session that this one goes on with.
   private(set) var ticket: SessionTicket?
-  /// When the first of the server's certificates expires, in seconds since 1970. Known if a ticket is to be kept.
+  /// When the first of the server's certificates that count expires, in seconds since 1970.
   private(set) var certificateExpiry = Int.max
   /// Whether a ticket of the server is still to come that would be kept.
   private(set) var awaitsTicket: Bool
@@ -162,9 +162,13 @@ final class GnuTLSSession {
         Array(UnsafeBufferPointer(start: certificates[index].data, count: Int(certificates[index].size)))
       }
     }
-    self.problem = self.check?.problem(with: chain)
-    if self.awaitsTicket { self.certificateExpiry = ServerCertificateCheck.expiry(of: chain) }
-    return self.problem == nil
+    do throws(ConnectError) {
+      if let check = self.check { self.certificateExpiry = try check.check(chain) }
+      return true
+    } catch {
+      self.problem = error
+      return false
+    }
   }
 }
 

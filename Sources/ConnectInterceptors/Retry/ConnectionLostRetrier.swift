@@ -38,7 +38,8 @@ public struct ConnectionLostRetrier: RequestRetrier {
   }
 
   public func retry(_ attempt: FailedAttempt) async -> RetryResult {
-    guard attempt.error.isConnectionLost, attempt.number <= self.maximumRetries, self.methods(attempt.method)
+    guard attempt.error.isConnectionLost, !attempt.error.isFinal, attempt.number <= self.maximumRetries,
+      self.methods(attempt.method)
     else { return .doNotRetry }
     return .retryWithDelay(self.backoff.delay(beforeRetry: attempt.number, random: self.random()))
   }

@@ -172,6 +172,11 @@ extension NIOHTTPClient.Configuration {
 
   /// TLS, for `https` origins.
   ///
+  /// A server is who it says if its certificate leads to a trusted one (RFC 5280) and has the host's name as a subject
+  /// alternative name (RFC 9525): a name, also with `*` as the whole first label and two labels or more behind it, or the
+  /// very IP address. The common name does not count. The host counts also where a proxy or a resolver says what to
+  /// connect to.
+  ///
   /// Files are read when the first connection is opened. When they have changed, as certificates that are renewed do,
   /// new connections use the new contents. Open connections and their calls go on as they are. New files may be
   /// unusable, such as a certificate whose private key has not been replaced yet. Then the log has a warning, and the
@@ -179,7 +184,7 @@ extension NIOHTTPClient.Configuration {
   public struct TLS: Sendable, Hashable {
     /// The certificates that connections trust.
     ///
-    /// Each certificate that a file or bytes name is trusted by itself; its issuer is not needed.
+    /// Each of them is trusted by itself; its issuer is not needed.
     ///
     /// - A server that shows one of these very certificates, byte for byte, is trusted (a pinned certificate),
     ///   whether it is self-signed or not.
@@ -187,9 +192,9 @@ extension NIOHTTPClient.Configuration {
     ///   no authority if its basic constraints say CA:FALSE, or if its extended key usage leaves out servers. Without
     ///   basic constraints, only a self-issued certificate of version 1 is an authority.
     ///
-    /// Dates, signatures and the host name are always checked. Where self-signed authorities are trusted, too, the
-    /// first connection to a server with a pinned certificate, or below an intermediate authority, takes a second
-    /// handshake. A certificate in OpenSSL's form `TRUSTED CERTIFICATE` is only trusted as a self-signed authority.
+    /// Dates, signatures and the host name are always checked. Certificates that have expired, or are not valid yet, count as
+    /// if they were not there, also among those that the server shows: they do not hide renewed ones. A certificate in
+    /// OpenSSL's form `TRUSTED CERTIFICATE` is only trusted as a self-signed authority.
     public enum TrustRoots: Sendable, Hashable {
       /// The certificate authorities that the system trusts, on Linux those of `/etc/ssl/certs`, which are in
       /// Debian's package `ca-certificates`. Without any, calls fail with `failed_precondition`.
@@ -226,8 +231,10 @@ extension NIOHTTPClient.Configuration {
     public var trustRoots: TrustRoots
     /// Whether the server's certificate is verified: ``CertificateVerification/full`` by default.
     public var certificateVerification: CertificateVerification
-    /// The name that the server's certificate must have and that is sent to the server (SNI), instead of the
-    /// origin's host.
+    /// The name that the server's certificate must have and that is sent to the server (SNI), instead of the origin's host.
+    ///
+    /// A name in ASCII, whose case and trailing dot do not count, or an IP address, IPv6 with or without brackets. For an
+    /// address no name is sent (RFC 6066, section 3). Anything else fails calls with `failed_precondition`.
     public var serverName: String?
     /// What the client shows to servers that ask for a certificate; nil, the default, for nothing.
     public var clientCertificate: ClientCertificate?

@@ -132,6 +132,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       return channel
     }
     let proxy = try self.proxy(for: origin)
+    let identity = try self.configuration.tls.identity(of: origin)
     // Not under the lock: a group of the user's may call this client.
     let chosenLoop = eventLoop ?? self.eventLoopGroup.next()
     let channel: OriginChannel? = self.state.withLock { state in
@@ -145,7 +146,14 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       let executor = state.executors[loopID] ?? EventLoopExecutor(chosenLoop)
       let tlsContexts = state.tlsContexts[version] ?? self.makeTLSContexts(version)
       let shared = state.origins[destination]
-      let channel = self.makeChannel(key, through: proxy, on: executor, tlsContexts, sharing: shared)
+      let channel = self.makeChannel(
+        key,
+        identity,
+        through: proxy,
+        on: executor,
+        tlsContexts,
+        sharing: shared
+      )
       if shared == nil { state.origins[destination] = channel.shared }
       state.executors[loopID] = executor
       state.tlsContexts[version] = tlsContexts
@@ -161,6 +169,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
 
   private func makeChannel(
     _ key: EndpointKey,
+    _ identity: ReferenceIdentifier?,
     through proxy: Proxy?,
     on executor: EventLoopExecutor,
     _ tlsContexts: TLSContextProvider,
@@ -179,6 +188,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
     if let alternatives { configuration.channel.look(for: alternatives) }
     let connector = Connector(
       origin: destination.origin,
+      identity: identity,
       version: destination.version,
       route: route,
       configuration: configuration,
@@ -188,10 +198,11 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       logger: self.logger
     )
     var opener: any ConnectionOpener = connector
-    if isHTTP3Alone || alternatives != nil, let http3 = configuration.http3 {
+    if isHTTP3Alone || alternatives != nil, let http3 = configuration.http3, let identity {
       let quic = http3.makeOpener(
         HTTP3Environment(
           origin: origin,
+          identity: identity,
           configuration: configuration,
           tlsContexts: tlsContexts,
           executor: executor,
@@ -268,7 +279,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
       throw ConnectError(
         code: .failedPrecondition,
         message: "the call's protocol needs HTTP/2, but the HTTP client is configured for HTTP/1.1 only"
-      )
+      ).asFinal
     }
     return .http2Only
   }
@@ -283,7 +294,7 @@ public final class NIOHTTPClient: HTTPClientInterface, Sendable {
           \(origin) is behind a proxy, which HTTP/3, the only version that the client's configuration allows, \
           does not go through
           """
-      )
+      ).asFinal
     }
     return proxy
   }

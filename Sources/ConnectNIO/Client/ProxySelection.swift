@@ -59,7 +59,9 @@ extension NIOHTTPClient.Configuration.ProxySelection {
         return .success(ProxySettings(proxy: proxy, exceptions: exceptions))
       }
     } catch {
-      return .failure(ConnectError(code: .failedPrecondition, message: error.message, exception: error))
+      return .failure(
+        ConnectError(code: .failedPrecondition, message: error.message, exception: error).asFinal
+      )
     }
   }
 

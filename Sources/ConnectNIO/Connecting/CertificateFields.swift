@@ -1,7 +1,11 @@
-/// What NIOSSL does not tell about a certificate (RFC 5280, section 4).
+package import ConnectChannels
+
+/// What is in a certificate (RFC 5280, section 4).
 package struct CertificateFields: Sendable {
   package private(set) var subject: CertificateName
   package private(set) var issuer: CertificateName
+  /// Whether the signature is over a hash that can be forged: MD5 or SHA-1.
+  let isWeaklySigned: Bool
   /// 1 to 3. Only the certificates of version 3 have extensions.
   private(set) var version = 1
   /// From the basic constraints: whether it is a certificate authority's; nil without basic constraints.
@@ -10,7 +14,8 @@ package struct CertificateFields: Sendable {
   private(set) var maySignCertificates = true
   /// Whether the extended key usage, if there is one, allows to be a TLS server.
   package private(set) var mayBeServer = true
-  private(set) var hasPolicyConstraints = false
+  /// The subject alternative names.
+  package private(set) var names = PresentedIdentifiers()
 
   /// Whether subject and issuer are the same, as in self-signed certificates.
   package var isSelfIssued: Bool { self.subject == self.issuer }
@@ -18,6 +23,9 @@ package struct CertificateFields: Sendable {
   /// Whether it is a certificate authority's. Without basic constraints it is not (RFC 5280, section 4.2.1.9), except
   /// for old roots: version 1 has no extensions.
   var isOfAuthority: Bool { self.isAuthority ?? (self.version == 1 && self.isSelfIssued) }
+
+  /// Whether the servers whose certificates it has signed may be trusted because of it.
+  var vouchesForServers: Bool { self.isOfAuthority && self.maySignCertificates && self.mayBeServer }
 
   /// Nil if the bytes are not those of a certificate.
   package init?(der: [UInt8]) {
@@ -32,11 +40,13 @@ package struct CertificateFields: Sendable {
       self.version = Int(number) + 1
     }
     guard fields.next(DERReader.integer) != nil,
-      fields.next(DERReader.sequence) != nil,
+      var signature = fields.enter(DERReader.sequence),
+      let algorithm = signature.next(DERReader.objectIdentifier),
       let issuer = fields.enter(DERReader.sequence).flatMap({ CertificateName($0) }),
       fields.next(DERReader.sequence) != nil,
       let subject = fields.enter(DERReader.sequence).flatMap({ CertificateName($0) })
     else { return nil }
+    self.isWeaklySigned = Self.weakSignatures.contains(Array(algorithm))
     self.issuer = issuer
     self.subject = subject
     while let tag = fields.nextTag {
@@ -68,11 +78,19 @@ package struct CertificateFields: Sendable {
       // The first byte tells how many bits are not used.
       guard let bits = value.next(DERReader.bitString) else { return false }
       self.maySignCertificates = bits.dropFirst().first.map { $0 & 0x04 != 0 } ?? false
+    case [0x55, 0x1d, 0x11]:
+      guard var names = value.enter(DERReader.sequence) else { return false }
+      while names.nextTag != nil {
+        guard let name = names.next() else { return false }
+        switch name.tag {
+        case DERReader.dnsName: self.names.dnsNames.append(Array(name.content))
+        case DERReader.ipAddress: self.names.addresses.append(Array(name.content))
+        default: break
+        }
+      }
     case [0x55, 0x1d, 0x13]:
       guard var constraints = value.enter(DERReader.sequence) else { return false }
       self.isAuthority = constraints.next(DERReader.boolean)?.first.map { $0 != 0 } ?? false
-    case [0x55, 0x1d, 0x24]:
-      self.hasPolicyConstraints = true
     case [0x55, 0x1d, 0x25]:
       guard var purposes = value.enter(DERReader.sequence) else { return false }
       self.mayBeServer = false
@@ -84,6 +102,14 @@ package struct CertificateFields: Sendable {
     }
     return true
   }
+
+  /// MD2, MD5 and SHA-1 with RSA, in two forms; DSA and ECDSA with SHA-1.
+  private static let weakSignatures: [[UInt8]] = [
+    [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x02],
+    [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x04],
+    [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05], [0x2b, 0x0e, 0x03, 0x02, 0x1d],
+    [0x2a, 0x86, 0x48, 0xce, 0x38, 0x04, 0x03], [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01],
+  ]
 
   /// serverAuth and anyExtendedKeyUsage.
   private static let serverPurposes: [[UInt8]] = [

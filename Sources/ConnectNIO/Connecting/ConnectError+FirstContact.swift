@@ -5,19 +5,30 @@ internal import NIOCore
 /// first. They say what the server seems to speak, and what to set.
 extension ConnectError {
   /// An error of a connection, to which the call adds which request it was for.
+  ///
+  /// - Parameter isFinal: See ``ConnectError/isFinal``.
   package static func ofConnection(
     _ code: Code,
     _ message: String,
-    _ cause: (any Swift.Error)? = nil
+    _ cause: (any Swift.Error)? = nil,
+    isFinal: Bool = false
   ) -> ConnectError {
     var error = ConnectError(code: code, message: message, exception: cause)
     error.unnamed = .connection
+    error.isFinal = isFinal
     return error
   }
 
   /// The same, for a server that speaks another version of HTTP than was required.
-  static func ofVersion(_ code: Code, _ message: String, _ cause: (any Swift.Error)? = nil) -> ConnectError {
-    var error = self.ofConnection(code, message, cause)
+  ///
+  /// - Parameter isFinal: Whether that is certain.
+  static func ofVersion(
+    _ code: Code,
+    _ message: String,
+    _ cause: (any Swift.Error)? = nil,
+    isFinal: Bool = true
+  ) -> ConnectError {
+    var error = self.ofConnection(code, message, cause, isFinal: isFinal)
     error.unnamed = .version
     return error
   }
@@ -37,7 +48,8 @@ extension ConnectError {
   static func answeredInTLS(_ peer: String) -> ConnectError {
     self.ofConnection(
       .internalError,
-      "\(peer) speaks TLS, and the client has used none: begin the host with https://"
+      "\(peer) speaks TLS, and the client has used none: begin the host with https://",
+      isFinal: true
     )
   }
 
@@ -49,7 +61,8 @@ extension ConnectError {
     )
     let answer = "\(peer) does not speak HTTP/2 on this port: it has answered '\(status)'"
     if ResponseText.asksForTLS(String(decoding: bytes, as: UTF8.self)) {
-      return self.ofConnection(.unavailable, "\(answer) and expects TLS: begin the host with https://")
+      let message = "\(answer) and expects TLS: begin the host with https://"
+      return self.ofConnection(.unavailable, message, isFinal: true)
     }
     return self.ofVersion(.unavailable, "\(answer); \(Advice.leaveHTTP2)")
   }
@@ -81,7 +94,8 @@ extension ConnectError {
     let message = "\(what)\(Advice.http2Refused(by: peer))"
     // With TLS, the two have agreed on HTTP/2.
     return peer.hasPrefix("https://")
-      ? self.ofConnection(.unavailable, message, failure) : self.ofVersion(.unavailable, message, failure)
+      ? self.ofConnection(.unavailable, message, failure)
+      : self.ofVersion(.unavailable, message, failure, isFinal: false)
   }
 }
 

@@ -1,42 +1,36 @@
 package import Connect
-package import NIOSSL
 
-/// The errors of TLS, over TCP and over QUIC.
+/// The errors of TLS, over TCP and over QUIC. Those of certificates and of configurations are final: a repetition meets the
+/// same certificate, or the same configuration.
 extension ConnectError {
   package static func noServerCertificate(peer: String, cause: (any Swift.Error)? = nil) -> ConnectError {
-    .ofConnection(.unavailable, "TLS: \(peer) has shown no certificate that can be checked", cause)
+    .ofConnection(.unavailable, "TLS: \(peer) has shown no certificate that can be checked", cause).asFinal
   }
 
-  /// - Parameter name: What the certificate should be for.
-  package static func serverNameMismatch(
-    peer: String,
-    name: String,
-    certificate: NIOSSLCertificate?,
-    cause: (any Swift.Error)? = nil
-  ) -> ConnectError {
-    let names = certificate.flatMap { CertificateNames.text($0) }
+  /// - Parameters:
+  ///   - name: What the certificate should be for.
+  ///   - names: What it is for; nil for nothing.
+  package static func serverNameMismatch(peer: String, name: String, names: String?) -> ConnectError {
     let others = names.map { ", but for \($0)" } ?? "; it has no subject alternative names"
     return .ofConnection(
       .unavailable,
-      "TLS: hostname mismatch: the certificate of \(peer) is not for '\(name)'\(others)",
-      cause
-    )
+      "TLS: hostname mismatch: the certificate of \(peer) is not for '\(name)'\(others)"
+    ).asFinal
   }
 
-  package static func refusedServerCertificate(
-    peer: String,
-    reason: String,
-    cause: (any Swift.Error)? = nil
-  ) -> ConnectError {
-    .ofConnection(.unavailable, "TLS: the certificate of \(peer) was not accepted: \(reason)", cause)
+  package static func refusedServerCertificate(peer: String, reason: String) -> ConnectError {
+    .ofConnection(.unavailable, "TLS: the certificate of \(peer) was not accepted: \(reason)").asFinal
   }
 
+  /// - Parameter isFinal: See ``ConnectError/isFinal``.
   package static func failedHandshake(
     peer: String,
     reason: String,
+    isFinal: Bool,
     cause: (any Swift.Error)? = nil
   ) -> ConnectError {
-    .ofConnection(.unavailable, "the TLS handshake with \(peer) failed: \(reason)", cause)
+    let message = "the TLS handshake with \(peer) failed: \(reason)"
+    return .ofConnection(.unavailable, message, cause, isFinal: isFinal)
   }
 
   package static func unusableTLSConfiguration(
@@ -47,6 +41,6 @@ extension ConnectError {
       code: .failedPrecondition,
       message: "the client's TLS configuration cannot be used: \(reason)",
       exception: cause
-    )
+    ).asFinal
   }
 }

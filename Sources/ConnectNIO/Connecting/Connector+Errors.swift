@@ -58,20 +58,9 @@ extension Connector {
     }
   }
 
-  /// - Parameter verification: What knows why the server's certificate was refused, if it was.
-  func describe(
-    tlsFailure error: any Error,
-    _ verification: ServerVerification? = nil,
-    serverName: String? = nil
-  ) -> ConnectError {
+  func describe(tlsFailure error: any Error) -> ConnectError {
     let peer = self.origin.description
     switch error {
-    case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-      let name = serverName ?? self.configuration.tls.serverName ?? self.origin.host
-      let certificate = verification?.certificate
-      return .serverNameMismatch(peer: peer, name: name, certificate: certificate, cause: error)
-    case is RefusedCertificateError:
-      return self.refused(verification, error)
     case NIOSSLError.unableToValidateCertificate, NIOSSLError.noCertificateToValidate:
       return .noServerCertificate(peer: peer, cause: error)
     case ChannelError.eof:
@@ -85,24 +74,17 @@ extension Connector {
         error
       )
     case NIOSSLError.handshakeFailed(let cause):
-      if TLSAlert.names(in: cause).contains("CERTIFICATE_VERIFY_FAILED") {
-        return self.refused(verification, error)
-      }
       if cause.isNoCommonApplicationProtocol, self.version == .http2Only {
         return self.noHTTP2("it has refused h2 in the TLS handshake (ALPN)", cause: error)
       }
-      return .failedHandshake(peer: peer, reason: TLSAlert.text(cause), cause: error)
+      let isFinal = TLSAlert.isFinal(cause)
+      return .failedHandshake(peer: peer, reason: TLSAlert.text(cause), isFinal: isFinal, cause: error)
     case is NIOSSLExtraError:
-      return self.unavailable("TLS with \(peer) is not possible: \(error)", error)
+      return .ofConnection(.unavailable, "TLS with \(peer) is not possible: \(error)", error, isFinal: true)
     default:
       let reason = error is IOError ? Self.text(error) : TLSAlert.text(error)
-      return .failedHandshake(peer: peer, reason: reason, cause: error)
+      return .failedHandshake(peer: peer, reason: reason, isFinal: TLSAlert.isFinal(error), cause: error)
     }
-  }
-
-  private func refused(_ verification: ServerVerification?, _ cause: any Error) -> ConnectError {
-    let reason = verification?.refusal ?? ServerVerification.unknownAuthority
-    return .refusedServerCertificate(peer: self.origin.description, reason: reason, cause: cause)
   }
 
   private func unavailable(_ message: String, _ cause: any Error) -> ConnectError {

@@ -15,6 +15,8 @@ internal import Musl
 /// Opens connections for a channel: TCP or a Unix domain socket, then TLS, then the handlers of the version of HTTP.
 struct Connector: ConnectionOpener, Sendable {
   let origin: Origin
+  /// What the servers' certificates have to name; nil without TLS.
+  let identity: ReferenceIdentifier?
   /// The version that connections are to speak. Stricter than in the configuration if calls require HTTP/2.
   let version: NIOHTTPClient.Configuration.HTTPVersion
   /// Nil for connections without a proxy. Otherwise the addresses are the proxy's.
@@ -29,33 +31,31 @@ struct Connector: ConnectionOpener, Sendable {
   private var eventLoop: any EventLoop { self.executor.eventLoop }
 
   func open(_ attempt: PooledConnection) {
-    switch self.origin.scheme {
-    case .http, .unix:
+    guard let identity = self.identity else {
       self.connect(attempt, tls: nil)
-    case .https:
-      self.tlsContexts.contexts(on: self.eventLoop).assumeIsolated().whenComplete { result in
-        switch result {
-        case .success(let contexts):
-          self.connect(attempt, tls: ServerVerification(of: self.origin, contexts))
-        case .failure(let error):
-          attempt.closed(ConnectError(error, code: .failedPrecondition))
-        }
+      return
+    }
+    self.tlsContexts.context(on: self.eventLoop).assumeIsolated().whenComplete { result in
+      do {
+        let identity = try ReferenceIdentifier.ofEndpoint(attempt.serverName, orOrigin: identity)
+        self.connect(attempt, tls: TLS(context: try result.get(), identity: identity))
+      } catch {
+        attempt.closed(ConnectError(error, code: .failedPrecondition))
       }
     }
   }
 
-  private func connect(_ attempt: PooledConnection, tls: ServerVerification?) {
-    let deadline = NIODeadline.now() + TimeAmount(attempt.timeLimit.clamped)
-    self.connect(attempt, tls: tls, deadline: deadline, times: ConnectionTimes())
+  /// TLS for one connection.
+  private struct TLS {
+    var context: TLSContext
+    /// What the server's certificate has to name.
+    var identity: ReferenceIdentifier
   }
 
-  private func connect(
-    _ attempt: PooledConnection,
-    tls: ServerVerification?,
-    deadline: NIODeadline,
-    times: ConnectionTimes
-  ) {
+  private func connect(_ attempt: PooledConnection, tls: TLS?) {
     guard attempt.isWanted else { return }
+    let deadline = NIODeadline.now() + TimeAmount(attempt.timeLimit.clamped)
+    var times = ConnectionTimes()
     let address: SocketAddress
     do {
       address = try SocketAddress(attempt.address)
@@ -84,7 +84,6 @@ struct Connector: ConnectionOpener, Sendable {
           }
           self.limitUnacknowledged(of: channel)
           self.openTunnel(on: channel, for: attempt, deadline: deadline) {
-            var times = times
             times.didConnect()
             if let tls {
               self.startTLS(tls, on: channel, for: attempt, deadline: deadline, times: times)
@@ -155,37 +154,31 @@ struct Connector: ConnectionOpener, Sendable {
   // MARK: - TLS
 
   private func startTLS(
-    _ verification: ServerVerification,
+    _ tls: TLS,
     on channel: any Channel,
     for attempt: PooledConnection,
     deadline: NIODeadline,
     times: ConnectionTimes
   ) {
-    let name = self.serverName(for: attempt)
+    let verification = ServerVerification(
+      tls.context.material.verifier.map {
+        ServerCertificateCheck($0, identity: tls.identity, peer: self.origin.description)
+      }
+    )
     let handshake = TLSHandshakeHandler(
       timeout: Duration(deadline - .now()),
       timeoutError: { self.timedOut("the TLS handshake with", after: attempt.timeLimit) },
-      describe: { error, certificate in
-        verification.failed(error, certificate)
-        return self.describe(tlsFailure: error, verification, serverName: attempt.serverName)
+      describe: { error in
+        guard var problem = verification.problem else { return self.describe(tlsFailure: error) }
+        problem.exception = error
+        return problem
       },
-      verify: { certificate in
-        guard let error = self.verify(certificate, verification, serverName: name) else { return nil }
-        verification.failed(error, certificate)
-        return self.describe(tlsFailure: error, verification, serverName: attempt.serverName)
-      },
+      isTrusted: { verification.isTrusted },
       completion: { result in
         switch result {
         case .failure(let error):
-          // The channel is about to be closed.
-          attempt.stop = nil
-          guard attempt.isWanted, verification.hasAnotherWay() else {
-            attempt.closed(error)
-            return
-          }
-          self.connect(attempt, tls: verification, deadline: deadline, times: ConnectionTimes())
+          attempt.closed(error)
         case .success(let negotiated):
-          verification.succeeded()
           var times = times
           times.didShakeHands()
           self.startHTTP(negotiated: negotiated, on: channel, for: attempt, deadline: deadline, times: times)
@@ -194,36 +187,16 @@ struct Connector: ConnectionOpener, Sendable {
     )
     attempt.stop = { channel.close(promise: nil) }
     do {
-      let handler = try verification.makeHandler(serverHostname: name)
+      let handler = try verification.makeHandler(
+        tls.context.context,
+        serverName: tls.identity.serverNameIndication
+      )
       try channel.pipeline.syncOperations.addHandler(handshake)
       try channel.pipeline.syncOperations.addHandler(handler, position: .first)
     } catch {
       channel.close(promise: nil)
       attempt.closed(self.describe(tlsFailure: error))
     }
-  }
-
-  /// Checks what NIOSSL has not.
-  private func verify(
-    _ certificate: NIOSSLCertificate?,
-    _ verification: ServerVerification,
-    serverName: String?
-  ) -> (any Error)? {
-    guard self.configuration.tls.certificateVerification == .full else { return nil }
-    guard let certificate else { return NIOSSLError.noCertificateToValidate }
-    if let serverName, CertificateNames.isDoubtful(certificate, for: serverName) {
-      return NIOSSLExtraError.failedToValidateHostname
-    }
-    return verification.accepts(certificate) ? nil : RefusedCertificateError()
-  }
-
-  /// The name to ask for and to find in the certificate; nil for an IP address, which TLS compares with the
-  /// peer's own. The endpoint's own name counts before that of the configuration.
-  private func serverName(for attempt: PooledConnection) -> String? {
-    if let name = attempt.serverName ?? self.configuration.tls.serverName { return name }
-    let host = self.origin.host
-    if (try? SocketAddress(ipAddress: host, port: 0)) != nil { return nil }
-    return host.hasSuffix(".") ? String(host.dropLast()) : host
   }
 
   private func startHTTP(

@@ -53,6 +53,9 @@ extension DERReader {
   static let objectIdentifier: UInt8 = 0x06
   static let sequence: UInt8 = 0x30
   static let set: UInt8 = 0x31
+  /// Of a `GeneralName` (RFC 5280, section 4.2.1.6).
+  static let dnsName: UInt8 = 0x82
+  static let ipAddress: UInt8 = 0x87
 
   /// A constructed element with a context-specific tag.
   static func context(_ number: UInt8) -> UInt8 { 0xa0 | number }

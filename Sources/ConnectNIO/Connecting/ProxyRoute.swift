@@ -12,7 +12,8 @@ struct ProxyRoute: Sendable {
     do {
       return try self.proxy.handshake(host: self.origin.host, port: self.origin.port)
     } catch {
-      throw .ofConnection(.failedPrecondition, "cannot connect to \(self.origin): \(error.message)", error)
+      let message = "cannot connect to \(self.origin): \(error.message)"
+      throw .ofConnection(.failedPrecondition, message, error, isFinal: true)
     }
   }
 
@@ -22,13 +23,15 @@ struct ProxyRoute: Sendable {
     return .ofConnection(
       error.code,
       "cannot connect to \(self.origin): the proxy \(self.proxy) cannot be found: \(reason)",
-      error.exception ?? error
+      error.exception ?? error,
+      isFinal: error.isFinal
     )
   }
 
   /// Why there is no tunnel.
   func describe(_ error: ProxyError) -> ConnectError {
-    .ofConnection(.unavailable, "cannot connect to \(self.origin): \(error.message)", error)
+    let message = "cannot connect to \(self.origin): \(error.message)"
+    return .ofConnection(.unavailable, message, error, isFinal: error.isFinal)
   }
 
   /// The connection to the proxy broke before there was a tunnel.

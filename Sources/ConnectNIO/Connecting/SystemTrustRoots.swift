@@ -1,5 +1,4 @@
-internal import Connect
-package import NIOSSL
+package import Connect
 
 #if canImport(Glibc)
 internal import Glibc
@@ -9,8 +8,11 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Where NIOSSL looks for the certificate authorities that a Linux system trusts.
+/// The certificates that a Linux system trusts.
 package struct SystemTrustRoots: Sendable {
+  /// Nothing that is trusted is as large.
+  private static let maximumSize = 64 << 20
+
   private let files: [String]
   private let folder: String
 
@@ -20,26 +22,36 @@ package struct SystemTrustRoots: Sendable {
     self.folder = "\(root)/etc/ssl/certs"
   }
 
-  /// All that are trusted; nil if they are not in one file.
-  package func certificates() -> [NIOSSLCertificate]? {
-    self.files.first(where: Self.hasContent).flatMap { try? NIOSSLCertificate.fromPEMFile($0) }
-  }
-
+  /// All that are trusted. Blocks the thread.
+  ///
   /// - Throws: ``ConnectError`` with `failed_precondition` if there are none. Otherwise each connection would fail, and
   ///   the error would be about the server.
-  func check() throws(ConnectError) {
-    #if os(Linux)
-    guard !self.files.contains(where: Self.hasContent), !Self.hasHashedCertificates(self.folder) else {
-      return
+  package func anchors() throws(ConnectError) -> TrustAnchors {
+    if let file = self.files.first(where: Self.hasContent) {
+      guard let bytes = try? SmallFile.bytes(of: file, maximumSize: Self.maximumSize),
+        let anchors = TrustAnchors(pem: bytes, skipsUnreadable: true)
+      else {
+        throw Self.error("there is no certificate in PEM in \(file), which has the system's trusted roots")
+      }
+      return anchors
     }
-    throw ConnectError(
-      code: .failedPrecondition,
-      message: """
+    let certificates = Self.hashedCertificates(self.folder).flatMap { path -> [Certificate] in
+      let bytes = try? SmallFile.bytes(of: path, maximumSize: Self.maximumSize)
+      return bytes.flatMap { Certificate.all(inPEM: $0) } ?? []
+    }
+    guard !certificates.isEmpty else {
+      throw Self.error(
+        """
         the system has no trusted roots: looked for \(self.files.joined(separator: ", ")) and hashed certificates in \
         \(self.folder); install the Debian package ca-certificates, or set the trust roots
         """
-    )
-    #endif
+      )
+    }
+    return TrustAnchors(certificates)
+  }
+
+  private static func error(_ message: String) -> ConnectError {
+    ConnectError(code: .failedPrecondition, message: message)
   }
 
   private static func hasContent(_ path: String) -> Bool {
@@ -47,19 +59,20 @@ package struct SystemTrustRoots: Sendable {
     return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG && facts.st_size > 0
   }
 
-  /// Whether there is a file that is named after the hash of its subject, by which BoringSSL finds it.
-  private static func hasHashedCertificates(_ path: String) -> Bool {
-    guard let folder = opendir(path) else { return false }
+  /// The files that are named after the hash of a subject, by which OpenSSL finds them.
+  private static func hashedCertificates(_ path: String) -> [String] {
+    guard let folder = opendir(path) else { return [] }
     defer { closedir(folder) }
+    var paths: [String] = []
     while let entry = readdir(folder) {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
       let parts = name.split(separator: ".", omittingEmptySubsequences: false)
       if parts.count == 2, parts[0].count == 8, parts[0].allSatisfy(\.isHexDigit), Int(parts[1]) != nil {
-        return true
+        paths.append("\(path)/\(name)")
       }
     }
-    return false
+    return paths.sorted()
   }
 }

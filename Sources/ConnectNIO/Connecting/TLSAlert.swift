@@ -45,6 +45,14 @@ package enum TLSAlert {
     return nil
   }
 
+  /// Whether client and server will not agree by a repetition either: on versions, certificates, or on speaking TLS.
+  package static func isFinal(_ error: any Error) -> Bool { self.meaning(of: error) != nil }
+
+  /// The same for an alert that the peer has sent.
+  package static func isFinal(alert: UInt8) -> Bool {
+    self.names[alert].flatMap { self.meaning(ofName: $0) } != nil
+  }
+
   /// What to say of an alert of TLS (RFC 8446, section 6) that the peer has sent, in the same words.
   package static func text(alert: UInt8) -> String {
     guard let name = self.names[alert] else { return "TLS alert \(alert)" }

@@ -1,25 +1,26 @@
 internal import Connect
+internal import ConnectChannels
 internal import Logging
 package import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// Provides the TLS contexts of a configuration. They are made when they are first needed, and again when the
+/// Provides the TLS context of a configuration. It is made when it is first needed, and again when the
 /// configuration's files have changed. That happens away from the event loops, since reading trust roots takes
 /// milliseconds.
 ///
 /// Connections keep the context that they were opened with.
 package final class TLSContextProvider: Sendable {
-  private typealias Outcome = Result<TLSContexts, ConnectError>
+  private typealias Outcome = Result<TLSContext, ConnectError>
 
   private struct State {
-    /// Nil before the first attempt to make contexts.
+    /// Nil before the first attempt to make a context.
     var outcome: Outcome?
     /// When to look at the files again.
     var nextCheck = NIODeadline.uptimeNanoseconds(0)
     var isWorking = false
-    var waiting: [EventLoopPromise<TLSContexts>] = []
+    var waiting: [EventLoopPromise<TLSContext>] = []
   }
 
   private let tls: NIOHTTPClient.Configuration.TLS
@@ -45,11 +46,11 @@ package final class TLSContextProvider: Sendable {
     self.paths = tls.filePaths
   }
 
-  /// The contexts for a new connection; fails with ``ConnectError``.
+  /// The context for a new connection; fails with ``ConnectError``.
   ///
   /// It waits for a look at the files if that is due.
-  package func contexts(on eventLoop: any EventLoop) -> EventLoopFuture<TLSContexts> {
-    let promise = eventLoop.makePromise(of: TLSContexts.self)
+  package func context(on eventLoop: any EventLoop) -> EventLoopFuture<TLSContext> {
+    let promise = eventLoop.makePromise(of: TLSContext.self)
     let now = NIODeadline.now()
     let (current, isFirst): (Outcome?, Bool) = self.state.withLock { state in
       if !state.isWorking, let outcome = state.outcome, now < state.nextCheck || self.isFinal(outcome) {
@@ -67,7 +68,7 @@ package final class TLSContextProvider: Sendable {
     return promise.futureResult
   }
 
-  /// Whether nothing can change it: the contexts were made without files. A failure may become a success later.
+  /// Whether nothing can change it: the context was made without files. A failure may become a success later.
   private func isFinal(_ outcome: Outcome) -> Bool {
     if case .success = outcome { self.paths.isEmpty } else { false }
   }
@@ -118,22 +119,13 @@ package final class TLSContextProvider: Sendable {
 
   private func make(using files: TLSFiles) -> Outcome {
     do {
-      let roots = try self.trustRoots(files)
-      let isVerifying = self.tls.certificateVerification == .full
       let material = TLSMaterial(
-        anchors: isVerifying ? roots?.anchors : nil,
-        verifiesServers: isVerifying,
-        hasTrustSettings: roots?.haveTrustSettings == true,
+        verifier: try self.anchors(files).map { CertificateVerifier($0) },
         clientCertificate: try self.clientCertificate(files),
         keyLog: try self.tls.keyLogFile.map { path in try KeyLogFile(path: path) }
       )
-      return .success(
-        try TLSContexts(
-          self.makeConfiguration(material),
-          material: material,
-          allowsPartialChains: roots?.haveTrustSettings == false
-        )
-      )
+      let context = try NIOSSLContext(configuration: self.makeConfiguration(material))
+      return .success(TLSContext(context, material: material))
     } catch {
       // The message of our own errors says everything.
       let cause = error is ConnectError ? nil : error
@@ -145,7 +137,8 @@ package final class TLSContextProvider: Sendable {
     switch self.tls.clientCertificate {
     case nil: nil
     case .pemFiles(let chain, let key): (try files.bytes(of: chain), try files.bytes(of: key))
-    case .pemBytes(let chain, let key): (chain, key)
+    case .pemBytes(let chain, let key):
+      (ByteOrderMark.removed(from: chain), ByteOrderMark.removed(from: key))
     }
   }
 
@@ -157,10 +150,9 @@ package final class TLSContextProvider: Sendable {
     case .tls12: configuration.minimumTLSVersion = .tlsv12
     case .tls13: configuration.minimumTLSVersion = .tlsv13
     }
-    switch self.tls.certificateVerification {
-    case .full: configuration.certificateVerification = .fullVerification
-    case .none: configuration.certificateVerification = .none
-    }
+    // No certificate is trusted here: see ServerVerification.
+    configuration.trustRoots = .certificates([])
+    configuration.certificateVerification = material.verifier == nil ? .none : .noHostnameVerification
     if let keyLog = material.keyLog { configuration.keyLogCallback = { keyLog.append($0) } }
     if let client = material.clientCertificate {
       let (chain, key) = self.clientCertificateSources
@@ -178,28 +170,19 @@ package final class TLSContextProvider: Sendable {
     }
   }
 
-  private struct TrustRoots {
-    var anchors: TrustAnchors
-    /// Whether OpenSSL's additions say what a certificate is trusted for, which BoringSSL alone can judge.
-    var haveTrustSettings: Bool
-  }
-
-  /// What the configuration trusts; nil for the system's roots.
-  private func trustRoots(_ files: TLSFiles) throws -> TrustRoots? {
+  /// What the configuration trusts; nil if nothing is verified.
+  private func anchors(_ files: TLSFiles) throws -> TrustAnchors? {
     let (bytes, source): ([UInt8], String)
     switch self.tls.trustRoots {
     case .systemDefault:
-      if self.tls.certificateVerification == .full { try self.systemTrustRoots.check() }
-      return nil
+      return self.tls.certificateVerification == .full ? try self.systemTrustRoots.anchors() : nil
     case .pemFile(let path):
       (bytes, source) = (try files.bytes(of: path), "the file \(path)")
     case .pemBytes(let pem):
       (bytes, source) = (pem, "the trust roots")
     }
-    return TrustRoots(
-      anchors: try TrustAnchors(Self.certificates(bytes, source)),
-      haveTrustSettings: String(decoding: bytes, as: UTF8.self).contains("BEGIN TRUSTED CERTIFICATE")
-    )
+    guard let anchors = TrustAnchors(pem: bytes) else { throw Self.noCertificate(bytes, source) }
+    return self.tls.certificateVerification == .full ? anchors : nil
   }
 
   private static func certificates(
@@ -207,7 +190,7 @@ package final class TLSContextProvider: Sendable {
     _ source: String
   ) throws(ConnectError) -> [NIOSSLCertificate] {
     guard let certificates = try? NIOSSLCertificate.fromPEMBytes(bytes), !certificates.isEmpty else {
-      throw self.unusable("there is no certificate in PEM in \(source)")
+      throw self.noCertificate(bytes, source)
     }
     return certificates
   }
@@ -217,7 +200,7 @@ package final class TLSContextProvider: Sendable {
     _ source: String
   ) throws(ConnectError) -> NIOSSLPrivateKey {
     guard let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) else {
-      throw self.unusable("there is no usable private key in PEM in \(source)")
+      throw self.unusable("there is no usable private key in PEM in \(source)\(self.hint(bytes))")
     }
     return key
   }
@@ -229,6 +212,14 @@ package final class TLSContextProvider: Sendable {
       return "the private key is not the one of the client's certificate"
     }
     return TLSAlert.text(error)
+  }
+
+  private static func noCertificate(_ bytes: [UInt8], _ source: String) -> ConnectError {
+    self.unusable("there is no certificate in PEM in \(source)\(self.hint(bytes))")
+  }
+
+  private static func hint(_ bytes: [UInt8]) -> String {
+    ByteOrderMark.saysUTF16(bytes) ? ", which is in UTF-16: save it as UTF-8" : ""
   }
 
   private static func unusable(_ message: String) -> ConnectError {

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectChannels
 
 #if canImport(Glibc)
 internal import Glibc
@@ -94,7 +95,7 @@ struct TLSFiles {
 
   private static func read(_ path: String) throws(ConnectError) -> [UInt8] {
     do throws(SmallFile.Failure) {
-      return try SmallFile.bytes(of: path, maximumSize: self.maximumSize)
+      return ByteOrderMark.removed(from: try SmallFile.bytes(of: path, maximumSize: self.maximumSize))
     } catch {
       throw self.error(path, error.reason)
     }

@@ -9,28 +9,27 @@ final class TLSHandshakeHandler: ChannelInboundHandler, RemovableChannelHandler 
 
   private let timeout: Duration
   private let describeTimeout: () -> ConnectError
-  private let describe: (any Error, NIOSSLCertificate?) -> ConnectError
-  private let verify: (NIOSSLCertificate?) -> ConnectError?
+  private let describe: (any Error) -> ConnectError
+  private let isTrusted: () -> Bool
   private var completion: ((Result<String?, ConnectError>) -> Void)?
   private var timer: Scheduled<Void>?
 
   /// - Parameters:
   ///   - timeoutError: What to fail with after `timeout`.
-  ///   - describe: Turns an error, with the server's certificate as far as it is known, into ours.
-  ///   - verify: Looks at the certificate of a server that NIOSSL has accepted, nil if there is none; an error
-  ///     refuses the server.
+  ///   - describe: Turns an error into ours.
+  ///   - isTrusted: Whether the server was verified, if it has to be. Asked when the handshake has succeeded.
   ///   - completion: Gets the protocol that was negotiated by ALPN, if one was.
   init(
     timeout: Duration,
     timeoutError: @escaping () -> ConnectError,
-    describe: @escaping (any Error, NIOSSLCertificate?) -> ConnectError,
-    verify: @escaping (NIOSSLCertificate?) -> ConnectError?,
+    describe: @escaping (any Error) -> ConnectError,
+    isTrusted: @escaping () -> Bool,
     completion: @escaping (Result<String?, ConnectError>) -> Void
   ) {
     self.timeout = timeout
     self.describeTimeout = timeoutError
     self.describe = describe
-    self.verify = verify
+    self.isTrusted = isTrusted
     self.completion = completion
   }
 
@@ -51,8 +50,8 @@ final class TLSHandshakeHandler: ChannelInboundHandler, RemovableChannelHandler 
       context.fireUserInboundEventTriggered(event)
       return
     }
-    if let error = self.verify(self.certificate(context)) {
-      self.fail(error, context: context)
+    guard self.isTrusted() else {
+      self.fail(self.describe(NIOSSLError.noCertificateToValidate), context: context)
       return
     }
     self.timer?.cancel()
@@ -65,16 +64,12 @@ final class TLSHandshakeHandler: ChannelInboundHandler, RemovableChannelHandler 
       context.fireErrorCaught(error)
       return
     }
-    self.fail(self.describe(error, self.certificate(context)), context: context)
-  }
-
-  private func certificate(_ context: ChannelHandlerContext) -> NIOSSLCertificate? {
-    try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+    self.fail(self.describe(error), context: context)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
     if self.completion != nil {
-      self.fail(self.describe(ChannelError.eof, nil), context: context)
+      self.fail(self.describe(ChannelError.eof), context: context)
     }
     context.fireChannelInactive()
   }

@@ -1,72 +1,34 @@
-internal import Connect
-package import NIOSSL
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
-
-/// The certificates that a configuration names as trusted (RFC 5280, section 6.1.1, calls them trust anchors).
+/// The certificates that are trusted (RFC 5280, section 6.1.1, calls them trust anchors).
 package struct TrustAnchors: Sendable {
-  package struct Anchor: Sendable {
-    package let certificate: NIOSSLCertificate
-    package let der: [UInt8]
-    package let fields: CertificateFields
+  package let all: [Certificate]
+  /// Those whose signatures count.
+  let authorities: [Certificate]
+  /// Whether OpenSSL's additions say what a certificate is trusted for. Then only a self-signed authority is trusted.
+  let haveTrustSettings: Bool
+  private let byDER: [[UInt8]: Certificate]
 
-    init(_ certificate: NIOSSLCertificate) throws {
-      self.certificate = certificate
-      self.der = try certificate.toDERBytes()
-      guard let fields = CertificateFields(der: self.der) else { throw NIOSSLError.failedToLoadCertificate }
-      self.fields = fields
-    }
-
-    /// Whether the servers whose certificates it has signed are to be trusted.
-    package var isAuthority: Bool {
-      self.fields.isOfAuthority && self.fields.maySignCertificates && self.fields.mayBeServer
-    }
-
-    /// An authority to which chains lead without anything special.
-    var isRoot: Bool { self.isAuthority && self.fields.isSelfIssued }
-
-    /// An authority that another one has certified. BoringSSL wants the issuer's certificate, too, by default.
-    var isIntermediate: Bool { self.isAuthority && !self.fields.isSelfIssued }
+  package init(_ certificates: [Certificate], haveTrustSettings: Bool = false) {
+    self.all = certificates
+    // BoringSSL believes what a trusted certificate has signed, even if the certificate is no authority's. Such
+    // certificates are left out: the certificate of one server must not vouch for another.
+    self.authorities = certificates.filter(\.fields.vouchesForServers)
+    self.haveTrustSettings = haveTrustSettings
+    self.byDER = Dictionary(certificates.map { ($0.der, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  package let all: [Anchor]
-  private let byDER: [[UInt8]: Int]
-
-  package init(_ certificates: [NIOSSLCertificate]) throws {
-    self.all = try certificates.map { try Anchor($0) }
-    self.byDER = Dictionary(
-      zip(self.all.map(\.der), self.all.indices),
-      uniquingKeysWith: { first, _ in first }
+  /// The certificates in a text; nil as for ``Certificate/all(inPEM:skipsUnreadable:)``.
+  package init?(pem text: [UInt8], skipsUnreadable: Bool = false) {
+    guard let certificates = Certificate.all(inPEM: text, skipsUnreadable: skipsUnreadable) else {
+      return nil
+    }
+    self.init(
+      certificates,
+      haveTrustSettings: String(decoding: text, as: UTF8.self).contains("BEGIN TRUSTED CERTIFICATE")
     )
   }
 
   /// The anchor that is this very certificate, byte for byte.
-  package func anchor(equalTo certificate: NIOSSLCertificate) -> Anchor? {
-    guard let der = try? certificate.toDERBytes() else { return nil }
-    return self.byDER[der].map { self.all[$0] }
-  }
-}
-
-extension NIOSSLCertificate {
-  package enum Validity {
-    case valid, expired, notYetValid
-  }
-
-  /// By the wall clock, and with the bounds that BoringSSL has.
-  package var validity: Validity {
-    let now = time(nil)
-    if self.notValidAfter <= now { return .expired }
-    return self.notValidBefore > now ? .notYetValid : .valid
-  }
-
-  /// Whether it has policy constraints (RFC 5280, section 4.2.1.11).
-  package var hasPolicyConstraints: Bool {
-    (try? self.toDERBytes()).flatMap { CertificateFields(der: $0) }?.hasPolicyConstraints == true
+  package func anchor(equalTo certificate: Certificate) -> Certificate? {
+    self.byDER[certificate.der]
   }
 }

@@ -84,6 +84,7 @@ extension HTTP1Connection {
         isExplained: !TLSAlert.names(in: error).isEmpty
       )
       failure.exception = error
+      failure.isFinal = TLSAlert.isFinal(error)
       self.end(failing: failure)
     }
   }

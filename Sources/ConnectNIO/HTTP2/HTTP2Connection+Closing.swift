@@ -99,11 +99,13 @@ extension HTTP2Connection {
       if self.servedStreams == nil, TLSAlert.names(in: error).isEmpty {
         return .closedBeforeSettings(self.peer, failure: error)
       }
-      return ConnectError(
+      var broken = ConnectError(
         code: .unavailable,
         message: "the HTTP/2 connection to \(self.peer) broke: \(TLSAlert.text(error))",
         exception: error
       )
+      broken.isFinal = TLSAlert.isFinal(error)
+      return broken
     }
     if let goAway = self.session.goAway {
       if self.session.liveCount == 0 { return self.goAwayError }

@@ -33,7 +33,7 @@ struct ResolverFiles: Sendable {
 
   private static func text(of path: String) -> String {
     let bytes = try? SmallFile.bytes(of: path, maximumSize: self.maximumSize)
-    return String(decoding: bytes ?? [], as: UTF8.self)
+    return String(decoding: ByteOrderMark.removed(from: bytes ?? []), as: UTF8.self)
   }
 
   private static func readHostname() -> String {

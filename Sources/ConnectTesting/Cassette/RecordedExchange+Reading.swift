@@ -48,11 +48,12 @@ extension RecordedExchange.Part {
 
 extension RecordedExchange.Failure {
   fileprivate init(_ node: JSONNode) throws(ServiceConfigError) {
-    try node.expectMembers(["code", "isUnprocessed", "message", "subject"])
+    try node.expectMembers(["code", "isFinal", "isUnprocessed", "message", "subject"])
     let codes = Code.allCases.filter { $0 != .ok }
     self.code = try node.required("code").choice(codes.reduce(into: [:]) { $0[$1.name] = $1 })
     self.message = try node.member("message")?.string()
     self.isUnprocessed = try node.member("isUnprocessed")?.bool() ?? false
+    self.isFinal = try node.member("isFinal")?.bool() ?? false
     let subjects: [Subject] = [.connection, .version, .reset]
     self.subject = try node.member("subject")?.choice(subjects.reduce(into: [:]) { $0[$1.rawValue] = $1 })
   }

@@ -35,6 +35,8 @@ struct RecordedExchange: Sendable, Hashable {
     var code: Code
     var message: String?
     var isUnprocessed: Bool
+    /// Whether no interceptor repeats the call.
+    var isFinal = false
     var subject: Subject?
   }
 
@@ -60,6 +62,7 @@ extension RecordedExchange.Failure {
     self.code = failure.error.code
     self.message = failure.error.message
     self.isUnprocessed = failure.isUnprocessed
+    self.isFinal = failure.error.isFinal
     switch failure.error.unnamed {
     case .connection: self.subject = .connection
     case .version: self.subject = .version
@@ -70,6 +73,7 @@ extension RecordedExchange.Failure {
 
   var failure: HTTPStreamFailure {
     var error = ConnectError(code: self.code, message: self.message)
+    error.isFinal = self.isFinal
     switch self.subject {
     case .connection: error.unnamed = .connection
     case .version: error.unnamed = .version
@@ -111,6 +115,7 @@ extension RecordedExchange.Part {
       var fields: [String: JSONValue] = ["code": .string(failure.code.name)]
       if let message = failure.message { fields["message"] = .string(message) }
       if failure.isUnprocessed { fields["isUnprocessed"] = .bool(true) }
+      if failure.isFinal { fields["isFinal"] = .bool(true) }
       if let subject = failure.subject { fields["subject"] = .string(subject.rawValue) }
       members["fail"] = .members(fields)
     case .cancel: members["cancel"] = .object([])

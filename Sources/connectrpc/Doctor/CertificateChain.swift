@@ -1,13 +1,14 @@
+import ConnectChannels
 import ConnectNIO
 import Foundation
-import NIOCore
-import NIOSSL
 
 /// The certificates that a server has shown, its own first, and what is wrong with them.
 struct CertificateChain {
-  let certificates: [NIOSSLCertificate]
+  let certificates: [Certificate]
   /// What the server is called: a DNS name or an IP address.
   let name: String
+  /// The same, as certificates are compared with it; nil if it is neither a name nor an address.
+  let identity: ReferenceIdentifier?
   /// The trusted certificates; nil if they are not known.
   let anchors: TrustAnchors?
   /// Whether calls are made even with certificates that are not valid.
@@ -29,23 +30,23 @@ struct CertificateChain {
 
   // MARK: Each certificate
 
-  private func finding(of certificate: NIOSSLCertificate, isOwn: Bool) -> Finding {
+  private func finding(of certificate: Certificate, isOwn: Bool) -> Finding {
     let subject = isOwn ? "certificate" : "issuer"
-    guard let fields = Self.fields(certificate) else {
-      return Finding(subject: subject, verdict: self.fault, text: "cannot be read")
-    }
+    let fields = certificate.fields
     let issuer = fields.isSelfIssued ? "self-signed" : "issued by '\(fields.issuer)'"
-    let dates = "valid from \(Self.day(certificate.notValidBefore)) to \(Self.day(certificate.notValidAfter))"
-    let names = isOwn ? CertificateNames.text(certificate).map { ", for \($0)" } ?? ", for no name" : ""
+    let dates = "valid from \(Self.day(certificate.notBefore)) to \(Self.day(certificate.notAfter))"
+    let names = isOwn ? fields.names.text.map { ", for \($0)" } ?? ", for no name" : ""
     var finding = Finding(
       subject: subject,
       verdict: .works,
       text: "'\(fields.subject)', \(issuer), \(dates)\(names)"
     )
-    switch certificate.validity {
+    switch certificate.validity() {
     case .valid:
-      let days = (Int(certificate.notValidAfter) - Int(time(nil))) / Self.dayLength
+      let days = (certificate.notAfter - Certificate.now) / Self.dayLength
       if days < Self.shortestRest { finding.advice = "it ends in \(days) days: renew it soon" }
+    case .expired where !isOwn && self.isReplaced(certificate):
+      finding.advice = "it has expired, and a renewed one is there as well: let the server no longer send it"
     case .expired:
       finding = self.faulty(finding, "it has expired: renew it, or set the clock of this machine")
     case .notYetValid:
@@ -54,15 +55,22 @@ struct CertificateChain {
     return finding
   }
 
+  /// Whether another certificate with the same name is valid.
+  private func isReplaced(_ certificate: Certificate) -> Bool {
+    (self.certificates.dropFirst() + (self.anchors?.all ?? [])).contains { other in
+      other.isValid && other.fields.subject == certificate.fields.subject
+    }
+  }
+
   private func faulty(_ finding: Finding, _ advice: String) -> Finding {
     Finding(subject: finding.subject, verdict: self.fault, text: finding.text, advice: advice)
   }
 
   // MARK: The name
 
-  private func nameFinding(_ own: NIOSSLCertificate) -> Finding? {
-    guard !self.hasName(own) else { return nil }
-    let names = CertificateNames.text(own).map { "but for \($0)" } ?? "and for no other: it has none"
+  private func nameFinding(_ own: Certificate) -> Finding? {
+    guard self.identity?.matches(own.fields.names) != true else { return nil }
+    let names = own.fields.names.text.map { "but for \($0)" } ?? "and for no other: it has none"
     return Finding(
       subject: "server name",
       verdict: self.fault,
@@ -71,37 +79,20 @@ struct CertificateChain {
     )
   }
 
-  private func hasName(_ own: NIOSSLCertificate) -> Bool {
-    let name = self.name.filter { $0 != "[" && $0 != "]" }
-    guard let address = try? SocketAddress(ipAddress: name, port: 0) else {
-      return CertificateNames.has(own, name: name)
-    }
-    return CertificateNames.has(own, address: Self.bytes(of: address))
-  }
-
-  /// In network byte order.
-  private static func bytes(of address: SocketAddress) -> [UInt8] {
-    switch address {
-    case .v4(let address): withUnsafeBytes(of: address.address.sin_addr) { Array($0) }
-    case .v6(let address): withUnsafeBytes(of: address.address.sin6_addr) { Array($0) }
-    case .unixDomainSocket: []
-    }
-  }
-
   // MARK: Trust
 
   /// Follows issuers from the server's own certificate until one is trusted. Signatures are left to the calls that follow.
-  private func trustFinding(_ own: NIOSSLCertificate) -> Finding? {
-    guard let anchors = self.anchors, var fields = Self.fields(own) else { return nil }
+  private func trustFinding(_ own: Certificate) -> Finding? {
+    guard let anchors = self.anchors else { return nil }
     var certificate = own
     var rest = Array(self.certificates.dropFirst())
     while true {
+      let fields = certificate.fields
       if let anchor = anchors.anchor(equalTo: certificate) {
         return Finding(subject: "trust", verdict: .works, text: "'\(anchor.fields.subject)' is trusted")
       }
-      if let anchor = anchors.all.first(where: { $0.fields.subject == fields.issuer && !fields.isSelfIssued })
-      {
-        return self.finding(of: anchor)
+      if !fields.isSelfIssued, let index = Self.issuer(of: certificate, in: anchors.all) {
+        return self.finding(of: anchors.all[index])
       }
       if fields.isSelfIssued {
         return self.untrusted(
@@ -109,23 +100,27 @@ struct CertificateChain {
           "if it is really the server's, trust it with --cacert"
         )
       }
-      let issuers = rest.indices.filter { Self.fields(rest[$0])?.subject == fields.issuer }
-      guard let index = issuers.first, let issuer = Self.fields(rest[index]) else {
+      guard let index = Self.issuer(of: certificate, in: rest) else {
         return self.untrusted(
           "the certificate of '\(fields.issuer)', which has issued '\(fields.subject)', is missing",
           "let the server send it behind its own, or, if it is a root, trust it with --cacert"
         )
       }
       certificate = rest.remove(at: index)
-      fields = issuer
     }
   }
 
-  private func finding(of anchor: TrustAnchors.Anchor) -> Finding {
-    guard anchor.certificate.validity == .valid else {
+  /// The place of a certificate with the issuer's name, of a valid one if there is any.
+  private static func issuer(of certificate: Certificate, in certificates: [Certificate]) -> Int? {
+    let issuers = certificates.indices.filter { certificates[$0].fields.subject == certificate.fields.issuer }
+    return issuers.first { certificates[$0].isValid } ?? issuers.first
+  }
+
+  private func finding(of anchor: Certificate) -> Finding {
+    guard anchor.isValid else {
       return self.untrusted(
-        "the trusted '\(anchor.fields.subject)' is valid from \(Self.day(anchor.certificate.notValidBefore)) to "
-          + Self.day(anchor.certificate.notValidAfter),
+        "the trusted '\(anchor.fields.subject)' is valid from \(Self.day(anchor.notBefore)) to "
+          + Self.day(anchor.notAfter),
         "update the certificates of this machine, or the file of --cacert"
       )
     }
@@ -142,11 +137,7 @@ struct CertificateChain {
 
   // MARK: Fields
 
-  private static func fields(_ certificate: NIOSSLCertificate) -> CertificateFields? {
-    (try? certificate.toDERBytes()).flatMap { CertificateFields(der: $0) }
-  }
-
-  private static func day(_ seconds: time_t) -> String {
+  private static func day(_ seconds: Int) -> String {
     Date(timeIntervalSince1970: TimeInterval(seconds)).formatted(.iso8601.year().month().day())
   }
 }

@@ -12,7 +12,7 @@ struct TLSProbe {
     /// The protocol that the server chose from those offered.
     var alpn: String?
     /// What the server has shown, its own certificate first.
-    var certificates: [NIOSSLCertificate]
+    var certificates: [Certificate]
     var asksForCertificate: Bool
   }
 
@@ -56,7 +56,8 @@ struct TLSProbe {
             context: context,
             serverHostname: hostname,
             customVerificationCallback: { certificates, promise in
-              seen.result.withLock { $0.certificates = certificates }
+              let shown = certificates.compactMap { (try? $0.toDERBytes()).flatMap { Certificate(der: $0) } }
+              seen.result.withLock { $0.certificates = shown }
               promise.succeed(.certificateVerified)
             }
           )
@@ -82,8 +83,11 @@ struct TLSProbe {
     // The callback, which accepts all certificates, is called only without verification of the name.
     configuration.certificateVerification = .noHostnameVerification
     if let chain = self.server.cert, let key = self.server.key {
-      configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(chain).map { .certificate($0) }
-      configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
+      let chain = try NIOSSLCertificate.fromPEMBytes(ServerOptions.bytes(of: chain))
+      configuration.certificateChain = chain.map { .certificate($0) }
+      configuration.privateKey = .privateKey(
+        try NIOSSLPrivateKey(bytes: ServerOptions.bytes(of: key), format: .pem)
+      )
     }
     configuration.applicationProtocols = self.applicationProtocols
     if let version = self.version {

@@ -116,10 +116,13 @@ struct TransportCheck {
 
   // MARK: TLS
 
+  /// What the server's certificate has to name; nil if the name cannot be used.
+  private var identity: ReferenceIdentifier? {
+    try? ReferenceIdentifier(self.server.servername ?? self.name)
+  }
+
   private var probe: TLSProbe {
-    let name = self.server.servername ?? self.name
-    let isName = (try? SocketAddress(ipAddress: name, port: 0)) == nil && !name.hasPrefix("[")
-    return TLSProbe(serverHostname: isName ? name : nil, server: self.server)
+    TLSProbe(serverHostname: self.identity?.serverNameIndication, server: self.server)
   }
 
   private func tls(on channel: any Channel, at address: SocketAddress) async -> [Finding] {
@@ -145,6 +148,7 @@ struct TransportCheck {
     let chain = CertificateChain(
       certificates: result.certificates,
       name: self.server.servername ?? self.name,
+      identity: self.identity,
       anchors: self.anchors,
       isInsecure: self.server.isInsecure
     )
@@ -198,10 +202,7 @@ struct TransportCheck {
   }
 
   private var anchors: TrustAnchors? {
-    let certificates =
-      if let file = self.server.cacert { try? NIOSSLCertificate.fromPEMFile(file) } else {
-        SystemTrustRoots().certificates()
-      }
-    return certificates.flatMap { try? TrustAnchors($0) }
+    guard let file = self.server.cacert else { return try? SystemTrustRoots().anchors() }
+    return FileManager.default.contents(atPath: file).flatMap { TrustAnchors(pem: Array($0)) }
   }
 }

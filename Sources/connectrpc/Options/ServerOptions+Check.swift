@@ -1,4 +1,6 @@
 import Connect
+import ConnectChannels
+import ConnectNIO
 import Foundation
 import NIOSSL
 
@@ -10,6 +12,13 @@ extension ServerOptions {
     _ = try self.httpConfiguration(for: host)
     _ = try self.requestHeaders()
     if let file = self.cacert { _ = try Self.certificates(in: file) }
+    if let name = self.servername {
+      do throws(HostProblem) {
+        _ = try ReferenceIdentifier(name)
+      } catch {
+        throw Failure.usage("--servername \(name): \(error.text)")
+      }
+    }
     guard let cert = self.cert, let key = self.key else { return }
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.certificateChain = try Self.certificates(in: cert).map { .certificate($0) }
@@ -45,10 +54,11 @@ extension ServerOptions {
     return certificates
   }
 
-  private static func bytes(of file: String) throws -> [UInt8] {
+  /// The content of a file in PEM.
+  static func bytes(of file: String) throws -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: file) else {
       throw Failure.usage("cannot read the file \(file)")
     }
-    return Array(data)
+    return ByteOrderMark.removed(from: Array(data))
   }
 }

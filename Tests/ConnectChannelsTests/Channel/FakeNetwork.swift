@@ -14,6 +14,8 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
     /// Connections take so many streams.
     case accepts(HTTPConnectionInfo.Version = .http2, streams: Int = 100)
     case refuses
+    /// Attempts fail with this error, which explains all.
+    case fails(ConnectError)
     /// Attempts never end.
     case hangs
     /// Attempts fail after their time limit.
@@ -57,6 +59,8 @@ final class FakeNetwork: ConnectionOpener, @unchecked Sendable {
         let error = ConnectError(code: .unavailable, message: "cannot connect (\(address): refused)")
         opening.value.closed(error, reason: "refused")
       }
+    case .fails(let error):
+      self.later { opening.value.closed(error) }
     case .accepts(let version, let streams):
       self.later {
         let attempt = opening.value

@@ -269,4 +269,20 @@ final class ProxyHandshakeTests: XCTestCase {
     XCTAssertGreaterThan(tunnels, fuzzRounds / 20)
     XCTAssertGreaterThan(errors, fuzzRounds / 20)
   }
+
+  // MARK: - Repetitions
+
+  func testErrorsThatNoRepetitionChanges() {
+    let cases: [(reason: ProxyError.Reason, statuses: [Int?], isFinal: Bool)] = [
+      (.invalidURL, [nil], true), (.authentication, [nil, 401, 407], true), (.malformedAnswer, [nil], true),
+      (.refused, [403, 405, 501, 301, 302, 2, 7, 8], true), (.refused, [nil, 1, 9, 400, 429, 500], false),
+      (.serverUnreachable, [404, 502, 503, 504, 3, 4, 5, 6], false), (.closed, [nil], false),
+    ]
+    for (reason, statuses, isFinal) in cases {
+      for status in statuses {
+        let error = ProxyError(reason, message: "no", status: status)
+        XCTAssertEqual(error.isFinal, isFinal, "\(reason), \(status.map { "\($0)" } ?? "no status")")
+      }
+    }
+  }
 }

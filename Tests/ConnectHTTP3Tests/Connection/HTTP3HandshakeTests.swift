@@ -13,14 +13,18 @@ final class HTTP3HandshakeTests: XCTestCase {
   private func certificates() async throws -> TestCertificates { try await SharedCertificates.shared.get() }
 
   /// The error of a handshake that has to fail.
+  ///
+  /// - Parameter isFinal: Whether it would fail again.
   private func error(
     _ peer: HTTP3TestPeer,
+    isFinal: Bool = true,
     file: StaticString = #filePath,
     line: UInt = #line
   ) throws -> ConnectError {
     try peer.elapse(.milliseconds(200))
     let error = try XCTUnwrap(peer.handshakeError, file: file, line: line)
     XCTAssertEqual(error.code, .unavailable, file: file, line: line)
+    XCTAssertEqual(error.isFinal, isFinal, file: file, line: line)
     XCTAssertEqual(peer.delegate.events, [], file: file, line: line)
     return error
   }
@@ -243,7 +247,7 @@ final class HTTP3HandshakeTests: XCTestCase {
     peer.network = { [$1] }
     peer.close(2, reason: "full", isApplication: false)
     XCTAssertEqual(
-      try self.error(peer).message,
+      try self.error(peer, isFinal: false).message,
       "https://localhost refused the QUIC connection: CONNECTION_REFUSED: full"
     )
   }
@@ -254,7 +258,7 @@ final class HTTP3HandshakeTests: XCTestCase {
     try peer.elapse(.seconds(5))
     XCTAssertNil(peer.handshake)
     peer.connection.giveUpHandshake(ConnectError(code: .unavailable, message: "too late"))
-    XCTAssertEqual(try self.error(peer).message, "too late")
+    XCTAssertEqual(try self.error(peer, isFinal: false).message, "too late")
   }
 
   func testServerThatAllowsNoControlStreams() async throws {

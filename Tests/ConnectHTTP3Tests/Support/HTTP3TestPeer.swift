@@ -100,19 +100,18 @@ final class HTTP3TestPeer {
     )
     let credentials = try earlier?.credentials ?? GnuTLSCredentials(material)
     self.credentials = credentials
-    let check = ServerCertificateCheck(
-      credentials: credentials,
-      identity: .name(serverName),
-      peer: "https://\(serverName)"
-    )
+    let identifier = try ReferenceIdentifier(serverName)
+    let check = credentials.verifier.map {
+      ServerCertificateCheck($0, identity: identifier, peer: "https://\(serverName)")
+    }
     let session = try HTTP3Session(
       local: self.clientAddress,
       remote: self.serverAddress,
       authority: "demo.example",
       tls: GnuTLSSession(
         credentials,
-        serverName: serverName,
-        check: material.verifiesServers ? check : nil,
+        serverName: identifier.serverNameIndication,
+        check: check,
         ticket: ticket ?? earlier?.ticket,
         keepsTicket: self.options.tickets != 0
       ),
@@ -411,7 +410,7 @@ extension TLSMaterial {
   init(_ tls: NIOHTTPClient.Configuration.TLS) throws {
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let provider = TLSContextProvider(tls, applicationProtocols: ["h3"], logger: Logger(label: "test"))
-    self = try provider.contexts(on: loop).map(\.material).wait()
+    self = try provider.context(on: loop).map(\.material).wait()
   }
 }
 

@@ -1,3 +1,4 @@
+import ConnectChannels
 import LoopbackServer
 import NIOSSL
 import XCTest
@@ -20,15 +21,18 @@ final class CertificateFieldsTests: XCTestCase {
     XCTAssertNil(none.isAuthority)
     XCTAssertFalse(none.isOfAuthority)
     XCTAssertTrue(none.maySignCertificates && none.mayBeServer && none.isSelfIssued)
-    XCTAssertFalse(none.hasPolicyConstraints)
+    XCTAssertFalse(none.vouchesForServers)
+    XCTAssertEqual(none.names.dnsNames, [Array("localhost".utf8)])
+    XCTAssertEqual(none.names.addresses, [[127, 0, 0, 1]])
+    XCTAssertEqual(none.names.text, "localhost, 127.0.0.1")
     let authority = try await self.fields([
       "basicConstraints=critical,CA:TRUE,pathlen:3", "keyUsage=critical,keyCertSign,cRLSign",
       "policyConstraints=critical,requireExplicitPolicy:0", "extendedKeyUsage=clientAuth",
     ])
     XCTAssertEqual(authority.isAuthority, true)
     XCTAssertTrue(authority.isOfAuthority)
-    XCTAssertTrue(authority.maySignCertificates && authority.hasPolicyConstraints)
-    XCTAssertFalse(authority.mayBeServer)
+    XCTAssertTrue(authority.maySignCertificates)
+    XCTAssertFalse(authority.mayBeServer || authority.vouchesForServers)
     let server = try await self.fields([
       "basicConstraints=CA:FALSE", "keyUsage=digitalSignature", "extendedKeyUsage=clientAuth,serverAuth",
     ])
@@ -36,8 +40,8 @@ final class CertificateFieldsTests: XCTestCase {
     XCTAssertFalse(server.isOfAuthority)
     XCTAssertTrue(server.mayBeServer)
     XCTAssertFalse(server.maySignCertificates)
-    let any = try await self.fields(["extendedKeyUsage=anyExtendedKeyUsage"])
-    XCTAssertTrue(any.mayBeServer)
+    let any = try await self.fields(["basicConstraints=CA:TRUE", "extendedKeyUsage=anyExtendedKeyUsage"])
+    XCTAssertTrue(any.mayBeServer && any.vouchesForServers)
   }
 
   /// Only old roots are authorities without saying so.
@@ -78,6 +82,20 @@ final class CertificateFieldsTests: XCTestCase {
     let same = try await self.fields([], "test issuer")
     XCTAssertEqual(fields.issuer, same.subject)
     XCTAssertNotEqual(fields.issuer, fields.subject)
+  }
+
+  func testAlternativeNames() async throws {
+    let names = "DNS:*.a.test,IP:::1,URI:https://b.test,email:c@d.test"
+    let certificate = try await TestCertificate.make("common.test", names: names)
+    let fields = try XCTUnwrap(CertificateFields(der: try self.der(certificate)))
+    XCTAssertEqual(fields.names.dnsNames.first, Array("*.a.test".utf8))
+    XCTAssertEqual(fields.names.addresses, [Array(repeating: 0, count: 15) + [1]])
+    XCTAssertEqual(fields.names.text, "*.a.test, ::1")
+    XCTAssertEqual(PresentedIdentifiers(dnsNames: [Array("a\u{1b}[2Jb".utf8)]).text, "a?[2Jb")
+    let bare = try await TestCertificate.make("common.test", names: nil)
+    let none = try XCTUnwrap(CertificateFields(der: try self.der(bare)))
+    XCTAssertEqual(none.names, PresentedIdentifiers())
+    XCTAssertNil(none.names.text)
   }
 
   func testNamesAreFitForMessages() {

@@ -1,6 +1,7 @@
 import Connect
 import Foundation
 import Logging
+import LoopbackServer
 import NIOCore
 import NIOPosix
 import XCTest
@@ -16,7 +17,7 @@ final class SystemTrustRootsTests: XCTestCase {
       logger: Logger(label: "test")
     )
     do {
-      _ = try await provider.contexts(on: MultiThreadedEventLoopGroup.singleton.next()).get()
+      _ = try await provider.context(on: MultiThreadedEventLoopGroup.singleton.next()).get()
       return nil
     } catch let error as ConnectError {
       XCTAssertEqual(error.code, .failedPrecondition)
@@ -48,10 +49,11 @@ final class SystemTrustRootsTests: XCTestCase {
 
   /// What has failed is tried again, but not more often than files are looked at.
   func testTrustedRootsThatAppearLater() async throws {
+    let authority = try await TestCertificate.make("authority", ["basicConstraints=critical,CA:TRUE"])
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     func message(_ provider: TLSContextProvider) async -> String {
       do {
-        _ = try await provider.contexts(on: eventLoop).get()
+        _ = try await provider.context(on: eventLoop).get()
         return ""
       } catch {
         return (error as? ConnectError)?.message ?? "\(error)"
@@ -73,11 +75,14 @@ final class SystemTrustRootsTests: XCTestCase {
         #endif
       }
       let folder = "\(root)/etc/ssl/certs"
+      let file = "\(folder)/ca-certificates.crt"
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-      try "x".write(toFile: "\(folder)/ca-certificates.crt", atomically: true, encoding: .utf8)
-      // The contexts themselves are made of this system's own roots, which may be missing.
+      try "x".write(toFile: file, atomically: true, encoding: .utf8)
+      let unusable = await message(providers[0])
+      XCTAssertTrue(unusable.contains("there is no certificate in PEM in \(file)"), unusable)
+      try authority.pem.write(toFile: file, atomically: true, encoding: .utf8)
       let text = await message(providers[0])
-      XCTAssertFalse(text.contains("no trusted roots"), text)
+      XCTAssertEqual(text, "")
       #if os(Linux)
       let late = await message(providers[1])
       XCTAssertTrue(late.contains("no trusted roots"), late)
@@ -85,18 +90,37 @@ final class SystemTrustRootsTests: XCTestCase {
     }
   }
 
-  func testSystemWithTrustedRoots() throws {
+  func testSystemWithTrustedRoots() async throws {
+    let constraints = ["basicConstraints=critical,CA:TRUE"]
+    let old = try await TestCertificate.make("authority", constraints, validity: .past)
+    let new = try await TestCertificate.make("authority", constraints, key: old)
+    let server = try await TestCertificate.make("server", issuer: new)
     for path in ["ssl/certs/ca-certificates.crt", "pki/tls/certs/ca-bundle.crt", "ssl/certs/002c0b4f.0"] {
-      let root = NSTemporaryDirectory() + UUID().uuidString
-      defer { try? FileManager.default.removeItem(atPath: root) }
-      let file = URL(filePath: "\(root)/etc/\(path)")
-      try FileManager.default.createDirectory(
-        at: file.deletingLastPathComponent(),
-        withIntermediateDirectories: true
-      )
-      try "x".write(to: file, atomically: true, encoding: .utf8)
-      XCTAssertNoThrow(try SystemTrustRoots(root: root).check(), path)
+      try await withTemporaryFolder { root in
+        let file = URL(filePath: "\(root)/etc/\(path)")
+        try FileManager.default.createDirectory(
+          at: file.deletingLastPathComponent(),
+          withIntermediateDirectories: true
+        )
+        // The expired one does not hide the renewed one here either.
+        try "# Roots\n\(old.pem)\(new.pem)".write(to: file, atomically: true, encoding: .utf8)
+        let anchors = try SystemTrustRoots(root: root).anchors()
+        XCTAssertEqual(anchors.all.count, 2, path)
+        let own = try XCTUnwrap(Certificate.all(inPEM: Array(server.pem.utf8))?.first)
+        XCTAssertNoThrow(try CertificateVerifier(anchors).verify(own, issuers: []), path)
+      }
     }
+  }
+
+  /// All of this system's own roots can be read.
+  func testRootsOfThisSystem() throws {
+    let file = "/etc/ssl/certs/ca-certificates.crt"
+    guard let text = FileManager.default.contents(atPath: file), !text.isEmpty else {
+      throw XCTSkip("there is no \(file)")
+    }
+    let count = String(decoding: text, as: UTF8.self).components(separatedBy: "-BEGIN CERTIFICATE-").count - 1
+    XCTAssertEqual(Certificate.all(inPEM: Array(text))?.count, count)
+    XCTAssertEqual(try SystemTrustRoots().anchors().all.count, count)
   }
 
   /// Nothing is missed that is not needed.
@@ -107,6 +131,6 @@ final class SystemTrustRootsTests: XCTestCase {
       systemTrustRoots: SystemTrustRoots(root: "/does/not/exist"),
       logger: Logger(label: "test")
     )
-    _ = try await provider.contexts(on: MultiThreadedEventLoopGroup.singleton.next()).get()
+    _ = try await provider.context(on: MultiThreadedEventLoopGroup.singleton.next()).get()
   }
 }

@@ -432,27 +432,25 @@ final class TrustAnchorTests: XCTestCase {
     }
   }
 
-  /// Where authorities are trusted, too, a pinned server takes a second handshake, but only for the first connection.
-  func testTheWayThatWorksIsRemembered() async throws {
+  /// Whatever is trusted besides, each connection takes one handshake.
+  func testOneHandshake() async throws {
     let root = try await TestCertificate.make("root", Self.authority)
+    let intermediate = try await TestCertificate.make("intermediate", Self.authority, issuer: root)
     let pinned = try await TestCertificate.make("pinned", ["keyUsage=digitalSignature"])
     let signed = try await TestCertificate.make("signed", issuer: root)
-    let tls = Configuration.TLS(trustRoots: self.roots([root, pinned]))
-    try await self.withServer(pinned) { server in
-      let client = try TestClient(
-        Origin(scheme: .https, host: "localhost", port: server.port),
-        Configuration(version: .http1Only, timeouts: .init(idle: .zero), tls: tls)
-      )
-      for connections in [2, 3, 4] {
-        _ = try await client.call().start().response()
-        XCTAssertEqual(server.journal.snapshot.acceptedConnections, connections)
-        try await eventually("closed") { server.journal.snapshot.openConnections == 0 }
+    let below = try await TestCertificate.make("below", issuer: intermediate)
+    let unrelated = try await TestCertificate.make("unrelated", Self.authority)
+    for roots in [[root, pinned, intermediate], [unrelated, intermediate, pinned, root]] {
+      for certificate in [pinned, signed, below] {
+        try await self.withServer(certificate) { server in
+          let error = try await self.failure(server, .init(trustRoots: self.roots(roots)))
+          XCTAssertNil(error)
+          XCTAssertEqual(server.journal.snapshot.acceptedConnections, 1)
+        }
       }
-      await client.shutdown()
     }
-    try await self.withServer(signed) { server in
-      let error = try await self.failure(server, tls)
-      XCTAssertNil(error)
+    try await self.withServer(pinned) { server in
+      _ = try await self.failure(server, .init(trustRoots: self.roots([unrelated])))
       XCTAssertEqual(server.journal.snapshot.acceptedConnections, 1)
     }
   }

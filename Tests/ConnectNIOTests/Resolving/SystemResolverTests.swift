@@ -92,6 +92,23 @@ final class SystemResolverTests: XCTestCase {
     XCTAssertEqual(self.executor.scheduled, [], "the system knows no time to live")
   }
 
+  /// A name that is wrong is so the next time.
+  func testErrorsThatNoRepetitionChanges() throws {
+    let cases: [(ResolutionError.Reason, isFinal: Bool)] = [
+      (.invalidName, true), (.noSuchName, true), (.tooManyAliases, false), (.serverFailure, false),
+      (.unreachable, false),
+    ]
+    for (reason, isFinal) in cases {
+      let error = ResolutionError(reason, message: "no")
+      guard case .failure(let reported) = error.report(for: self.origin) else { return XCTFail("\(reason)") }
+      XCTAssertEqual(reported.isFinal, isFinal, "\(reason)")
+      // Nor does it become another one if it is the proxy's.
+      let proxy = Proxy.socks5(host: "proxy.test", port: 1080, credentials: nil)
+      let ofProxy = ProxyRoute(proxy: proxy, origin: self.origin).notFound(reported)
+      XCTAssertEqual(ofProxy.isFinal, isFinal, "\(reason)")
+    }
+  }
+
   func testALookThatHangsIsTheOnlyOne() async throws {
     let looks = Mutex(0)
     let release = DispatchSemaphore(value: 0)

@@ -32,6 +32,8 @@ final class JSONSplitterTests: XCTestCase {
       ("{\n  \"ä\": \"→\"\n}\r\n", ["{\n  \"ä\": \"→\"\n}"]),
       // With byte order marks.
       ("\u{feff}{}\n\u{feff} 1", ["{}", "1"]),
+      // A byte order mark, as in front of a file.
+      ("\u{feff}{\"a\":\"\u{feff}\"}\r\n\u{feff}1", ["{\"a\":\"\u{feff}\"}", "1"]),
       ("\u{feff}", []),
       // What is no JSON goes on to those who say so.
       ("{\"a\":", ["{\"a\":"]),

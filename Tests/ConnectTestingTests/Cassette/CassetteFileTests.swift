@@ -79,6 +79,22 @@ final class CassetteFileTests: XCTestCase {
     XCTAssertEqual(try response.requireMessage().payload.text, "good bye")
   }
 
+  /// Calls that were not repeated when they were recorded are not repeated in the replay.
+  func testFinalFailures() async throws {
+    for isFinal in [false, true] {
+      let mark = isFinal ? #""isFinal": true, "# : ""
+      let text = Self.text.replacing(
+        #"{"end": {}, "ms": 0}"#,
+        with: #"{"fail": {"code": "unavailable", \#(mark)"message": "no"}, "ms": 0}"#
+      )
+      let cassette = try Cassette(text: text, configuration: .init(messages: TapedCalls.messages))
+      try requireEqual(cassette.text, text)
+      let client = WireSetting(.connect).client(over: try CassetteTransport(cassette))
+      let response = await client.unary(TestMethods.echo, .with { $0.payload.text = "hello" })
+      XCTAssertEqual(try response.requireError(.unavailable).isFinal, isFinal)
+    }
+  }
+
   /// Recorded twice, in another order, the file is the same.
   func testRecordingTwiceGivesTheSameFile() async throws {
     for setting in WireSetting.inMemory {

@@ -15,24 +15,28 @@ public struct TestCertificate: Sendable {
   public let pem: String
   public let keyPEM: String
 
-  /// Makes a certificate for `localhost` and 127.0.0.1.
+  /// Makes a certificate, by default for `localhost` and 127.0.0.1.
   ///
   /// - Parameters:
   ///   - name: The common name of its subject.
+  ///   - names: Its subject alternative names in OpenSSL's form; nil for none.
   ///   - extensions: In OpenSSL's form, for example `keyUsage=digitalSignature`.
   ///   - issuer: The certificate that signs it; by default it is self-signed.
   ///   - key: The certificate whose key it reuses; by default it gets a new key.
+  ///   - digest: What is signed.
   ///   - version1: Whether to make a certificate of version 1, without any extensions. OpenSSL before 3.4 does.
   public static func make(
     _ name: String,
     _ extensions: [String] = [],
+    names: String? = "DNS:localhost,IP:127.0.0.1",
     validity: Validity = .current,
     issuer: TestCertificate? = nil,
     key: TestCertificate? = nil,
+    digest: String = "sha256",
     version1: Bool = false
   ) async throws -> TestCertificate {
     try await OpenSSL.run { openssl in
-      let extensions = ["subjectAltName=DNS:localhost,IP:127.0.0.1"] + extensions
+      let extensions = (names.map { ["subjectAltName=\($0)"] } ?? []) + extensions
       try openssl.write(
         """
         [ca]
@@ -40,7 +44,7 @@ public struct TestCertificate: Sendable {
         [c]
         database=index
         new_certs_dir=.
-        default_md=sha256
+        default_md=\(digest)
         policy=p
         rand_serial=yes
         \(version1 ? "" : "x509_extensions=x")
