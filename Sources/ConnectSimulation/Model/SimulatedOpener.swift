@@ -63,7 +63,9 @@ private final class Opening: @unchecked Sendable {
       connection.onCallGivenUp = { test.callWasGivenUp(on: $0) }
       if let age = server.maximumConnectionAge {
         let aging = Confined(WeakConnection(connection), to: cluster.executor)
-        _ = cluster.executor.schedule(after: max(age.clamped, .milliseconds(1))) { aging.value.value?.goAway() }
+        _ = cluster.executor.schedule(after: max(age.clamped, .milliseconds(1))) {
+          aging.value.value?.goAway()
+        }
       }
     } else if cluster.executor.now >= self.limit {
       self.fail("connecting to \(self.opener.origin) timed out (\(address))", "timed out")
