@@ -62,7 +62,12 @@ package struct CertificateVerifier: Sendable {
     do throws(Fault) {
       return try self.chain(of: own, issuers: validIssuers, trusted: validAnchors, at: now)
     } catch {
-      let fault = error.isOfMissingIssuer ? self.missingLink(of: own, issuers, validAnchors, at: now) : nil
+      // The fewest that are out of date first, so that the one that is named was needed.
+      let attempts = [
+        (validIssuers, self.anchors.authorities), (issuers, validAnchors),
+        (issuers, self.anchors.authorities),
+      ]
+      let fault = error.isOfMissingIssuer ? self.missingLink(of: own, attempts, at: now) : nil
       throw CertificateRefusal(of: own, fault ?? error, by: self.anchors, at: now)
     }
   }
@@ -71,11 +76,10 @@ package struct CertificateVerifier: Sendable {
   /// out, there is no chain either, but BoringSSL says what is wrong with them.
   private func missingLink(
     of own: Certificate,
-    _ issuers: [Certificate],
-    _ validAnchors: [Certificate],
+    _ attempts: [(issuers: [Certificate], trusted: [Certificate])],
     at now: Int
   ) -> Fault? {
-    for trusted in [validAnchors, self.anchors.authorities] {
+    for (issuers, trusted) in attempts {
       do throws(Fault) {
         _ = try self.chain(of: own, issuers: issuers, trusted: trusted, at: now)
       } catch {
