@@ -732,7 +732,10 @@ let package = Package(
       name: "ConnectRPCTests",
       dependencies: [
         "Connect",
+        "ConnectChannels",
         "ConnectInterceptors",
+        "ConnectNIO",
+        "LoopbackServer",
         "TestSupport",
         "connectrpc",
         .product(name: "NIOCore", package: "swift-nio"),

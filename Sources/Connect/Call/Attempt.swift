@@ -240,7 +240,9 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   /// The next result; nil if more has to arrive, for which the stream then makes room.
   func next() -> ResultPart? {
     guard let result = self.response.next(from: self.stream) else { return nil }
-    if result.isEnd { self.response.noteReceivedText(in: self.plan.environment.logger, self.plan.info) }
+    if result.isEnd, self.response.hasChangedText {
+      self.response.noteReceivedText(in: self.plan.environment.logger, self.plan.info)
+    }
     guard result.isFailure, case .end(let error?, let trailers) = result else { return result }
     return self.named(error).map { .end($0, trailers: trailers) }
   }
@@ -262,7 +264,9 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     guard var single = self.response.takeSingle(from: self.stream, of: self.plan.info) else {
       return nil
     }
-    self.response.noteReceivedText(in: self.plan.environment.logger, self.plan.info)
+    if self.response.hasChangedText {
+      self.response.noteReceivedText(in: self.plan.environment.logger, self.plan.info)
+    }
     if case .failure(let error) = single.result {
       guard let error = self.named(error) else { return nil }
       single.result = .failure(error)

@@ -94,9 +94,11 @@ class ResponseReader {
   }
 
   /// Says in the log what was changed in texts of the response. To be called at the end.
-  final func noteReceivedText(in logger: @autoclosure () -> Logger, _ method: MethodInfo) {
-    if !self.receivedText.isUnchanged { self.receivedText.note(in: logger(), method) }
+  final func noteReceivedText(in logger: Logger, _ method: MethodInfo) {
+    self.receivedText.note(in: logger, method)
   }
+
+  final var hasChangedText: Bool { !self.receivedText.isUnchanged }
 
   // MARK: For byte hooks
 

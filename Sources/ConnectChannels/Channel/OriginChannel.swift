@@ -67,6 +67,8 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   /// The endpoint of all calls, if the picker says so.
   private var single: Subchannel?
   var waiting = WaitingQueue<WaitingStream>()
+  /// Whether calls wait since the last update that have lost no connection yet.
+  private var hasNewWaiting = false
 
   // Life.
   private(set) var state = ConnectivityState.idle
@@ -140,7 +142,7 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
   ///
   /// - Returns: Why there is none.
   func place(_ stream: WaitingStream) -> ConnectError? {
-    self.put(stream, in: self.pick(stream.request, seed: stream.seed))
+    self.put(stream, in: self.pick(stream.request, seed: stream.seed, isNew: !stream.wasTakenBack))
   }
 
   private func put(_ stream: WaitingStream, in place: Place) -> ConnectError? {
@@ -159,7 +161,12 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
       return self.tooManyWait(self.waiting.count)
     }
     stream.queued(in: self, as: self.waiting.append(stream))
-    for subchannel in self.subchannels where subchannel.race.isResting { subchannel.connect(isForCall: true) }
+    if !stream.wasTakenBack {
+      self.hasNewWaiting = true
+      for subchannel in self.subchannels where subchannel.race.isResting {
+        subchannel.connect(isForCall: true)
+      }
+    }
     // While closing, only waiting calls cause new connections.
     if self.isClosingWhenIdle { self.needsUpdate() }
     return nil
@@ -184,7 +191,10 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
 
   /// Takes back calls that waited for a connection to an endpoint that is lost.
   func takeBack(_ streams: [WaitingStream]) {
-    for stream in streams { stream.queued(in: self, as: self.waiting.append(stream)) }
+    for stream in streams {
+      stream.wasTakenBack = true
+      stream.queued(in: self, as: self.waiting.append(stream))
+    }
     self.exitIdle()
     self.needsUpdate()
   }
@@ -202,7 +212,8 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     case fail(ConnectError)
   }
 
-  private func pick(_ request: HTTPStreamRequest, seed: UInt64) -> Place {
+  /// - Parameter isNew: Whether the call has lost no connection yet. Otherwise it waits for the backoff, too.
+  private func pick(_ request: HTTPStreamRequest, seed: UInt64, isNew: Bool = true) -> Place {
     guard let picker = self.picker else {
       return self.resolutionError.map { .fail($0) } ?? .wait
     }
@@ -214,14 +225,14 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     )
     switch picker.pick(context) {
     case .endpoint(let id, let other):
-      if let other { self.subchannel(other)?.connect(isForCall: true) }
+      if let other { self.subchannel(other)?.connect(isForCall: isNew) }
       // A picker may be older than the last change.
       guard let subchannel = self.subchannel(id), subchannel.takesCalls else { return .wait }
       return .start(subchannel)
     case .wait:
       return .wait
     case .connect(let id):
-      self.subchannel(id)?.connect(isForCall: true)
+      self.subchannel(id)?.connect(isForCall: isNew)
       return .wait
     case .fail(let reason):
       return .fail(self.error(reason))
@@ -272,8 +283,9 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     self.updateTimer?.cancel()
     self.updateTimer = decision.updateAfter.map { self.schedule(after: $0) { $0.update() } }
     if !self.isClosingWhenIdle || !self.waiting.isEmpty {
-      for id in decision.connect { self.subchannel(id)?.connect(isForCall: !self.waiting.isEmpty) }
+      for id in decision.connect { self.subchannel(id)?.connect(isForCall: self.hasNewWaiting) }
     }
+    self.hasNewWaiting = false
     self.placeWaiting()
   }
 

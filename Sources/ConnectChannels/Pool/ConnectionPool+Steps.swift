@@ -56,8 +56,12 @@ extension ConnectionPool {
       open: self.openCount
     )
     for _ in 0..<count { actions.append(.open(self.occupy())) }
-    guard count == 0, self.openingCount == 0, self.http2.contains(where: { self.isSpent($0) }) else { return }
-    // No other connection may be opened, so the calls take their chance on these.
+    if count == 0, self.openingCount == 0 { self.useSpent(&actions) }
+  }
+
+  /// No other connection can be opened, so that calls take their chance on those that the server is thought to renew.
+  private mutating func useSpent(_ actions: inout [Action]) {
+    guard self.http2.contains(where: { self.isSpent($0) }) else { return }
     self.quota.wasWrong()
     for index in self.http2 { self.startWaiting(on: index, &actions) }
   }
@@ -169,6 +173,7 @@ extension ConnectionPool {
       self.becomeLost(error, &actions)
       return
     }
+    self.useSpent(&actions)
     guard !self.isBackingOff else { return }
     self.failures += 1
     self.isBackingOff = true

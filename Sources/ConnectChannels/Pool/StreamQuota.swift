@@ -7,11 +7,14 @@ struct StreamQuota {
   private(set) var value: Int?
   private var last: Int?
 
+  /// Fewer streams are more often those of a connection that was closed since it was idle.
+  private static let least = 4
+
   /// The server has renewed a connection.
   ///
   /// - Parameter count: After how many streams; nil if it did not say.
   mutating func connectionWasRenewed(after count: Int?) {
-    self.value = count == self.last ? count : nil
+    self.value = count == self.last && count ?? 0 >= Self.least ? count : nil
     self.last = count
   }
 

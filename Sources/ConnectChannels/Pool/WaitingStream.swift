@@ -27,6 +27,8 @@ final class WaitingStream: HTTPStream {
   let seed: UInt64
   /// When it began to wait.
   let start: Duration
+  /// Whether it has waited for a connection that was lost.
+  var wasTakenBack = false
   private var state: State
   /// Keeps the channel, too, while the call waits.
   private var place: (room: any WaitingRoom, ticket: Ticket)?

@@ -33,6 +33,8 @@ package final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
   /// The loop of all executors that have left their own. It is the process's own, which never ends.
   private static let successor = MultiThreadedEventLoopGroup.singleton.next()
 
+  private static let grace = Duration.milliseconds(10)
+
   package let eventLoop: any EventLoop
   private let timers = TimerQueue()
   private var wakeUp: (scheduled: Scheduled<Void>, time: NIODeadline)?
@@ -99,6 +101,9 @@ package final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
       desired: .moving,
       ordering: .acquiringAndReleasing
     )
+    // `execute` takes no lock, so a thread may have seen the phase before and not have submitted its work yet. Such a thread has
+    // this long; a count of such threads would cost each call more.
+    if isFirst.exchanged { try? await Task.sleep(for: Self.grace) }
     await withCheckedContinuation { continuation in
       let isOver = self.move.withLock { move in
         if !move.isOver { move.waiting.append(continuation) }

@@ -90,16 +90,22 @@ extension Certificate {
       defer { BIO_free(bio) }
       var certificates: [Certificate] = []
       // Also reads OpenSSL's form TRUSTED CERTIFICATE, with what it says about trust.
-      while let x509 = PEM_read_bio_X509_AUX(bio, nil, nil, nil) {
-        if let certificate = Certificate(owned: x509) {
-          certificates.append(certificate)
-        } else if !skipsUnreadable {
-          return nil
+      while true {
+        ERR_clear_error()
+        if let x509 = PEM_read_bio_X509_AUX(bio, nil, nil, nil) {
+          if let certificate = Certificate(owned: x509) {
+            certificates.append(certificate)
+          } else if !skipsUnreadable {
+            return nil
+          }
+          continue
         }
+        let error = ERR_peek_last_error()
+        if ERR_GET_LIB(error) == ERR_LIB_PEM, ERR_GET_REASON(error) == PEM_R_NO_START_LINE { break }
+        // The block was read, and is no certificate; the next round goes on behind it. Blocks that are cut end the text.
+        guard skipsUnreadable, ERR_GET_LIB(error) != ERR_LIB_PEM else { return nil }
       }
-      let error = ERR_peek_last_error()
-      let isAtEnd = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE
-      return isAtEnd && !certificates.isEmpty ? certificates : nil
+      return certificates.isEmpty ? nil : certificates
     }
     ERR_clear_error()
     return certificates

@@ -26,6 +26,10 @@ package struct CertificateVerifier: Sendable {
     /// The certificate that is at fault, if there is one.
     var certificate: Certificate?
 
+    var isOfDates: Bool {
+      self.code == X509_V_ERR_CERT_HAS_EXPIRED || self.code == X509_V_ERR_CERT_NOT_YET_VALID
+    }
+
     /// Whether there is no chain to a trusted certificate, rather than one with a fault.
     var isOfMissingIssuer: Bool {
       switch Int32(self.code) {
@@ -83,7 +87,7 @@ package struct CertificateVerifier: Sendable {
       do throws(Fault) {
         _ = try self.chain(of: own, issuers: issuers, trusted: trusted, at: now)
       } catch {
-        if let culprit = error.certificate, culprit.validity(at: now) != .valid { return error }
+        if error.isOfDates { return error }
       }
     }
     return nil

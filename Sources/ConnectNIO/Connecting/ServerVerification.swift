@@ -34,8 +34,10 @@ final class ServerVerification {
   }
 
   private func verify(_ certificates: [NIOSSLCertificate], _ check: ServerCertificateCheck) -> Bool {
+    let chain = certificates.compactMap { try? $0.toDERBytes() }
+    guard chain.count == certificates.count else { return false }
     do throws(ConnectError) {
-      _ = try check.check(certificates.compactMap { try? $0.toDERBytes() })
+      _ = try check.check(chain)
       self.isTrusted = true
     } catch {
       self.problem = error

@@ -35,11 +35,10 @@ package struct SystemTrustRoots: Sendable {
       }
       return anchors
     }
-    let certificates = Self.hashedCertificates(self.folder).flatMap { path -> [Certificate] in
-      let bytes = try? SmallFile.bytes(of: path, maximumSize: Self.maximumSize)
-      return bytes.flatMap { Certificate.all(inPEM: $0) } ?? []
+    let parts = Self.hashedCertificates(self.folder).compactMap { path in
+      (try? SmallFile.bytes(of: path, maximumSize: Self.maximumSize)).flatMap { TrustAnchors(pem: $0) }
     }
-    guard !certificates.isEmpty else {
+    guard !parts.isEmpty else {
       throw Self.error(
         """
         the system has no trusted roots: looked for \(self.files.joined(separator: ", ")) and hashed certificates in \
@@ -47,7 +46,7 @@ package struct SystemTrustRoots: Sendable {
         """
       )
     }
-    return TrustAnchors(certificates)
+    return TrustAnchors(parts.flatMap(\.all), haveTrustSettings: parts.contains(where: \.haveTrustSettings))
   }
 
   private static func error(_ message: String) -> ConnectError {

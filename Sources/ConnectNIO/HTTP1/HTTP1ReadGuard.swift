@@ -41,7 +41,9 @@ final class HTTP1ReadGuard: ChannelInboundHandler {
         context.fireChannelRead(self.wrapInboundOut(piece))
         self.connection.didDecode(isHead: isHead, endsWithBlankLine: self.tail == Self.blankLine)
       }
-      if let fault = fault ?? (isHead ? self.didPassHead() : nil) {
+      let disagreement: ConnectError? =
+        count == 0 ? .invalidHTTP1(self.connection.peer, "there is more behind the end of the body") : nil
+      if let fault = fault ?? (isHead ? self.didPassHead() : nil) ?? disagreement {
         self.connection.end(failing: fault)
         return
       }

@@ -40,8 +40,7 @@ extension HTTP2Connection {
   }
 
   private func testPeer() {
-    guard self.peerTest.timer == nil, self.state == .active, !self.isDraining, self.servedStreams != nil
-    else { return }
+    guard self.peerTest.timer == nil, self.state == .active, self.servedStreams != nil else { return }
     if self.peerTest.isSpent, let last = self.peerTest.lastPing {
       // A keepalive goes on by itself. Its pings must not be doubled.
       guard self.configuration.keepalive == nil, self.eventLoop.now - last >= Self.pause else { return }
@@ -103,7 +102,8 @@ extension HTTP2Connection {
       self.peerTest.isResting = true
       return
     }
-    if self.readCount == self.peerTest.readCount {
+    // While output waits, neither would a ping get out, nor would its answer be read.
+    if self.readCount == self.peerTest.readCount, self.channel.isWritable, !self.isReadHeld {
       self.peerTest.silentLooks += 1
     } else {
       self.peerTest.readCount = self.readCount

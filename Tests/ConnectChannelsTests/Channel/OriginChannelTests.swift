@@ -132,6 +132,18 @@ final class OriginChannelTests: XCTestCase {
       fleet.run { fleet.network.connections.last?.streams.first?.end() }
       XCTAssertTrue(last.hasEnded)
     }
+    // A server that takes no streams: a call that only waits has few attempts made, too.
+    for policy in [BalancingPolicy.pickFirst, .roundRobin] {
+      let fleet = FakeFleet([self.a]) { $0.balancing = policy }
+      fleet.network.standard = .accepts(streams: 0)
+      let call = fleet.call()
+      for _ in 0..<600 {
+        fleet.run { fleet.network.open(at: self.a).last?.die() }
+        fleet.advance(by: .milliseconds(100))
+      }
+      XCTAssertTrue(call.isPending)
+      XCTAssertLessThanOrEqual(fleet.network.attempts.count, 10, "\(policy)")
+    }
     let eager = FakeFleet([self.a]) { $0.balancing = .roundRobin }
     eager.run { eager.channel.connect() }
     for _ in 0..<600 {

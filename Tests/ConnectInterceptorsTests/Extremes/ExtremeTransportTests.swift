@@ -53,6 +53,7 @@ final class ExtremeTransportTests: XCTestCase {
         .init("initialStreamWindow", \.initialStreamWindow),
         .init("connectionWindow", \.connectionWindow),
         .init("maxFrameSize", \.maxFrameSize), .init("maxHeaderListSize", \.maxHeaderListSize),
+        .init("silenceLimit", \.silenceLimit),
       ]
     ) { await self.makeCalls(.init(http2: $0), server) }
     try await withExtremes(

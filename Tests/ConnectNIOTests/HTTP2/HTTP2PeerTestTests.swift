@@ -151,6 +151,19 @@ final class HTTP2PeerTestTests: XCTestCase {
     XCTAssertEqual(try peer.sent(), [])
   }
 
+  /// A server that goes away and stops has calls, too.
+  func testADrainingConnection() throws {
+    let peer = try HTTP2TestPeer()
+    let handler = RecordingHandler()
+    _ = peer.startUnary(handler)
+    _ = try peer.sent()
+    try peer.send(.goAway(last: 1))
+    peer.channel.embeddedEventLoop.advanceTime(by: .seconds(31))
+    XCTAssertEqual(try peer.sent().map(\.kind), [.ping])
+    peer.channel.embeddedEventLoop.advanceTime(by: .seconds(20))
+    XCTAssertEqual(handler.events.last, .failed(.unavailable, isUnprocessed: false))
+  }
+
   func testWithoutALimit() throws {
     let peer = try HTTP2TestPeer(HTTP2Configuration(silenceLimit: nil))
     _ = peer.startUnary(RecordingHandler())
