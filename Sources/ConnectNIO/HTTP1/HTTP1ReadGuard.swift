@@ -41,9 +41,7 @@ final class HTTP1ReadGuard: ChannelInboundHandler {
         context.fireChannelRead(self.wrapInboundOut(piece))
         self.connection.didDecode(isHead: isHead, endsWithBlankLine: self.tail == Self.blankLine)
       }
-      let disagreement: ConnectError? =
-        count == 0 ? .invalidHTTP1(self.connection.peer, "there is more behind the end of the body") : nil
-      if let fault = fault ?? (isHead ? self.didPassHead() : nil) ?? disagreement {
+      if let fault = fault ?? (isHead ? self.didPassHead() : nil) {
         self.connection.end(failing: fault)
         return
       }
