@@ -85,6 +85,8 @@ final class HTTP1ReadGuard: ChannelInboundHandler {
   private func advance(over bytes: ByteBuffer) -> (count: Int, fault: ConnectError?) {
     let (count, fault) = self.chunks?.advance(over: bytes) ?? (bytes.readableBytes, nil)
     for byte in bytes.readableBytesView.prefix(count).suffix(4) { self.tail = self.tail << 8 | UInt32(byte) }
-    return (count, fault.map { .invalidHTTP1(self.connection.peer, $0) })
+    // The decoder has not found the end of the body where its framing ends.
+    let disagreement = count == 0 ? "its body goes on behind the last chunk" : nil
+    return (count, (fault ?? disagreement).map { .invalidHTTP1(self.connection.peer, $0) })
   }
 }
