@@ -134,7 +134,8 @@ final class OriginChannelTests: XCTestCase {
     }
     // A server that takes no streams: a call that only waits has few attempts made, too.
     for policy in [BalancingPolicy.pickFirst, .roundRobin] {
-      let fleet = FakeFleet([self.a]) { $0.balancing = policy }
+      let limits = ConnectionLimits(http2Connections: 1)
+      let fleet = FakeFleet([self.a], limits: limits) { $0.balancing = policy }
       fleet.network.standard = .accepts(streams: 0)
       let call = fleet.call()
       for _ in 0..<600 {
