@@ -10,10 +10,8 @@ package enum FieldSpace {
 
   /// The bytes without the white space at both ends.
   package static func trim(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
-    guard let first = bytes.first, let last = bytes.last, self.contains(first) || self.contains(last) else {
-      return bytes
-    }
     var (start, end) = (0, bytes.count)
+    guard end > 0, self.contains(bytes[0]) || self.contains(bytes[end - 1]) else { return bytes }
     while start < end, self.contains(bytes[start]) { start += 1 }
     while start < end, self.contains(bytes[end - 1]) { end -= 1 }
     return UnsafeBufferPointer(rebasing: bytes[start..<end])
