@@ -5,8 +5,8 @@ internal import NIOCore
 /// Names are tokens, and values have no control characters but the tab (RFC 9110, sections 5.1 and 5.5). Values have no
 /// spaces at either end, which HTTP/2 forbids (RFC 9113, section 8.2.1) and HTTP/1.1 would silently drop. Bytes from
 /// 0x80 on, for UTF-8, are allowed. If the name ends with `-bin`, the value is base64: servers fail the call otherwise, and
-/// with grpcio such a field disturbs other calls of the connection. Fields that steer the connection (RFC 9113, section 8.2.2) or belong to the wire
-/// protocol are refused.
+/// with grpcio such a field disturbs other calls of the connection. Fields that steer the connection (RFC 9113, section
+/// 8.2.2) or belong to the wire protocol are refused.
 enum HeaderRules {
   /// The only field with a name reserved by gRPC that interceptors may set: retry interceptors announce the number of
   /// earlier attempts in it.

@@ -7,8 +7,9 @@ internal import CNIOBoringSSL
 /// and does not look for another if that one has expired. So it gets only those that are valid now: neither an expired
 /// authority in front of its renewed one nor an expired certificate in the server's list hides another.
 ///
-/// NIOSSL cannot be told which issuers to use, nor that any trusted certificate ends a chain. This file, `Certificate` and
-/// nothing else therefore use the BoringSSL that NIOSSL brings. Its functions are those of OpenSSL, and as old.
+/// NIOSSL cannot be told which issuers to use, nor that any trusted certificate ends a chain. Therefore this file,
+/// `Certificate` and `CertificateRefusal` use the BoringSSL that NIOSSL brings, and no other file does. BoringSSL is no
+/// product of swift-nio-ssl, so a release of swift-nio-ssl may break the build.
 package struct CertificateVerifier: Sendable {
   package let anchors: TrustAnchors
 
