@@ -112,7 +112,7 @@ final class SimulatedClusterTests: XCTestCase {
           server.maximumConnectionAge = age
         }
         let report = await greeters.run(
-          for: .seconds(10),
+          for: .seconds(2),
           load: .closed(callers: 32, pause: .constant(.zero))
         )
         XCTAssertEqual(report.violations, [])
