@@ -6,6 +6,7 @@
 #else
 
 #include <nghttp2/nghttp2.h>
+#include <string.h>
 
 // Accepts fields whose values begin or end with a space, which servers of gRPC send: percent-encoding leaves spaces
 // as they are. Versions before 1.50 always do.

@@ -33,6 +33,11 @@ public enum AsyncStreamForm: Sendable {
 ///
 /// Task-local values are visible here if the caller has bound them, or an outer interceptor around its `next`.
 /// It runs where the caller's task prefers to, or an outer interceptor around its `next`: on an event loop it must not block.
+///
+/// The outermost such interceptor of a call runs in a task of its own, so that the caller is free at the deadline whatever
+/// it does. An inner one runs inside of the `next` outside of it, in the same task. It should return soon once that task is
+/// cancelled, or its own `next` throws: until then, that `next` does not return either, and no new attempt reaches the inner
+/// one.
 public protocol AsyncUnaryInterceptor: Interceptor, Sendable {
   /// Handles one unary call: returns the response of `next`, or another one.
   ///

@@ -1,4 +1,5 @@
-/// The async form of an interceptor, as a stage of a pipeline. Its body runs in a separate task, and reaches the
+/// The async form of an interceptor, as a stage of a pipeline. Its body runs in a task, its own or, for unary calls, that of
+/// the async stage outside of it, and reaches the
 /// pipeline through ``PipelineHost/perform(_:)``. The windows of the ``Stage`` stay empty.
 class AsyncStage: Stage {
   /// The position of the stage in the pipeline.

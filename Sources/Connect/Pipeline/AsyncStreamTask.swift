@@ -50,7 +50,7 @@ struct AsyncStreamTask: Sendable {
   private func next(_ head: RequestHead, _ messages: Stage.Messages) async throws -> Stage.Results {
     let (next, runner): Stage.Begun = try await self.wait { $0.begin(head, of: $1, $2) }
     // Both tasks begin here, where `next` was called, and so see the task-local values that are bound here.
-    Task(executorPreference: self.executor.taskExecutor ?? .ofCurrentTask) { try? await runner.value {} }
+    runner.startJobs()
     let sender = Job {
       do {
         let pull = messages.makePull()

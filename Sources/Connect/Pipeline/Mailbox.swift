@@ -2,8 +2,7 @@ internal import Synchronization
 
 /// Brings events from a call's executor, in order, to the one task that waits for them.
 ///
-/// Besides values it brings jobs: async functions. The waiting task creates the tasks of jobs, so that they see its
-/// task-local values.
+/// Besides values it brings jobs: async functions, which run where the waiting task is, and so see its task-local values.
 ///
 /// `@unchecked Sendable`: its variables are touched only on the executor, which debug builds check.
 final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
@@ -53,39 +52,48 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
 
   // MARK: In the waiting task
 
-  /// Runs jobs until a value arrives. To be called by one task at a time.
+  /// Runs jobs, one after the other, until a value arrives. To be called by one task at a time.
   ///
   /// - Parameter start: Runs on the executor, when the waiting begins.
   func value(after start: @escaping @Sendable () -> Void) async throws -> Value {
-    var start: (@Sendable () -> Void)? = start
+    var event = await self.event(after: start)
     while true {
-      let first = start
-      start = nil
-      let event = await withCheckedContinuation { continuation in
-        self.executor.run {
-          self.receive(continuation)
-          first?()
-        }
-      }
       switch event {
-      case .run(let job): job.start(on: self.executor)
+      case .run(let job): await job.run(on: self.executor)
       case .value(let result): return try result.get()
+      }
+      event = await self.event()
+    }
+  }
+
+  private func event(after start: (@Sendable () -> Void)? = nil) async -> Event {
+    await withCheckedContinuation { continuation in
+      self.executor.run {
+        self.receive(continuation)
+        start?()
       }
     }
   }
 }
 
 extension Mailbox where Value == Void {
-  /// A mailbox with a task that runs async interceptors with the caller's task-local values. The task ends when
-  /// something is posted.
+  /// A mailbox with a task that starts async interceptors with the caller's task-local values, each in a task of its own.
+  /// The task ends when something is posted.
   static func detached(on executor: any CallExecutor) -> Mailbox<Void> {
     let mailbox = Mailbox<Void>(executor: executor)
-    Task(executorPreference: executor.taskExecutor ?? .ofCurrentTask) { try? await mailbox.value {} }
+    mailbox.startJobs()
     return mailbox
+  }
+
+  /// Makes a task that starts jobs, each in a task of its own, until something is posted.
+  func startJobs() {
+    Task(executorPreference: self.executor.taskExecutor ?? .ofCurrentTask) {
+      while case .run(let job) = await self.event() { job.start(on: self.executor) }
+    }
   }
 }
 
-/// Runs jobs in tasks that inherit the task-local values of the runner's own task.
+/// Runs jobs with the task-local values of the runner's own task.
 protocol JobRunner: AnyObject {
   func run(_ job: Job)
 }
@@ -100,11 +108,15 @@ extension Optional where Wrapped == any TaskExecutor {
 
 /// An async function that a call wants to run, and can cancel.
 ///
-/// It is started in the waiting task and cancelled on the executor. Once ``cancel()`` has returned, the body sees
-/// itself as cancelled, even if it begins only then.
+/// It has a task of its own, from ``start(on:)``, or runs in the waiting task, by ``run(on:)``. It is cancelled on the
+/// executor. Once ``cancel()`` has returned, a body with a task of its own sees itself as cancelled, even if it begins only
+/// then. A body in the waiting task does not begin any more. If it has begun, it hears of the cancellation by the call's
+/// other functions that it waits for, or by that of the waiting task.
 package final class Job: Sendable {
   private enum State {
     case new
+    /// The body runs in the waiting task.
+    case inPlace
     /// The task runs, but ``start(on:)`` does not have it yet: the body waits, since nobody could cancel it.
     case waiting(CheckedContinuation<Void, Never>)
     case running(Task<Void, Never>)
@@ -139,11 +151,26 @@ package final class Job: Sendable {
       case .waiting(let continuation):
         state = .running(task)
         return continuation
-      case .running, .cancelled:
+      case .inPlace, .running, .cancelled:
         return nil
       }
     }
     waiting?.resume()
+  }
+
+  /// Runs the body in the caller's task, on `executor` if that runs tasks. Does nothing if the job is cancelled.
+  func run(on executor: any CallExecutor) async {
+    let isNew = self.state.withLock { state in
+      guard case .new = state else { return false }
+      state = .inPlace
+      return true
+    }
+    guard isNew else { return }
+    if let required = executor.taskExecutor {
+      await withTaskExecutorPreference(required) { await self.body() }
+    } else {
+      await self.body()
+    }
   }
 
   func cancel() {
@@ -152,7 +179,7 @@ package final class Job: Sendable {
       return state
     }
     switch last {
-    case .new, .cancelled: break
+    case .new, .inPlace, .cancelled: break
     case .waiting(let continuation): continuation.resume()
     case .running(let task): task.cancel()
     }

@@ -57,7 +57,10 @@ package final class EventLoopExecutor: CallExecutor, @unchecked Sendable {
     .nanoseconds(Int64(clamping: self.eventLoop.now.uptimeNanoseconds))
   }
 
-  package var isCurrent: Bool { self.currentLoop.inEventLoop }
+  package var isCurrent: Bool {
+    // Not by `currentLoop`, which would retain the loop: each `proceed` of a hook asks for this.
+    self.phase.load(ordering: .acquiring) == .moved ? Self.successor.inEventLoop : self.eventLoop.inEventLoop
+  }
 
   package func execute(_ work: @escaping @Sendable () -> Void) {
     if self.phase.load(ordering: .acquiring) == .own {

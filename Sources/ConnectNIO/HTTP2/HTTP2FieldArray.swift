@@ -255,7 +255,21 @@ extension Headers {
 
 extension Headers.Field {
   /// Strings that are equal may differ in bytes, since Swift compares what they mean in Unicode.
+  @inline(__always)
   fileprivate func hasBytes(of other: Headers.Field) -> Bool {
-    self.name.utf8.elementsEqual(other.name.utf8) && self.value.utf8.elementsEqual(other.value.utf8)
+    self.name.hasBytes(of: other.name) && self.value.hasBytes(of: other.value)
+  }
+}
+
+extension String {
+  fileprivate func hasBytes(of other: String) -> Bool {
+    self.utf8.withContiguousStorageIfAvailable { bytes in
+      other.utf8.withContiguousStorageIfAvailable { others in
+        guard bytes.count == others.count, let start = bytes.baseAddress, let other = others.baseAddress else {
+          return bytes.isEmpty && others.isEmpty
+        }
+        return start == other || memcmp(start, other, bytes.count) == 0
+      }
+    } == .some(true)
   }
 }

@@ -133,13 +133,18 @@ final class HTTP3EarlyCallTests: XCTestCase {
     configuration.tls.serverName = "localhost"
     configuration.channel.resolver = StaticResolver(proxies.compactMap { Endpoint("127.0.0.1:\($0.port)") })
     let client = try Client(configuration, port: proxies[0].port)
-    // A ticket of the second server, then one of the first.
+    // A ticket of the second server, then one of the first. When a connection ends under a call, the next one is opened at once:
+    // perhaps to the server of before, as the proxy has not changed yet.
     for index in [1, 0] {
       try await proxies[0].set { $0.isBlack = index == 1 }
-      let found = await client.lookUp("it")
-      XCTAssertEqual(found.message?.value, "value of it", "\(String(describing: found.error))")
-      XCTAssertEqual(client.takeInfos().last?.remoteAddress, "127.0.0.1:\(proxies[index].port)")
-      await client.endConnection()
+      var address: String?
+      for _ in 0..<10 where address != "127.0.0.1:\(proxies[index].port)" {
+        let found = await client.lookUp("it")
+        XCTAssertEqual(found.message?.value, "value of it", "\(String(describing: found.error))")
+        address = client.takeInfos().last?.remoteAddress
+        await client.endConnection()
+      }
+      XCTAssertEqual(address, "127.0.0.1:\(proxies[index].port)")
     }
     for proxy in proxies.dropLast() { try await proxy.set { $0.isBlack = true } }
     async let echo = client.client.unary(TestMethods.echo, .with { $0.payload.small = 7 })

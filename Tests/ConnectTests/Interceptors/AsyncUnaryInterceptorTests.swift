@@ -381,6 +381,42 @@ final class AsyncUnaryInterceptorTests: XCTestCase {
     XCTAssertEqual(outcome.count, 0)
   }
 
+  /// An inner interceptor runs in the task of the outer one. One that does not hear of the end holds the outer one, not the
+  /// caller.
+  func testAnInnerOneThatHangsDoesNotHoldTheCaller() async {
+    let entered = Signal<Void>()
+    let release = Signal<Void>()
+    let left = Signal<String>()
+    let transport = ScriptedTransport.echo()
+    let client = ProtocolClient.scripted(
+      transport,
+      interceptors: [
+        TestAsyncInterceptor.unary { request, next in
+          let response = try await next(request)
+          left.fire("A \(response.code) \(Task.isCancelled)")
+          return response
+        },
+        TestAsyncInterceptor.unary { request, next in
+          entered.fire()
+          await release.wait()
+          left.fire("B \(Task.isCancelled)")
+          return try await next(request)
+        },
+      ],
+      timeout: .seconds(1)
+    )
+    let outcome = client.outcome(of: "x").outcome
+    await entered.wait()
+    transport.virtualExecutor.advance(by: .seconds(1))
+    let response = await outcome.wait()
+    XCTAssertEqual(response.error?.code, .deadlineExceeded)
+    XCTAssertEqual(left.count, 0)
+    release.fire()
+    let both = await [left.wait(), left.wait()]
+    XCTAssertEqual(both, ["B true", "A deadline_exceeded true"])
+    XCTAssertEqual(transport.streams.count, 0)
+  }
+
   func testCancellingTheTaskEndsAnInterceptorThatWaitsElsewhere() async {
     let entered = Signal<Void>()
     let left = Signal<Bool>()

@@ -98,6 +98,50 @@ final class JobTests: XCTestCase {
     job.withLock { $0 = nil }
   }
 
+  // MARK: In the waiting task
+
+  func testRunsInTheWaitingTask() async {
+    let seen = Box(false)
+    let job = Job {
+      await Task.yield()
+      seen.value = true
+    }
+    await job.run(on: self.executor)
+    XCTAssertTrue(seen.value)
+    // Once only.
+    seen.value = false
+    await job.run(on: self.executor)
+    XCTAssertFalse(seen.value)
+  }
+
+  /// Nobody could tell the body of it.
+  func testCancelBeforeItRunsInTheWaitingTask() async {
+    let seen = Box(false)
+    let job = Job { seen.value = true }
+    job.cancel()
+    await job.run(on: self.executor)
+    XCTAssertFalse(seen.value)
+  }
+
+  /// The waiting task is not the job's to cancel, and a body that runs ends by itself.
+  func testCancelWhileItRunsInTheWaitingTask() async {
+    let began = Signal<Void>()
+    let release = Signal<Void>()
+    let executor = self.executor
+    let seen = Box<Bool?>(nil)
+    let job = Job {
+      began.fire()
+      await release.wait()
+      seen.value = Task.isCancelled
+    }
+    let task = Task { await job.run(on: executor) }
+    await began.wait()
+    job.cancel()
+    release.fire()
+    await task.value
+    XCTAssertEqual(seen.value, false)
+  }
+
   /// Whatever is first: after `cancel()` the body never sees itself as running on.
   func testStartAndCancelAtOnce() async {
     let executor = self.executor
