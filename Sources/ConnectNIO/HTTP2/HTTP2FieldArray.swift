@@ -265,7 +265,8 @@ extension String {
   fileprivate func hasBytes(of other: String) -> Bool {
     self.utf8.withContiguousStorageIfAvailable { bytes in
       other.utf8.withContiguousStorageIfAvailable { others in
-        guard bytes.count == others.count, let start = bytes.baseAddress, let other = others.baseAddress else {
+        guard bytes.count == others.count, let start = bytes.baseAddress, let other = others.baseAddress
+        else {
           return bytes.isEmpty && others.isEmpty
         }
         return start == other || memcmp(start, other, bytes.count) == 0
