@@ -39,16 +39,22 @@ extension AsyncUnaryByteInterceptor {
 
 /// The inner part of the call, for an ``AsyncUnaryByteInterceptor``: called like a function.
 public struct UnaryByteNext: Sendable {
-  private let body: @Sendable (HTTPRequest<ByteBuffer>) async throws -> HTTPResponse
+  /// Sends a request inwards. It runs where its caller does.
+  public typealias Body =
+    nonisolated(nonsending) @Sendable (HTTPRequest<ByteBuffer>) async throws -> HTTPResponse
+
+  private let body: Body
 
   /// A `next` that runs `body`, for tests of interceptors and for interceptors around others.
-  public init(_ body: @escaping @Sendable (HTTPRequest<ByteBuffer>) async throws -> HTTPResponse) {
+  public init(_ body: @escaping Body) {
     self.body = body
   }
 
   /// Sends `request` inwards and waits for the response, which also carries an error of the RPC. Otherwise like
   /// ``UnaryNext/callAsFunction(_:)``.
-  public func callAsFunction(_ request: HTTPRequest<ByteBuffer>) async throws -> HTTPResponse {
+  public nonisolated(nonsending) func callAsFunction(_ request: HTTPRequest<ByteBuffer>) async throws
+    -> HTTPResponse
+  {
     try await self.body(request)
   }
 }

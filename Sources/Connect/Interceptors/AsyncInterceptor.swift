@@ -60,10 +60,14 @@ extension AsyncUnaryInterceptor {
 
 /// The inner part of the call, for an ``AsyncUnaryInterceptor``: called like a function.
 public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
-  private let body: @Sendable (HTTPRequest<Input>) async throws -> ResponseMessage<Output>
+  /// Sends a request inwards. It runs where its caller does.
+  public typealias Body =
+    nonisolated(nonsending) @Sendable (HTTPRequest<Input>) async throws -> ResponseMessage<Output>
+
+  private let body: Body
 
   /// A `next` that runs `body`, for tests of interceptors and for interceptors around others.
-  public init(_ body: @escaping @Sendable (HTTPRequest<Input>) async throws -> ResponseMessage<Output>) {
+  public init(_ body: @escaping Body) {
     self.body = body
   }
 
@@ -76,7 +80,9 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
   /// - Throws: `CancellationError` if the task was cancelled, or if an inner interceptor started a new attempt. After a
   ///   new attempt, the result of this interceptor is ignored. ``ConnectError`` with `internal` if an earlier `next` is
   ///   still pending, with `resource_exhausted` if the cap is reached and no attempt has had a response.
-  public func callAsFunction(_ request: HTTPRequest<Input>) async throws -> ResponseMessage<Output> {
+  public nonisolated(nonsending) func callAsFunction(_ request: HTTPRequest<Input>) async throws
+    -> ResponseMessage<Output>
+  {
     try await self.body(request)
   }
 }

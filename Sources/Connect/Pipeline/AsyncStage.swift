@@ -31,6 +31,9 @@ class AsyncStage: Stage {
   var holdsRequest: Bool { false }
   /// Abandons the work of the stage.
   func giveUp() {}
-  /// The call is over: everything that the body waits for ends with `error`.
-  func end(with error: ConnectError) {}
+  /// The call is over: nothing that the body does counts any more.
+  ///
+  /// - Returns: Has everything that the body waits for end with `error`, and cancels the body's task. To be called once all
+  ///   stages know of the end, since bodies may share a task.
+  func finish(with error: ConnectError) -> () -> Void { {} }
 }

@@ -42,9 +42,12 @@ final class AsyncStreamStage: AsyncStage {
     self.run.take()?.cancel()
   }
 
-  override func end(with error: ConnectError) {
-    self.run?.next?.waiting.take()?.post(.success(.failed(error)))
-    self.giveUp()
+  override func finish(with error: ConnectError) -> () -> Void {
+    guard let run = self.run.take() else { return {} }
+    return {
+      run.next?.waiting.take()?.post(.success(.failed(error)))
+      run.cancel()
+    }
   }
 
   override func charge(_ byteCount: Int) {

@@ -2,8 +2,8 @@
 ///
 /// Confined to the call's executor.
 final class AsyncUnaryStage: AsyncStage {
-  typealias Next = @Sendable (RequestPart) async throws -> ResultPart
-  typealias Body = @Sendable (RequestPart, @escaping Next) async throws -> ResultPart
+  typealias Next = nonisolated(nonsending) @Sendable (RequestPart) async throws -> ResultPart
+  typealias Body = nonisolated(nonsending) @Sendable (RequestPart, @escaping Next) async throws -> ResultPart
 
   /// One run of the body. A new attempt that begins further out starts another run.
   private final class Run {
@@ -23,6 +23,12 @@ final class AsyncUnaryStage: AsyncStage {
     init(_ host: any PipelineHost, _ head: RequestHead?) {
       self.host = host
       self.head = head
+    }
+
+    /// Cancels the body's task. A pending `next` returns or throws `result`.
+    func end(with result: Result<ResultPart, any Error>) {
+      self.job.take()?.cancel()
+      self.pendingNext.take()?.post(result)
     }
   }
 
@@ -94,18 +100,12 @@ final class AsyncUnaryStage: AsyncStage {
   override var holdsRequest: Bool { self.run?.hasCalledNext == false }
 
   override func giveUp() {
-    self.end(with: .failure(CancellationError()))
+    self.run.take()?.end(with: .failure(CancellationError()))
   }
 
-  override func end(with error: ConnectError) {
-    self.end(with: .success(self.form.failure(error)))
-  }
-
-  /// Cancels the body's task. A pending `next` returns or throws `result`.
-  private func end(with result: Result<ResultPart, any Error>) {
-    guard let run = self.run.take() else { return }
-    run.job.take()?.cancel()
-    run.pendingNext.take()?.post(result)
+  override func finish(with error: ConnectError) -> () -> Void {
+    guard let run = self.run.take() else { return {} }
+    return { run.end(with: .success(self.form.failure(error))) }
   }
 
   // MARK: The body

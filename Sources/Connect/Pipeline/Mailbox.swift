@@ -55,7 +55,7 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
   /// Runs jobs, one after the other, until a value arrives. To be called by one task at a time.
   ///
   /// - Parameter start: Runs on the executor, when the waiting begins.
-  func value(after start: @escaping @Sendable () -> Void) async throws -> Value {
+  nonisolated(nonsending) func value(after start: @escaping @Sendable () -> Void) async throws -> Value {
     var event = await self.event(after: start)
     while true {
       switch event {
@@ -66,7 +66,7 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
     }
   }
 
-  private func event(after start: (@Sendable () -> Void)? = nil) async -> Event {
+  private nonisolated(nonsending) func event(after start: (@Sendable () -> Void)? = nil) async -> Event {
     await withCheckedContinuation { continuation in
       self.executor.run {
         self.receive(continuation)
@@ -123,12 +123,12 @@ package final class Job: Sendable {
     case cancelled
   }
 
-  private let body: @Sendable () async -> Void
+  private let body: nonisolated(nonsending) @Sendable () async -> Void
   /// Nothing is called while it is locked: executors and cancellation handlers may run at once, and re-enter this
   /// object.
   private let state = Mutex(State.new)
 
-  init(_ body: @escaping @Sendable () async -> Void) {
+  init(_ body: nonisolated(nonsending) @escaping @Sendable () async -> Void) {
     self.body = body
   }
 
@@ -159,7 +159,7 @@ package final class Job: Sendable {
   }
 
   /// Runs the body in the caller's task, on `executor` if that runs tasks. Does nothing if the job is cancelled.
-  func run(on executor: any CallExecutor) async {
+  nonisolated(nonsending) func run(on executor: any CallExecutor) async {
     let isNew = self.state.withLock { state in
       guard case .new = state else { return false }
       state = .inPlace

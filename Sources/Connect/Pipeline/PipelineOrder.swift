@@ -37,7 +37,7 @@ final class PipelineOrder {
   /// Grows with each reset, so that a waiting retry knows whether it is obsolete.
   private(set) var epoch = 0
   /// The stages that may have something to do.
-  var active = ActiveStages()
+  let active = ActiveStages()
 
   init(isUnary: Bool, maximumWaiting: Int) {
     self.isUnary = isUnary

@@ -9,15 +9,23 @@ struct Termination {
     // A hook may complete the call, which releases the stages.
     let stages = pipeline.order.stages
     var visit: EndedVisit?
+    if pipeline.hasAsyncStages { self.tellAsync(stages) }
     for index in stages.indices.reversed() {
       switch stages[index].role {
-      case .codec: break
-      case .async(let stage): stage.end(with: self.error)
+      case .codec, .async: break
       case .hooks(let stage):
         guard waiting[index], stage.kinds.seesResult else { continue }
         pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) { self.tell(stage, &visit) }
       }
     }
+  }
+
+  private func tellAsync(_ stages: [Stage]) {
+    let endings = stages.compactMap { stage in
+      if case .async(let stage) = stage.role { stage.finish(with: self.error) } else { nil }
+    }
+    // The outermost first: an inner body runs in the task of an outer one, and is cancelled when it hears of the end.
+    for end in endings { end() }
   }
 
   private func tell(_ stage: HookStage, _ visit: inout EndedVisit?) {
