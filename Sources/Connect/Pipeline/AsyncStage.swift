@@ -1,6 +1,6 @@
-/// The async form of an interceptor, as a stage of a pipeline. Its body runs in a task, its own or, for unary calls, that of
-/// the async stage outside of it, and reaches the
-/// pipeline through ``PipelineHost/perform(_:)``. The windows of the ``Stage`` stay empty.
+/// The async form of an interceptor, as a stage of a pipeline. Its body runs in a task of its own or, if it is an inner one of
+/// a unary call, in that of the async stage outside of it. It reaches the pipeline through ``PipelineHost/perform(_:)``. The
+/// windows of the ``Stage`` stay empty.
 class AsyncStage: Stage {
   /// The position of the stage in the pipeline.
   final var index = 0

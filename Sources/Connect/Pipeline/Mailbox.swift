@@ -110,8 +110,8 @@ extension Optional where Wrapped == any TaskExecutor {
 ///
 /// It has a task of its own, from ``start(on:)``, or runs in the waiting task, by ``run(on:)``. It is cancelled on the
 /// executor. Once ``cancel()`` has returned, a body with a task of its own sees itself as cancelled, even if it begins only
-/// then. A body in the waiting task does not begin any more. If it has begun, it hears of the cancellation by the call's
-/// other functions that it waits for, or by that of the waiting task.
+/// then. A body in the waiting task does not begin any more. If it has begun, its pending `next` throws, or the waiting task
+/// is cancelled, too.
 package final class Job: Sendable {
   private enum State {
     case new
