@@ -1,6 +1,6 @@
 /// The stages of a call that may have something to do. Only these are looked at when parts move, so that what a call costs
 /// grows no faster than the number of its stages.
-final class ActiveStages {
+struct ActiveStages {
   /// The stages that may keep a part: no other stage keeps one.
   private(set) var keepers = 0..<0
   /// The stages whose demand for results may have changed since async stages further in were told.
@@ -9,12 +9,12 @@ final class ActiveStages {
   var firstIdle = Int.max
 
   /// A stage may keep a part from now on.
-  func mayKeep(at index: Int) { self.keepers = self.keepers.including(index..<index + 1) }
+  mutating func mayKeep(at index: Int) { self.keepers = self.keepers.including(index..<index + 1) }
 
-  func mayKeep(in stages: Range<Int>) { self.keepers = stages }
+  mutating func mayKeep(in stages: Range<Int>) { self.keepers = stages }
 
   /// Leaves out stages that keep nothing any more, as far as they are at either end of ``keepers``.
-  func settle(_ stages: [Stage]) {
+  mutating func settle(_ stages: [Stage]) {
     var (first, end) = (self.keepers.lowerBound, min(self.keepers.upperBound, stages.count))
     while first < end, !stages[first].keepsPart { first += 1 }
     while first < end, !stages[end - 1].keepsPart { end -= 1 }
@@ -26,12 +26,12 @@ final class ActiveStages {
   }
 
   /// A stage may want more results, or fewer, than before.
-  func demandMayHaveChanged(at index: Int) {
+  mutating func demandMayHaveChanged(at index: Int) {
     self.changedDemand = self.changedDemand.including(index..<index + 1)
   }
 
   /// The stages whose demand may have changed since the last time, and those that keep parts.
-  func takeChangedDemand() -> Range<Int> {
+  mutating func takeChangedDemand() -> Range<Int> {
     let changed = self.changedDemand.including(self.keepers)
     self.changedDemand = 0..<0
     return changed

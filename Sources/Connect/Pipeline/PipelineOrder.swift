@@ -37,7 +37,7 @@ final class PipelineOrder {
   /// Grows with each reset, so that a waiting retry knows whether it is obsolete.
   private(set) var epoch = 0
   /// The stages that may have something to do.
-  let active = ActiveStages()
+  var active = ActiveStages()
 
   init(isUnary: Bool, maximumWaiting: Int) {
     self.isUnary = isUnary
@@ -65,7 +65,12 @@ final class PipelineOrder {
   }
 
   /// Updates ``mayKeep``.
-  func settle() { self.active.settle(self.stages) }
+  func settle() {
+    // Taken out and put back, so that each exclusive access to the variable ends at once.
+    var active = self.active
+    active.settle(self.stages)
+    self.active = active
+  }
 
   // MARK: Levels
 

@@ -197,13 +197,8 @@ class Stage {
     -> ResultStep
   {
     switch consume action {
-    case .receive(let result):
-      // Not as a condition of the case, which would copy the result.
-      if given.isEnd == result.isEnd {
-        return self.pass((consume result).boxed(for: self.form), mayPass: mayPass)
-      }
-      self.wait(given, as: number)
-      return self.didResult(.receive(result), number) ?? .stay
+    case .receive(let result) where given.isEnd == result.isEnd:
+      return self.pass(result.boxed(for: self.form), mayPass: mayPass)
     case .drop where given.isMessage:
       return .stay
     case let other:
