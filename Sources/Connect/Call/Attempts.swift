@@ -182,13 +182,7 @@ final class Attempts: PipelineInside {
 
   // MARK: What hooks are told
 
-  func add(_ hook: MetricsReport.Hook) {
-    // Moved out and back, so that each exclusive access to the variable ends at once.
-    var hooks: [MetricsReport.Hook] = []
-    swap(&hooks, &self.metricsHooks)
-    hooks.append(hook)
-    self.metricsHooks = hooks
-  }
+  func add(_ hooks: [MetricsReport.Hook]) { self.metricsHooks = hooks }
 
   private func note(_ attempt: Attempt) {
     if self.keepsSummary, let summary = attempt.traffic.summary(attempt.response.head) {

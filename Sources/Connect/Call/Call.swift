@@ -59,7 +59,9 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     let plan = self.plan
     self.executor.execute {
       let (pipeline, hooks, side) = here.value
-      Termination(error: error, executor: plan.taskExecutor).tell(pipeline)
+      Termination(error: error, executor: plan.environment.executor, taskExecutor: plan.taskExecutor).tell(
+        pipeline
+      )
       var outcome = end
       hooks?.passUp(&outcome)
       pipeline.surroundings.inside.drop()
@@ -198,7 +200,9 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     self.attempts.drop()
     var error = error
     if self.hooks?.haveRequest == true || HookHolders(in: self.pipeline).haveHead { error.isUnsent = true }
-    Termination(error: error, executor: self.plan.taskExecutor).tell(self.pipeline)
+    Termination(error: error, executor: self.executor, taskExecutor: self.plan.taskExecutor).tell(
+      self.pipeline
+    )
     let end = self.side.end(of: error)
     if let hooks = self.hooks, hooks.areWaiting {
       var outcome = self.side.outcome(of: end, after: self.attempts)

@@ -43,11 +43,19 @@ public struct UnaryByteNext: Sendable {
   public typealias Body =
     nonisolated(nonsending) @Sendable (HTTPRequest<ByteBuffer>) async throws -> HTTPResponse
 
-  private let body: Body
+  /// One of the two is there. An enumeration of both would be laid out at run time.
+  private let body: Body?
+  private let inner: ErasedUnaryNext?
 
   /// A `next` that runs `body`, for tests of interceptors and for interceptors around others.
   public init(_ body: @escaping Body) {
     self.body = body
+    self.inner = nil
+  }
+
+  init(_ next: @escaping ErasedUnaryNext) {
+    self.body = nil
+    self.inner = next
   }
 
   /// Sends `request` inwards and waits for the response, which also carries an error of the RPC. Otherwise like
@@ -55,7 +63,11 @@ public struct UnaryByteNext: Sendable {
   public nonisolated(nonsending) func callAsFunction(_ request: HTTPRequest<ByteBuffer>) async throws
     -> HTTPResponse
   {
-    try await self.body(request)
+    if let body = self.body { return try await body(request) }
+    guard case .wholeBytes(let response) = try await self.inner?(request.part) else {
+      throw CancellationError()
+    }
+    return response
   }
 }
 

@@ -64,11 +64,19 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
   public typealias Body =
     nonisolated(nonsending) @Sendable (HTTPRequest<Input>) async throws -> ResponseMessage<Output>
 
-  private let body: Body
+  /// One of the two is there. An enumeration of both would be laid out at run time.
+  private let body: Body?
+  private let inner: ErasedUnaryNext?
 
   /// A `next` that runs `body`, for tests of interceptors and for interceptors around others.
   public init(_ body: @escaping Body) {
     self.body = body
+    self.inner = nil
+  }
+
+  init(_ next: @escaping ErasedUnaryNext) {
+    self.body = nil
+    self.inner = next
   }
 
   /// Sends `request` inwards and waits for the response, which also carries an error of the RPC.
@@ -83,9 +91,14 @@ public struct UnaryNext<Input: Sendable, Output: Sendable>: Sendable {
   public nonisolated(nonsending) func callAsFunction(_ request: HTTPRequest<Input>) async throws
     -> ResponseMessage<Output>
   {
-    try await self.body(request)
+    if let body = self.body { return try await body(request) }
+    guard case .whole(let response) = try await self.inner?(request.part) else { throw CancellationError() }
+    return ResponseMessage(response)
   }
 }
+
+/// The inner part of a unary call, without the types of its messages.
+typealias ErasedUnaryNext = nonisolated(nonsending) @Sendable (RequestPart) async throws -> ResultPart
 
 /// An interceptor of streams, written as one `async` function around `next`.
 ///

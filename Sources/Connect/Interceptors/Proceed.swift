@@ -13,23 +13,23 @@ public import NIOCore
 /// ```
 public struct Proceed<Verb: Sendable>: Sendable {
   /// Receives the hook's action; nil if this was made from a closure.
-  @usableFromInline let ticket: (any HookTicket)?
+  @usableFromInline let visit: Visit?
   private let closure: ProceedClosure<Verb>?
   /// Whether the call has already ended, by its deadline or its cancellation. The hook's action is then ignored.
   public let isOver: Bool
 
   private init(_ closure: ProceedClosure<Verb>, isOver: Bool) {
-    self.ticket = nil
+    self.visit = nil
     self.closure = closure
     self.isOver = isOver
   }
 
   /// For a hook of a call.
   @inline(__always)
-  init(_ ticket: any HookTicket) {
-    self.ticket = ticket
+  init(_ visit: Visit) {
+    self.visit = visit
     self.closure = nil
-    self.isOver = ticket.isOver
+    self.isOver = visit.isOver
   }
 
   /// A `proceed` made from a closure, which gets what the hook says; for tests of hooks.
@@ -40,7 +40,7 @@ public struct Proceed<Verb: Sendable>: Sendable {
   /// For hooks around other hooks: the `proceed` for the inner hook.
   public init<Outer>(around proceed: Proceed<Outer>, _ body: @escaping @Sendable (Verb) -> Void) {
     self.init(
-      ProceedClosure(wrapping: proceed.hookTicket, on: proceed.taskExecutor, body),
+      ProceedClosure(wrapping: proceed.hookVisit, on: proceed.taskExecutor, body),
       isOver: proceed.isOver
     )
   }
@@ -50,23 +50,23 @@ public struct Proceed<Verb: Sendable>: Sendable {
     self.init(ProceedClosure(on: executor, body), isOver: false)
   }
 
-  /// The ticket of this `proceed`, or of the outer `proceed` around which it was made.
-  private var hookTicket: (any HookTicket)? { self.ticket ?? self.closure?.wrapped }
+  /// The visit of this `proceed`, or of the outer `proceed` around which it was made.
+  private var hookVisit: Visit? { self.visit ?? self.closure?.wrapped }
 
   var taskExecutor: (any TaskExecutor)? {
-    self.hookTicket?.taskExecutor ?? self.closure?.executor
+    self.hookVisit?.taskExecutor ?? self.closure?.executor
   }
 
   /// The error of the attempt that a hook abandoned last, for a retry. To be read while the hook is called.
-  package var retryCause: ConnectError? { self.hookTicket?.retryCause }
+  package var retryCause: ConnectError? { self.hookVisit?.retryCause }
 
   /// The executor on which the tasks of an interceptor have to run; nil if any executor will do.
   package var requiredTaskExecutor: (any TaskExecutor)? { self.taskExecutor?.unlessOfCalls }
 
   /// Goes on as `verb` says. Hooks around other hooks use it to pass on the verb of the inner hook.
   public func send(_ verb: consuming Verb) {
-    if let ticket = self.ticket {
-      if let verb = verb as? any HookVerb { ticket.take(verb.action) }
+    if let visit = self.visit {
+      if let verb = verb as? any HookVerb { visit.take(verb.action) }
     } else {
       self.closure?.body(verb)
     }
@@ -81,16 +81,16 @@ public struct Proceed<Verb: Sendable>: Sendable {
 /// Passes a hook's verb to a closure.
 private final class ProceedClosure<Verb: Sendable>: Sendable {
   let body: @Sendable (Verb) -> Void
-  let wrapped: (any HookTicket)?
+  let wrapped: Visit?
   let executor: (any TaskExecutor)?
 
   init(
-    wrapping ticket: (any HookTicket)? = nil,
+    wrapping visit: Visit? = nil,
     on executor: (any TaskExecutor)? = nil,
     _ body: @escaping @Sendable (Verb) -> Void
   ) {
     self.body = body
-    self.wrapped = ticket
+    self.wrapped = visit
     self.executor = executor
   }
 }
@@ -120,7 +120,7 @@ extension Proceed {
   @discardableResult
   public func task(_ body: @escaping () async -> Void) -> Task<Void, Never> {
     assert(
-      self.hookTicket?.isOnExecutor ?? true,
+      self.hookVisit?.isOnExecutor ?? true,
       "proceed.task was called outside of the call's executor"
     )
     let body = Confined(body)
@@ -161,13 +161,13 @@ extension Proceed {
   public func callAsFunction<Message, Response>(
     _ result: Result<HTTPRequest<Message>, ConnectError>
   ) where Verb == RequestVerb<HTTPRequest<Message>, Response> {
-    guard let ticket = self.ticket else {
+    guard let visit = self.visit else {
       self.send(.proceed(result))
       return
     }
     switch result {
-    case .success(let request): ticket.take(.send(request.part))
-    case .failure(let error): ticket.take(.fail(error))
+    case .success(let request): visit.take(.send(request.part))
+    case .failure(let error): visit.take(.fail(error))
     }
   }
 
@@ -212,8 +212,8 @@ extension Proceed {
   public func callAsFunction<Request, Output>(
     _ response: ResponseMessage<Output>
   ) where Verb == ResponseVerb<Request, ResponseMessage<Output>> {
-    if let ticket = self.ticket {
-      ticket.take(.receive(.whole(response.erased)))
+    if let visit = self.visit {
+      visit.take(.receive(.whole(response.erased)))
     } else {
       self.send(.proceed(response))
     }
@@ -225,8 +225,8 @@ extension Proceed {
   public func callAsFunction<Request>(
     _ response: HTTPResponse
   ) where Verb == ResponseVerb<Request, HTTPResponse> {
-    if let ticket = self.ticket {
-      ticket.take(.receive(.wholeBytes(response)))
+    if let visit = self.visit {
+      visit.take(.receive(.wholeBytes(response)))
     } else {
       self.send(.proceed(response))
     }
@@ -271,8 +271,8 @@ extension Proceed {
   @inlinable
   @inline(__always)
   public func callAsFunction<Message>(_ message: Message) where Verb == StreamDataVerb<Message> {
-    if let ticket = self.ticket {
-      ticket.take(.send(.message(MessageBox(message))))
+    if let visit = self.visit {
+      visit.take(.send(.message(MessageBox(message))))
     } else {
       self.sendToClosure { .proceed(message) }
     }
@@ -282,8 +282,8 @@ extension Proceed {
   @inlinable
   @inline(__always)
   public func callAsFunction(_ bytes: ByteBuffer) where Verb == StreamDataVerb<ByteBuffer> {
-    if let ticket = self.ticket {
-      ticket.take(.send(.bytes(bytes)))
+    if let visit = self.visit {
+      visit.take(.send(.bytes(bytes)))
     } else {
       self.send(.proceed(bytes))
     }
@@ -325,8 +325,8 @@ extension Proceed {
   public func callAsFunction<Message>(
     _ result: StreamResult<Message>
   ) where Verb == StreamResultVerb<Message> {
-    if let ticket = self.ticket {
-      ticket.take(.receive(result.part))
+    if let visit = self.visit {
+      visit.take(.receive(result.part))
     } else {
       self.sendToClosure { .proceed(result) }
     }
@@ -336,11 +336,11 @@ extension Proceed {
   @inlinable
   @inline(__always)
   public func callAsFunction(_ result: StreamResult<ByteBuffer>) where Verb == StreamResultVerb<ByteBuffer> {
-    guard let ticket = self.ticket, case .message(let bytes) = result else {
+    guard let visit = self.visit, case .message(let bytes) = result else {
       self.send(.proceed(result))
       return
     }
-    ticket.take(.receive(.bytes(bytes)))
+    visit.take(.receive(.bytes(bytes)))
   }
 
   /// Starts a new attempt at the first hook of this level, with the request messages sent so far.
@@ -363,6 +363,6 @@ extension Proceed {
 extension Proceed where Verb == HTTPMetrics {
   /// Passes metrics on.
   public func callAsFunction(_ metrics: HTTPMetrics) {
-    if let ticket = self.ticket { ticket.take(.metrics(metrics)) } else { self.send(metrics) }
+    if let visit = self.visit { visit.take(.metrics(metrics)) } else { self.send(metrics) }
   }
 }

@@ -1,26 +1,58 @@
 /// What one attempt of a call cost on the wire.
 public struct HTTPMetrics: Sendable, Hashable {
+  private var shared: Shared
+
   /// The number of the attempt: 1 for the first.
-  public var attempt: Int
+  public var attempt: Int {
+    get { self.shared.values.attempt }
+    set { self.values.attempt = newValue }
+  }
   /// From the attempt's start (its request left the interceptors) to its end.
-  public var duration: Duration
+  public var duration: Duration {
+    get { self.shared.values.duration }
+    set { self.values.duration = newValue }
+  }
   /// From the attempt's start until a connection took the attempt; nil if none did.
-  public var timeToConnection: Duration?
+  public var timeToConnection: Duration? {
+    get { self.shared.values.timeToConnection }
+    set { self.values.timeToConnection = newValue }
+  }
   /// From the attempt's start to the response's head; nil if none arrived.
-  public var timeToHeaders: Duration?
+  public var timeToHeaders: Duration? {
+    get { self.shared.values.timeToHeaders }
+    set { self.values.timeToHeaders = newValue }
+  }
   /// The size of the request's body, in bytes, as it was sent.
-  public var requestBodyBytes: Int
+  public var requestBodyBytes: Int {
+    get { self.shared.values.requestBodyBytes }
+    set { self.values.requestBodyBytes = newValue }
+  }
   /// The size of the response's body, in bytes, as it arrived.
-  public var responseBodyBytes: Int
+  public var responseBodyBytes: Int {
+    get { self.shared.values.responseBodyBytes }
+    set { self.values.responseBodyBytes = newValue }
+  }
   /// The connection that served the attempt; nil if none did.
-  public var connection: HTTPConnectionInfo?
+  public var connection: HTTPConnectionInfo? {
+    get { self.shared.values.connection }
+    set { self.values.connection = newValue }
+  }
   /// The HTTP status of the response; nil if no response arrived.
-  public var httpStatus: Int?
+  public var httpStatus: Int? {
+    get { self.shared.values.httpStatus }
+    set { self.values.httpStatus = newValue }
+  }
   /// The name of the compression that the request announces for its messages, for example `gzip`. Nil for none, for
   /// GET, and for calls without a ``CallOptions/arrangement``, where it is not recorded.
-  public var requestEncoding: String?
+  public var requestEncoding: String? {
+    get { self.shared.values.requestEncoding }
+    set { self.values.requestEncoding = newValue }
+  }
   /// The name of the compression that the response announces for its messages; nil as for the request.
-  public var responseEncoding: String?
+  public var responseEncoding: String? {
+    get { self.shared.values.responseEncoding }
+    set { self.values.responseEncoding = newValue }
+  }
 
   /// How long the attempt waited while no connection was being opened for it, as far as is known; nil if no connection
   /// took it.
@@ -42,15 +74,54 @@ public struct HTTPMetrics: Sendable, Hashable {
     requestEncoding: String? = nil,
     responseEncoding: String? = nil
   ) {
-    self.attempt = attempt
-    self.duration = duration
-    self.timeToConnection = timeToConnection
-    self.timeToHeaders = timeToHeaders
-    self.requestBodyBytes = requestBodyBytes
-    self.responseBodyBytes = responseBodyBytes
-    self.connection = connection
-    self.httpStatus = httpStatus
-    self.requestEncoding = requestEncoding
-    self.responseEncoding = responseEncoding
+    self.init(
+      Values(
+        attempt: attempt,
+        duration: duration,
+        timeToConnection: timeToConnection,
+        timeToHeaders: timeToHeaders,
+        requestBodyBytes: requestBodyBytes,
+        responseBodyBytes: responseBodyBytes,
+        connection: connection,
+        httpStatus: httpStatus,
+        requestEncoding: requestEncoding,
+        responseEncoding: responseEncoding
+      )
+    )
+  }
+
+  init(_ values: Values) { self.shared = Shared(values) }
+
+  public static func == (left: HTTPMetrics, right: HTTPMetrics) -> Bool {
+    left.shared === right.shared || left.shared.values == right.shared.values
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(self.shared.values) }
+
+  // MARK: Storage
+
+  var values: Values {
+    get { self.shared.values }
+    set { self.shared = Shared(newValue) }
+  }
+
+  struct Values: Sendable, Hashable {
+    var attempt: Int
+    var duration: Duration
+    var timeToConnection: Duration?
+    var timeToHeaders: Duration?
+    var requestBodyBytes: Int
+    var responseBodyBytes: Int
+    var connection: HTTPConnectionInfo?
+    var httpStatus: Int?
+    var requestEncoding: String?
+    var responseEncoding: String?
+  }
+
+  /// The values, which copies share: hooks pass metrics on from one to the next.
+  private final class Shared: Sendable {
+    let values: Values
+
+    init(_ values: Values) { self.values = values }
   }
 }

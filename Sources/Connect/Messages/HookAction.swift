@@ -1,19 +1,3 @@
-/// Receives a hook's action. Each visit of a hook has one ticket, which all copies of its `proceed` share.
-@usableFromInline
-protocol HookTicket: AnyObject, Sendable {
-  /// From any thread. Counts once, and only while the visit does.
-  func take(_ action: consuming HookAction)
-
-  /// Whether the hook's action is ignored, since the call is over.
-  var isOver: Bool { get }
-  /// Whether the caller is on the call's executor.
-  var isOnExecutor: Bool { get }
-  /// Where tasks of hooks run.
-  var taskExecutor: any TaskExecutor { get }
-  /// The error of the attempt that a hook abandoned last.
-  var retryCause: ConnectError? { get }
-}
-
 /// A hook's action, whatever the types of the messages.
 @usableFromInline
 package enum HookAction: Sendable {
@@ -30,7 +14,7 @@ package enum HookAction: Sendable {
   /// Passes nothing on.
   case drop
   /// Passes the metrics of an attempt on.
-  indirect case metrics(HTTPMetrics)
+  case metrics(HTTPMetrics)
 }
 
 /// A verb of a call's hook, which can be turned into an action.

@@ -35,8 +35,7 @@ package enum RequestPart: Sendable {
   /// The part as it goes on in place of `given`, which an interceptor received. A newly created request inherits from the
   /// head of the request that the interceptor received.
   package consuming func inPlace(of given: RequestHead?, isUnary: Bool) -> RequestPart {
-    if self.isUnchanged(from: given, isUnary: isUnary) { return self }
-    return switch consume self {
+    switch consume self {
     case .whole(let head, let message):
       isUnary ? .whole(head.completed(from: given), message) : .head(head.completed(from: given))
     case .wholeBytes(let head, let bytes): .wholeBytes(head.completed(from: given), bytes)
@@ -47,12 +46,19 @@ package enum RequestPart: Sendable {
     }
   }
 
-  /// Whether the part can go on in place of `given` without a change.
-  private func isUnchanged(from given: RequestHead?, isUnary: Bool) -> Bool {
+  /// Whether the part can go on in place of `given` as it is.
+  func isInPlace(of given: RequestPart, isUnary: Bool) -> Bool {
     switch self {
-    case .whole(let head, _): isUnary && head === given
-    case .wholeBytes(let head, _), .head(let head): head === given
+    case .whole(let head, _): isUnary && given.has(head)
+    case .wholeBytes(let head, _), .head(let head): given.has(head)
     case .message, .bytes, .end: true
+    }
+  }
+
+  private func has(_ other: RequestHead) -> Bool {
+    switch self {
+    case .whole(let head, _), .wholeBytes(let head, _), .head(let head): head === other
+    case .message, .bytes, .end: false
     }
   }
 }

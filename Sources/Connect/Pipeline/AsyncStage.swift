@@ -4,7 +4,6 @@
 class AsyncStage: Stage {
   /// The position of the stage in the pipeline.
   final var index = 0
-  final override var role: Role { .async(self) }
 
   // MARK: The request
 
@@ -16,7 +15,7 @@ class AsyncStage: Stage {
   /// A result passes only where the body waits for one.
   final override func hasRoomForResult(_ maximum: Int) -> Bool { self.wantsResult(false, maximum) }
   /// Takes a result from inside.
-  func take(_ result: ResultPart) {}
+  func take(_ result: consuming ResultPart) {}
 
   /// Whether it should receive a result: whatever is wanted outside of it, its body asks for one.
   final var awaitsResult: Bool { self.wantsResult(false, 1) }

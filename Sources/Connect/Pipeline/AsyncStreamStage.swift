@@ -93,7 +93,7 @@ final class AsyncStreamStage: AsyncStage {
     return self.run?.next?.waiting != nil
   }
 
-  override func take(_ result: ResultPart) {
+  override func take(_ result: consuming ResultPart) {
     guard let run = self.run, let next = run.next, let waiting = next.waiting.take() else { return }
     if result.isEnd {
       run.lastError = result.error

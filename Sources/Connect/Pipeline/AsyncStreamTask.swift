@@ -97,22 +97,29 @@ struct AsyncStreamTask: Sendable {
     _ start: @escaping @Sendable (AsyncStreamStage, AsyncStreamRun, Mailbox<Value>) -> Void,
     onCancel: @escaping @Sendable (AsyncStreamStage, AsyncStreamRun, Mailbox<Value>) -> Void = { _, _, _ in }
   ) async throws -> Value {
-    let mailbox = Mailbox<Value>(executor: self.executor)
-    return try await withTaskCancellationHandler {
-      try await mailbox.value {
-        let (stage, run) = self.here.value
-        guard stage.isCurrent(run), !mailbox.isCancelled else {
-          mailbox.post(.failure(CancellationError()))
-          return
-        }
-        start(stage, run, mailbox)
-      }
-    } onCancel: {
-      self.perform { stage, run in
-        mailbox.isCancelled = true
-        if stage.isCurrent(run) { onCancel(stage, run, mailbox) }
+    try await Mailbox<Value>(executor: self.executor)
+      .value(for: Waiter(here: self.here, start: start, onCancel: onCancel))
+  }
+
+  private struct Waiter<Value: Sendable>: MailboxWaiter {
+    let here: Confined<(stage: AsyncStreamStage, run: AsyncStreamRun)>
+    let start: @Sendable (AsyncStreamStage, AsyncStreamRun, Mailbox<Value>) -> Void
+    let onCancel: @Sendable (AsyncStreamStage, AsyncStreamRun, Mailbox<Value>) -> Void
+
+    func begin(_ mailbox: Mailbox<Value>) {
+      let (stage, run) = self.here.value
+      if stage.isCurrent(run), !mailbox.isCancelled {
+        self.start(stage, run, mailbox)
+      } else {
         mailbox.post(.failure(CancellationError()))
       }
+    }
+
+    func cancel(_ mailbox: Mailbox<Value>, inJob: Bool) {
+      let (stage, run) = self.here.value
+      mailbox.isCancelled = true
+      if stage.isCurrent(run) { self.onCancel(stage, run, mailbox) }
+      mailbox.post(.failure(CancellationError()))
     }
   }
 }

@@ -2,8 +2,8 @@
 ///
 /// Confined to the call's executor.
 final class AsyncUnaryStage: AsyncStage {
-  typealias Next = nonisolated(nonsending) @Sendable (RequestPart) async throws -> ResultPart
-  typealias Body = nonisolated(nonsending) @Sendable (RequestPart, @escaping Next) async throws -> ResultPart
+  typealias Body =
+    nonisolated(nonsending) @Sendable (RequestPart, @escaping ErasedUnaryNext) async throws -> ResultPart
 
   /// One run of the body. A new attempt that begins further out starts another run.
   private final class Run {
@@ -32,6 +32,22 @@ final class AsyncUnaryStage: AsyncStage {
     }
   }
 
+  /// A `next` of the body.
+  private struct Next: MailboxWaiter {
+    let here: Confined<(stage: AsyncUnaryStage, run: Run)>
+    let request: RequestPart
+
+    func begin(_ mailbox: Mailbox<ResultPart>) {
+      let (stage, run) = self.here.value
+      stage.next(of: run, self.request, mailbox)
+    }
+
+    func cancel(_ mailbox: Mailbox<ResultPart>, inJob: Bool) {
+      let (stage, run) = self.here.value
+      stage.cancelNext(of: run, mailbox, inJob: inJob)
+    }
+  }
+
   private let body: Body
   private var run: Run?
 
@@ -50,13 +66,8 @@ final class AsyncUnaryStage: AsyncStage {
     let form = self.form
     let executor = host.executor
     let here = Confined((stage: self, run: run), to: executor)
-    let next: Next = { request in
-      let mailbox = Mailbox<ResultPart>(executor: executor)
-      return try await withTaskCancellationHandler {
-        try await mailbox.value { here.value.stage.next(of: here.value.run, request, mailbox) }
-      } onCancel: {
-        executor.run { here.value.stage.cancelNext(of: here.value.run, mailbox) }
-      }
+    let next: ErasedUnaryNext = { request in
+      try await Mailbox<ResultPart>(executor: executor).value(for: Next(here: here, request: request))
     }
     let job = Job {
       let response: ResultPart
@@ -65,7 +76,11 @@ final class AsyncUnaryStage: AsyncStage {
       } catch {
         response = form.failure(ConnectError(error))
       }
-      executor.run { here.value.stage.finish(here.value.run, with: response) }
+      if executor.isCurrent {
+        here.value.stage.finish(here.value.run, with: response)
+      } else {
+        executor.execute { here.value.stage.finish(here.value.run, with: response) }
+      }
     }
     run.job = job
     pipeline.run(job, of: self.index, host)
@@ -78,9 +93,9 @@ final class AsyncUnaryStage: AsyncStage {
 
   override func wantsResult(_ isWanted: Bool, _ maximum: Int) -> Bool { self.run?.pendingNext != nil }
 
-  override func take(_ result: ResultPart) {
+  override func take(_ result: consuming ResultPart) {
     guard let run = self.run, let mailbox = run.pendingNext.take() else { return }
-    run.lastResponse = result
+    run.lastResponse = copy result
     mailbox.post(.success(result))
   }
 
@@ -138,17 +153,28 @@ final class AsyncUnaryStage: AsyncStage {
     run.pendingNext = mailbox
     run.request = request.inPlace(of: run.head, isUnary: true)
     run.host.pipeline.order.active.mayKeep(at: self.index)
+    guard isAgain else {
+      run.host.pump()
+      return
+    }
     run.host.perform { pipeline in
-      if isAgain, self.run === run { pipeline.close(insideOf: self.index, cuttingAt: nil, run.host) }
+      if self.run === run { pipeline.close(insideOf: self.index, cuttingAt: nil, run.host) }
     }
   }
 
-  private func cancelNext(of run: Run, _ mailbox: Mailbox<ResultPart>) {
+  /// The task that waits in `next` was cancelled.
+  ///
+  /// - Parameter inJob: Whether the task was running an inner interceptor, whose end has come here as a response.
+  private func cancelNext(of run: Run, _ mailbox: Mailbox<ResultPart>, inJob: Bool) {
     mailbox.isCancelled = true
-    guard self.run === run, run.pendingNext === mailbox else { return }
-    run.pendingNext = nil
-    self.giveUpInside(of: run)
-    mailbox.post(.failure(CancellationError()))
+    guard self.run === run else { return }
+    if run.pendingNext === mailbox {
+      run.pendingNext = nil
+      self.giveUpInside(of: run)
+    } else if !inJob {
+      return
+    }
+    mailbox.cancel()
   }
 
   private func finish(_ run: Run, with response: ResultPart) {

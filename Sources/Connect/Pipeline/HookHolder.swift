@@ -22,15 +22,15 @@ struct HookHolder: CustomStringConvertible {
   }
 
   /// Nil if the interceptor holds nothing at this stage.
-  init?(_ stage: Stage) {
+  init?(_ role: Stage.Role) {
     let held: Held? =
-      switch stage.role {
+      switch role {
       case .codec: nil
       case .async(let stage): stage.held
-      case .hooks: Self.held(by: stage)
+      case .hooks(let stage): Self.held(by: stage)
       }
     guard let held else { return nil }
-    self.interceptor = stage.interceptor
+    self.interceptor = role.stage.interceptor
     self.held = held
   }
 
@@ -44,7 +44,7 @@ struct HookHolder: CustomStringConvertible {
 
 /// The interceptors that hold up a call with these stages.
 struct HookHolders {
-  let stages: [Stage]
+  let stages: [Stage.Role]
 
   init(in pipeline: Pipeline) { self.stages = pipeline.order.stages }
 
@@ -52,10 +52,14 @@ struct HookHolders {
   func holder(of place: Visit.Place, _ number: Int) -> HookHolder? {
     switch place {
     case .request(let index):
-      guard index < self.stages.count, self.stages[index].requests?.waiting(number) != nil else { return nil }
+      guard index < self.stages.count, self.stages[index].stage.requests?.waiting(number) != nil else {
+        return nil
+      }
       return HookHolder(self.stages[index])
     case .result(let index):
-      guard index < self.stages.count, self.stages[index].results?.waiting(number) != nil else { return nil }
+      guard index < self.stages.count, self.stages[index].stage.results?.waiting(number) != nil else {
+        return nil
+      }
       return HookHolder(self.stages[index])
     case .metrics:
       return nil
@@ -74,8 +78,8 @@ struct HookHolders {
   /// Whether an interceptor holds the request.
   var haveHead: Bool {
     self.stages.contains { stage in
-      switch stage.role {
-      case .hooks: stage.holdsHead
+      switch stage {
+      case .hooks(let stage): stage.holdsHead
       case .async(let stage): stage.holdsRequest
       case .codec: false
       }

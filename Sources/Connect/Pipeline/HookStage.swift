@@ -4,7 +4,6 @@ internal import NIOCore
 /// Subclasses know them.
 class HookStage: Stage {
   final let kinds: HookKinds
-  final override var role: Role { .hooks(self) }
 
   init(_ kinds: HookKinds, _ form: Form, of interceptor: any Interceptor.Type) {
     self.kinds = kinds
@@ -12,9 +11,9 @@ class HookStage: Stage {
   }
 
   /// Calls the hook for a part of the request.
-  func call(with part: consuming RequestPart, _ visit: any HookTicket) {}
+  func call(with part: RequestPart, _ visit: Visit) {}
   /// Calls the hook for a part of the response.
-  func call(with result: consuming ResultPart, _ visit: any HookTicket) {}
+  func call(with result: ResultPart, _ visit: Visit) {}
 
   /// Lets a synchronous hook change the request.
   ///
@@ -42,7 +41,7 @@ struct HookKinds: OptionSet {
   /// Whether a hook sees the response.
   var seesResult: Bool { !self.isDisjoint(with: [.result, .resultUpdate]) }
 
-  func contains(hookFor part: borrowing RequestPart) -> Bool {
+  func contains(hookFor part: RequestPart) -> Bool {
     switch part {
     case .whole, .wholeBytes, .head: self.contains(.head)
     case .message, .bytes: self.contains(.message)
@@ -53,8 +52,8 @@ struct HookKinds: OptionSet {
 
 extension HTTPRequest {
   /// Nil if it is not a whole request.
-  package init?(_ part: consuming RequestPart) {
-    switch consume part {
+  package init?(_ part: RequestPart) {
+    switch part {
     case .whole(let head, let message): self.init(head: head, box: .of(message))
     case .wholeBytes(let head, let bytes): self.init(head: head, box: .of(MessageBox(bytes)))
     case .head, .message, .bytes, .end: return nil
@@ -74,12 +73,12 @@ final class UnaryMessageStage<Input: Sendable, Output: Sendable>: HookStage {
     super.init(kinds, .response, of: interceptor)
   }
 
-  override func call(with part: consuming RequestPart, _ visit: any HookTicket) {
+  override func call(with part: RequestPart, _ visit: Visit) {
     if let request = HTTPRequest<Input>(part) { self.hooks.requestHook?(request, Proceed(visit)) }
   }
 
-  override func call(with result: consuming ResultPart, _ visit: any HookTicket) {
-    guard case .whole(let response) = consume result else { return }
+  override func call(with result: ResultPart, _ visit: Visit) {
+    guard case .whole(let response) = result else { return }
     self.hooks.responseHook?(ResponseMessage(response), Proceed(visit))
   }
 
@@ -105,12 +104,12 @@ final class UnaryByteStage: HookStage {
     super.init(kinds, .responseBytes, of: interceptor)
   }
 
-  override func call(with part: consuming RequestPart, _ visit: any HookTicket) {
+  override func call(with part: RequestPart, _ visit: Visit) {
     if let request = HTTPRequest<ByteBuffer>(part) { self.hooks.requestHook?(request, Proceed(visit)) }
   }
 
-  override func call(with result: consuming ResultPart, _ visit: any HookTicket) {
-    if case .wholeBytes(let response) = consume result { self.hooks.responseHook?(response, Proceed(visit)) }
+  override func call(with result: ResultPart, _ visit: Visit) {
+    if case .wholeBytes(let response) = result { self.hooks.responseHook?(response, Proceed(visit)) }
   }
 
   override func update(_ part: inout RequestPart) -> ConnectError? { part.update(self.hooks.requestUpdate) }
@@ -185,8 +184,8 @@ final class StreamMessageStage<Input: Sendable, Output: Sendable>: HookStage {
     super.init(kinds, .stream, of: interceptor)
   }
 
-  override func call(with part: consuming RequestPart, _ visit: any HookTicket) {
-    switch consume part {
+  override func call(with part: RequestPart, _ visit: Visit) {
+    switch part {
     case .head(let head), .whole(let head, _), .wholeBytes(let head, _):
       self.hooks.requestFunction?(HTTPRequest(head: head), Proceed(visit))
     case .message(let message):
@@ -196,7 +195,7 @@ final class StreamMessageStage<Input: Sendable, Output: Sendable>: HookStage {
     }
   }
 
-  override func call(with result: consuming ResultPart, _ visit: any HookTicket) {
+  override func call(with result: ResultPart, _ visit: Visit) {
     self.hooks.streamResultFunction?(StreamResult(result), Proceed(visit))
   }
 }
@@ -211,8 +210,8 @@ final class StreamByteStage: HookStage {
     super.init(kinds, .streamBytes, of: interceptor)
   }
 
-  override func call(with part: consuming RequestPart, _ visit: any HookTicket) {
-    switch consume part {
+  override func call(with part: RequestPart, _ visit: Visit) {
+    switch part {
     case .head(let head), .whole(let head, _), .wholeBytes(let head, _):
       self.hooks.requestFunction?(HTTPRequest(head: head), Proceed(visit))
     case .message(let message):
@@ -224,9 +223,9 @@ final class StreamByteStage: HookStage {
     }
   }
 
-  override func call(with result: consuming ResultPart, _ visit: any HookTicket) {
+  override func call(with result: ResultPart, _ visit: Visit) {
     let result: StreamResult<ByteBuffer> =
-      switch consume result {
+      switch result {
       case .bytes(let bytes): .message(bytes)
       case let other: StreamResult(other)
       }

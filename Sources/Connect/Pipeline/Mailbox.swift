@@ -12,8 +12,10 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
   }
 
   let executor: any CallExecutor
-  private var waiting: CheckedContinuation<Event, Never>?
-  private var events: [Event] = []
+  private var waiting: UnsafeContinuation<Event, Never>?
+  /// What has arrived and was not taken: hardly ever more than one event.
+  private var firstEvent: Event?
+  private var laterEvents: [Event] = []
   /// Whether the waiting task was cancelled.
   var isCancelled = false
 
@@ -36,44 +38,97 @@ final class Mailbox<Value: Sendable>: JobRunner, @unchecked Sendable {
     if let waiting = self.waiting {
       self.waiting = nil
       waiting.resume(returning: event)
+    } else if self.firstEvent == nil {
+      self.firstEvent = event
     } else {
-      self.events.append(event)
+      self.laterEvents.append(event)
     }
   }
 
-  private func receive(_ continuation: CheckedContinuation<Event, Never>) {
+  /// Lets the waiting task throw, whatever has arrived before.
+  func cancel() {
+    self.isCancelled = true
+    self.firstEvent = nil
+    self.laterEvents = []
+    self.post(.value(.failure(CancellationError())))
+  }
+
+  private func takeEvent() -> Event? {
     self.executor.assertIsCurrent()
-    if self.events.isEmpty {
-      self.waiting = continuation
+    defer { if !self.laterEvents.isEmpty { self.firstEvent = self.laterEvents.removeFirst() } }
+    return self.firstEvent.take()
+  }
+
+  private func receive(_ continuation: UnsafeContinuation<Event, Never>) {
+    if let event = self.takeEvent() {
+      continuation.resume(returning: event)
     } else {
-      continuation.resume(returning: self.events.removeFirst())
+      self.waiting = continuation
     }
   }
 
   // MARK: In the waiting task
 
-  /// Runs jobs, one after the other, until a value arrives. To be called by one task at a time.
-  ///
-  /// - Parameter start: Runs on the executor, when the waiting begins.
-  nonisolated(nonsending) func value(after start: @escaping @Sendable () -> Void) async throws -> Value {
-    var event = await self.event(after: start)
+  /// Runs jobs, one after the other, until a value arrives. To be called by one task at a time. Does not suspend for what
+  /// arrives while the task is on the executor.
+  nonisolated(nonsending) func value<Waiter: MailboxWaiter<Value>>(for waiter: Waiter) async throws -> Value {
+    var event: Event?
+    if self.executor.isCurrent {
+      if Task.isCancelled { waiter.cancel(self, inJob: false) }
+      waiter.begin(self)
+      event = self.takeEvent()
+    } else {
+      event = await self.event(for: waiter) { waiter.begin(self) }
+    }
     while true {
       switch event {
-      case .run(let job): await job.run(on: self.executor)
-      case .value(let result): return try result.get()
+      case .value(let result)?: return try result.get()
+      case .run(let job)?:
+        await job.run(on: self.executor)
+        if Task.isCancelled { self.executor.run { waiter.cancel(self, inJob: true) } }
+      case nil: break
       }
-      event = await self.event()
+      event = self.executor.isCurrent ? self.takeEvent() : nil
+      if event == nil { event = await self.event(for: waiter) }
+    }
+  }
+
+  private nonisolated(nonsending) func event<Waiter: MailboxWaiter<Value>>(
+    for waiter: Waiter,
+    after start: (@Sendable () -> Void)? = nil
+  ) async -> Event {
+    await withTaskCancellationHandler {
+      await self.event(after: start)
+    } onCancel: {
+      self.executor.run { waiter.cancel(self, inJob: false) }
     }
   }
 
   private nonisolated(nonsending) func event(after start: (@Sendable () -> Void)? = nil) async -> Event {
-    await withCheckedContinuation { continuation in
-      self.executor.run {
+    await withUnsafeContinuation { continuation in
+      if self.executor.isCurrent {
         self.receive(continuation)
         start?()
+      } else {
+        self.executor.execute {
+          self.receive(continuation)
+          start?()
+        }
       }
     }
   }
+}
+
+/// What a task waits for in a ``Mailbox``. Its functions run on the executor.
+protocol MailboxWaiter<Value>: Sendable {
+  associatedtype Value: Sendable
+
+  /// The waiting begins; posts an error if the task was cancelled.
+  func begin(_ mailbox: Mailbox<Value>)
+  /// The task was cancelled.
+  ///
+  /// - Parameter inJob: Whether the task was running a job then.
+  func cancel(_ mailbox: Mailbox<Value>, inJob: Bool)
 }
 
 extension Mailbox where Value == Void {
@@ -166,7 +221,7 @@ package final class Job: Sendable {
       return true
     }
     guard isNew else { return }
-    if let required = executor.taskExecutor {
+    if !executor.isCurrent, let required = executor.taskExecutor {
       await withTaskExecutorPreference(required) { await self.body() }
     } else {
       await self.body()

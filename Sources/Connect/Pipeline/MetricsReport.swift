@@ -10,49 +10,50 @@ package final class MetricsReport {
     let interceptor: any Interceptor.Type
   }
 
-  /// The metrics of the attempt, and then those that hooks pass on.
-  var metrics: HTTPMetrics
-  /// The hooks that are still to be called, outermost first. A called hook is not kept, since it may hold its
-  /// `proceed`, and thereby this report.
+  /// The metrics of the attempt, until the hooks receive them.
+  var metrics: HTTPMetrics.Values
+  /// What hooks pass on.
+  private var passed: HTTPMetrics?
+  /// Outermost first.
   private var hooks: [Hook]
+  /// How many of the hooks are still to be called.
+  private var remaining: Int
   /// The number of the visit whose hook has returned without having passed the metrics on.
   private var waiting: Int?
 
   package init(_ metrics: HTTPMetrics, for hooks: [Hook]) {
-    self.metrics = metrics
+    self.metrics = metrics.values
     self.hooks = hooks
+    self.remaining = hooks.count
   }
 
   package func pass(_ host: any PipelineHost) {
     let pipeline = host.pipeline
-    while let hook = self.takeHook() {
+    defer { pipeline.restVisit() }
+    var metrics = self.passed ?? HTTPMetrics(self.metrics)
+    while self.remaining > 0 {
+      self.remaining -= 1
+      let hook = self.hooks[self.remaining]
       var visit = pipeline.makeVisit(at: .metrics(self), host)
       pipeline.surroundings.inheritance.bind(nil, of: hook.interceptor) {
-        hook.function(self.metrics, Proceed(visit))
+        hook.function(metrics, Proceed(visit))
       }
-      guard case .metrics(let passed) = visit.hookReturned(waits: false) else {
+      guard case .metrics(let passed)? = visit.hookReturned(waits: false) else {
         self.waiting = visit.number
+        // The hook may hold its `proceed`, and thereby this report.
+        self.hooks.removeSubrange(self.remaining...)
         return
       }
       pipeline.keep(&visit)
-      self.metrics = passed
+      metrics = passed
     }
-  }
-
-  private func takeHook() -> Hook? {
-    // Moved out and back, so that each exclusive access to the variable ends at once.
-    var hooks: [Hook] = []
-    swap(&hooks, &self.hooks)
-    guard hooks.count > 1 else { return hooks.first }
-    let last = hooks.removeLast()
-    self.hooks = hooks
-    return last
+    self.hooks = []
   }
 
   package func hookDid(_ action: HookAction, _ visit: Visit, _ host: any PipelineHost) {
     guard visit.number == self.waiting, case .metrics(let metrics) = action else { return }
     self.waiting = nil
-    self.metrics = metrics
+    self.passed = metrics
     self.pass(host)
   }
 }

@@ -16,9 +16,7 @@ package final class Pipeline {
 
   let order: PipelineOrder
   let surroundings: Surroundings
-  var hasAsyncStages = false
-  /// How many byte hooks, at the end, stand inside of all hooks that are placed as listed.
-  var innerCount = 0
+  private(set) var hasAsyncStages = false
   /// Whether the request has passed the call hooks. Nothing moves before.
   private(set) var hasStarted = false
   private(set) var isMoving = false
@@ -43,9 +41,10 @@ package final class Pipeline {
   /// Asks interceptors for their hooks.
   package func askForHooks(_ interceptors: any InterceptorSource, of method: AnyMethod) {
     method.accept(StageBuilder(pipeline: self, interceptors: interceptors))
-    guard self.hasAsyncStages else { return }
     for (index, stage) in self.order.stages.enumerated() {
-      if case .async(let stage) = stage.role { stage.index = index }
+      guard case .async(let stage) = stage else { continue }
+      stage.index = index
+      self.hasAsyncStages = true
     }
   }
 
@@ -60,6 +59,7 @@ package final class Pipeline {
     self.isMoving = true
     RequestFlow(pipeline: self, host: host).begin(part)
     self.isMoving = false
+    self.restVisit()
     // Nothing follows the request of a unary call, and no attempt has a response already.
     let hasMore = !self.order.isUnary || self.hasAsyncStages
     if hasMore || self.mustMoveAgain || self.hasEvents { self.move(host) }
@@ -74,7 +74,10 @@ package final class Pipeline {
     }
     guard self.hasStarted else { return }
     self.isMoving = true
-    defer { self.isMoving = false }
+    defer {
+      self.isMoving = false
+      self.restVisit()
+    }
     let results = ResultFlow(pipeline: self, host: host)
     let request = RequestFlow(pipeline: self, host: host)
     repeat {
@@ -116,7 +119,7 @@ package final class Pipeline {
   private func handle(_ action: HookAction, _ visit: Visit, _ host: any PipelineHost) {
     switch visit.place {
     case .request(let index):
-      guard let step = self.order.stages[index].didRequest(action, visit.number) else {
+      guard let step = self.order.stages[index].stage.didRequest(action, visit.number) else {
         host.logIgnored("request hook \(index)")
         return
       }
@@ -133,20 +136,21 @@ package final class Pipeline {
 
   func makeVisit(at place: Visit.Place, _ host: any PipelineHost) -> Visit {
     self.lastNumber += 1
-    let number = self.lastNumber
-    guard let visit = self.spareVisit else { return Visit(number, at: place, of: host) }
-    self.spareVisit = nil
-    visit.renew(number, at: place, of: host)
+    guard let visit = self.spareVisit.take() else {
+      return Visit(self.lastNumber, at: place, of: host, on: host.executor)
+    }
+    visit.renew(self.lastNumber, at: place, of: host)
     return visit
   }
 
-  /// Keeps the visit for another hook, if nobody else has it.
+  /// Keeps the visit of a hook that has proceeded for another hook, if nobody else has it.
   @inline(__always)
   func keep(_ visit: inout Visit) {
-    guard isKnownUniquelyReferenced(&visit), visit.canBeRenewed else { return }
-    visit.rest()
-    self.spareVisit = visit
+    if isKnownUniquelyReferenced(&visit) { self.spareVisit = visit }
   }
+
+  /// Releases the call until the next hook.
+  func restVisit() { self.spareVisit?.rest() }
 
   // MARK: Attempts
 
@@ -191,9 +195,7 @@ package final class Pipeline {
   /// Abandons the work of async stages and attempts, and then releases what waited.
   private func giveUp(_ old: [Stage.Kept], from stages: Range<Int>) {
     if self.hasAsyncStages {
-      for stage in self.order.stages[stages] {
-        if case .async(let stage) = stage.role { stage.giveUp() }
-      }
+      for case .async(let stage) in self.order.stages[stages] { stage.giveUp() }
     }
     self.surroundings.inside.drop()
     withExtendedLifetime(old) {}
@@ -201,8 +203,9 @@ package final class Pipeline {
 
   /// Runs a job of the stage at `index` where the nearest `next` outside of it was called.
   func run(_ job: Job, of index: Int, _ host: any PipelineHost) {
-    for stage in self.order.stages[..<index].reversed() {
-      if case .async(let stage) = stage.role, let runner = stage.runner {
+    let stages = self.order.stages
+    for index in (0..<index).reversed() {
+      if case .async(let stage) = stages[index], let runner = stage.runner {
         runner.run(job)
         return
       }

@@ -1,23 +1,18 @@
 package import Logging
 
 /// The call around a ``Pipeline``.
-package protocol PipelineHost: AnyObject, Sendable {
+package protocol PipelineHost: VisitHost {
   var pipeline: Pipeline { get }
   var environment: any HookEnvironment { get }
   var executor: any CallExecutor { get }
+  /// As ``hasEnded``, on the executor.
   var isOver: Bool { get }
-  /// ``isOver``, for other threads.
-  var hasEnded: Bool { get }
 
   /// Takes the end that has passed all stages.
   func finish(with end: ResultPart)
   /// Ends the call if its deadline has passed, even if the timer has not fired yet.
   func endIfDeadlineHasPassed() -> Bool
 
-  /// Continues the call: a hook has proceeded after it had returned.
-  func hookDid(_ action: HookAction, _ visit: Visit)
-  /// The last copy of a visit's `proceed` was released uncalled.
-  func hookWasDropped(_ visit: Visit.Place, _ number: Int)
   /// A hook has returned without proceeding, or an async interceptor has received a part.
   func hookWaits()
   /// Lets the pipeline continue: something has changed.
@@ -34,6 +29,8 @@ extension PipelineHost {
   }
 
   package var method: MethodInfo { self.environment.info }
+  package var taskExecutor: any TaskExecutor { self.environment.taskExecutor }
+  package var retryCause: ConnectError? { self.pipeline.retryCause }
 
   package func logIgnored(_ what: String) {
     self.environment.logger.debug(
@@ -138,7 +135,8 @@ package protocol PipelineInside: AnyObject {
   /// Runs `work` after a delay, unless the call is over by then.
   func afterDelay(_ delay: Duration, _ host: any PipelineHost, _ work: @escaping () -> Void)
 
-  func add(_ hook: MetricsReport.Hook)
+  /// Takes the hooks for metrics, outermost first.
+  func add(_ hooks: [MetricsReport.Hook])
 }
 
 /// An attempt that runs.
@@ -169,4 +167,16 @@ package protocol InterceptorSource: AnyObject {
   var isOver: Bool { get }
   /// Asks an interceptor for its call hooks, and returns the interceptor.
   func askForCallHooks(_ index: Int) -> any Interceptor
+}
+
+extension Visit {
+  /// Whether a pipeline waits for the hook's action.
+  package func isAwaited(in pipeline: Pipeline) -> Bool {
+    HookHolders(in: pipeline).holder(of: self.place, self.number) != nil
+  }
+
+  /// The report whose metrics the hook received; nil for other hooks.
+  package var metricsReport: MetricsReport? {
+    if case .metrics(let report) = self.place { report as? MetricsReport } else { nil }
+  }
 }

@@ -12,7 +12,7 @@ final class PipelineOrder {
   /// What was left when the call was over. The caller of ``PipelineOrder/release()`` releases it.
   struct Remains {
     let waiting: [Stage.Kept]
-    let stages: [Stage]
+    let stages: [Stage.Role]
     let messages: (first: RequestPart?, level: Level?)
     let bytes: (first: RequestPart?, level: Level?)
   }
@@ -22,7 +22,7 @@ final class PipelineOrder {
   /// How many parts wait at one stage, at most.
   let maximumWaiting: Int
   /// Empty without interceptors; then there is not even a codec.
-  private(set) var stages: [Stage] = []
+  private(set) var stages: [Stage.Role] = []
   /// The first part of each level; nil until it arrives, and if the level has no hooks.
   private var firstMessage: RequestPart?
   private var firstBytes: RequestPart?
@@ -44,18 +44,12 @@ final class PipelineOrder {
     self.maximumWaiting = max(maximumWaiting, 2)
   }
 
-  /// Adds a stage at `index`, before anything flows.
-  func insert(_ stage: Stage, at index: Int, isMessageStage: Bool) {
-    // Moved out and back, so that each exclusive access to the variable ends at once.
-    var stages: [Stage] = []
-    swap(&stages, &self.stages)
-    if stages.isEmpty {
-      stages.reserveCapacity(8)
-      stages.append(Stage(self.isUnary ? .response : .stream, of: NoInterceptor.self))
-    }
-    if index == stages.count { stages.append(stage) } else { stages.insert(stage, at: index) }
+  /// Sets the stages, before anything flows.
+  ///
+  /// - Parameter codec: The index of the codec among them.
+  func begin(with stages: [Stage.Role], codec: Int) {
     self.stages = stages
-    if isMessageStage { self.codec += 1 }
+    self.codec = codec
   }
 
   /// Whether a stage may keep a part. If none does, parts pass in one go until one is kept.
@@ -167,7 +161,7 @@ final class PipelineOrder {
     let busy = self.active.busy(insideOf: first - 1, of: self.stages.count)
     self.active.firstIdle = .max
     for index in busy {
-      let old = self.stages[index].reset(keepsHead: index < outer)
+      let old = self.stages[index].stage.reset(keepsHead: index < outer)
       if !HookWindow.isClear(old.requests) || !HookWindow.isClear(old.results) { kept.append(old) }
     }
     return kept
@@ -179,14 +173,14 @@ final class PipelineOrder {
   func finish() -> [Bool] {
     self.epoch += 1
     self.cut = 0
-    return self.stages.map { $0.finish() }
+    return self.stages.map { $0.stage.finish() }
   }
 
   /// Nothing will flow any more: returns the stages, and all parts that are kept.
   func release() -> Remains? {
     let waiting = self.close(insideOf: -1, cuttingAt: 0)
     guard !self.stages.isEmpty else { return nil }
-    var stages: [Stage] = []
+    var stages: [Stage.Role] = []
     swap(&stages, &self.stages)
     self.codec = 0
     return Remains(

@@ -6,7 +6,7 @@ struct RequestFlow {
   let host: any PipelineHost
 
   private var order: PipelineOrder { self.pipeline.order }
-  private var stages: [Stage] { self.pipeline.order.stages }
+  private var stages: [Stage.Role] { self.pipeline.order.stages }
   private var outside: any PipelineOutside { self.pipeline.surroundings.outside }
   private var inside: any PipelineInside { self.pipeline.surroundings.inside }
 
@@ -29,7 +29,7 @@ struct RequestFlow {
     if self.order.isUnary || self.order.isCut(at: index) { return true }
     guard index < self.stages.count else { return self.inside.running?.hasRoom ?? true }
     if index == self.order.codec { return self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1) }
-    return self.stages[index].hasRoomForRequest(self.order.maximumWaiting)
+    return self.stages[index].stage.hasRoomForRequest(self.order.maximumWaiting)
   }
 
   // MARK: Movement
@@ -52,7 +52,7 @@ struct RequestFlow {
         maximumBytes: self.pipeline.surroundings.maximumReplayBytes,
         // Only a hook that sees results can ask for the messages again.
         isComplete: level.contains {
-          if case .hooks(let stage) = $0.role { stage.kinds.seesResult } else { false }
+          if case .hooks(let stage) = $0 { stage.kinds.seesResult } else { false }
         }
       )
     )
@@ -60,15 +60,16 @@ struct RequestFlow {
 
   /// Moves a part inwards from a stage on, as far as it gets.
   private func send(_ part: consuming RequestPart, at first: Int) {
-    if self.stages.isEmpty {
+    let stages = self.stages
+    if stages.isEmpty {
       guard !self.order.isCut(at: 0), let encoded = self.encode(part), !self.host.isOver else { return }
       self.inside.transmit(encoded, self.host)
       return
     }
     var index = first
-    while index < self.stages.count {
+    while index < stages.count {
       if self.order.isCut(at: index) { return }
-      switch self.stages[index].role {
+      switch stages[index] {
       case .codec:
         guard let encoded = self.encode(part) else { return }
         part = encoded
@@ -101,7 +102,9 @@ struct RequestFlow {
     var hasMoved = false
     if self.order.mayKeep {
       for index in self.order.active.keepers.reversed() {
-        guard self.hasRoom(at: index + 1), let part = self.stages[index].takeReadyRequest() else { continue }
+        guard self.hasRoom(at: index + 1), let part = self.stages[index].stage.takeReadyRequest() else {
+          continue
+        }
         hasMoved = true
         self.send(part, at: index + 1)
         guard self.mayGoOn else { return true }
@@ -135,25 +138,30 @@ struct RequestFlow {
 
   // MARK: Hooks and the codec
 
-  private func visit(_ stage: HookStage, at index: Int, with part: consuming RequestPart) -> Stage.RequestStep
-  {
+  private func visit(_ stage: HookStage, at index: Int, with part: RequestPart) -> Stage.RequestStep {
     let mayPass = HookWindow.isClear(stage.requests) && self.hasRoom(at: index + 1)
     let kinds = stage.kinds
-    if kinds.contains(.headUpdate) {
-      if part.hasHead { stage.holdsHead = true }
-      let context = self.pipeline.surroundings.inheritance == nil ? nil : part.head?.context
-      let failure = self.pipeline.surroundings.inheritance.bind(context, of: stage.interceptor) {
-        stage.update(&part)
-      }
-      guard !self.host.isOver else { return .stay }
-      if let failure { return .failed(failure, as: stage.form) }
+    guard kinds.contains(.headUpdate) else {
+      return self.visit(stage, at: index, with: part, mayPass: mayPass)
     }
-    guard kinds.contains(hookFor: part) else { return stage.pass(part, mayPass: mayPass) }
-    let head = part.head
-    if head != nil { stage.holdsHead = true }
+    if part.hasHead { stage.holdsHead = true }
+    var updated = part
+    let failure = self.pipeline.surroundings.inheritance.bind(part.head?.context, of: stage.interceptor) {
+      stage.update(&updated)
+    }
+    guard !self.host.isOver else { return .stay }
+    if let failure { return .failed(failure, as: stage.form) }
+    return self.visit(stage, at: index, with: updated, mayPass: mayPass)
+  }
+
+  private func visit(_ stage: HookStage, at index: Int, with part: RequestPart, mayPass: Bool)
+    -> Stage.RequestStep
+  {
+    guard stage.kinds.contains(hookFor: part) else { return stage.pass(part, mayPass: mayPass) }
+    if part.hasHead { stage.holdsHead = true }
     var visit = self.pipeline.makeVisit(at: .request(index), self.host)
-    self.pipeline.surroundings.inheritance.bind(head?.context, of: stage.interceptor) {
-      stage.call(with: copy part, visit)
+    self.pipeline.surroundings.inheritance.bind(part.head?.context, of: stage.interceptor) {
+      stage.call(with: part, visit)
     }
     guard !self.host.isOver else { return .stay }
     guard let action = visit.hookReturned(waits: true) else {
@@ -162,7 +170,7 @@ struct RequestFlow {
       return .stay
     }
     self.pipeline.keep(&visit)
-    return stage.didReturn(action, given: head, mayPass: mayPass)
+    return stage.didReturn(action, given: part, mayPass: mayPass)
   }
 
   /// - Returns: Nil if the part cannot be encoded, which has failed the call.
@@ -193,6 +201,6 @@ struct RequestFlow {
     self.order.messages?.charge(byteCount)
     self.order.bytes?.charge(byteCount)
     guard self.pipeline.hasAsyncStages else { return }
-    for stage in self.stages { stage.charge(byteCount) }
+    for stage in self.stages { stage.stage.charge(byteCount) }
   }
 }

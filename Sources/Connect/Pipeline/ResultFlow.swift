@@ -4,7 +4,7 @@ struct ResultFlow {
   let host: any PipelineHost
 
   private var order: PipelineOrder { self.pipeline.order }
-  private var stages: [Stage] { self.pipeline.order.stages }
+  private var stages: [Stage.Role] { self.pipeline.order.stages }
   private var outside: any PipelineOutside { self.pipeline.surroundings.outside }
   private var inside: any PipelineInside { self.pipeline.surroundings.inside }
 
@@ -15,7 +15,7 @@ struct ResultFlow {
     if self.order.isUnary, !self.pipeline.hasAsyncStages { return true }
     guard index >= 0 else { return self.outside.demand > 0 }
     if index == self.order.codec { return self.hasRoom(at: index - 1) }
-    return self.stages[index].hasRoomForResult(self.order.maximumWaiting)
+    return self.stages[index].stage.hasRoomForResult(self.order.maximumWaiting)
   }
 
   /// Whether the stage should receive a result.
@@ -33,8 +33,8 @@ struct ResultFlow {
   }
 
   /// Whether an async stage should receive a result; nil for other stages.
-  private static func awaitsResult(_ stage: Stage) -> Bool? {
-    if case .async(let stage) = stage.role { stage.awaitsResult } else { nil }
+  private static func awaitsResult(_ stage: Stage.Role) -> Bool? {
+    if case .async(let stage) = stage { stage.awaitsResult } else { nil }
   }
 
   /// Tells async stages of a stream that results are wanted of them, where that may have changed.
@@ -64,20 +64,21 @@ struct ResultFlow {
 
   private func isWanted(at index: Int, _ isWantedOutside: Bool) -> Bool {
     if index == self.order.codec { return isWantedOutside }
-    return self.stages[index].wantsResult(isWantedOutside, self.order.maximumWaiting)
+    return self.stages[index].stage.wantsResult(isWantedOutside, self.order.maximumWaiting)
   }
 
   // MARK: Movement
 
   /// Moves a result outwards from a stage on, as far as it gets.
   private func receive(_ result: consuming ResultPart, at last: Int) {
-    if self.stages.isEmpty {
+    let stages = self.stages
+    if stages.isEmpty {
       if let decoded = self.decode(result), !self.host.isOver { self.deliver(decoded) }
       return
     }
     var index = last
     while index >= 0 {
-      switch self.stages[index].role {
+      switch stages[index] {
       case .codec:
         guard let decoded = self.decode(result) else { return }
         result = decoded
@@ -128,7 +129,7 @@ struct ResultFlow {
   private func moveReady() -> Bool {
     var hasMoved = false
     for index in self.order.active.keepers where self.hasRoom(at: index - 1) {
-      guard let result = self.stages[index].takeReadyResult() else { continue }
+      guard let result = self.stages[index].stage.takeReadyResult() else { continue }
       hasMoved = true
       self.order.active.demandMayHaveChanged(at: index)
       self.receive(result, at: index - 1)
@@ -140,7 +141,7 @@ struct ResultFlow {
 
   // MARK: Hooks
 
-  private func visit(_ stage: HookStage, at index: Int, with result: consuming ResultPart) -> ResultPart? {
+  private func visit(_ stage: HookStage, at index: Int, with result: ResultPart) -> ResultPart? {
     guard stage.accept(result) else { return nil }
     let mayPass = HookWindow.isClear(stage.results) && self.hasRoom(at: index - 1)
     if stage.kinds.contains(.resultUpdate) { return self.update(stage, at: index, result, mayPass: mayPass) }
@@ -149,7 +150,7 @@ struct ResultFlow {
     }
     var visit = self.pipeline.makeVisit(at: .result(index), self.host)
     self.pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) {
-      stage.call(with: copy result, visit)
+      stage.call(with: result, visit)
     }
     guard !self.host.isOver else { return nil }
     guard let action = visit.hookReturned(waits: true) else {
@@ -187,7 +188,7 @@ struct ResultFlow {
   /// - Returns: False if the visit is obsolete.
   func hookDid(_ action: HookAction, at index: Int, _ number: Int) -> Bool {
     guard index < self.stages.count else { return false }
-    let stage = self.stages[index]
+    let stage = self.stages[index].stage
     guard let step = stage.didResult(action, number) else { return false }
     _ = self.follow(step, of: stage, at: index, number)
     return true

@@ -53,11 +53,19 @@ class Stage {
     }
   }
 
-  /// How the pipeline calls the stage.
+  /// A stage with what it does, on which depends how the pipeline calls it.
   enum Role {
-    case codec
+    case codec(Stage)
     case hooks(HookStage)
     case async(AsyncStage)
+
+    var stage: Stage {
+      switch self {
+      case .codec(let stage): stage
+      case .hooks(let stage): stage
+      case .async(let stage): stage
+      }
+    }
   }
 
   /// Parts that waited and were given up.
@@ -79,7 +87,6 @@ class Stage {
   /// Whether a result of this attempt has gone on outwards.
   final private(set) var hasPassedOut = false
 
-  var role: Role { .codec }
   /// Whether it may have a part that can go on.
   var keepsPart: Bool { !HookWindow.isClear(self.requests) || !HookWindow.isClear(self.results) }
 
@@ -116,11 +123,11 @@ class Stage {
 
   /// The hook has proceeded before it returned.
   ///
-  /// - Parameter given: The head that the hook received.
-  final func didReturn(_ action: consuming HookAction, given: RequestHead?, mayPass: Bool) -> RequestStep {
-    if given != nil { self.holdsHead = false }
+  /// - Parameter given: What the hook received.
+  final func didReturn(_ action: consuming HookAction, given: RequestPart, mayPass: Bool) -> RequestStep {
+    if given.hasHead { self.holdsHead = false }
     let step = self.step(action, given)
-    guard case .pass(let part) = step, !mayPass else { return step }
+    guard !mayPass, case .pass(let part) = step else { return step }
     self.requests = (self.requests ?? HookWindow()).appendReady(part)
     return .stay
   }
@@ -131,7 +138,7 @@ class Stage {
   final func didRequest(_ action: consuming HookAction, _ number: Int) -> RequestStep? {
     guard let requests = self.requests, let given = requests.waiting(number) else { return nil }
     if given.hasHead { self.holdsHead = false }
-    let step = self.step(action, given.head)
+    let step = self.step(action, given)
     switch step {
     case .pass(let part): requests.resolve(number, with: part)
     case .stay: requests.resolve(number, with: nil)
@@ -141,11 +148,12 @@ class Stage {
     return .stay
   }
 
-  private func step(_ action: consuming HookAction, _ given: RequestHead?) -> RequestStep {
+  private func step(_ action: consuming HookAction, _ given: RequestPart) -> RequestStep {
     switch consume action {
     case .send(let part):
-      if given != nil { self.hasPassedHead = true }
-      return .pass(part.boxed(for: self.form).inPlace(of: given, isUnary: self.form.isUnary))
+      if given.hasHead { self.hasPassedHead = true }
+      if part.isInPlace(of: given, isUnary: self.form.isUnary) { return .pass(part.boxed(for: self.form)) }
+      return .pass(part.inPlace(of: given.head, isUnary: self.form.isUnary))
     case .fail(let error): return .failed(error, as: self.form)
     case .answer(let results): return .answer(results)
     case .drop, .receive, .retry, .metrics: return .stay
@@ -171,7 +179,7 @@ class Stage {
   /// A result has come.
   ///
   /// - Returns: False if the result is to be ignored, since the stage has had the end.
-  final func accept(_ result: borrowing ResultPart) -> Bool {
+  final func accept(_ result: ResultPart) -> Bool {
     guard !self.isClosed else { return false }
     if result.isEnd { self.isClosed = true }
     return true

@@ -1,7 +1,6 @@
 internal import NIOCore
 
-/// Asks the interceptors of a call for their hooks, outermost first. Puts the stages in the order in which the request
-/// passes them: message hooks, the codec, byte hooks. If the call ends meanwhile, it stops asking.
+/// Asks the interceptors of a call for their hooks, outermost first. If the call ends meanwhile, it stops asking.
 ///
 /// Small enough for the existential of a visitor to hold it without an allocation.
 struct StageBuilder: MethodVisitor {
@@ -9,138 +8,144 @@ struct StageBuilder: MethodVisitor {
   let interceptors: any InterceptorSource
 
   func visit<Input: Sendable, Output: Sendable>(_ method: MethodSpec<Input, Output>) {
-    let isUnary = self.pipeline.order.isUnary
+    var stages = BuiltStages(for: self.interceptors.count)
     for index in 0..<self.interceptors.count {
       let interceptor = self.interceptors.askForCallHooks(index)
-      if isUnary { self.addUnary(interceptor, method) } else { self.addStream(interceptor, method) }
-      if self.interceptors.isOver { return }
+      if self.pipeline.order.isUnary {
+        self.addUnary(interceptor, method, to: &stages)
+      } else {
+        self.addStream(interceptor, method, to: &stages)
+      }
+      if self.interceptors.isOver { break }
     }
+    stages.finish(self.pipeline)
   }
 
   // MARK: Unary calls
 
   @inline(__always)
-  private func addUnary<Input, Output>(
-    _ interceptor: any Interceptor,
-    _ method: MethodSpec<Input, Output>
+  private func addUnary<I: Interceptor, Input, Output>(
+    _ interceptor: I,
+    _ method: MethodSpec<Input, Output>,
+    to stages: inout BuiltStages
   ) {
     switch interceptor.asyncUnaryForm {
     case .messages(let form):
-      self.addMessages(
-        AsyncUnaryStage(.response, of: type(of: interceptor)) { part, next in
-          guard let request = HTTPRequest<Input>(part) else { throw CancellationError() }
-          let response = try await form.interceptUnary(
-            request,
-            method: method,
-            next: UnaryNext { request in
-              guard case .whole(let response) = try await next(request.part) else {
-                throw CancellationError()
-              }
-              return ResponseMessage(response)
-            }
-          )
-          return .whole(response.erased)
-        }
-      )
+      let stage = AsyncUnaryStage(.response, of: I.self) { part, next in
+        guard let request = HTTPRequest<Input>(part) else { throw CancellationError() }
+        return .whole(try await form.interceptUnary(request, method: method, next: UnaryNext(next)).erased)
+      }
+      stages.add(messages: .async(stage))
     case .bytes(let form):
       let info = method.info
-      self.addBytes(
-        AsyncUnaryStage(.responseBytes, of: type(of: interceptor)) { part, next in
-          guard let request = HTTPRequest<ByteBuffer>(part) else { throw CancellationError() }
-          let response = try await form.interceptUnaryBytes(
-            request,
-            method: info,
-            next: UnaryByteNext { request in
-              guard case .wholeBytes(let response) = try await next(request.part) else {
-                throw CancellationError()
-              }
-              return response
-            }
-          )
-          return .wholeBytes(response)
-        },
-        .asListed
-      )
+      let stage = AsyncUnaryStage(.responseBytes, of: I.self) { part, next in
+        guard let request = HTTPRequest<ByteBuffer>(part) else { throw CancellationError() }
+        return .wholeBytes(
+          try await form.interceptUnaryBytes(request, method: info, next: UnaryByteNext(next))
+        )
+      }
+      stages.add(bytes: .async(stage))
     case nil: break
     }
     let hooks = interceptor.unaryMessageFunction(method)
-    if !hooks.isEmpty { self.addMessages(UnaryMessageStage(hooks, of: type(of: interceptor))) }
+    if !hooks.isEmpty {
+      stages.add(messages: .hooks(UnaryMessageStage(hooks, of: I.self)))
+    }
     let byteHooks = interceptor.unaryFunction()
     if !byteHooks.isEmpty {
-      self.add(byteHooks.responseMetricsFunction, of: interceptor)
+      stages.add(byteHooks.responseMetricsFunction, of: I.self)
       let placement = byteHooks.placement
-      let stage = UnaryByteStage(byteHooks, of: type(of: interceptor))
-      if !stage.kinds.isEmpty { self.addBytes(stage, placement) }
+      if !byteHooks.kinds.isEmpty {
+        stages.add(bytes: .hooks(UnaryByteStage(byteHooks, of: I.self)), placement)
+      }
     }
   }
 
   // MARK: Streams
 
-  private func addStream<Input, Output>(
-    _ interceptor: any Interceptor,
-    _ method: MethodSpec<Input, Output>
+  private func addStream<I: Interceptor, Input, Output>(
+    _ interceptor: I,
+    _ method: MethodSpec<Input, Output>,
+    to stages: inout BuiltStages
   ) {
     let maximumReplayBytes = self.pipeline.surroundings.maximumReplayBytes
     switch interceptor.asyncStreamForm {
     case .messages(let form):
-      self.addMessages(
-        AsyncStreamStage(of: type(of: interceptor), isEncoded: false, maximumReplayBytes: maximumReplayBytes)
-        {
-          try await form.interceptStream(
-            StreamRequest($0, $1),
-            method: method,
-            next: StreamNext<Input, Output>(erased: $2)
-          ).erased
-        }
-      )
+      let stage = AsyncStreamStage(of: I.self, isEncoded: false, maximumReplayBytes: maximumReplayBytes) {
+        try await form.interceptStream(
+          StreamRequest($0, $1),
+          method: method,
+          next: StreamNext<Input, Output>(erased: $2)
+        ).erased
+      }
+      stages.add(messages: .async(stage))
     case .bytes(let form):
       let info = method.info
-      self.addBytes(
-        AsyncStreamStage(of: type(of: interceptor), isEncoded: true, maximumReplayBytes: maximumReplayBytes) {
-          try await form.interceptStreamBytes(
-            StreamRequest($0, $1),
-            method: info,
-            next: StreamNext<ByteBuffer, ByteBuffer>(erased: $2)
-          ).erased
-        },
-        .asListed
-      )
+      let stage = AsyncStreamStage(of: I.self, isEncoded: true, maximumReplayBytes: maximumReplayBytes) {
+        try await form.interceptStreamBytes(
+          StreamRequest($0, $1),
+          method: info,
+          next: StreamNext<ByteBuffer, ByteBuffer>(erased: $2)
+        ).erased
+      }
+      stages.add(bytes: .async(stage))
     case nil: break
     }
     let hooks = interceptor.streamMessageFunction(method)
-    if !hooks.isEmpty { self.addMessages(StreamMessageStage(hooks, of: type(of: interceptor))) }
+    if !hooks.isEmpty { stages.add(messages: .hooks(StreamMessageStage(hooks, of: I.self))) }
     let byteHooks = interceptor.streamFunction()
     if !byteHooks.isEmpty {
-      self.add(byteHooks.responseMetricsFunction, of: interceptor)
-      let stage = StreamByteStage(byteHooks, of: type(of: interceptor))
-      if !stage.kinds.isEmpty { self.addBytes(stage, .asListed) }
+      stages.add(byteHooks.responseMetricsFunction, of: I.self)
+      if !byteHooks.kinds.isEmpty { stages.add(bytes: .hooks(StreamByteStage(byteHooks, of: I.self))) }
+    }
+  }
+}
+
+/// The stages of a call, in the order in which the request passes them: message hooks, the codec, byte hooks.
+private struct BuiltStages {
+  private var messages: [Stage.Role] = []
+  private var bytes: [Stage.Role] = []
+  /// Byte hooks inside of all hooks that are placed as listed.
+  private var innermost: [Stage.Role] = []
+  private var metrics: [MetricsReport.Hook] = []
+  private let interceptorCount: Int
+
+  init(for interceptorCount: Int) {
+    self.interceptorCount = interceptorCount
+  }
+
+  mutating func add(messages stage: Stage.Role) {
+    if self.messages.isEmpty { self.messages.reserveCapacity(2 * self.interceptorCount + 1) }
+    self.messages.append(stage)
+  }
+
+  mutating func add(bytes stage: Stage.Role, _ placement: HookPlacement = .asListed) {
+    if placement == .innermost || (placement == .userIndependent && !self.innermost.isEmpty) {
+      self.innermost.append(stage)
+    } else {
+      if self.bytes.isEmpty { self.bytes.reserveCapacity(self.interceptorCount) }
+      self.bytes.append(stage)
     }
   }
 
-  // MARK: The order
-
-  private func add(_ metrics: MetricsReport.Function?, of interceptor: any Interceptor) {
+  mutating func add(_ metrics: MetricsReport.Function?, of interceptor: any Interceptor.Type) {
     guard let metrics else { return }
-    self.pipeline.surroundings.inside.add(
-      MetricsReport.Hook(function: metrics, interceptor: type(of: interceptor))
-    )
+    if self.metrics.isEmpty { self.metrics.reserveCapacity(self.interceptorCount) }
+    self.metrics.append(MetricsReport.Hook(function: metrics, interceptor: interceptor))
   }
 
-  private func addMessages(_ stage: Stage) {
-    self.insert(stage, at: self.pipeline.order.codec, isMessageStage: true)
-  }
-
-  private func addBytes(_ stage: Stage, _ placement: HookPlacement) {
-    let innerCount = self.pipeline.innerCount
-    let isInner = placement == .innermost || (placement == .userIndependent && innerCount > 0)
-    if isInner { self.pipeline.innerCount += 1 }
-    let index = self.pipeline.order.stages.count - (isInner ? 0 : innerCount)
-    self.insert(stage, at: max(index, 1), isMessageStage: false)
-  }
-
-  private func insert(_ stage: Stage, at index: Int, isMessageStage: Bool) {
-    if case .async = stage.role { self.pipeline.hasAsyncStages = true }
-    self.pipeline.order.insert(stage, at: index, isMessageStage: isMessageStage)
+  mutating func finish(_ pipeline: Pipeline) {
+    if !self.metrics.isEmpty { pipeline.surroundings.inside.add(self.metrics) }
+    let codec = self.messages.count
+    // Without interceptors there is not even a codec.
+    guard codec + self.bytes.count + self.innermost.count > 0 else { return }
+    let form: Stage.Form = pipeline.order.isUnary ? .response : .stream
+    self.messages.append(.codec(Stage(form, of: NoInterceptor.self)))
+    for stage in self.bytes { self.messages.append(stage) }
+    for stage in self.innermost { self.messages.append(stage) }
+    var stages: [Stage.Role] = []
+    swap(&stages, &self.messages)
+    pipeline.order.begin(with: stages, codec: codec)
   }
 }
 

@@ -137,7 +137,7 @@ final class DrivenSurroundings<OfRequest: Sendable, OfMessage: Sendable, OfResul
     }
   }
 
-  func add(_ hook: MetricsReport.Hook) { self.metricsHooks.append(hook) }
+  func add(_ hooks: [MetricsReport.Hook]) { self.metricsHooks = hooks }
 }
 
 /// Leaves messages as they are on their way through the codec.

@@ -47,10 +47,8 @@ final class OrderDriver {
   private(set) var dropCount = 0
 
   /// The order looks at nothing of a stage but where it stands.
-  private func insertStage(at index: Int, isMessageStage: Bool) {
-    let form: Stage.Form = !self.order.isUnary ? .stream : isMessageStage ? .response : .responseBytes
-    let stage = HookStage([], form, of: NoInterceptor.self)
-    self.order.insert(stage, at: index, isMessageStage: isMessageStage)
+  private static func stages(_ count: Int, _ form: Stage.Form) -> [Stage.Role] {
+    (0..<count).map { _ in .hooks(HookStage([], form, of: NoInterceptor.self)) }
   }
 
   /// - Parameters:
@@ -66,8 +64,14 @@ final class OrderDriver {
     self.count = messageStages + 1 + byteStages
     self.maximumReplayBytes = maximumReplayBytes
     self.order = PipelineOrder(isUnary: isUnary, maximumWaiting: maximumWaiting)
-    for index in 0..<messageStages { self.insertStage(at: index, isMessageStage: true) }
-    for index in 0..<byteStages { self.insertStage(at: messageStages + 1 + index, isMessageStage: false) }
+    guard self.count > 1 else { return }
+    let (message, bytes): (Stage.Form, Stage.Form) =
+      isUnary ? (.response, .responseBytes) : (.stream, .stream)
+    self.order.begin(
+      with: Self.stages(messageStages, message) + [.codec(Stage(message, of: NoInterceptor.self))]
+        + Self.stages(byteStages, bytes),
+      codec: messageStages
+    )
   }
 
   // MARK: Down
@@ -96,7 +100,7 @@ final class OrderDriver {
     if self.order.isCut(at: index) { return true }
     if index == self.count { return self.wireRoom > 0 }
     if index == self.order.codec { return self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1) }
-    return self.order.stages[index].hasRoomForRequest(self.order.maximumWaiting)
+    return self.order.stages[index].stage.hasRoomForRequest(self.order.maximumWaiting)
   }
 
   private func begin(atMessages: Bool, _ part: RequestPart) {
@@ -115,14 +119,14 @@ final class OrderDriver {
         }
         continue
       }
-      let stage = self.order.stages[index]
+      let stage = self.order.stages[index].stage
       let mayPass = HookWindow.isClear(stage.requests) && self.hasRoom(at: index + 1)
       let step: Stage.RequestStep
       if part.hasHead { stage.holdsHead = true }
       switch self.onRequest(index, part) {
       case .none: step = stage.pass(part, mayPass: mayPass)
       case .does(let action):
-        step = stage.didReturn(action, given: part.head, mayPass: mayPass)
+        step = stage.didReturn(action, given: part, mayPass: mayPass)
       case .waits:
         let number = self.takeNumber()
         stage.wait(part, as: number)
@@ -157,7 +161,7 @@ final class OrderDriver {
   var wantsResult: Bool {
     self.order.cut == nil && !self.order.isWaitingToRetry && self.demand > 0
       && (0..<self.count).allSatisfy {
-        $0 == self.order.codec || self.order.stages[$0].hasRoomForResult(self.order.maximumWaiting)
+        $0 == self.order.codec || self.order.stages[$0].stage.hasRoomForResult(self.order.maximumWaiting)
       }
   }
 
@@ -173,13 +177,13 @@ final class OrderDriver {
     if index < 0 { return self.demand > 0 }
     return index == self.order.codec
       ? self.hasRoomForResult(at: index - 1)
-      : self.order.stages[index].hasRoomForResult(self.order.maximumWaiting)
+      : self.order.stages[index].stage.hasRoomForResult(self.order.maximumWaiting)
   }
 
   private func receive(_ result: ResultPart, at last: Int) {
     var result = result
     for index in stride(from: last, through: 0, by: -1) where index != self.order.codec {
-      let stage = self.order.stages[index]
+      let stage = self.order.stages[index].stage
       guard stage.accept(result) else { return }
       let mayPass = HookWindow.isClear(stage.results) && self.hasRoomForResult(at: index - 1)
       let step: Stage.ResultStep
@@ -220,7 +224,7 @@ final class OrderDriver {
       self.dropCount += 1
     case .retry(let request, _):
       guard let head = self.order.retryHead(request, at: index) else {
-        self.order.stages[index].retryWasRefused(number)
+        self.order.stages[index].stage.retryWasRefused(number)
         return nil
       }
       _ = self.order.waitToRetry(for: index)
@@ -244,10 +248,14 @@ final class OrderDriver {
   func proceed(_ visit: Visit?, _ action: HookAction) -> Bool {
     guard let visit else { return false }
     if visit.isRequest {
-      guard let step = self.order.stages[visit.index].didRequest(action, visit.number) else { return false }
+      guard let step = self.order.stages[visit.index].stage.didRequest(action, visit.number) else {
+        return false
+      }
       if case .answer(let results) = step { self.answer(at: visit.index, results) }
     } else {
-      guard let step = self.order.stages[visit.index].didResult(action, visit.number) else { return false }
+      guard let step = self.order.stages[visit.index].stage.didResult(action, visit.number) else {
+        return false
+      }
       _ = self.follow(step, at: visit.index, visit.number)
     }
     self.visits.removeAll { $0 == visit }
@@ -281,7 +289,7 @@ final class OrderDriver {
   private func moveOnce() -> Bool {
     var hasMoved = false
     for index in 0..<self.count where index != self.order.codec && self.hasRoomForResult(at: index - 1) {
-      guard let result = self.order.stages[index].takeReadyResult() else { continue }
+      guard let result = self.order.stages[index].stage.takeReadyResult() else { continue }
       hasMoved = true
       self.receive(result, at: index - 1)
     }
@@ -293,7 +301,7 @@ final class OrderDriver {
     }
     self.order.settle()
     for index in (0..<self.count).reversed() where index != self.order.codec && self.hasRoom(at: index + 1) {
-      guard let part = self.order.stages[index].takeReadyRequest() else { continue }
+      guard let part = self.order.stages[index].stage.takeReadyRequest() else { continue }
       hasMoved = true
       self.send(part, at: index + 1)
     }
