@@ -50,9 +50,9 @@ sanitize: ## Run the tests of C code and of decoders under address sanitizer
 tsan = --sanitize=thread --scratch-path .build-tsan
 
 .PHONY: test-threads
-test-threads: setup venv ## Run all tests under thread sanitizer (many minutes)
+test-threads: setup venv check-generated ## Run all tests under thread sanitizer (many minutes)
 	@echo "Building the tests with thread sanitizer (the first build takes many minutes)"
-	@.ci/build --build-tests $(tsan)
+	@CONNECT_NASTY_PROTOS=yes .ci/build --build-tests $(tsan)
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/ThreadSanitizer/suppressions.txt history_size=4 $$TSAN_OPTIONS" \
 		swift test --skip-build $(tsan) --skip FreedMemoryTests
 
@@ -215,4 +215,4 @@ setup: ## Check the system packages; install what is missing if root on Debian
 .PHONY: clean
 clean: ## Remove everything that these targets made
 	@rm -rf .build .build-asan .build-demo .build-docs .build-explore .build-tsan .build-traits .build-generators .build-release \
-		$(benchmarks)/.build .venv
+		$(benchmarks)/.build Tests/NastyProtos .venv

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import ConnectCodegen
 
-/// The names of generated declarations. That they compile is shown by the targets of Tests/NastyProtos.
+/// The names of generated declarations. That they compile is shown by Tests/NastyProtoTests.
 final class NameTests: XCTestCase {
   /// The names of the specifications of a service with such methods.
   private func methodNames(_ names: [String], _ parameter: String = "") throws -> [String] {
