@@ -81,6 +81,9 @@ seconds ?= 2
 save ?=
 with ?=
 benchmarks = Tests/Benchmarks
+# Builds these products.
+benchmark = for product in $(1); do \
+	swift build -q -c release --package-path $(benchmarks) --product $$product --disable-build-manifest-caching || exit 1; done
 
 # How many seeds, or which one.
 seeds ?= 1000
@@ -96,9 +99,7 @@ explore: ## Run random clusters and faults against what must hold: seeds=N, or s
 bench: venv ## Measure what calls cost, side by side with peers (many minutes)
 	@.ci/setup bench
 	@echo "Building the benchmarks (the first build takes many minutes)"
-	@for product in CannedServer ConnectBench GRPCSwiftBench; do \
-		swift build -q -c release --package-path $(benchmarks) --product $$product \
-			--disable-build-manifest-caching || exit 1; done
+	@$(call benchmark,CannedServer ConnectBench GRPCSwiftBench)
 	@$(benchmarks)/bench.py --rows '$(value rows)' --repetitions $(repetitions) --seconds $(seconds) \
 		$(if $(save),--save '$(save)') $(if $(with),--compare '$(with)')
 
@@ -107,20 +108,29 @@ bench-cli: venv ## Measure connectrpc load beside h2load, and connectrpc call be
 	@.ci/setup bench
 	@echo "Building connectrpc and the server (the first build takes many minutes)"
 	@$(release) -q
-	@swift build -q -c release --package-path $(benchmarks) --product CannedServer --disable-build-manifest-caching
+	@$(call benchmark,CannedServer)
 	@$(benchmarks)/bench_cli.py --repetitions $(repetitions)
 
 # How many functions to list for each client.
 functions ?= 0
 
 .PHONY: bench-instructions
-bench-instructions: ## Count the instructions of unary calls, which noise does not change
+bench-instructions: bench-build ## Count the instructions and allocations of calls, which noise does not change
+	@$(benchmarks)/instructions.py --rows '$(or $(value rows),interceptors$$)' --functions $(functions)
+
+.PHONY: bench-build
+bench-build:
 	@.ci/setup bench-instructions
 	@echo "Building the benchmarks (the first build takes many minutes)"
-	@for product in CannedServer ConnectBench; do \
-		swift build -q -c release --package-path $(benchmarks) --product $$product \
-			--disable-build-manifest-caching || exit 1; done
-	@$(benchmarks)/instructions.py --rows '$(or $(value rows),interceptors$$)' --functions $(functions)
+	@$(call benchmark,CannedServer ConnectBench)
+
+.PHONY: costs
+costs: bench-build ## Count what calls cost, and write it to Tests/Benchmarks/thresholds and the tables of documents
+	@$(benchmarks)/costs.py --write
+
+.PHONY: check-costs
+check-costs: bench-build ## Count what calls cost, and compare with Tests/Benchmarks/thresholds
+	@$(benchmarks)/costs.py
 
 .PHONY: bench-messages
 bench-messages: ## Measure the messages of libprotobuf-c, side by side with SwiftProtobuf's
@@ -151,13 +161,15 @@ install: ## Build connectrpc and install it with completions and manual page: pr
 	@Sources/connectrpc/install.sh "$$($(release) --show-bin-path)/connectrpc" '$(DESTDIR)$(prefix)'
 
 .PHONY: lint
-lint: ## Check the style of all Swift files, which folders use which, and the sizes of files and types
+lint: ## Check the style of all Swift files, which folders use which, the sizes of files and types, and tables of costs
 	@echo "Checking the style"
 	@swift format lint --strict $(swift_files)
 	@.ci/check-arrows --self-test
 	@.ci/check-arrows
 	@.ci/check-rooms --self-test
 	@.ci/check-rooms
+	@$(benchmarks)/costs.py --self-test
+	@$(benchmarks)/costs.py --tables
 
 .PHONY: format
 format: ## Format all Swift files
