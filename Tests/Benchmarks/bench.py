@@ -41,7 +41,7 @@ class Row:
     name: str
     # The options that all clients know, by their names in Workload.swift.
     work: dict = field(default_factory=dict)
-    # The clients, by name: the options of ConnectBench, or None for a peer.
+    # The clients, by name: the options of ConnectBench, or None for a peer, whose name has options behind it.
     clients: dict = field(default_factory=dict)
     server: Server = Server()
 
@@ -113,6 +113,16 @@ def rows():
             "recommended, all": "--recommended all",
         },
     )
+    for count in (1, 5):
+        yield unary(
+            f"unary 20 B, 32 in flight, gRPC, interceptors: {count}",
+            {"size": 20, "in-flight": 32},
+            peers=(f"grpc-swift-2 --interceptors {count}",),
+            **{
+                "closure": f"--protocol grpc --interceptors {count}",
+                "async": f"--protocol grpc --interceptors {count} --form async",
+            },
+        )
     yield unary(
         "unary 1000 B, 32 in flight, gzip",
         {"size": 1000, "in-flight": 32},
@@ -216,8 +226,10 @@ def run_client(name, options, row, port, arguments, folder):
         return run_h2load(row, port, arguments, folder, http1="--h1" in name)
     if name == "grpcio":
         command = [PYTHON, HERE / "grpcio_bench.py"]
+    elif options is None:
+        command, options = [BIN / "GRPCSwiftBench"], name.partition(" ")[2]
     else:
-        command = [BIN / ("GRPCSwiftBench" if name == "grpc-swift-2" else "ConnectBench")]
+        command = [BIN / "ConnectBench"]
     command += ["--port", port, "--seconds", arguments.seconds]
     for key, value in row.work.items():
         command += [f"--{key}"] if value is True else [f"--{key}", value]

@@ -14,6 +14,7 @@ struct GRPCSwiftBench: AsyncParsableCommand {
   typealias Client = GRPCClient<HTTP2ClientTransport.Posix>
 
   @OptionGroup var workload: Workload
+  @Option(help: "Interceptors that pass everything on.") var interceptors = 0
 
   private static func method(_ name: String) -> MethodDescriptor {
     MethodDescriptor(fullyQualifiedService: "connect.bench.v1.BenchService", method: name)
@@ -30,7 +31,8 @@ struct GRPCSwiftBench: AsyncParsableCommand {
       transportSecurity: .plaintext,
       eventLoopGroup: MultiThreadedEventLoopGroup(numberOfThreads: 1)
     )
-    try await withGRPCClient(transport: transport) { client in
+    let interceptors: [any ClientInterceptor] = Array(repeating: PassThrough(), count: self.interceptors)
+    try await withGRPCClient(transport: transport, interceptors: interceptors) { client in
       let meter = Meter(workload)
       let report = try await meter.run {
         try await withThrowingTaskGroup(of: Samples.self) { group in
@@ -152,5 +154,15 @@ struct GRPCSwiftBench: AsyncParsableCommand {
       turn.finish()
       return samples
     }
+  }
+}
+
+private struct PassThrough: ClientInterceptor {
+  func intercept<Input: Sendable, Output: Sendable>(
+    request: StreamingClientRequest<Input>,
+    context: ClientContext,
+    next: (StreamingClientRequest<Input>, ClientContext) async throws -> StreamingClientResponse<Output>
+  ) async throws -> StreamingClientResponse<Output> {
+    try await next(request, context)
   }
 }
