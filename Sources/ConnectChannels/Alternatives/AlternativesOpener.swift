@@ -28,7 +28,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   let logger: Logger
   /// Connections over TCP, to upgrade when HTTP/3 is found by other means than a response. Entries of ended ones are
   /// swept at times.
-  private var connections: [WeakConnection] = []
+  private var connections: [Weak<PooledConnection>] = []
   private var sweepCount = 16
   /// Identifies the opener to `alternatives`.
   private var number = 0
@@ -119,15 +119,15 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
 
   /// HTTP/3 was found by other means than a response.
   func alternativesDidChange() {
-    for connection in self.connections.compactMap(\.connection) { self.upgrade(connection) }
+    for connection in self.connections.compactMap(\.object) { self.upgrade(connection) }
   }
 
   private func note(_ connection: PooledConnection) {
     if self.connections.count >= self.sweepCount {
-      self.connections.removeAll { $0.connection == nil }
+      self.connections.removeAll { $0.object == nil }
       self.sweepCount = max(16, self.connections.count * 2)
     }
-    self.connections.append(WeakConnection(connection: connection))
+    self.connections.append(Weak(connection))
   }
 
   private func upgrade(_ connection: PooledConnection) {
@@ -171,8 +171,4 @@ package protocol AlternativesListener: AnyObject {
   func connectionIsFit(_ connection: PooledConnection)
   /// Calls should not go to this server in this version of HTTP.
   func connectionIsUnfit(_ connection: PooledConnection, _ reason: String)
-}
-
-private struct WeakConnection {
-  weak var connection: PooledConnection?
 }

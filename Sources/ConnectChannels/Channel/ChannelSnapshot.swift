@@ -103,7 +103,7 @@ extension Subchannel {
       isEjected: self.isEjected,
       connections: self.pool.openCount,
       calls: self.callCount,
-      startedCalls: self.pool.startedStreams - self.counters.startedWatches,
+      startedCalls: self.pool.startedStreams - self.watches.startedCount,
       failedCalls: self.counters.failedCalls,
       openedConnections: self.counters.openedConnections,
       failedAttempts: self.counters.failedAttempts,

@@ -1,10 +1,6 @@
 /// What has happened to an endpoint since it was found.
 struct EndpointCounters {
   var failedCalls = 0
-  /// Watches, which are streams but no calls. The first counts all that were started. The second counts those that have
-  /// ended but still have a place on their connection.
-  var startedWatches = 0
-  var endedWatches = 0
   var openedConnections = 0
   var failedAttempts = 0
   var ejections = 0

@@ -159,8 +159,8 @@ extension OriginChannel {
     for subchannel in self.subchannels {
       subchannel.run(subchannel.pool.allow(http2Connections: connections))
       subchannel.tracker = tracker
-      subchannel.watchHealth(of: self.policy.usesHealth ? service : nil)
-      subchannel.watchLoad(every: self.policy.outOfBandPeriod)
+      subchannel.watches.watchHealth(of: self.policy.usesHealth ? service : nil)
+      subchannel.watches.watchLoad(every: self.policy.outOfBandPeriod)
     }
     if service != nil, !self.policy.usesHealth, !self.hasWarnedOfHealth {
       self.hasWarnedOfHealth = true

@@ -8,7 +8,8 @@ package final class SharedOrigin: Sendable {
   let outliers: SharedOutliers
   /// For choices that all of them should make alike, such as a random subset.
   let seed: UInt64
-  private let throttles = Mutex<[WeakThrottle]>([])
+  /// Channels keep the throttles of the service configs that they follow.
+  private let throttles = Mutex<[Weak<RetryThrottle>]>([])
 
   /// - Parameter executor: Where endpoints are judged.
   package init(resolver: any NameResolver, on executor: any CallExecutor, seed: UInt64) {
@@ -21,18 +22,13 @@ package final class SharedOrigin: Sendable {
   func throttle(_ settings: ServiceConfig.RetryThrottling?) -> RetryThrottle? {
     guard let settings else { return nil }
     return self.throttles.withLock { throttles in
-      throttles.removeAll { $0.throttle == nil }
-      if let known = throttles.lazy.compactMap(\.throttle).first(where: { $0.settings == settings }) {
+      throttles.removeAll { $0.object == nil }
+      if let known = throttles.lazy.compactMap(\.object).first(where: { $0.settings == settings }) {
         return known
       }
       let throttle = RetryThrottle(settings)
-      throttles.append(WeakThrottle(throttle: throttle))
+      throttles.append(Weak(throttle))
       return throttle
     }
   }
-}
-
-/// Channels keep the throttles of the service configs that they follow.
-private struct WeakThrottle: Sendable {
-  weak var throttle: RetryThrottle?
 }

@@ -31,7 +31,7 @@ extension Subchannel {
         self.raceTimer = nil
       case .stateChanged(let state, _):
         if state == .transientFailure { self.channel?.addressesMayBeOutOfDate() }
-        if state == .ready { self.restartWatches() }
+        if state == .ready { self.watches.restart() }
         self.channel?.needsUpdate()
       }
     }
@@ -50,10 +50,7 @@ extension Subchannel {
     after delay: Duration,
     _ work: @escaping @Sendable (Subchannel) -> Void
   ) -> any CallTimer {
-    let here = Confined(WeakSubchannel(self), to: self.environment.executor)
-    return self.environment.executor.schedule(after: max(delay, .zero)) {
-      if let subchannel = here.value.subchannel { work(subchannel) }
-    }
+    self.environment.executor.schedule(after: delay, with: self, work)
   }
 
   // MARK: - Actions of the pool
@@ -94,7 +91,7 @@ extension Subchannel {
       self.hasServed = true
       connection.drain()
       // A watch on the connection would keep it from closing.
-      self.restartWatches()
+      self.watches.restart()
     case .close(let connection, let error):
       connection.connection?.close(failing: error)
     case .abandon(let id, let error):
@@ -111,13 +108,5 @@ extension Subchannel {
     case .finished:
       self.channel?.subchannelFinished(self)
     }
-  }
-}
-
-private struct WeakSubchannel {
-  weak var subchannel: Subchannel?
-
-  init(_ subchannel: Subchannel) {
-    self.subchannel = subchannel
   }
 }

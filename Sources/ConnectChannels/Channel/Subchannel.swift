@@ -34,15 +34,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   var counters = EndpointCounters()
   /// Whether outlier detection keeps calls away.
   var isEjected = false
-  /// Nil if health is not watched.
-  var health: HealthCheck?
-  var healthWatch: ServerWatch<HealthStatus>?
-  var healthTimer: (any CallTimer)?
-  var healthService: String?
-  var hasWarnedOfHealth = false
-  /// Nil if servers do not report their load on a separate stream.
-  var loadWatch: LoadWatch?
-  var hasWarnedOfLoad = false
+  let watches: EndpointWatches
   var wasSuspect = false
   /// Whether a connection since the last success of the race has served calls, or was closed by us.
   var hasServed = false
@@ -73,10 +65,12 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     )
     self.poolBackoff = ConnectionBackoff(backoff)
     self.lastUse = environment.executor.now
+    self.watches = EndpointWatches(on: environment.executor, seed: ~seed)
     self.pool = Pool(
       limits: .init(environment.limits, keepsLast: keepsConnection),
       version: environment.version
     )
+    self.watches.subchannel = self
   }
 
   var peer: String { self.environment.origin.description }
@@ -96,8 +90,8 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
       endpoint.state = .connecting
       endpoint.isSuspect = true
     }
-    if endpoint.state == .ready, let health = self.health {
-      switch health.state {
+    if endpoint.state == .ready, let health = self.watches.health {
+      switch health {
       case .healthy: break
       case .unknown: endpoint.state = .connecting
       case .unhealthy(let reason):
@@ -111,11 +105,11 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   /// Whether there is a connection, whatever is known of its health.
   var isReady: Bool { self.race.state == .ready }
 
+  /// The version of HTTP that the server speaks; nil while there is no connection.
+  var connectedVersion: HTTPConnectionInfo.Version? { self.isReady ? self.pool.version : nil }
+
   /// How many calls there are.
-  var callCount: Int {
-    let watches = (self.healthWatch == nil ? 0 : 1) + (self.loadWatch?.watch == nil ? 0 : 1)
-    return max(self.pool.streamCount - watches - self.counters.endedWatches, 0)
-  }
+  var callCount: Int { max(self.pool.streamCount - self.watches.streamCount, 0) }
 
   /// Why there is no connection.
   var error: ConnectError? { self.failures.combined(peer: self.peer) }
@@ -140,7 +134,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   /// The endpoint has left the list, or the channel becomes idle. Calls in flight may finish; waiting calls go back to
   /// the channel.
   func retire() {
-    self.stopWatches()
+    self.watches.stop()
     self.run(self.race.shutDown())
     self.giveBackWaiting()
     self.run(self.pool.shutDown())
@@ -282,7 +276,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
   func streamClosed(_ connection: PooledConnection) {
     guard case .member(let id) = connection.role else { return }
     let now = self.now
-    if self.counters.endedWatches > 0 { self.counters.endedWatches -= 1 } else { self.lastUse = now }
+    if !self.watches.streamDidClose() { self.lastUse = now }
     self.run(self.pool.streamClosed(id, now: now))
   }
 
@@ -293,7 +287,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     // The others may all be suspect.
     self.suspicionMayHaveChanged()
     // A watch on this connection would keep it from closing.
-    self.restartWatches()
+    self.watches.restart()
   }
 
   func connectionClosed(_ connection: PooledConnection, _ failure: AddressFailure) {
@@ -307,8 +301,7 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
         self.note(failure)
       } else {
         self.environment.report(.connectionClosed(endpoint: connection.name))
-        // The places of ended watches are gone with the connection.
-        self.counters.endedWatches = 0
+        self.watches.connectionDidClose()
         self.hasServed = self.hasServed || connection.hasServed
       }
       self.run(self.pool.connectionClosed(id, error: failure.error))
@@ -333,39 +326,13 @@ final class Subchannel: WaitingRoom, ConnectionOwner {
     self.failures.append(failure)
   }
 
-  /// Restarts the channel's watches on a connection that takes streams.
-  func restartWatches() {
-    self.restartHealthWatch()
-    self.restartLoadWatch()
-  }
-
-  func stopWatches() {
-    self.stopHealthWatch()
-    self.stopLoadWatch()
-  }
-
-  /// Starts a watch of the channel.
-  ///
-  /// - Returns: Nil if all streams are taken.
-  func startWatch(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
-    guard let connection = self.pool.leaseConnection()?.connection else { return nil }
-    self.counters.startedWatches += 1
-    return connection.startStream(request, handler: handler)
-  }
-
-  /// Warns once that a server lacks a feature. A server that closes each connection would otherwise cause a warning each
-  /// time.
-  func warnOnce(_ hasWarned: inout Bool, _ message: Logger.Message) {
-    guard !hasWarned else { return }
-    hasWarned = true
-    self.environment.logger.warning(
-      message,
-      metadata: ["origin": "\(self.peer)", "endpoint": "\(self.endpoint)"]
-    )
+  /// The server has reported its load on a stream.
+  func record(_ report: LoadReport) {
+    self.tracker?.loads.record(report, of: self.id, now: self.now)
   }
 
   func lost(_ error: ConnectError?) {
-    self.stopWatches()
+    self.watches.stop()
     if self.race.state != .shutdown { self.channel?.addressesMayBeOutOfDate() }
     if let connection = self.race.connection {
       let actions = self.race.connectionLost(

@@ -3,12 +3,20 @@ internal import NIOCore
 /// The messages of `grpc.health.v1.Health/Watch`
 /// (<https://github.com/grpc/grpc/blob/master/doc/health-checking.md>).
 enum HealthMessages {
-  static let path = "/grpc.health.v1.Health/Watch"
-  /// The largest answer, in bytes. A health answer has only a few bytes, so a larger one is something else.
-  static let largestAnswer = 1 << 10
+  static func watch(service: String) -> WatchMethod<HealthStatus> {
+    WatchMethod(
+      path: "/grpc.health.v1.Health/Watch",
+      request: self.request(service: service),
+      // A health answer has only a few bytes, so a larger one is something else.
+      largestAnswer: 1 << 10,
+      restartsAtOnce: true,
+      warning: "the server has no health service, or no HTTP/2 for it, so its health is not watched",
+      decode: self.status(decoding:)
+    )
+  }
 
   /// `HealthCheckRequest`.
-  static func request(service: String) -> ByteBuffer {
+  private static func request(service: String) -> ByteBuffer {
     var message = ByteBuffer()
     guard !service.isEmpty else { return message }
     message.writeInteger(UInt8(0x0a))
@@ -18,7 +26,7 @@ enum HealthMessages {
   }
 
   /// `HealthCheckResponse`; nil if the bytes are something else.
-  static func status(decoding bytes: [UInt8]) -> HealthStatus? {
+  private static func status(decoding bytes: [UInt8]) -> HealthStatus? {
     var reader = ProtobufReader(bytes[...])
     var status = HealthStatus.unknown
     while !reader.isAtEnd {

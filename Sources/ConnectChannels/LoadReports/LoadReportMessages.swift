@@ -2,12 +2,22 @@ internal import NIOCore
 
 /// The messages of `xds.service.orca.v3.OpenRcaService/StreamCoreMetrics` (gRFC A51).
 enum LoadReportMessages {
-  static let path = "/xds.service.orca.v3.OpenRcaService/StreamCoreMetrics"
-  /// Named metrics, which are skipped, may make a report long.
-  static let largestAnswer = 64 << 10
+  static func stream(every period: Duration) -> WatchMethod<LoadReport> {
+    WatchMethod(
+      path: "/xds.service.orca.v3.OpenRcaService/StreamCoreMetrics",
+      request: self.request(every: period),
+      // Named metrics, which are skipped, may make a report long.
+      largestAnswer: 64 << 10,
+      restartsAtOnce: false,
+      warning: """
+        the server has no load reports on a stream, or no HTTP/2 for them, so its weight is that of the others
+        """,
+      decode: LoadReport.init(decoding:)
+    )
+  }
 
   /// `OrcaLoadReportRequest`: how often the server should report.
-  static func request(every period: Duration) -> ByteBuffer {
+  private static func request(every period: Duration) -> ByteBuffer {
     let (seconds, attoseconds) = period.components
     var interval = ByteBuffer()
     if seconds > 0 {

@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// A call that a channel itself makes to one of its servers: one request, then answers until it ends. It is gRPC over
 /// HTTP/2.
-final class ServerWatch<Answer>: HTTPStreamHandler {
+final class ServerWatch<Answer: Sendable>: HTTPStreamHandler {
   enum Event {
     case answer(Answer)
     /// The server does not have the method.
@@ -12,38 +12,28 @@ final class ServerWatch<Answer>: HTTPStreamHandler {
     case ended(String)
   }
 
-  private let largestAnswer: Int
-  private let decode: ([UInt8]) -> Answer?
+  private let method: WatchMethod<Answer>
   private var bytes = ByteBuffer()
   /// Nil once the watch is over.
   private var report: ((Event) -> Void)?
   private var stream: (any HTTPStream)?
 
-  /// - Parameters:
-  ///   - path: The method's.
-  ///   - request: The request message.
-  ///   - largestAnswer: The largest message that a server may send, in bytes.
-  ///   - decode: Decodes an answer; nil if it is something else.
-  ///   - start: Starts the stream.
+  /// - Parameter start: Starts the stream.
   init(
-    path: String,
-    request message: ByteBuffer,
-    largestAnswer: Int,
-    decode: @escaping ([UInt8]) -> Answer?,
+    _ method: WatchMethod<Answer>,
     report: @escaping (Event) -> Void,
     start: (HTTPStreamRequest, any HTTPStreamHandler) -> (any HTTPStream)?
   ) {
-    self.largestAnswer = largestAnswer
-    self.decode = decode
+    self.method = method
     self.report = report
     var frame = ByteBuffer()
     frame.writeInteger(UInt8(0))
-    frame.writeInteger(UInt32(message.readableBytes))
-    frame.writeImmutableBuffer(message)
+    frame.writeInteger(UInt32(method.request.readableBytes))
+    frame.writeImmutableBuffer(method.request)
     let headers: Headers = ["content-type": ["application/grpc"], "te": ["trailers"]]
     let request = HTTPStreamRequest(
       method: .post,
-      target: path,
+      target: method.path,
       headers: headers,
       body: .complete(frame)
     )
@@ -93,7 +83,7 @@ final class ServerWatch<Answer>: HTTPStreamHandler {
     self.stream?.consume(bytes.readableBytes)
     self.bytes.writeImmutableBuffer(bytes)
     while let message = self.takeMessage() {
-      guard let answer = message.isValid ? self.decode(message.bytes) : nil else {
+      guard let answer = message.isValid ? self.method.decode(message.bytes) : nil else {
         self.abandon(.ended("the answer is not what the method answers"))
         return
       }
@@ -107,7 +97,7 @@ final class ServerWatch<Answer>: HTTPStreamHandler {
     guard let flags: UInt8 = self.bytes.getInteger(at: self.bytes.readerIndex),
       let size: UInt32 = self.bytes.getInteger(at: self.bytes.readerIndex + 1)
     else { return nil }
-    guard flags == 0, size <= self.largestAnswer else { return ([], false) }
+    guard flags == 0, size <= self.method.largestAnswer else { return ([], false) }
     guard self.bytes.readableBytes >= 5 + Int(size) else { return nil }
     self.bytes.moveReaderIndex(forwardBy: 5)
     return self.bytes.readBytes(length: Int(size)).map { ($0, true) }

@@ -1,0 +1,111 @@
+internal import Connect
+internal import Logging
+
+/// The streams on which a channel watches an endpoint's server: for its health (gRFC A17), and for its load (gRFC A51).
+/// Confined to the channel's executor.
+final class EndpointWatches: WatchedEndpoint {
+  weak var subchannel: Subchannel?
+  let executor: any CallExecutor
+  private var random: SplitMix64
+  /// Nil if health is not watched.
+  private(set) var health: EndpointHealth?
+  private var healthWatch: RestartingWatch<HealthStatus>?
+  private var service: String?
+  private var loadWatch: RestartingWatch<LoadReport>?
+  private var period: Duration?
+  /// All watches that were started.
+  private(set) var startedCount = 0
+  /// Watches that have ended but still have a place on their connection.
+  private var endedCount = 0
+
+  init(on executor: any CallExecutor, seed: UInt64) {
+    self.executor = executor
+    self.random = SplitMix64(seed: seed)
+  }
+
+  /// How many streams of the endpoint are watches.
+  var streamCount: Int {
+    self.endedCount + (self.healthWatch?.isUnderWay == true ? 1 : 0)
+      + (self.loadWatch?.isUnderWay == true ? 1 : 0)
+  }
+
+  /// Watches the health of `service` from now on; nil for not at all.
+  func watchHealth(of service: String?) {
+    guard service != self.service else { return }
+    self.service = service
+    self.healthWatch?.stop()
+    self.health = service.map { _ in .unknown }
+    self.healthWatch = service.map { service in
+      let method = HealthMessages.watch(service: service)
+      return RestartingWatch(method, at: self, seed: self.random.next()) { [weak self] event in
+        self?.setHealth(EndpointHealth(event))
+      }
+    }
+    self.healthWatch?.restart()
+  }
+
+  private func setHealth(_ health: EndpointHealth) {
+    guard health != self.health else { return }
+    self.health = health
+    self.subchannel?.channel?.needsUpdate()
+  }
+
+  /// Asks for a report of the load in each `period` from now on; nil for none.
+  func watchLoad(every period: Duration?) {
+    guard period != self.period else { return }
+    self.period = period
+    self.loadWatch?.stop()
+    self.loadWatch = period.map { period in
+      let method = LoadReportMessages.stream(every: period)
+      return RestartingWatch(method, at: self, seed: self.random.next()) { [weak self] event in
+        if case .answer(let report) = event { self?.subchannel?.record(report) }
+      }
+    }
+    self.loadWatch?.restart()
+  }
+
+  /// Restarts the watches on a connection that takes streams.
+  func restart() {
+    self.healthWatch?.restart()
+    self.loadWatch?.restart()
+  }
+
+  /// There is no connection.
+  func stop() {
+    self.healthWatch?.stop()
+    self.loadWatch?.stop()
+    if self.health != nil { self.health = .unknown }
+  }
+
+  /// A stream of the endpoint has ended.
+  ///
+  /// - Returns: Whether it was that of a watch.
+  func streamDidClose() -> Bool {
+    guard self.endedCount > 0 else { return false }
+    self.endedCount -= 1
+    return true
+  }
+
+  /// A connection is gone, with the places of ended watches.
+  func connectionDidClose() { self.endedCount = 0 }
+
+  // MARK: - WatchedEndpoint
+
+  var connectedVersion: HTTPConnectionInfo.Version? { self.subchannel?.connectedVersion }
+
+  func startWatch(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
+    guard let connection = self.subchannel?.pool.leaseConnection()?.connection else { return nil }
+    self.startedCount += 1
+    return connection.startStream(request, handler: handler)
+  }
+
+  func watchDidEnd() { self.endedCount += 1 }
+
+  func warn(_ message: String) {
+    guard let subchannel = self.subchannel else { return }
+    subchannel.environment.logger.warning(
+      "\(message)",
+      metadata: ["origin": "\(subchannel.peer)", "endpoint": "\(subchannel.endpoint)"]
+    )
+  }
+}

@@ -1,0 +1,26 @@
+internal import Connect
+
+/// A weak reference as a value.
+struct Weak<Object: AnyObject> {
+  private(set) weak var object: Object?
+
+  init(_ object: Object) {
+    self.object = object
+  }
+}
+
+extension Weak: Sendable where Object: Sendable {}
+
+extension CallExecutor {
+  /// Runs `work` after a time, unless `object`, which is confined to the executor, is gone by then.
+  func schedule<Object: AnyObject>(
+    after delay: Duration,
+    with object: Object,
+    _ work: @escaping @Sendable (Object) -> Void
+  ) -> any CallTimer {
+    let object = Confined(Weak(object), to: self)
+    return self.schedule(after: max(delay, .zero)) {
+      if let object = object.value.object { work(object) }
+    }
+  }
+}
