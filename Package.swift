@@ -152,6 +152,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
+      exclude: ["ARROWS"],
       swiftSettings: swiftSettings
     ),
     .target(

@@ -56,17 +56,18 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   deinit { self.alternatives.remove(self.number, of: self.origin) }
 
   package func open(_ attempt: PooledConnection) {
-    if !attempt.isBesideUpgrade, let route = self.route(to: attempt.address) {
+    let hasUpgrade = (attempt.owner as? any AttemptOwner)?.hasUpgrade ?? false
+    if !hasUpgrade, let route = self.route(to: attempt.address) {
       VersionRaceRun(attempt, route, on: self).start()
     } else {
-      attempt.alternatives = self
+      attempt.alternatives.listener = self
       self.note(attempt)
       self.tcp.open(attempt)
     }
   }
 
   func open(_ lane: VersionRace.Lane, _ candidate: PooledConnection) {
-    candidate.alternatives = self
+    candidate.alternatives.listener = self
     switch lane {
     case .quic:
       self.quic.open(candidate)
@@ -131,7 +132,8 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   }
 
   private func upgrade(_ connection: PooledConnection) {
-    guard connection.isReplaceable, !connection.isBesideUpgrade,
+    guard let owner = connection.owner as? any MemberOwner, owner.isReplaceable(connection),
+      !owner.hasUpgrade,
       let route = self.route(to: connection.address)
     else { return }
     VersionRaceRun(connection, route, on: self).startUpgrade()
@@ -142,33 +144,25 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   package func connection(_ connection: PooledConnection, didReceiveAltSvc headers: Headers) {
     guard let value = headers.first("alt-svc") else { return }
     let now = self.executor.now
-    if let last = connection.lastAltSvc, last.value == value, now - last.time < Self.refreshInterval {
+    if let last = connection.alternatives.lastField, last.value == value,
+      now - last.time < Self.refreshInterval
+    {
       return
     }
-    connection.lastAltSvc = (value, now)
+    connection.alternatives.lastField = (value, now)
     guard let field = AltSvcField(headers["alt-svc"]) else { return }
     self.alternatives.learn(field, of: self.origin, now: now)
     if connection.version != .http3 { self.upgrade(connection) }
   }
 
   package func connectionIsFit(_ connection: PooledConnection) {
-    guard connection.version == .http3, let route = connection.route else { return }
+    guard connection.version == .http3, let route = connection.alternatives.route else { return }
     self.alternatives.succeeded(self.origin, route)
   }
 
   package func connectionIsUnfit(_ connection: PooledConnection, _ reason: String) {
-    guard connection.version == .http3, let route = connection.route else { return }
+    guard connection.version == .http3, let route = connection.alternatives.route else { return }
     // It is unknown whether TCP would have worked, and an outage of one server says nothing about the others.
     self.http3IsBroken(route, onlyAtServer: true, reason)
   }
-}
-
-/// Is told what connections learn about HTTP/3 at an origin.
-package protocol AlternativesListener: AnyObject {
-  /// A response has an `alt-svc` field.
-  func connection(_ connection: PooledConnection, didReceiveAltSvc headers: Headers)
-  /// The server has answered a call for the first time.
-  func connectionIsFit(_ connection: PooledConnection)
-  /// Calls should not go to this server in this version of HTTP.
-  func connectionIsUnfit(_ connection: PooledConnection, _ reason: String)
 }

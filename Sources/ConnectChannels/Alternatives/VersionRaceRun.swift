@@ -3,7 +3,7 @@ internal import Connect
 /// Runs a ``VersionRace`` for an attempt to connect, or beside a connection over TCP. Confined to the opener's executor.
 ///
 /// The attempt retains it through `stop`, candidates through `owner`.
-final class VersionRaceRun: ConnectionOwner {
+final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
   private typealias Lane = VersionRace.Lane
 
   /// The pool's connection. The winner takes its place.
@@ -114,23 +114,14 @@ final class VersionRaceRun: ConnectionOwner {
     let candidate: PooledConnection
     switch lane {
     case .quic:
-      candidate = PooledConnection(
-        candidateFor: self.attempt,
-        at: self.route.address,
-        timeLimit: min(self.attempt.timeLimit, AlternativesOpener.quicLimit),
-        owner: self
-      )
-      candidate.route = self.route
+      let limit = min(self.attempt.timeLimit, AlternativesOpener.quicLimit)
+      candidate = self.candidate(at: self.route.address, timeLimit: limit)
+      candidate.alternatives.route = self.route
       // Calls that have TCP are better off there until QUIC is proven.
       candidate.mayBeEarly = self.tcp == nil
       self.quic = candidate
     case .tcp:
-      candidate = PooledConnection(
-        candidateFor: self.attempt,
-        at: self.attempt.address,
-        timeLimit: self.attempt.timeLimit,
-        owner: self
-      )
+      candidate = self.candidate(at: self.attempt.address, timeLimit: self.attempt.timeLimit)
       self.tcp = candidate
     }
     let opening = Confined((candidate, self.opener), to: self.opener.executor)
@@ -140,59 +131,93 @@ final class VersionRaceRun: ConnectionOwner {
     }
   }
 
-  private func win(_ winner: PooledConnection) {
-    self.attempt.stop = nil
-    let roundTrip = winner.version == .http3 ? self.roundTrip : nil
-    winner.takePlace(of: self.attempt, streams: self.streams, roundTrip: roundTrip)
+  private func candidate(at address: EndpointAddress, timeLimit: Duration) -> PooledConnection {
+    PooledConnection(
+      .candidate,
+      to: address,
+      serverName: self.attempt.serverName,
+      timeLimit: timeLimit,
+      nameResolution: self.attempt.nameResolution,
+      owner: self
+    )
   }
 
+  /// The winner takes the role of the attempt in the pool.
+  private func win(_ winner: PooledConnection) {
+    self.attempt.stop = nil
+    guard let owner = self.attempt.owner as? any AttemptOwner else {
+      winner.abandon(.connectionReplaced)
+      return
+    }
+    owner.replace(self.attempt, by: winner)
+    winner.role = self.attempt.role
+    winner.owner = owner
+    self.attempt.owner = nil
+    owner.connection(winner, had: .established)
+    if winner.version == .http3, let roundTrip = self.roundTrip {
+      owner.connection(winner, had: .roundTrip(roundTrip))
+    }
+    owner.connection(winner, had: .canServe(self.streams))
+  }
+
+  /// TCP takes the place of QUIC, whose server has not answered. QUIC's calls are made again.
   private func replaceQUIC() {
     guard let quic = self.early.take(), let tcp = self.tcp else { return }
     quic.upgrade = nil
-    guard quic.giveWay(to: tcp, streams: self.streams) else { return }
+    guard let owner = quic.owner as? any MemberOwner, owner.hasPlace(quic) else {
+      tcp.abandon(.connectionReplaced)
+      return
+    }
+    tcp.owner = owner
+    let connection = quic.connection
+    owner.replaceConnections(with: tcp, streams: self.streams)
+    connection?.close(failing: .connectionReplaced)
     tcp.upgrade = self
     self.run(self.race.didReplaceQUIC())
   }
 
+  /// QUIC takes the place of TCP and its siblings.
   private func replaceTCP() {
     guard let tcp = self.tcp, let quic = self.quic.take() else { return }
     tcp.upgrade = nil
-    tcp.replace(with: quic, streams: self.streams, roundTrip: self.roundTrip)
+    guard let owner = tcp.owner as? any MemberOwner, owner.isReplaceable(tcp) else {
+      quic.abandon(.connectionReplaced)
+      return
+    }
+    quic.owner = owner
+    owner.replaceConnections(with: quic, streams: self.streams)
+    if let roundTrip = self.roundTrip { owner.connection(quic, had: .roundTrip(roundTrip)) }
   }
 
   // MARK: - ConnectionOwner
 
   var peer: String { self.attempt.owner?.peer ?? "the peer" }
 
-  func connectionEstablished(_ connection: PooledConnection) {}
-
-  func connection(_ connection: PooledConnection, canServe streams: Int) {
-    self.streams = streams
-    self.run(connection.isEarly ? self.race.early() : self.race.ready(self.lane(of: connection)))
-  }
-
-  func connectionClosed(_ connection: PooledConnection, _ failure: AddressFailure) {
-    switch self.lane(of: connection) {
-    case .quic:
-      self.quic = nil
-      self.quicReason = failure.text
-      self.opener.quicFailed(failure)
-      self.run(self.race.failed(.quic))
-    case .tcp:
-      self.tcp = nil
-      self.tcpFailure = failure
-      self.run(self.race.failed(.tcp))
+  func connection(_ connection: PooledConnection, had event: ConnectionEvent) {
+    switch event {
+    case .canServe(let streams):
+      self.streams = streams
+      self.run(connection.isEarly ? self.race.early() : self.race.ready(self.lane(of: connection)))
+    case .closed(let failure, _):
+      switch self.lane(of: connection) {
+      case .quic:
+        self.quic = nil
+        self.quicReason = failure.text
+        self.opener.quicFailed(failure)
+        self.run(self.race.failed(.quic))
+      case .tcp:
+        self.tcp = nil
+        self.tcpFailure = failure
+        self.run(self.race.failed(.tcp))
+      }
+    case .roundTrip(let roundTrip):
+      if connection === self.quic { self.roundTrip = roundTrip }
+    case .proven:
+      self.quicIsProven()
+    case .established, .streamClosed, .willClose, .suspect, .alive:
+      break
     }
   }
-
-  func connection(_ connection: PooledConnection, roundTrip: Duration) {
-    if connection === self.quic { self.roundTrip = roundTrip }
-  }
-
-  func streamClosed(_ connection: PooledConnection) {}
-  func connectionWillClose(_ connection: PooledConnection) {}
-  func connectionIsSuspect(_ connection: PooledConnection) {}
-  func connectionIsAlive(_ connection: PooledConnection) {}
 
   private func lane(of connection: PooledConnection) -> Lane {
     connection === self.quic ? .quic : .tcp

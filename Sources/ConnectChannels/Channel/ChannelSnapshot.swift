@@ -72,24 +72,18 @@ extension ChannelSnapshot: CustomStringConvertible {
   }
 }
 
-extension OriginChannel {
-  /// What the channel does now. May be called from any thread.
-  package func snapshot() async -> ChannelSnapshot {
-    await withCheckedContinuation { continuation in
-      self.executor.execute { continuation.resume(returning: self.makeSnapshot()) }
-    }
-  }
-
-  private func makeSnapshot() -> ChannelSnapshot {
-    ChannelSnapshot(
-      origin: self.origin.description,
-      state: self.state,
-      policy: self.policy.name,
-      waitingCalls: self.serviceRules.waitingCount + self.waiting.count
-        + self.subchannels.reduce(0) { $0 + $1.pool.waiting.count },
-      endpoints: self.subchannels.map(\.snapshot),
-      resolverUpdates: self.resolverUpdates,
-      resolutionError: self.resolutionError?.message
+extension ChannelSnapshot {
+  /// To be called on the channel's executor.
+  init(_ channel: OriginChannel) {
+    let subchannels = channel.endpoints.subchannels
+    self.init(
+      origin: channel.origin.description,
+      state: channel.connectivity,
+      policy: channel.endpoints.policy.name,
+      waitingCalls: channel.serviceRules.waitingCount + channel.waiting.count + subchannels.waitingCount,
+      endpoints: subchannels.list.map(\.snapshot),
+      resolverUpdates: channel.resolution.updateCount,
+      resolutionError: channel.resolution.error?.message
     )
   }
 }
@@ -101,9 +95,9 @@ extension Subchannel {
       address: self.endpoint.description,
       state: balanced.state,
       isEjected: self.isEjected,
-      connections: self.pool.openCount,
+      connections: self.pool.state.connections.count(.open),
       calls: self.callCount,
-      startedCalls: self.pool.startedStreams - self.watches.startedCount,
+      startedCalls: self.pool.state.connections.startedStreams - self.watches.startedCount,
       failedCalls: self.counters.failedCalls,
       openedConnections: self.counters.openedConnections,
       failedAttempts: self.counters.failedAttempts,

@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// The state of a channel as other threads see it, and the listeners for its changes.
 struct ChannelStates {
   private(set) var state = ConnectivityState.idle
@@ -29,22 +27,5 @@ struct ChannelStates {
 
   mutating func remove(_ number: Int) {
     self.listeners[number] = nil
-  }
-}
-
-extension OriginChannel {
-  /// The state at this moment. May be read from any thread.
-  package var connectivity: ConnectivityState { self.published.withLock { $0.state } }
-
-  /// The state now, and each one that follows; states that nobody has taken are replaced by later ones.
-  package func connectivityChanges() -> AsyncStream<ConnectivityState> {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: ConnectivityState.self,
-      bufferingPolicy: .bufferingNewest(16)
-    )
-    let number = self.published.withLock { $0.add(continuation) }
-    // A listener retains the channel, so that the next call uses this channel.
-    continuation.onTermination = { _ in self.published.withLock { $0.remove(number) } }
-    return stream
   }
 }

@@ -5,7 +5,7 @@ internal import Logging
 /// Confined to the channel's executor.
 final class EndpointWatches: WatchedEndpoint {
   weak var subchannel: Subchannel?
-  let executor: any CallExecutor
+  private let environment: ChannelEnvironment
   private var random: SplitMix64
   /// Nil if health is not watched.
   private(set) var health: EndpointHealth?
@@ -18,8 +18,8 @@ final class EndpointWatches: WatchedEndpoint {
   /// Watches that have ended but still have a place on their connection.
   private var endedCount = 0
 
-  init(on executor: any CallExecutor, seed: UInt64) {
-    self.executor = executor
+  init(in environment: ChannelEnvironment, seed: UInt64) {
+    self.environment = environment
     self.random = SplitMix64(seed: seed)
   }
 
@@ -47,7 +47,7 @@ final class EndpointWatches: WatchedEndpoint {
   private func setHealth(_ health: EndpointHealth) {
     guard health != self.health else { return }
     self.health = health
-    self.subchannel?.channel?.needsUpdate()
+    self.subchannel?.channel?.endpoints.needsUpdate()
   }
 
   /// Asks for a report of the load in each `period` from now on; nil for none.
@@ -58,10 +58,15 @@ final class EndpointWatches: WatchedEndpoint {
     self.loadWatch = period.map { period in
       let method = LoadReportMessages.stream(every: period)
       return RestartingWatch(method, at: self, seed: self.random.next()) { [weak self] event in
-        if case .answer(let report) = event { self?.subchannel?.record(report) }
+        if case .answer(let report) = event { self?.record(report) }
       }
     }
     self.loadWatch?.restart()
+  }
+
+  private func record(_ report: LoadReport) {
+    guard let subchannel = self.subchannel else { return }
+    subchannel.tracker?.loads.record(report, of: subchannel.id, now: self.executor.now)
   }
 
   /// Restarts the watches on a connection that takes streams.
@@ -91,10 +96,12 @@ final class EndpointWatches: WatchedEndpoint {
 
   // MARK: - WatchedEndpoint
 
+  var executor: any CallExecutor { self.environment.executor }
+
   var connectedVersion: HTTPConnectionInfo.Version? { self.subchannel?.connectedVersion }
 
   func startWatch(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
-    guard let connection = self.subchannel?.pool.leaseConnection()?.connection else { return nil }
+    guard let connection = self.subchannel?.pool.lease()?.connection else { return nil }
     self.startedCount += 1
     return connection.startStream(request, handler: handler)
   }
@@ -102,10 +109,10 @@ final class EndpointWatches: WatchedEndpoint {
   func watchDidEnd() { self.endedCount += 1 }
 
   func warn(_ message: String) {
-    guard let subchannel = self.subchannel else { return }
-    subchannel.environment.logger.warning(
+    let endpoint = self.subchannel?.endpoint.description ?? ""
+    self.environment.logger.warning(
       "\(message)",
-      metadata: ["origin": "\(subchannel.peer)", "endpoint": "\(subchannel.endpoint)"]
+      metadata: ["origin": "\(self.environment.origin)", "endpoint": "\(endpoint)"]
     )
   }
 }

@@ -15,74 +15,26 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: all that changes is touched on `executor` alone, where `startStream` is called by contract, and
 /// subchannels, timers and resolvers call back. The functions for other threads hop first. `published` is behind a mutex.
-package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendable {
+package final class OriginChannel: RuledEndpoint, @unchecked Sendable {
   package let origin: Origin
   package let executor: any CallExecutor
   package let maximumHeaderListSize: Int
-  let environment: ChannelEnvironment
-
-  // Names.
-  var watch: (any ResolverWatch)?
-  /// Distinguishes answers of this watch from those of earlier watches.
-  var watchNumber = 0
-  var resolutionStart = Duration.zero
-  var resolutionTimer: (any CallTimer)?
-  /// The resolver's last good answer.
-  var lastGood: ResolverUpdate?
-  var serviceConfig: ServiceConfig?
-  /// What `serviceConfig` says of calls.
-  package let serviceRules: ServiceRules
-  /// The throttle of the current service config. Kept, so that its tokens survive.
-  var throttle: RetryThrottle?
-  /// The last service config that could not be used.
-  var refusedServiceConfig: String?
-  var lastResolutionRequest: Duration?
-  var hasWarnedOfHealth = false
-  var resolverUpdates = 0
-  /// Why nothing is known of the name's endpoints.
-  var resolutionError: ConnectError?
-
-  // Endpoints.
-  var policy: BalancingPolicy
-  var balancer: (any LoadBalancer)?
-  var random: SplitMix64
-  let tracker: CallTracker
-  /// In the order of the balancer's list.
-  var subchannels: [Subchannel] = []
-  /// By slot; nil if the slot is vacant.
-  var slots: [Subchannel?] = []
-  var vacantSlots: [Int] = []
-  var generation: UInt32 = 0
-  /// Subchannels that have left the list and still have streams.
-  var retired: [ObjectIdentifier: Subchannel] = [:]
-  var isUpdatePending = false
-  var updateTimer: (any CallTimer)?
-  /// Whether outlier detection counts the calls of the endpoints.
-  var isJudged = false
-  var wantsConnection = false
-
-  // Calls.
-  /// Nil while the channel is idle or knows no endpoint.
-  var picker: (any Picker)?
-  /// The endpoint of all calls, if the picker says so.
-  private var single: Subchannel?
-  var waiting = WaitingQueue<WaitingStream>()
-  /// Whether calls wait since the last update that have lost no connection yet.
-  private var hasNewWaiting = false
-
-  // Life.
-  private(set) var state = ConnectivityState.idle
-  let published = Mutex(ChannelStates())
-  var idleTimer: (any CallTimer)?
+  private let environment: ChannelEnvironment
+  let resolution: ChannelResolution
+  let rules: ChannelRules
+  let endpoints: ChannelEndpoints
+  let waiting: WaitingCalls
+  private let published = Mutex(ChannelStates())
+  private var idleTimer: (any CallTimer)?
   /// Set when the channel leaves idleness. `init` does not ask the executor, which may be user code, for the time: transports
   /// make channels under a lock.
-  var lastUse = Duration.zero
-  var isClosingWhenIdle = false
-  var isShutDown = false
-  var isFinished = false
-  var onFinish: [@Sendable () -> Void] = []
+  private var lastUse = Duration.zero
+  private(set) var isClosingWhenIdle = false
+  private(set) var isShutDown = false
+  private var isFinished = false
+  private var onFinish: [@Sendable () -> Void] = []
   /// Called when the channel becomes idle, after a long time without calls.
-  let onIdle: @Sendable (OriginChannel) -> Void
+  private let onIdle: @Sendable (OriginChannel) -> Void
 
   package init(
     _ environment: ChannelEnvironment,
@@ -92,24 +44,24 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
     self.origin = environment.origin
     self.executor = environment.executor
     self.maximumHeaderListSize = environment.maximumHeaderListSize
-    self.random = SplitMix64(seed: environment.seed)
-    self.policy = environment.configuration.balancing ?? .pickFirst
-    self.serviceConfig = environment.configuration.serviceConfig
-    self.serviceRules = ServiceRules()
-    self.tracker = CallTracker(on: environment.executor)
+    self.resolution = ChannelResolution(in: environment)
+    self.rules = ChannelRules(in: environment)
+    self.endpoints = ChannelEndpoints(in: environment)
+    self.waiting = WaitingCalls(in: environment)
     self.onIdle = onIdle
-    self.publishRules()
-    if self.mayFindRules { self.serviceRules.expectUpdate() }
+    self.resolution.channel = self
+    self.endpoints.channel = self
+    self.waiting.channel = self
   }
 
   deinit {
-    let timers = [self.idleTimer, self.resolutionTimer, self.updateTimer]
-    let rest = Confined((self.watch, self.subchannels, timers), to: self.executor)
+    guard self.resolution.isActive else { return }
+    let rest = Confined((self.resolution, self.endpoints, self.idleTimer), to: self.executor)
     self.executor.execute {
-      let (watch, subchannels, timers) = rest.value
-      watch?.cancel()
-      for timer in timers { timer?.cancel() }
-      for subchannel in subchannels { subchannel.retire() }
+      let (resolution, endpoints, timer) = rest.value
+      resolution.stop()
+      timer?.cancel()
+      endpoints.removeAll()
     }
   }
 
@@ -120,235 +72,230 @@ package final class OriginChannel: HTTPEndpoint, WaitingRoom, @unchecked Sendabl
 
   package func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
     assert(self.executor.isCurrent, "streams start on the channel's executor")
-    if let single = self.single, let stream = single.start(request, handler) { return stream }
+    if let single = self.endpoints.single, let stream = single.start(request, handler) { return stream }
     return self.startSlowly(request, handler)
   }
 
   private func startSlowly(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> any HTTPStream {
-    let seed = self.random.next()
-    let place: Place = self.isShutDown ? .fail(.clientShutDown) : self.pick(request, seed: seed)
-    if case .start(let subchannel) = place, let stream = subchannel.start(request, handler) { return stream }
-    let stream = WaitingStream(request, handler: handler, seed: seed, channel: self)
+    let seed = self.endpoints.random.next()
+    let choice =
+      self.isShutDown ? .fail(.clientShutDown) : self.endpoints.pick(request, seed: seed, isNew: true)
+    if case .start(let subchannel) = choice, let stream = subchannel.start(request, handler) { return stream }
+    let stream = WaitingStream(
+      request,
+      handler: handler,
+      seed: seed,
+      since: self.executor.now,
+      channel: self
+    )
     if self.isShutDown {
-      self.later { stream.fail(.clientShutDown) }
+      self.executor.later { stream.fail(.clientShutDown) }
     } else {
       self.exitIdle()
-      if let error = self.put(stream, in: place) { self.later { stream.fail(error) } }
+      if let error = self.put(stream, choice) { self.executor.later { stream.fail(error) } }
     }
     return stream
   }
 
-  /// Finds a place for a call: on a connection, or where it waits for one.
+  /// Starts a call on a connection, or has it wait for one.
   ///
-  /// - Returns: Why there is none.
-  func place(_ stream: WaitingStream) -> ConnectError? {
-    self.put(stream, in: self.pick(stream.request, seed: stream.seed, isNew: !stream.wasTakenBack))
-  }
-
-  private func put(_ stream: WaitingStream, in place: Place) -> ConnectError? {
-    switch place {
+  /// - Returns: Why neither is possible.
+  private func put(_ stream: WaitingStream, _ choice: ChannelEndpoints.Choice) -> ConnectError? {
+    switch choice {
     case .start(let subchannel):
-      return subchannel.start(stream) ? nil : subchannel.enqueue(stream)
-    case .wait:
-      return self.enqueue(stream)
-    case .fail(let error):
-      return stream.request.waits(after: error) ? self.enqueue(stream) : error
+      return subchannel.start(stream) ? nil : subchannel.pool.enqueue(stream)
+    case .fail(let error) where !stream.request.waits(after: error):
+      return error
+    case .wait, .fail:
+      break
     }
-  }
-
-  private func enqueue(_ stream: WaitingStream) -> ConnectError? {
-    guard self.waiting.count < self.maximumWaiting else {
-      return self.tooManyWait(self.waiting.count)
-    }
-    stream.queued(in: self, as: self.waiting.append(stream))
+    if let error = self.waiting.refusal(beside: self.waiting.count) { return error }
+    self.waiting.append(stream)
     if !stream.wasTakenBack {
-      self.hasNewWaiting = true
-      for subchannel in self.subchannels where subchannel.race.isResting {
-        subchannel.connect(isForCall: true)
-      }
+      self.waiting.hasNew = true
+      self.endpoints.connectResting()
     }
     // While closing, only waiting calls cause new connections.
-    if self.isClosingWhenIdle { self.needsUpdate() }
+    if self.isClosingWhenIdle { self.endpoints.needsUpdate() }
     return nil
   }
 
-  func tooManyWait(_ count: Int) -> ConnectError {
-    .tooManyWait(count, for: self.origin.description, limit: self.environment.limits.waitingCalls)
-  }
-
-  /// How many calls may wait, including those for which a connection will be opened.
-  var maximumWaiting: Int {
-    let limits = self.environment.limits
-    let expected = self.environment.version == .http1 ? limits.http1Connections : 100
-    let (sum, overflow) = limits.waitingCalls.addingReportingOverflow(expected)
-    return overflow ? .max : sum
-  }
-
-  func leave(_ ticket: WaitingStream.Ticket) {
-    _ = self.waiting.remove(ticket)
-    self.waitingDidChange()
-  }
-
-  /// Takes back calls that waited for a connection to an endpoint that is lost.
-  func takeBack(_ streams: [WaitingStream]) {
-    for stream in streams {
-      stream.wasTakenBack = true
-      stream.queued(in: self, as: self.waiting.append(stream))
-    }
-    self.exitIdle()
-    self.needsUpdate()
-  }
-
-  func later(_ work: @escaping () -> Void) {
-    let work = Confined(work, to: self.executor)
-    self.executor.execute { work.value() }
-  }
-
-  // MARK: - Picks
-
-  enum Place {
-    case start(Subchannel)
-    case wait
-    case fail(ConnectError)
-  }
-
-  /// - Parameter isNew: Whether the call has lost no connection yet. Otherwise it waits for the backoff, too.
-  private func pick(_ request: HTTPStreamRequest, seed: UInt64, isNew: Bool = true) -> Place {
-    guard let picker = self.picker else {
-      return self.resolutionError.map { .fail($0) } ?? .wait
-    }
-    let context = PickContext(
-      path: request.path,
-      headers: RequestHeaders(headers: request.headers),
-      seed: seed,
-      hash: request.context[RoutingHash.self]
-    )
-    switch picker.pick(context) {
-    case .endpoint(let id, let other):
-      if let other { self.subchannel(other)?.connect(isForCall: isNew) }
-      // A picker may be older than the last change.
-      guard let subchannel = self.subchannel(id), subchannel.takesCalls else { return .wait }
-      return .start(subchannel)
-    case .wait:
-      return .wait
-    case .connect(let id):
-      self.subchannel(id)?.connect(isForCall: isNew)
-      return .wait
-    case .fail(let reason):
-      return .fail(self.error(reason))
-    }
-  }
-
-  func subchannel(_ id: EndpointID) -> Subchannel? {
-    guard id.slot < self.slots.count, let subchannel = self.slots[id.slot], subchannel.id == id else {
-      return nil
-    }
-    return subchannel
-  }
-
-  private func error(_ reason: String) -> ConnectError {
-    if self.subchannels.count == 1, let error = self.subchannels[0].error { return error }
-    var error = ConnectError(code: .unavailable, message: "cannot reach \(self.origin): \(reason)")
-    let causes = self.subchannels.map(\.error)
-    if causes.contains(where: { $0?.isVersionMismatch == true }) { error.unnamed = .version }
-    error.isFinal = !causes.isEmpty && causes.allSatisfy { $0?.isFinal == true }
-    return error
-  }
-
-  // MARK: - Balancing
-
-  /// The balancer should know of a change. One update covers all changes of this turn.
-  func needsUpdate() {
-    guard !self.isUpdatePending else { return }
-    self.isUpdatePending = true
-    self.executor.execute { [weak self] in self?.update() }
-  }
-
-  func update() {
-    self.isUpdatePending = false
-    guard var balancer = self.balancer else { return }
-    var context = BalancerContext(
-      now: self.executor.now,
-      random: self.random,
-      loads: self.tracker.loads,
-      wantsConnection: self.wantsConnection
-    )
-    let decision = balancer.update(self.subchannels.map(\.balanced), in: &context)
-    self.balancer = balancer
-    self.random = context.random
-    self.wantsConnection = false
-    self.picker = decision.picker
-    self.single = self.single(of: decision.picker)
-    self.publish(decision.state)
-    self.updateTimer?.cancel()
-    self.updateTimer = decision.updateAfter.map { self.schedule(after: $0) { $0.update() } }
-    if !self.isClosingWhenIdle || !self.waiting.isEmpty {
-      for id in decision.connect { self.subchannel(id)?.connect(isForCall: self.hasNewWaiting) }
-    }
-    self.hasNewWaiting = false
-    self.placeWaiting()
-  }
-
-  private func single(of picker: any Picker) -> Subchannel? {
-    guard let picker = picker as? ConstantPicker, case .endpoint(let id, nil) = picker.result else {
-      return nil
-    }
-    return self.subchannel(id)
-  }
-
   /// Picks again for the calls that wait.
-  private func placeWaiting() {
-    if let picker = self.picker as? ConstantPicker, picker.result == .wait { return }
-    for _ in 0..<self.waiting.count {
-      guard let stream = self.waiting.popFirst() else { break }
-      if let error = self.place(stream) { stream.fail(error) }
+  func placeWaiting() {
+    self.waiting.forEach { stream in
+      let choice = self.endpoints.pick(stream.request, seed: stream.seed, isNew: !stream.wasTakenBack)
+      if let error = self.put(stream, choice) { stream.fail(error) }
     }
     self.waitingDidChange()
   }
 
-  /// No picker, since no endpoint is known.
-  func forgetPicker() {
-    self.picker = nil
-    self.single = nil
-    self.updateTimer?.cancel()
-    self.updateTimer = nil
+  // MARK: - RuledEndpoint
+
+  package var serviceRules: ServiceRules { self.rules.serviceRules }
+
+  package func callsWaitForRules(_ count: Int) -> ConnectError? {
+    if self.isShutDown { return .clientShutDown }
+    if let error = self.waiting.refusal(beside: count - 1) { return error }
+    self.exitIdle()
+    return nil
+  }
+
+  // MARK: - States
+
+  /// The state at this moment. May be read from any thread.
+  package var connectivity: ConnectivityState { self.published.withLock { $0.state } }
+
+  /// The state now, and each one that follows; states that nobody has taken are replaced by later ones.
+  package func connectivityChanges() -> AsyncStream<ConnectivityState> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: ConnectivityState.self,
+      bufferingPolicy: .bufferingNewest(16)
+    )
+    let number = self.published.withLock { $0.add(continuation) }
+    // A listener retains the channel, so that the next call uses this channel.
+    continuation.onTermination = { _ in self.published.withLock { $0.remove(number) } }
+    return stream
   }
 
   func publish(_ state: ConnectivityState) {
-    guard state != self.state else { return }
+    guard state != self.connectivity else { return }
     self.environment.logger.debug(
       "channel is \(state)",
-      metadata: ["origin": "\(self.origin)", "endpoints": "\(self.subchannels.count)"]
+      metadata: ["origin": "\(self.origin)", "endpoints": "\(self.endpoints.subchannels.list.count)"]
     )
-    self.state = state
+    let listeners = self.published.withLock { $0.publish(state) }
     self.environment.report(.stateChanged(state))
-    for listener in self.published.withLock({ $0.publish(state) }) { listener.finish() }
+    for listener in listeners { listener.finish() }
   }
 
-  func schedule(
-    after delay: Duration,
-    _ work: @escaping @Sendable (OriginChannel) -> Void
-  ) -> any CallTimer {
-    self.executor.schedule(after: max(delay, .zero)) { [weak self] in
-      if let self { work(self) }
+  /// What the channel does now. May be called from any thread.
+  package func snapshot() async -> ChannelSnapshot {
+    await withCheckedContinuation { continuation in
+      self.executor.execute { continuation.resume(returning: ChannelSnapshot(self)) }
     }
   }
-}
 
-/// What pickers see of a request's headers.
-private struct RequestHeaders: PickHeaders {
-  let headers: Headers
+  // MARK: - Idleness
 
-  func value(of name: String) -> String? {
-    let values = self.headers[name]
-    return values.isEmpty ? nil : values.joined(separator: ",")
+  /// Connects, or begins to look for endpoints, without a call. May be called from any thread.
+  package func connect() {
+    self.executor.execute {
+      guard !self.isShutDown else { return }
+      self.exitIdle()
+      self.endpoints.connect()
+    }
   }
-}
 
-extension HTTPStreamRequest {
-  /// The target without the query that a GET has.
-  fileprivate var path: String {
-    guard let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self.target }
-    return String(self.target[..<query])
+  /// Begins to look for endpoints, unless that is going on.
+  func exitIdle() {
+    guard !self.isShutDown, self.resolution.start() else { return }
+    self.lastUse = self.executor.now
+    self.scheduleIdleCheck(after: self.environment.configuration.idleTimeout)
+    // Last, since an observer may start a call.
+    if self.connectivity == .idle { self.publish(.connecting) }
+  }
+
+  private func scheduleIdleCheck(after delay: Duration) {
+    self.idleTimer.take()?.cancel()
+    // Tests in virtual time would see a timer, however late it is due.
+    guard delay < .longest else { return }
+    self.idleTimer = self.executor.schedule(after: max(delay.clamped, .milliseconds(1)), with: self) {
+      $0.checkIdle()
+    }
+  }
+
+  private func checkIdle() {
+    let timeout = max(self.environment.configuration.idleTimeout.clamped, .milliseconds(1))
+    let subchannels = self.endpoints.subchannels
+    if !self.waiting.isEmpty || self.serviceRules.waitingCount > 0 || subchannels.haveCalls {
+      self.lastUse = self.executor.now
+    }
+    let lastUse = subchannels.list.reduce(self.lastUse) { max($0, $1.pool.lastUse) }
+    let remaining = timeout - (self.executor.now - lastUse)
+    if remaining > .zero {
+      self.scheduleIdleCheck(after: remaining)
+    } else {
+      self.enterIdle()
+    }
+  }
+
+  /// Forgets the endpoints and closes their connections. The next call looks for them again.
+  private func enterIdle() {
+    self.stop()
+    if !self.isShutDown { self.rules.expectUpdate() }
+    self.publish(.idle)
+    self.onIdle(self)
+  }
+
+  private func stop() {
+    self.resolution.stop()
+    self.idleTimer.take()?.cancel()
+    self.endpoints.removeAll()
+  }
+
+  // MARK: - The end
+
+  /// Closes connections as soon as they have no streams. May be called from any thread.
+  package func closeWhenIdle() {
+    self.executor.execute {
+      self.isClosingWhenIdle = true
+      for listener in self.published.withLock({ $0.takeListeners() }) { listener.finish() }
+      for subchannel in self.endpoints.subchannels.list { subchannel.pool.update { $0.closeWhenIdle() } }
+    }
+  }
+
+  /// Finishes what is under way, and after `limit` fails what is left. May be called from any thread, and again with
+  /// another limit; the earliest end counts.
+  ///
+  /// - Parameter done: Called once nothing is left.
+  package func shutDown(within limit: Duration, _ done: @escaping @Sendable () -> Void) {
+    self.executor.execute {
+      if self.isFinished {
+        done()
+        return
+      }
+      self.onFinish.append(done)
+      // Calls that wait for rules then wait for a connection, and may finish.
+      self.serviceRules.stopExpecting()
+      self.isShutDown = true
+      self.waitingDidChange()
+      _ = self.executor.schedule(after: limit.clamped, with: self) { $0.forceShutDown() }
+    }
+  }
+
+  /// While shutting down: once no call waits, everything is closed.
+  func waitingDidChange() {
+    guard self.isShutDown, !self.isFinished, self.waiting.isEmpty,
+      self.endpoints.subchannels.waitingCount == 0
+    else { return }
+    self.stop()
+    self.publish(.shutdown)
+    self.finishIfNothingIsLeft()
+  }
+
+  private func forceShutDown() {
+    guard !self.isFinished else { return }
+    let error = ConnectError(
+      code: .unavailable,
+      message: "the HTTP client was shut down before the call had finished"
+    )
+    var waiting = self.waiting.takeAll()
+    for subchannel in self.endpoints.subchannels.list { waiting += subchannel.pool.state.takeWaiting() }
+    for stream in waiting { stream.fail(error) }
+    // Retires all subchannels.
+    self.waitingDidChange()
+    for subchannel in Array(self.endpoints.subchannels.retired.values) {
+      subchannel.pool.update { $0.forceShutDown(error) }
+    }
+  }
+
+  func finishIfNothingIsLeft() {
+    guard self.isShutDown, self.connectivity == .shutdown, self.endpoints.subchannels.retired.isEmpty,
+      !self.isFinished
+    else { return }
+    self.isFinished = true
+    let callbacks = self.onFinish
+    self.onFinish = []
+    for callback in callbacks { callback() }
   }
 }

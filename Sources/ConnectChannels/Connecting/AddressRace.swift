@@ -53,7 +53,7 @@ package struct AddressRace: Sendable {
     case stateChanged(ConnectivityState, error: String?)
   }
 
-  private enum Phase {
+  private enum Phase: Equatable {
     case idle
     /// The last connections have served nothing; a timer tells when to begin again without a call.
     case resting
@@ -110,7 +110,7 @@ package struct AddressRace: Sendable {
   ///
   /// - Parameter isForCall: Whether a call needs it. Otherwise it may have to wait for the backoff.
   package mutating func connect(isForCall: Bool = true, now: Duration, random: inout SplitMix64) -> [Action] {
-    guard self.isIdle || isForCall && self.isResting else { return [] }
+    guard self.phase == .idle || isForCall && self.isResting else { return [] }
     var actions: [Action] = []
     if !isForCall, self.quickLosses > 1, now < self.nextPass {
       self.phase = .resting
@@ -122,23 +122,8 @@ package struct AddressRace: Sendable {
     return actions
   }
 
-  private var isIdle: Bool {
-    if case .idle = self.phase { true } else { false }
-  }
-
   /// Whether a call would have it connect.
-  package var isResting: Bool {
-    if case .resting = self.phase { true } else { false }
-  }
-
-  /// Ends the backoff, as when the network has come back.
-  package mutating func retryNow(now: Duration, random: inout SplitMix64) -> [Action] {
-    guard case .backingOff = self.phase else { return [] }
-    self.backoff.reset()
-    var actions: [Action] = []
-    self.beginPass(now: now, &random, &actions)
-    return actions
-  }
+  package var isResting: Bool { self.phase == .resting }
 
   /// The resolver has other addresses. A connection, or attempt, to one of them stays; others end. After a failure
   /// addresses that are new are tried at once, the others after the backoff.
@@ -147,7 +132,7 @@ package struct AddressRace: Sendable {
     now: Duration,
     random: inout SplitMix64
   ) -> [Action] {
-    if case .shutDown = self.phase { return [] }
+    if self.phase == .shutDown { return [] }
     // In the resolver's order, so that a list that is the same is not shuffled again.
     let old = Set(self.addresses)
     let new = Set(addresses)
@@ -178,13 +163,14 @@ package struct AddressRace: Sendable {
     return actions
   }
 
-  /// No connection is wanted any more: the next one begins with ``connect(now:random:)``.
-  package mutating func goIdle() -> [Action] {
-    self.stop(.idle, .idle)
-  }
-
   package mutating func shutDown() -> [Action] {
-    self.stop(.shutDown, .shutdown)
+    if self.phase == .shutDown { return [] }
+    var actions: [Action] = []
+    self.pass.end(&actions)
+    if let connection = self.connection { actions.append(.close(connection)) }
+    self.phase = .shutDown
+    self.report(.shutdown, &actions)
+    return actions
   }
 
   // MARK: - Events
@@ -348,17 +334,6 @@ extension AddressRace {
     self.phase = .stuck
     self.lastError = "the endpoint has no addresses"
     self.report(.transientFailure, &actions)
-  }
-
-  private mutating func stop(_ phase: Phase, _ state: ConnectivityState) -> [Action] {
-    if case .shutDown = self.phase { return [] }
-    var actions: [Action] = []
-    self.pass.end(&actions)
-    self.isDoubted = false
-    if let connection = self.connection { actions.append(.close(connection)) }
-    self.phase = phase
-    self.report(state, &actions)
-    return actions
   }
 
   private mutating func report(_ state: ConnectivityState, _ actions: inout [Action]) {

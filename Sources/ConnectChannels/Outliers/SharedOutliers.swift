@@ -18,9 +18,7 @@ final class SharedOutliers: @unchecked Sendable {
   private var detector: OutlierDetector?
   /// The detector's names for the endpoints of all members.
   private var ids: [Endpoint.Identity: EndpointID] = [:]
-  private var slotCount = 0
-  private var vacantSlots: [Int] = []
-  private var generation: UInt32 = 0
+  private var names = EndpointIDs()
   private var timer: (any CallTimer)?
   /// Distinguishes the answers of this interval from late ones.
   private var round = 0
@@ -94,8 +92,7 @@ final class SharedOutliers: @unchecked Sendable {
   private func forget() {
     self.detector = nil
     self.ids = [:]
-    self.vacantSlots = []
-    self.slotCount = 0
+    self.names.releaseAll()
     // Counts that are still on their way are dropped.
     self.round += 1
     self.firstRound = self.round + 1
@@ -109,19 +106,12 @@ final class SharedOutliers: @unchecked Sendable {
     swap(&known, &self.ids)
     var list: [EndpointID] = []
     for endpoint in self.members.lazy.flatMap(\.endpoints) where self.ids[endpoint] == nil {
-      let id = known.removeValue(forKey: endpoint) ?? self.makeID()
+      let id = known.removeValue(forKey: endpoint) ?? self.names.make()
       self.ids[endpoint] = id
       list.append(id)
     }
-    self.vacantSlots += known.values.map(\.slot)
+    for id in known.values { self.names.release(id) }
     return list
-  }
-
-  private func makeID() -> EndpointID {
-    self.generation += 1
-    if let slot = self.vacantSlots.popLast() { return EndpointID(slot: slot, generation: self.generation) }
-    self.slotCount += 1
-    return EndpointID(slot: self.slotCount - 1, generation: self.generation)
   }
 
   // MARK: - Intervals

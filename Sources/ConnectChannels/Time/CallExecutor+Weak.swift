@@ -23,4 +23,18 @@ extension CallExecutor {
       if let object = object.value.object { work(object) }
     }
   }
+
+  /// Runs `work` soon, unless `object`, which is confined to the executor, is gone by then.
+  func execute<Object: AnyObject>(with object: Object, _ work: @escaping @Sendable (Object) -> Void) {
+    let object = Confined(Weak(object), to: self)
+    self.execute {
+      if let object = object.value.object { work(object) }
+    }
+  }
+
+  /// Runs `work`, which is confined to the executor, soon.
+  func later(_ work: @escaping () -> Void) {
+    let work = Confined(work, to: self)
+    self.execute { work.value() }
+  }
 }

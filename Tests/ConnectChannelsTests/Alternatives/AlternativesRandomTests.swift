@@ -23,8 +23,9 @@ final class AlternativesRandomTests: XCTestCase {
     var calls: [FakeCall] = []
     for _ in 0..<150 {
       self.step(fleet, &calls, &random, suspects: suspects)
-      for subchannel in fleet.channel.subchannels where !suspects {
-        XCTAssertLessThanOrEqual(subchannel.pool.http2.count, limits.http2Connections, "seed \(seed)")
+      for subchannel in fleet.channel.endpoints.subchannels.list where !suspects {
+        let count = subchannel.pool.state.connections.http2.count
+        XCTAssertLessThanOrEqual(count, limits.http2Connections, "seed \(seed)")
       }
     }
     // In the end all goes well.

@@ -245,17 +245,17 @@ final class ChannelRulesTests: XCTestCase {
     }
     let config = try ServiceConfig(json: json(8, 1))
     let fleet = FakeFleet { $0.serviceConfig = config }
-    let throttle = try XCTUnwrap(fleet.channel.throttle)
+    let throttle = try XCTUnwrap(fleet.channel.rules.throttle)
     _ = throttle.recordFailure()
     _ = fleet.call()
     fleet.resolve([self.a], serviceConfig: json(8, 2))
-    XCTAssertTrue(fleet.channel.throttle === throttle)
+    XCTAssertTrue(fleet.channel.rules.throttle === throttle)
     XCTAssertEqual([throttle.recordFailure(), throttle.recordFailure()], [true, true])
     XCTAssertFalse(throttle.recordFailure(), "four of eight are left")
     fleet.resolve([self.a], serviceConfig: json(9, 2))
-    XCTAssertEqual(fleet.channel.throttle?.allowsRetry, true)
+    XCTAssertEqual(fleet.channel.rules.throttle?.allowsRetry, true)
     fleet.resolve([self.a], serviceConfig: "{}")
-    XCTAssertNil(fleet.channel.throttle)
+    XCTAssertNil(fleet.channel.rules.throttle)
   }
 
   /// A program may build what JSON cannot say.

@@ -107,16 +107,10 @@ private struct RaceModel {
       self.isDoubted = false
       self.run("alive", self.race.connectionIsAlive())
     default:
-      if self.random.index(below: 8) == 0 {
-        self.run("idle", self.race.goIdle())
-      } else if self.random.index(below: 4) == 0 {
-        self.run("retry", self.race.retryNow(now: self.now, random: &self.random))
-      } else {
-        let addresses = Self.addresses(&self.random)
-        self.hadAddresses = !wasEmpty
-        self.run("update", self.race.update(addresses, now: self.now, random: &self.random))
-        self.hadAddresses = true
-      }
+      let addresses = Self.addresses(&self.random)
+      self.hadAddresses = !wasEmpty
+      self.run("update", self.race.update(addresses, now: self.now, random: &self.random))
+      self.hadAddresses = true
     }
     self.check()
   }

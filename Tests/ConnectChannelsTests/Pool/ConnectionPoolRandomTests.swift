@@ -115,7 +115,7 @@ private struct RandomWorld {
       return
     }
     let count = self.waiting.count
-    let maximum = self.harness.pool.maximumWaiting
+    let maximum = self.harness.pool.growth.maximumWaiting(self.harness.pool.connections)
     XCTAssertGreaterThanOrEqual(maximum, self.waitingLimit, "seed \(self.seed)")
     switch self.harness.pool.enqueue(self.nextCall) {
     case .waiting(let ticket, let actions):
@@ -182,12 +182,12 @@ private struct RandomWorld {
     let pool = self.harness.pool
     XCTAssertEqual(pool.waiting.count, self.waiting.count, "a call was lost; seed \(self.seed)")
     XCTAssertLessThanOrEqual(
-      pool.openCount + pool.openingCount,
+      pool.connections.count(.open) + pool.connections.count(.opening),
       max(self.http1Limit, self.http2Limit),
       "seed \(self.seed)"
     )
     let usable = self.limits.keys.filter { !self.closing.contains($0) }
-    XCTAssertEqual(pool.openCount, usable.count, "seed \(self.seed)")
+    XCTAssertEqual(pool.connections.count(.open), usable.count, "seed \(self.seed)")
     XCTAssertLessThanOrEqual(
       usable.filter { self.versions[$0] == .http2 }.count,
       self.http2Limit,
@@ -196,10 +196,12 @@ private struct RandomWorld {
     if !self.waiting.isEmpty {
       let room = usable.contains { self.streams[$0, default: 0] < self.limits[$0, default: 0] }
       XCTAssertFalse(room, "a call waits while there is room; seed \(self.seed)")
-      let isServed = pool.openCount + pool.openingCount > 0 || self.harness.backOffs.count > self.seenBackOffs
+      let isServed =
+        pool.connections.count(.open) + pool.connections.count(.opening) > 0
+        || self.harness.backOffs.count > self.seenBackOffs
       XCTAssertTrue(isServed, "nobody will ever serve those who wait; seed \(self.seed)")
     }
-    for slot in pool.slots where slot.phase == .open {
+    for slot in pool.connections.slots where slot.phase == .open {
       XCTAssertEqual(self.streams[slot.connection ?? -1, default: 0], slot.streams, "seed \(self.seed)")
     }
   }
@@ -214,6 +216,10 @@ private struct RandomWorld {
     XCTAssertTrue(self.waiting.isEmpty, "seed \(self.seed)")
     for connection in self.live.shuffled(using: &random) { self.close(connection) }
     XCTAssertEqual(self.harness.finishedCount, 1, "seed \(self.seed)")
-    XCTAssertEqual(self.harness.pool.openCount + self.harness.pool.openingCount, 0, "seed \(self.seed)")
+    XCTAssertEqual(
+      self.harness.pool.connections.count(.open) + self.harness.pool.connections.count(.opening),
+      0,
+      "seed \(self.seed)"
+    )
   }
 }

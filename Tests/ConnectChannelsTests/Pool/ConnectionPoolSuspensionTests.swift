@@ -78,7 +78,7 @@ final class ConnectionPoolSuspensionTests: XCTestCase {
       let actions = closesFirst ? pool.connectionClosed(first, error: error) : pool.connectionWillClose(first)
       XCTAssertTrue(actions.contains { if case .abandon(attempt, _) = $0 { true } else { false } })
       XCTAssertTrue(actions.contains { if case .lost = $0 { true } else { false } })
-      XCTAssertEqual(pool.openingCount, 0)
+      XCTAssertEqual(pool.connections.count(.opening), 0)
     }
   }
 }

@@ -157,7 +157,7 @@ final class ConnectionPoolTests: XCTestCase {
     for version in [HTTPConnectionInfo.Version.http1, .http2, nil] {
       var harness = PoolHarness(http1: .max, http2: .max, waiting: .max, version: version)
       for waiter in 1...100 { harness.wait(waiter) }
-      XCTAssertEqual(harness.pool.maximumWaiting, .max)
+      XCTAssertEqual(harness.pool.growth.maximumWaiting(harness.pool.connections), .max)
     }
   }
 
@@ -244,7 +244,7 @@ final class ConnectionPoolTests: XCTestCase {
     XCTAssertTrue(harness.attempts.isEmpty)
     harness.closes(connection)
     XCTAssertEqual(harness.failed.map(\.waiter), [1])
-    XCTAssertEqual(harness.pool.openingCount, 0)
+    XCTAssertEqual(harness.pool.connections.count(.opening), 0)
   }
 
   // MARK: Adoption
@@ -304,7 +304,7 @@ final class ConnectionPoolTests: XCTestCase {
       _ = pool.adopt(7, version: .http2, streams: 1, now: .zero)
       let actions = pool.checkIdle(now: .seconds(5))
       XCTAssertEqual(actions.contains { if case .lost(nil) = $0 { true } else { false } }, !keepsLast)
-      XCTAssertEqual(pool.openCount, keepsLast ? 1 : 0)
+      XCTAssertEqual(pool.connections.count(.open), keepsLast ? 1 : 0)
     }
   }
 
@@ -325,7 +325,7 @@ final class ConnectionPoolTests: XCTestCase {
     XCTAssertEqual(harness.started.map(\.connection), [first, second])
     harness.closes(first)
     harness.closes(second)
-    XCTAssertEqual(harness.pool.openCount, 0)
+    XCTAssertEqual(harness.pool.connections.count(.open), 0)
   }
 
   func testLostConnectionIsReplacedForThoseWhoWait() {

@@ -51,6 +51,13 @@ struct WaitingQueue<Element> {
     self.head == Self.none ? nil : self.unlink(self.head)
   }
 
+  /// All elements, the oldest first, which leave.
+  mutating func takeAll() -> [Element] {
+    var elements: [Element] = []
+    while let element = self.popFirst() { elements.append(element) }
+    return elements
+  }
+
   /// The element with this ticket, which leaves; nil if it has left before.
   mutating func remove(_ ticket: Ticket) -> Element? {
     guard self.nodes.indices.contains(ticket.index),

@@ -30,16 +30,22 @@ final class WaitingStream: HTTPStream {
   /// Whether it has waited for a connection that was lost.
   var wasTakenBack = false
   private var state: State
-  /// Keeps the channel, too, while the call waits.
   private var place: (room: any WaitingRoom, ticket: Ticket)?
-  private let channel: OriginChannel
+  /// Keeps the channel for as long as the call has the stream.
+  private let channel: AnyObject
   private var written: Deque<ByteBuffer> = []
   private var trailers: Headers?
 
-  init(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler, seed: UInt64, channel: OriginChannel) {
+  init(
+    _ request: HTTPStreamRequest,
+    handler: any HTTPStreamHandler,
+    seed: UInt64,
+    since start: Duration,
+    channel: AnyObject
+  ) {
     self.request = request
     self.seed = seed
-    self.start = channel.executor.now
+    self.start = start
     self.state = .waiting(handler)
     self.channel = channel
   }

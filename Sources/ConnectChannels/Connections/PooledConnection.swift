@@ -32,65 +32,52 @@ package final class PooledConnection: StreamConnectionDelegate {
   private(set) var version = HTTPConnectionInfo.Version.http1
   /// Closes what the attempt has opened so far.
   package var stop: (() -> Void)?
-  /// Limits the time until the connection can serve.
+  /// Limits the time until the connection can serve, and then its age.
   package var timer: (any CallTimer)?
-  /// Fires when the connection reaches its maximum age.
-  var ageTimer: (any CallTimer)?
   /// The address as text, for observers.
   private(set) lazy var name = self.address.description
   /// Whether the attempt may still become a connection.
   package private(set) var isWanted = true
   /// Whether the connection has taken calls.
   private var wasReady = false
-  /// Whether the server has worked: see ``StreamConnection/hasServed``.
-  private(set) var hasServed = false
-  /// See ``StreamConnection/renewalCount``.
-  private(set) var renewalCount: Int?
-  /// Is told what the connection learns about HTTP/3 at the origin; nil if the client does not look for it.
-  var alternatives: (any AlternativesListener)?
-  /// The `alt-svc` field that was read last, and when.
-  var lastAltSvc: (value: String, time: Duration)?
-  /// The route of a connection over QUIC that was found beside TCP.
-  var route: QUICRoute?
+  var alternatives = ConnectionAlternatives()
   /// Tries another version beside this connection. Ends with the connection, or when the connection takes no more
   /// calls.
-  var upgrade: VersionRaceRun?
+  var upgrade: (any ConnectionUpgrade)?
   /// Whether the connection may take calls before its server has answered (early data).
   package var mayBeEarly = true
   /// Whether the connection takes calls though its server has not answered yet. To be set before
   /// ``established(_:version:)``.
   package var isEarly = false
 
-  init(_ role: Role, to address: EndpointAddress, timeLimit: Duration, for owner: Subchannel) {
+  init(
+    _ role: Role,
+    to address: EndpointAddress,
+    serverName: String?,
+    timeLimit: Duration,
+    nameResolution: Duration,
+    owner: any ConnectionOwner
+  ) {
     self.role = role
     self.address = address
-    self.serverName = owner.endpoint.serverName
+    self.serverName = serverName
     self.timeLimit = timeLimit
-    self.nameResolution = owner.nameResolution
+    self.nameResolution = nameResolution
     self.owner = owner
   }
 
-  /// A candidate that may take the place of another attempt.
-  init(
-    candidateFor attempt: PooledConnection,
-    at address: EndpointAddress,
-    timeLimit: Duration,
-    owner: any ConnectionOwner
-  ) {
-    self.role = .candidate
-    self.address = address
-    self.serverName = attempt.serverName
-    self.timeLimit = timeLimit
-    self.nameResolution = attempt.nameResolution
-    self.owner = owner
-  }
+  /// Whether its connection should tell of `alt-svc` fields.
+  package var looksForAltSvc: Bool { self.alternatives.listener != nil }
+
+  /// Names the network that the client was in when a try of QUIC beside TCP began; nil otherwise.
+  package var network: Int? { self.alternatives.route?.network }
 
   /// The attempt brought a connection of this version. To be called before the connection can say anything.
   package func established(_ connection: any StreamConnection, version: HTTPConnectionInfo.Version) {
     self.stop = nil
     self.connection = connection
     self.version = version
-    self.owner?.connectionEstablished(self)
+    self.owner?.connection(self, had: .established)
   }
 
   /// The attempt failed, or the connection is gone.
@@ -98,19 +85,18 @@ package final class PooledConnection: StreamConnectionDelegate {
   /// - Parameter reason: The reason in a few words, for a list of addresses.
   package func closed(_ error: ConnectError, reason: String? = nil) {
     self.timer.take()?.cancel()
-    self.ageTimer.take()?.cancel()
     self.upgrade.take()?.winnerEnded()
     guard let owner = self.owner else { return }
     self.owner = nil
     self.stop = nil
-    self.connection = nil
-    owner.connectionClosed(self, AddressFailure(address: self.address, error: error, reason: reason))
+    let hasServed = self.connection.take()?.hasServed ?? false
+    let failure = AddressFailure(address: self.address, error: error, reason: reason)
+    owner.connection(self, had: .closed(failure, hasServed: hasServed))
   }
 
   /// The attempt is no longer wanted.
   func abandon(_ error: ConnectError) {
     self.timer.take()?.cancel()
-    self.ageTimer.take()?.cancel()
     self.upgrade.take()?.winnerEnded()
     self.owner = nil
     self.isWanted = false
@@ -127,73 +113,61 @@ package final class PooledConnection: StreamConnectionDelegate {
   // MARK: StreamConnectionDelegate
 
   package func connection(_ connection: any StreamConnection, canServe concurrentStreams: Int) {
-    self.timer.take()?.cancel()
+    if !self.wasReady { self.timer.take()?.cancel() }
     self.wasReady = true
-    self.owner?.connection(self, canServe: concurrentStreams)
+    self.owner?.connection(self, had: .canServe(concurrentStreams))
   }
 
   package func connectionDidCloseStream(_ connection: any StreamConnection) {
-    self.owner?.streamClosed(self)
+    self.owner?.connection(self, had: .streamClosed)
   }
 
   package func connectionWillClose(_ connection: any StreamConnection) {
     self.upgrade.take()?.winnerEnded()
-    self.hasServed = connection.hasServed
-    self.renewalCount = connection.renewalCount
-    self.owner?.connectionWillClose(self)
+    let count = connection.renewalCount
+    self.owner?.connection(self, had: .willClose(hasServed: connection.hasServed, after: count))
   }
 
   package func connectionIsSuspect(_ connection: any StreamConnection) {
-    self.owner?.connectionIsSuspect(self)
+    self.owner?.connection(self, had: .suspect)
   }
 
   package func connectionIsAlive(_ connection: any StreamConnection) {
-    self.owner?.connectionIsAlive(self)
+    self.owner?.connection(self, had: .alive)
   }
 
   package func connectionIsProven(_ connection: any StreamConnection) {
     guard self.isEarly else { return }
     self.isEarly = false
-    (self.upgrade ?? self.owner as? VersionRaceRun)?.quicIsProven()
+    if let upgrade = self.upgrade {
+      upgrade.quicIsProven()
+    } else {
+      self.owner?.connection(self, had: .proven)
+    }
   }
 
   package func connection(_ connection: any StreamConnection, roundTrip: Duration) {
-    self.owner?.connection(self, roundTrip: roundTrip)
+    self.owner?.connection(self, had: .roundTrip(roundTrip))
   }
 
   package func connection(_ connection: any StreamConnection, didReceiveAltSvc headers: Headers) {
-    self.alternatives?.connection(self, didReceiveAltSvc: headers)
+    self.alternatives.listener?.connection(self, didReceiveAltSvc: headers)
   }
 
   package func connectionIsFit(_ connection: any StreamConnection) {
-    self.alternatives?.connectionIsFit(self)
+    self.alternatives.listener?.connectionIsFit(self)
   }
 
   package func connectionIsUnfit(_ connection: any StreamConnection, _ reason: String) {
-    self.alternatives?.connectionIsUnfit(self, reason)
+    self.alternatives.listener?.connectionIsUnfit(self, reason)
   }
 
   package func connectionDidClose(_ connection: any StreamConnection, error: ConnectError?) {
     let when = self.wasReady ? "" : " before it could serve"
-    self.hasServed = self.hasServed || connection.hasServed
     let fallback = ConnectError(
       code: .unavailable,
       message: "\(self.owner?.peer ?? "the peer") closed the connection\(when)"
     )
     self.closed(error ?? fallback)
   }
-}
-
-/// Is told of the events of attempts and connections.
-protocol ConnectionOwner: AnyObject {
-  /// The server's name in errors.
-  var peer: String { get }
-  func connectionEstablished(_ connection: PooledConnection)
-  func connection(_ connection: PooledConnection, canServe streams: Int)
-  func streamClosed(_ connection: PooledConnection)
-  func connectionWillClose(_ connection: PooledConnection)
-  func connectionClosed(_ connection: PooledConnection, _ failure: AddressFailure)
-  func connectionIsSuspect(_ connection: PooledConnection)
-  func connectionIsAlive(_ connection: PooledConnection)
-  func connection(_ connection: PooledConnection, roundTrip: Duration)
 }

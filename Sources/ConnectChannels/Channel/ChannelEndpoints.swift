@@ -1,0 +1,251 @@
+internal import Connect
+internal import Logging
+
+/// The endpoints of a channel, and the balancer that chooses among them. Confined to the channel's executor.
+final class ChannelEndpoints {
+  weak var channel: OriginChannel?
+  let environment: ChannelEnvironment
+  private(set) var policy: BalancingPolicy
+  /// Nil while no endpoint is known.
+  private var balancer: (any LoadBalancer)?
+  var random: SplitMix64
+  private let tracker: CallTracker
+  private(set) var subchannels = SubchannelTable()
+  private var isUpdatePending = false
+  private var updateTimer: (any CallTimer)?
+  private var hasWarnedOfHealth = false
+  /// Whether a connection was asked for without a call.
+  private var wantsConnection = false
+  /// Nil while no endpoint is known.
+  private var picker: (any Picker)?
+  /// The endpoint of all calls, if the picker says so.
+  private(set) var single: Subchannel?
+  /// Nil if outlier detection does not judge the endpoints.
+  private(set) var outliers: ChannelOutliers?
+
+  init(in environment: ChannelEnvironment) {
+    self.environment = environment
+    self.random = SplitMix64(seed: environment.seed)
+    self.policy = environment.configuration.balancing ?? .pickFirst
+    self.tracker = CallTracker(on: environment.executor)
+  }
+
+  var areKnown: Bool { self.balancer != nil }
+
+  // MARK: - Picks
+
+  enum Choice {
+    case start(Subchannel)
+    case wait
+    case fail(ConnectError)
+  }
+
+  /// Chooses an endpoint for a call.
+  ///
+  /// - Parameter isNew: Whether the call has lost no connection yet. Otherwise it waits for the backoff, too.
+  func pick(_ request: HTTPStreamRequest, seed: UInt64, isNew: Bool) -> Choice {
+    guard let picker = self.picker else {
+      return self.channel?.resolution.error.map { .fail($0) } ?? .wait
+    }
+    let context = PickContext(
+      path: request.path,
+      headers: RequestHeaders(headers: request.headers),
+      seed: seed,
+      hash: request.context[RoutingHash.self]
+    )
+    switch picker.pick(context) {
+    case .endpoint(let id, let other):
+      if let other { self.subchannels[other]?.race.connect(isForCall: isNew) }
+      // A picker may be older than the last change.
+      guard let subchannel = self.subchannels[id], subchannel.takesCalls else { return .wait }
+      return .start(subchannel)
+    case .wait:
+      return .wait
+    case .connect(let id):
+      self.subchannels[id]?.race.connect(isForCall: isNew)
+      return .wait
+    case .fail(let reason):
+      return .fail(self.error(reason))
+    }
+  }
+
+  private func error(_ reason: String) -> ConnectError {
+    let causes = self.subchannels.list.map(\.race.error)
+    if causes.count == 1, let error = causes[0] { return error }
+    var error = ConnectError(
+      code: .unavailable,
+      message: "cannot reach \(self.environment.origin): \(reason)"
+    )
+    if causes.contains(where: { $0?.isVersionMismatch == true }) { error.unnamed = .version }
+    error.isFinal = !causes.isEmpty && causes.allSatisfy { $0?.isFinal == true }
+    return error
+  }
+
+  // MARK: - Balancing
+
+  /// A connection is wanted without a call.
+  func connect() {
+    self.wantsConnection = true
+    self.needsUpdate()
+  }
+
+  /// A new call waits: endpoints that wait for a backoff without a call connect at once.
+  func connectResting() {
+    for subchannel in self.subchannels.list where subchannel.race.isResting {
+      subchannel.race.connect(isForCall: true)
+    }
+  }
+
+  /// The balancer should know of a change. One update covers all changes of this turn.
+  func needsUpdate() {
+    guard !self.isUpdatePending else { return }
+    self.isUpdatePending = true
+    self.environment.executor.execute(with: self) { $0.update() }
+  }
+
+  private func update() {
+    self.isUpdatePending = false
+    guard var balancer = self.balancer, let channel = self.channel else { return }
+    var context = BalancerContext(
+      now: self.environment.executor.now,
+      random: self.random,
+      loads: self.tracker.loads,
+      wantsConnection: self.wantsConnection
+    )
+    let decision = balancer.update(self.subchannels.list.map(\.balanced), in: &context)
+    self.balancer = balancer
+    self.random = context.random
+    self.wantsConnection = false
+    self.picker = decision.picker
+    let result = (decision.picker as? ConstantPicker)?.result
+    if case .endpoint(let id, nil) = result { self.single = self.subchannels[id] } else { self.single = nil }
+    channel.publish(decision.state)
+    self.updateTimer?.cancel()
+    self.updateTimer = decision.updateAfter.map { delay in
+      self.environment.executor.schedule(after: delay, with: self) { $0.update() }
+    }
+    if !channel.isClosingWhenIdle || !channel.waiting.isEmpty {
+      for id in decision.connect { self.subchannels[id]?.race.connect(isForCall: channel.waiting.hasNew) }
+    }
+    channel.waiting.hasNew = false
+    if (self.picker as? ConstantPicker)?.result != .wait { channel.placeWaiting() }
+  }
+
+  // MARK: - Endpoints
+
+  /// The resolver has found these endpoints.
+  func apply(_ endpoints: [Endpoint], of channel: OriginChannel) {
+    if self.balancer == nil || channel.rules.policy != self.policy {
+      self.policy = channel.rules.policy
+      // From the same seed for all channels to the origin.
+      var random = SplitMix64(seed: self.environment.shared.seed)
+      self.balancer = self.policy.makeBalancer(random: &random)
+    }
+    guard var balancer = self.balancer else { return }
+    let endpoints = balancer.select(endpoints.withoutDuplicates(), random: &self.random)
+    self.balancer = balancer
+    self.replaceSubchannels(endpoints.withoutDuplicates(), of: channel)
+    self.configureSubchannels(channel.rules)
+    self.updateOutliers()
+    if endpoints.isEmpty { channel.resolution.resolveAgain() }
+    self.update()
+  }
+
+  private func replaceSubchannels(_ endpoints: [Endpoint], of channel: OriginChannel) {
+    let before = self.subchannels.list
+    var old: [Endpoint.Identity: Subchannel] = [:]
+    for subchannel in before { old[subchannel.endpoint.identity] = subchannel }
+    let isEager = self.policy.keepsAllConnected
+    let list = endpoints.map { endpoint in
+      // Connections were verified for the name that the endpoint had.
+      if let known = old[endpoint.identity], known.endpoint.serverName == endpoint.serverName {
+        old[endpoint.identity] = nil
+        known.update(endpoint, keepsConnection: isEager)
+        return known
+      }
+      let seed = self.random.next()
+      return self.subchannels.add {
+        Subchannel($0, endpoint, in: self.environment, of: channel, keepsConnection: isEager, seed: seed)
+      }
+    }
+    self.subchannels.list = list
+    // In list order, so that the calls that wait for these subchannels keep their order.
+    for subchannel in before where old[subchannel.endpoint.identity] != nil { self.retire(subchannel) }
+  }
+
+  private func configureSubchannels(_ rules: ChannelRules) {
+    self.tracker.takesReportsOfCalls = self.policy.outOfBandPeriod == nil
+    let service = rules.healthCheckedService
+    let connections = rules.maximumHTTP2Connections
+    for subchannel in self.subchannels.list {
+      subchannel.pool.update { $0.allow(http2Connections: connections) }
+      subchannel.tracker = self.policy.countsCalls ? self.tracker : nil
+      subchannel.watches.watchHealth(of: self.policy.usesHealth ? service : nil)
+      subchannel.watches.watchLoad(every: self.policy.outOfBandPeriod)
+    }
+    if service != nil, !self.policy.usesHealth, !self.hasWarnedOfHealth {
+      self.hasWarnedOfHealth = true
+      self.environment.logger.warning(
+        "health is not checked: pick_first has one endpoint; choose another policy, such as roundRobin",
+        metadata: ["origin": "\(self.environment.origin)"]
+      )
+    }
+  }
+
+  private func updateOutliers() {
+    guard let settings = self.policy.outlierDetection, settings.isActive else {
+      self.leaveOutliers()
+      for subchannel in self.subchannels.list { subchannel.isEjected = false }
+      return
+    }
+    let outliers = self.outliers ?? ChannelOutliers(self, on: self.environment.executor)
+    self.outliers = outliers
+    let identities = self.subchannels.list.map(\.endpoint.identity)
+    self.environment.shared.outliers.join(outliers, identities, settings)
+  }
+
+  private func leaveOutliers() {
+    if let outliers = self.outliers.take() { self.environment.shared.outliers.leave(outliers) }
+  }
+
+  private func retire(_ subchannel: Subchannel) {
+    self.subchannels.retire(subchannel)
+    subchannel.retire()
+  }
+
+  /// No endpoint is known any more.
+  func removeAll() {
+    self.leaveOutliers()
+    self.picker = nil
+    self.single = nil
+    self.updateTimer.take()?.cancel()
+    self.balancer = nil
+    let list = self.subchannels.list
+    self.subchannels.list = []
+    for subchannel in list { self.retire(subchannel) }
+  }
+
+  /// A subchannel that was retired has no connection left.
+  func finished(_ subchannel: Subchannel) {
+    self.subchannels.remove(subchannel)
+    self.channel?.finishIfNothingIsLeft()
+  }
+}
+
+/// What pickers see of a request's headers.
+private struct RequestHeaders: PickHeaders {
+  let headers: Headers
+
+  func value(of name: String) -> String? {
+    let values = self.headers[name]
+    return values.isEmpty ? nil : values.joined(separator: ",")
+  }
+}
+
+extension HTTPStreamRequest {
+  /// The target without the query that a GET has.
+  fileprivate var path: String {
+    guard let query = self.target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self.target }
+    return String(self.target[..<query])
+  }
+}

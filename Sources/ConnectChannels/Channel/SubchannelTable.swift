@@ -1,0 +1,46 @@
+/// The subchannels of a channel: those of the balancer's list, and those that have left it.
+struct SubchannelTable {
+  /// In the order of the balancer's list.
+  var list: [Subchannel] = []
+  /// Those that have left the list and still have streams.
+  private(set) var retired: [ObjectIdentifier: Subchannel] = [:]
+  /// By slot; nil if the slot is vacant.
+  private var slots: [Subchannel?] = []
+  private var ids = EndpointIDs()
+
+  subscript(id: EndpointID) -> Subchannel? {
+    guard id.slot < self.slots.count, let subchannel = self.slots[id.slot], subchannel.id == id else {
+      return nil
+    }
+    return subchannel
+  }
+
+  /// Whether an endpoint has calls, or calls wait for a connection to it.
+  var haveCalls: Bool {
+    self.retired.values.contains { $0.callCount > 0 }
+      || self.list.contains { $0.callCount > 0 || !$0.pool.state.waiting.isEmpty }
+  }
+
+  /// How many calls wait for connections to endpoints.
+  var waitingCount: Int { self.list.reduce(0) { $0 + $1.pool.state.waiting.count } }
+
+  /// Adds a subchannel, which is not in the list yet.
+  mutating func add(_ make: (EndpointID) -> Subchannel) -> Subchannel {
+    let id = self.ids.make()
+    let subchannel = make(id)
+    if id.slot == self.slots.count { self.slots.append(subchannel) } else { self.slots[id.slot] = subchannel }
+    return subchannel
+  }
+
+  /// The subchannel has left the list.
+  mutating func retire(_ subchannel: Subchannel) {
+    self.slots[subchannel.id.slot] = nil
+    self.ids.release(subchannel.id)
+    self.retired[ObjectIdentifier(subchannel)] = subchannel
+  }
+
+  /// A subchannel that has left the list has no connection left.
+  mutating func remove(_ subchannel: Subchannel) {
+    self.retired.removeValue(forKey: ObjectIdentifier(subchannel))
+  }
+}
