@@ -102,14 +102,15 @@ struct VersionRace: Sendable {
   mutating func ready(_ lane: Lane) -> [Action] {
     switch lane {
     case .quic:
-      if self.quic == .early { return self.quicIsProven() }
-      guard self.quic == .trying else { return [] }
+      let wasEarly = self.quic == .early
+      guard wasEarly || self.quic == .trying else { return [] }
       self.quic = .ready
       if self.tcp == .ready { return [.replaceTCP] }
       var actions = self.cancelTimer()
       if self.tcp == .trying { actions.append(.abandon(.tcp)) }
       self.tcp = .over
-      return actions + [.win(.quic)]
+      // Otherwise it has won before.
+      return wasEarly ? actions : actions + [.win(.quic)]
     case .tcp:
       guard self.tcp == .trying else { return [] }
       self.tcp = .ready
@@ -119,14 +120,6 @@ struct VersionRace: Sendable {
       }
       return [.win(.tcp)] + (self.quic == .failed ? [.isBroken] : [])
     }
-  }
-
-  private mutating func quicIsProven() -> [Action] {
-    self.quic = .ready
-    var actions = self.cancelTimer()
-    if self.tcp == .trying { actions.append(.abandon(.tcp)) }
-    self.tcp = .over
-    return actions
   }
 
   mutating func failed(_ lane: Lane) -> [Action] {

@@ -81,15 +81,3 @@ public struct ChannelConfiguration: Sendable {
     public static var defaults: Backoff { Backoff() }
   }
 }
-
-extension ChannelConfiguration.Backoff {
-  func configuration(minimumAttempt: Duration) -> ConnectionBackoff.Configuration {
-    ConnectionBackoff.Configuration(
-      initial: max(self.initial.clamped, .milliseconds(1)),
-      multiplier: self.multiplier,
-      maximum: self.maximum,
-      jitter: self.jitter,
-      minimumAttempt: minimumAttempt
-    )
-  }
-}

@@ -51,6 +51,18 @@ package struct ChannelEnvironment {
 }
 
 extension ChannelEnvironment {
+  /// The configured backoff between attempts to connect.
+  var backoff: ConnectionBackoff.Configuration {
+    let backoff = self.configuration.backoff
+    return ConnectionBackoff.Configuration(
+      initial: max(backoff.initial.clamped, .milliseconds(1)),
+      multiplier: backoff.multiplier,
+      maximum: backoff.maximum,
+      jitter: backoff.jitter,
+      minimumAttempt: self.connectTimeout
+    )
+  }
+
   func report(_ event: @autoclosure () -> ChannelEvent) {
     guard let observer = self.configuration.observer else { return }
     observer.channel(to: self.origin, did: event())

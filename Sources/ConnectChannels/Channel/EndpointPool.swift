@@ -24,13 +24,12 @@ final class EndpointPool: MemberOwner, WaitingRoom {
   init(
     in environment: ChannelEnvironment,
     watches: EndpointWatches,
-    backoff: ConnectionBackoff.Configuration,
     keepsConnection: Bool,
     seed: UInt64
   ) {
     self.environment = environment
     self.watches = watches
-    self.backoff = ConnectionBackoff(backoff)
+    self.backoff = ConnectionBackoff(environment.backoff)
     self.random = SplitMix64(seed: seed)
     self.lastUse = environment.executor.now
     self.state = Pool(

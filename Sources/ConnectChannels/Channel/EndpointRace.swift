@@ -17,14 +17,13 @@ final class EndpointRace: AttemptOwner {
   init(
     _ addresses: [EndpointAddress],
     in environment: ChannelEnvironment,
-    backoff: ConnectionBackoff.Configuration,
     pool: EndpointPool,
     seed: UInt64
   ) {
     self.environment = environment
     self.pool = pool
     self.random = SplitMix64(seed: seed)
-    self.race = AddressRace(addresses, configuration: .init(backoff: backoff), random: &self.random)
+    self.race = AddressRace(addresses, configuration: .init(backoff: environment.backoff))
   }
 
   var state: ConnectivityState { self.race.state }

@@ -3,7 +3,7 @@ internal import Logging
 
 /// The streams on which a channel watches an endpoint's server: for its health (gRFC A17), and for its load (gRFC A51).
 /// Confined to the channel's executor.
-final class EndpointWatches: WatchedEndpoint {
+final class EndpointWatches {
   weak var subchannel: Subchannel?
   private let environment: ChannelEnvironment
   private var random: SplitMix64
@@ -94,18 +94,21 @@ final class EndpointWatches: WatchedEndpoint {
   /// A connection is gone, with the places of ended watches.
   func connectionDidClose() { self.endedCount = 0 }
 
-  // MARK: - WatchedEndpoint
+  // MARK: - For watches
 
   var executor: any CallExecutor { self.environment.executor }
 
+  /// The version of HTTP that the server speaks; nil while there is no connection.
   var connectedVersion: HTTPConnectionInfo.Version? { self.subchannel?.connectedVersion }
 
+  /// Starts the stream of a watch; nil if all streams are taken.
   func startWatch(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)? {
     guard let connection = self.subchannel?.pool.lease()?.connection else { return nil }
     self.startedCount += 1
     return connection.startStream(request, handler: handler)
   }
 
+  /// A watch that had a stream is over.
   func watchDidEnd() { self.endedCount += 1 }
 
   func warn(_ message: String) {

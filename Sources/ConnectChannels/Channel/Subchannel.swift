@@ -37,22 +37,17 @@ final class Subchannel {
     self.observer = environment.configuration.observer
     self.channel = channel
     self.nameResolution = channel.resolution.duration
-    let backoff = environment.configuration.backoff.configuration(
-      minimumAttempt: environment.connectTimeout
-    )
     var seeds = SplitMix64(seed: seed)
     self.watches = EndpointWatches(in: environment, seed: seeds.next())
     self.pool = EndpointPool(
       in: environment,
       watches: self.watches,
-      backoff: backoff,
       keepsConnection: keepsConnection,
       seed: seeds.next()
     )
     self.race = EndpointRace(
       endpoint.addresses,
       in: environment,
-      backoff: backoff,
       pool: self.pool,
       seed: seed
     )

@@ -20,18 +20,14 @@ package struct AddressRace: Sendable {
   package struct Configuration: Sendable, Hashable {
     /// After which time the next address is tried beside those under way: from 100 ms to 2 s.
     package var attemptDelay: Duration
-    /// Whether addresses are tried in random order.
-    package var shuffles: Bool
     package var backoff: ConnectionBackoff.Configuration
 
     /// - Parameter attemptDelay: Brought into the range from 100 ms to 2 s.
     package init(
       attemptDelay: Duration = .milliseconds(250),
-      shuffles: Bool = false,
       backoff: ConnectionBackoff.Configuration = .defaults
     ) {
       self.attemptDelay = min(max(attemptDelay, .milliseconds(100)), .seconds(2))
-      self.shuffles = shuffles
       self.backoff = backoff
     }
 
@@ -87,13 +83,12 @@ package struct AddressRace: Sendable {
   /// - Parameter addresses: The preferred one first.
   package init(
     _ addresses: [EndpointAddress],
-    configuration: Configuration = .defaults,
-    random: inout SplitMix64
+    configuration: Configuration = .defaults
   ) {
     self.configuration = configuration
     self.backoff = ConnectionBackoff(configuration.backoff)
     self.pass = AddressPass(attemptDelay: configuration.attemptDelay)
-    self.addresses = self.order(addresses, &random)
+    self.addresses = AddressOrder.interleaved(addresses)
   }
 
   /// The connection, if there is one.
@@ -133,11 +128,9 @@ package struct AddressRace: Sendable {
     random: inout SplitMix64
   ) -> [Action] {
     if self.phase == .shutDown { return [] }
-    // In the resolver's order, so that a list that is the same is not shuffled again.
     let old = Set(self.addresses)
     let new = Set(addresses)
-    guard old != new || !self.configuration.shuffles else { return [] }
-    self.addresses = self.order(addresses, &random)
+    self.addresses = AddressOrder.interleaved(addresses)
     var actions: [Action] = []
     switch self.phase {
     case .idle, .resting, .shutDown:
@@ -273,10 +266,6 @@ package struct AddressRace: Sendable {
 // MARK: - Steps
 
 extension AddressRace {
-  private func order(_ addresses: [EndpointAddress], _ random: inout SplitMix64) -> [EndpointAddress] {
-    AddressOrder.interleaved(self.configuration.shuffles ? addresses.shuffled(using: &random) : addresses)
-  }
-
   private mutating func beginPass(now: Duration, _ random: inout SplitMix64, _ actions: inout [Action]) {
     guard !self.addresses.isEmpty else {
       self.noAddresses(&actions)

@@ -32,8 +32,6 @@ package struct DNSMessage: Hashable, Sendable {
 // MARK: - Decoding
 
 extension DNSMessage {
-  private static let headerSize = 12
-
   /// Decodes a message from a datagram, or from a TCP stream without its length prefix.
   ///
   /// The records of a truncated message are read as far as they go. Every other message has to be complete.

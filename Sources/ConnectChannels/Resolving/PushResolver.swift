@@ -72,22 +72,8 @@ public final class PushResolver: NameResolver {
       return (number, state.latest, state.version)
     }
     if let latest { self.deliver(latest, version, to: report) }
-    return Watch(self, number)
-  }
-
-  private final class Watch: ResolverWatch {
-    private let resolver: PushResolver
-    private let number: Int
-
-    init(_ resolver: PushResolver, _ number: Int) {
-      self.resolver = resolver
-      self.number = number
-    }
-
-    func resolveAgain() { self.resolver.onRequest?() }
-
-    func cancel() {
-      self.resolver.state.withLock { $0.reports.removeAll { $0.number == self.number } }
+    return ClosureWatch(onRequest: self.onRequest ?? {}) {
+      self.state.withLock { $0.reports.removeAll { $0.number == number } }
     }
   }
 }

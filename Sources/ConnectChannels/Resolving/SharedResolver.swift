@@ -50,7 +50,7 @@ final class SharedResolver: NameResolver {
       return (number, isFirst)
     }
     if isFirst { self.begin(number, origin, on: executor) }
-    return Watch(self, number)
+    return ClosureWatch(onRequest: { self.resolveAgain() }, onCancel: { self.cancel(number) })
   }
 
   private func begin(_ number: Int, _ origin: Origin, on executor: any CallExecutor) {
@@ -92,19 +92,5 @@ final class SharedResolver: NameResolver {
       return state.source.take()
     }
     source?.cancel()
-  }
-
-  private final class Watch: ResolverWatch {
-    private let resolver: SharedResolver
-    private let number: Int
-
-    init(_ resolver: SharedResolver, _ number: Int) {
-      self.resolver = resolver
-      self.number = number
-    }
-
-    func resolveAgain() { self.resolver.resolveAgain() }
-
-    func cancel() { self.resolver.cancel(self.number) }
   }
 }

@@ -22,11 +22,6 @@ public struct StaticResolver: NameResolver {
     _ report: @escaping @Sendable (Result<ResolverUpdate, ConnectError>) -> Void
   ) -> any ResolverWatch {
     report(.success(self.answer))
-    return Watch()
-  }
-
-  private final class Watch: ResolverWatch {
-    func resolveAgain() {}
-    func cancel() {}
+    return ClosureWatch()
   }
 }

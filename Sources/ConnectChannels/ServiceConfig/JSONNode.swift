@@ -59,12 +59,7 @@ package struct JSONNode {
 
   /// An integer. `1.0`, `1e3` and `"1"` count.
   package func integer(in range: ClosedRange<Int>) throws(ServiceConfigError) -> Int {
-    let text: String
-    switch self.value {
-    case .number(let number): text = number
-    case .string(let string): text = string
-    default: throw self.mismatch("an integer")
-    }
+    let text = try self.digits("an integer")
     // Within 2^53 a Double is exact.
     let number = Int(text) ?? Double(text).flatMap { abs($0) < 0x1p53 ? Int(exactly: $0) : nil }
     guard let number else { throw self.error("expected an integer, found \(text.prefix(40))") }
@@ -76,16 +71,18 @@ package struct JSONNode {
   }
 
   func number() throws(ServiceConfigError) -> Double {
-    let text: String
-    switch self.value {
-    case .number(let number): text = number
-    case .string(let string): text = string
-    default: throw self.mismatch("a number")
-    }
+    let text = try self.digits("a number")
     guard let number = Double(text), number.isFinite else {
       throw self.error("expected a number, found \(text.prefix(40))")
     }
     return number
+  }
+
+  private func digits(_ expected: String) throws(ServiceConfigError) -> String {
+    switch self.value {
+    case .number(let text), .string(let text): return text
+    default: throw self.mismatch(expected)
+    }
   }
 
   func nonNegativeNumber() throws(ServiceConfigError) -> Double {

@@ -29,7 +29,7 @@ struct SmallFleet {
   }
 
   private mutating func server(_ slot: Int) -> Server {
-    let race = AddressRace([.ip("10.0.0.\(slot)", port: 80)], random: &self.random)
+    let race = AddressRace([.ip("10.0.0.\(slot)", port: 80)])
     return Server(id: EndpointID(slot: slot, generation: self.generation), race: race)
   }
 

@@ -38,12 +38,7 @@ private struct RaceModel {
 
   init(seed: UInt64) {
     self.random = SplitMix64(seed: seed)
-    let shuffles = self.random.index(below: 2) == 0
-    self.race = AddressRace(
-      Self.addresses(&self.random),
-      configuration: .init(shuffles: shuffles),
-      random: &self.random
-    )
+    self.race = AddressRace(Self.addresses(&self.random))
   }
 
   private static func addresses(_ random: inout SplitMix64) -> [EndpointAddress] {

@@ -12,8 +12,7 @@ final class AddressRaceTests: XCTestCase {
     let backoff = ConnectionBackoff.Configuration(jitter: 0)
     return AddressRace(
       addresses,
-      configuration: .init(attemptDelay: delay, backoff: backoff),
-      random: &self.random
+      configuration: .init(attemptDelay: delay, backoff: backoff)
     )
   }
 
@@ -38,17 +37,6 @@ final class AddressRaceTests: XCTestCase {
       XCTAssertEqual(Endpoint(addresses: AddressOrder.interleaved(addresses)).description, expected)
     }
     XCTAssertEqual(AddressOrder.interleaved([]), [])
-  }
-
-  func testShuffledOrder() {
-    let addresses = (1...5).map { EndpointAddress.ip("10.0.0.\($0)", port: 80) }
-    var firsts: Set<EndpointAddress> = []
-    for _ in 0..<100 {
-      let race = AddressRace(addresses, configuration: .init(shuffles: true), random: &self.random)
-      XCTAssertEqual(Set(race.addresses), Set(addresses))
-      firsts.insert(race.addresses[0])
-    }
-    XCTAssertEqual(firsts, Set(addresses))
   }
 
   func testDelayIsBroughtIntoRange() {
@@ -233,7 +221,7 @@ final class AddressRaceTests: XCTestCase {
 
   private func doubtedRace(_ addresses: EndpointAddress...) -> AddressRace {
     let backoff = ConnectionBackoff.Configuration(jitter: 0)
-    var race = AddressRace(addresses, configuration: .init(backoff: backoff), random: &self.random)
+    var race = AddressRace(addresses, configuration: .init(backoff: backoff))
     _ = race.connect(now: .zero, random: &self.random)
     _ = race.attemptSucceeded(self.attempt(1, self.one), now: .zero)
     return race

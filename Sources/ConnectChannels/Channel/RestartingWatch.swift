@@ -1,24 +1,12 @@
 internal import Connect
 
-/// What a ``RestartingWatch`` needs of the endpoint whose server it watches.
-protocol WatchedEndpoint: AnyObject {
-  var executor: any CallExecutor { get }
-  /// The version of HTTP that the server speaks; nil while there is no connection.
-  var connectedVersion: HTTPConnectionInfo.Version? { get }
-  /// Starts the stream of a watch; nil if all streams are taken.
-  func startWatch(_ request: HTTPStreamRequest, _ handler: any HTTPStreamHandler) -> (any HTTPStream)?
-  /// A watch that had a stream is over.
-  func watchDidEnd()
-  func warn(_ message: String)
-}
-
 /// A ``ServerWatch`` that starts again after its end: with a backoff, unless the method says otherwise. Confined to the
 /// channel's executor.
 ///
 /// A server that does not have the method is asked again on its next connection.
 final class RestartingWatch<Answer: Sendable> {
   private let method: WatchMethod<Answer>
-  private weak var endpoint: (any WatchedEndpoint)?
+  private weak var endpoint: EndpointWatches?
   private let report: (ServerWatch<Answer>.Event) -> Void
   private var random: SplitMix64
   private var backoff = ConnectionBackoff()
@@ -30,7 +18,7 @@ final class RestartingWatch<Answer: Sendable> {
 
   init(
     _ method: WatchMethod<Answer>,
-    at endpoint: any WatchedEndpoint,
+    at endpoint: EndpointWatches,
     seed: UInt64,
     report: @escaping (ServerWatch<Answer>.Event) -> Void
   ) {
