@@ -36,7 +36,7 @@ package struct AlternativesMemory: Sendable {
     /// The best one first.
     var known: [Known] = []
     var broken: [Int: Breakage] = [:]
-    var brokenServers: [Place: Breakage] = [:]
+    var brokenServers: [ServerPort: Breakage] = [:]
     /// The servers where HTTP/3 has failed since it last worked at the port. No entry for ports where it has never
     /// worked.
     var failedServers: [Int: Set<EndpointAddress>] = [:]
@@ -44,13 +44,15 @@ package struct AlternativesMemory: Sendable {
     var unjudged: [Int: Duration] = [:]
     var lastUse: Duration
 
-    func breakage(at place: Place, now: Duration) -> Breakage? {
-      [self.broken[place.port], self.brokenServers[place]].lazy.compactMap(\.self).first { $0.end > now }
+    func breakage(at serverPort: ServerPort, now: Duration) -> Breakage? {
+      [self.broken[serverPort.port], self.brokenServers[serverPort]].lazy.compactMap(\.self).first {
+        $0.end > now
+      }
     }
   }
 
   /// A port of one server.
-  private struct Place: Sendable, Hashable {
+  private struct ServerPort: Sendable, Hashable {
     var server: EndpointAddress
     var port: Int
   }
@@ -122,7 +124,7 @@ package struct AlternativesMemory: Sendable {
     self.entries[origin]?.lastUse = now
     var broken = Choice.none
     for known in entry.known where known.expiry > now {
-      guard let breakage = entry.breakage(at: Place(server: server, port: known.port), now: now) else {
+      guard let breakage = entry.breakage(at: ServerPort(server: server, port: known.port), now: now) else {
         return .http3(port: known.port)
       }
       if broken == .none { broken = .broken(port: known.port, network: breakage.network) }
@@ -139,10 +141,10 @@ package struct AlternativesMemory: Sendable {
   mutating func failed(_ origin: Origin, _ route: QUICRoute, onlyAtServer: Bool = false, now: Duration) {
     self.change(origin, now) { entry in
       let (server, port) = (route.server, route.port)
-      let place = Place(server: server, port: port)
+      let serverPort = ServerPort(server: server, port: port)
       entry.unjudged[port] = nil
-      guard entry.breakage(at: place, now: now) == nil else { return }
-      let last = max(entry.broken[port]?.failures ?? 0, entry.brokenServers[place]?.failures ?? 0)
+      guard entry.breakage(at: serverPort, now: now) == nil else { return }
+      let last = max(entry.broken[port]?.failures ?? 0, entry.brokenServers[serverPort]?.failures ?? 0)
       let failures = min(last + 1, 16)
       let length = min(Self.firstBreak * (1 << (failures - 1)), Self.longestBreak)
       let breakage = Breakage(server: server, failures: failures, end: now + length, network: route.network)
@@ -150,7 +152,7 @@ package struct AlternativesMemory: Sendable {
         entry.failedServers[port] = servers.count < Self.maximumFailedServers ? servers : nil
       }
       if onlyAtServer || entry.failedServers[port] != nil {
-        entry.brokenServers.insert(breakage, for: place, limit: Self.maximumServers)
+        entry.brokenServers.insert(breakage, for: serverPort, limit: Self.maximumServers)
       } else {
         entry.broken.insert(breakage, for: port, limit: Self.maximumPorts)
       }
@@ -176,12 +178,12 @@ package struct AlternativesMemory: Sendable {
   /// A server has answered over HTTP/3 at this port.
   package mutating func succeeded(_ origin: Origin, port: Int, at server: EndpointAddress) {
     guard var entry = self.entries[origin] else { return }
-    entry.brokenServers[Place(server: server, port: port)] = nil
+    entry.brokenServers[ServerPort(server: server, port: port)] = nil
     entry.unjudged[port] = nil
     if let breakage = entry.broken.removeValue(forKey: port), breakage.server != server {
       // HTTP/3 works at another server, so only that server is broken.
-      let place = Place(server: breakage.server, port: port)
-      entry.brokenServers.insert(breakage, for: place, limit: Self.maximumServers)
+      let serverPort = ServerPort(server: breakage.server, port: port)
+      entry.brokenServers.insert(breakage, for: serverPort, limit: Self.maximumServers)
     }
     if entry.failedServers.count < Self.maximumPorts || entry.failedServers[port] != nil {
       entry.failedServers[port] = []

@@ -14,7 +14,7 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
   /// How long TCP waits for QUIC: the delay of Happy Eyeballs (RFC 8305, section 5).
   static var headStart: Duration { AddressRace.Configuration.defaults.attemptDelay }
   /// How long QUIC may go on after TCP has failed.
-  static let lastChance = Duration.seconds(2)
+  static let gracePeriod = Duration.seconds(2)
   /// How long a QUIC handshake may take.
   static let quicLimit = Duration.seconds(10)
   /// For how long an unchanged `alt-svc` field is not read again.
@@ -66,9 +66,9 @@ package final class AlternativesOpener: ConnectionOpener, AlternativesListener, 
     }
   }
 
-  func open(_ lane: VersionRace.Lane, _ candidate: PooledConnection) {
+  func open(_ transport: VersionRace.Transport, _ candidate: PooledConnection) {
     candidate.alternatives.listener = self
-    switch lane {
+    switch transport {
     case .quic:
       self.quic.open(candidate)
     case .tcp:

@@ -15,11 +15,11 @@ package final class SharedAlternatives: Sendable {
     var listeners: [Origin: [Listener]] = [:]
     var lastNumber = 0
     /// When the network may be read again.
-    var nextLook = Duration.zero
+    var nextNetworkRead = Duration.zero
   }
 
   /// How long the network counts as the same.
-  static let lookInterval = Duration.seconds(5)
+  static let networkReadInterval = Duration.seconds(5)
 
   private let network: @Sendable () -> Int?
   private let state: Mutex<State>
@@ -35,10 +35,10 @@ package final class SharedAlternatives: Sendable {
   ///
   /// - Parameter server: Where the server listens for TCP.
   package func port(for origin: Origin, at server: EndpointAddress, now: Duration) -> Int? {
-    let (choice, looks) = self.state.withLock { state in
+    let (choice, mayRead) = self.state.withLock { state in
       let choice = state.memory.choice(for: origin, at: server, now: now)
-      guard case .broken = choice, state.nextLook <= now else { return (choice, false) }
-      state.nextLook = now + Self.lookInterval
+      guard case .broken = choice, state.nextNetworkRead <= now else { return (choice, false) }
+      state.nextNetworkRead = now + Self.networkReadInterval
       return (choice, true)
     }
     switch choice {
@@ -47,7 +47,7 @@ package final class SharedAlternatives: Sendable {
     case .http3(let port):
       return port
     case .broken(_, let old):
-      guard looks, let old, let current = self.network(), current != old else { return nil }
+      guard mayRead, let old, let current = self.network(), current != old else { return nil }
       return self.state.withLock { state in
         state.memory.networkChanged()
         if case .http3(let port) = state.memory.choice(for: origin, at: server, now: now) { return port }

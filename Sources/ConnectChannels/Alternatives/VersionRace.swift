@@ -10,7 +10,7 @@
 /// the race goes on. If TCP is ready before the server has answered, TCP takes the place, and QUIC is tried again beside
 /// it, without early data.
 struct VersionRace: Sendable {
-  enum Lane: Sendable, Hashable {
+  enum Transport: Sendable, Hashable {
     case quic, tcp
   }
 
@@ -18,17 +18,17 @@ struct VersionRace: Sendable {
     /// TCP waits for QUIC.
     case headStart
     /// The attempt waits for QUIC, after TCP has failed.
-    case lastChance
+    case gracePeriod
   }
 
   enum Action: Sendable, Hashable {
-    case begin(Lane)
-    case abandon(Lane)
+    case begin(Transport)
+    case abandon(Transport)
     /// Call ``timerFired()`` once the wait is over. No other timer is pending then.
     case schedule(Wait)
     case cancelTimer
-    /// This lane's connection becomes the attempt's connection. Comes at most once.
-    case win(Lane)
+    /// This transport's connection becomes the attempt's connection. Comes at most once.
+    case win(Transport)
     /// TCP is ready while QUIC, which has won by early data, is still unproven: TCP takes its place. QUIC's calls are
     /// made again. Call ``didReplaceQUIC()`` then.
     case replaceQUIC
@@ -51,7 +51,7 @@ struct VersionRace: Sendable {
     case early
     case ready
     case failed
-    /// The lane is no longer wanted.
+    /// The transport is no longer wanted.
     case over
   }
 
@@ -98,9 +98,9 @@ struct VersionRace: Sendable {
     return [.begin(.quic)]
   }
 
-  /// The lane's connection can take calls, and its server has answered.
-  mutating func ready(_ lane: Lane) -> [Action] {
-    switch lane {
+  /// The transport's connection can take calls, and its server has answered.
+  mutating func ready(_ transport: Transport) -> [Action] {
+    switch transport {
     case .quic:
       let wasEarly = self.quic == .early
       guard wasEarly || self.quic == .trying else { return [] }
@@ -122,8 +122,8 @@ struct VersionRace: Sendable {
     }
   }
 
-  mutating func failed(_ lane: Lane) -> [Action] {
-    switch lane {
+  mutating func failed(_ transport: Transport) -> [Action] {
+    switch transport {
     case .quic:
       guard self.quic == .trying else { return [] }
       self.quic = .failed
@@ -140,11 +140,11 @@ struct VersionRace: Sendable {
       if self.quic == .early { return [] }
       guard self.quic == .trying else { return [.fail] }
       self.isTimerPending = true
-      return [.schedule(.lastChance)]
+      return [.schedule(.gracePeriod)]
     }
   }
 
-  /// Gives up the lanes that are still trying.
+  /// Gives up the transports that are still trying.
   mutating func abandon() -> [Action] {
     var actions = self.cancelTimer()
     // An early connection is not the race's any more.

@@ -4,7 +4,7 @@ internal import Connect
 ///
 /// The attempt retains it through `stop`, candidates through `owner`.
 final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
-  private typealias Lane = VersionRace.Lane
+  private typealias Transport = VersionRace.Transport
 
   /// The pool's connection. The winner takes its place.
   private let attempt: PooledConnection
@@ -19,7 +19,7 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
   private let startTime: Duration
   private var tcpFailure: AddressFailure?
   private var quicReason = ""
-  /// What a lane reported when it became ready.
+  /// What a transport reported when it became ready.
   private var streams = 0
   private var roundTrip: Duration?
 
@@ -66,14 +66,14 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
 
   private func run(_ action: VersionRace.Action) {
     switch action {
-    case .begin(let lane):
-      self.begin(lane)
+    case .begin(let transport):
+      self.begin(transport)
     case .abandon(.quic):
       self.quic.take()?.abandon(.connectionReplaced)
     case .abandon(.tcp):
       self.tcp.take()?.abandon(.connectionReplaced)
     case .schedule(let wait):
-      let delay = wait == .headStart ? AlternativesOpener.headStart : AlternativesOpener.lastChance
+      let delay = wait == .headStart ? AlternativesOpener.headStart : AlternativesOpener.gracePeriod
       let here = Confined(self, to: self.opener.executor)
       self.timer = self.opener.executor.schedule(after: delay) {
         here.value.timer = nil
@@ -110,9 +110,9 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
   }
 
   /// Opens later, so that an immediate failure is not reported from within an action.
-  private func begin(_ lane: Lane) {
+  private func begin(_ transport: Transport) {
     let candidate: PooledConnection
-    switch lane {
+    switch transport {
     case .quic:
       let limit = min(self.attempt.timeLimit, AlternativesOpener.quicLimit)
       candidate = self.candidate(at: self.route.address, timeLimit: limit)
@@ -127,7 +127,7 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
     let opening = Confined((candidate, self.opener), to: self.opener.executor)
     self.opener.executor.execute {
       let (candidate, opener) = opening.value
-      if candidate.isWanted { opener.open(lane, candidate) }
+      if candidate.isWanted { opener.open(transport, candidate) }
     }
   }
 
@@ -197,9 +197,9 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
     switch event {
     case .canServe(let streams):
       self.streams = streams
-      self.run(connection.isEarly ? self.race.early() : self.race.ready(self.lane(of: connection)))
+      self.run(connection.isEarly ? self.race.early() : self.race.ready(self.transport(of: connection)))
     case .closed(let failure, _):
-      switch self.lane(of: connection) {
+      switch self.transport(of: connection) {
       case .quic:
         self.quic = nil
         self.quicReason = failure.text
@@ -219,7 +219,7 @@ final class VersionRaceRun: ConnectionOwner, ConnectionUpgrade {
     }
   }
 
-  private func lane(of connection: PooledConnection) -> Lane {
+  private func transport(of connection: PooledConnection) -> Transport {
     connection === self.quic ? .quic : .tcp
   }
 }

@@ -96,7 +96,7 @@ final class ChannelEndpoints {
     }
   }
 
-  /// The balancer should know of a change. One update covers all changes of this turn.
+  /// The balancer should know of a change. One update covers all changes until the executor runs it.
   func needsUpdate() {
     guard !self.isUpdatePending else { return }
     self.isUpdatePending = true

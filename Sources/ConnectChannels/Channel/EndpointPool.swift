@@ -4,7 +4,7 @@ internal import Connect
 /// channel's executor.
 ///
 /// Connections hold it until they are gone.
-final class EndpointPool: MemberOwner, WaitingRoom {
+final class EndpointPool: MemberOwner, QueueOwner {
   typealias Pool = PooledConnection.Pool
 
   weak var subchannel: Subchannel?
@@ -65,8 +65,8 @@ final class EndpointPool: MemberOwner, WaitingRoom {
   /// - Returns: Nil if it waits now, else why it does not.
   func enqueue(_ stream: WaitingStream) -> ConnectError? {
     switch self.state.enqueue(stream) {
-    case .waiting(let ticket, let actions):
-      stream.queued(in: self, as: ticket)
+    case .waiting(let handle, let actions):
+      stream.queued(by: self, as: handle)
       self.run(actions)
       return nil
     case .tooMany:
@@ -80,8 +80,8 @@ final class EndpointPool: MemberOwner, WaitingRoom {
     }
   }
 
-  func leave(_ ticket: WaitingStream.Ticket) {
-    self.run(self.state.cancel(ticket))
+  func leave(_ handle: WaitingStream.Handle) {
+    self.run(self.state.cancel(handle))
     self.subchannel?.channel?.waitingDidChange()
   }
 

@@ -1,7 +1,7 @@
 internal import Connect
 
 /// The calls of a channel that wait for an endpoint. Confined to the channel's executor.
-final class WaitingCalls: WaitingRoom {
+final class WaitingCalls: QueueOwner {
   weak var channel: OriginChannel?
   private let environment: ChannelEnvironment
   private var queue = WaitingQueue<WaitingStream>()
@@ -26,11 +26,11 @@ final class WaitingCalls: WaitingRoom {
   }
 
   func append(_ stream: WaitingStream) {
-    stream.queued(in: self, as: self.queue.append(stream))
+    stream.queued(by: self, as: self.queue.append(stream))
   }
 
-  func leave(_ ticket: WaitingStream.Ticket) {
-    _ = self.queue.remove(ticket)
+  func leave(_ handle: WaitingStream.Handle) {
+    _ = self.queue.remove(handle)
     self.channel?.waitingDidChange()
   }
 

@@ -2,7 +2,7 @@
 /// an alias leads. It makes no queries itself: a step says what to send, ``sent(_:as:to:over:)`` confirms it.
 ///
 /// Servers are asked in turn, each `attempts` times. A query that has timed out stays open, so that a late
-/// answer still counts. One turn takes at most three queries: UDP with EDNS, UDP without, TCP.
+/// answer still counts. One server takes at most three queries: UDP with EDNS, UDP without, TCP.
 struct DNSExchange {
   typealias QueryID = StubResolution.QueryID
   typealias Transport = StubResolution.Transport
@@ -40,28 +40,30 @@ struct DNSExchange {
   /// What went wrong last, by server.
   private(set) var problems: [Int: String] = [:]
 
+  /// Whether a failure ends the exchange, because there is an answer for the other address family.
+  var endsOnFailure = false
   private let transport: Transport
-  private var turns: DNSTurns
+  private var rotation: ServerRotation
   private var aliases = 0
   private var timeToLive = UInt32(Int32.max)
   private var isAnswered = false
   private var open: [QueryID: Sent] = [:]
-  /// The query whose failure begins the next turn.
+  /// The query whose failure begins a query to the next server.
   private var current: QueryID?
   private var closed: [QueryID] = []
 
-  init(name: DNSName, type: DNSRecordType, turns: DNSTurns, transport: Transport) {
+  init(name: DNSName, type: DNSRecordType, servers: ServerRotation, transport: Transport) {
     self.name = name
     self.type = type
-    self.turns = turns
+    self.rotation = servers
     self.transport = transport
   }
 
   // MARK: - Queries
 
-  /// Asks the server whose turn it is.
+  /// Asks the next server.
   func start() -> Step {
-    .send(server: self.turns.server, self.transport)
+    .send(server: self.rotation.server, self.transport)
   }
 
   mutating func sent(_ query: DNSQuery, as id: QueryID, to server: Int, over transport: Transport) {
@@ -88,14 +90,12 @@ struct DNSExchange {
 
   // MARK: - Events
 
-  /// - Parameter isLastChance: Whether a failure ends the exchange, because there is an answer for the other
-  ///   address family.
-  mutating func received(_ bytes: [UInt8], for id: QueryID, isLastChance: Bool) -> Step {
+  mutating func received(_ bytes: [UInt8], for id: QueryID) -> Step {
     guard let sent = self.open[id] else { return .wait }
     guard let message = DNSMessage(decoding: bytes), sent.query.isAnswered(by: message) else {
       // Anyone can send a datagram; the true answer may still come.
       guard sent.transport == .tcp else { return .wait }
-      return self.failed(id, "answered another question, or not in DNS", isLastChance: isLastChance)
+      return self.failed(id, "answered another question, or not in DNS")
     }
     if message.isTruncated, sent.transport == .udp {
       self.close(id)
@@ -107,12 +107,12 @@ struct DNSExchange {
       return .send(server: sent.server, sent.transport)
     }
     if message.isTruncated {
-      return self.failed(id, "sent a truncated answer over TCP", isLastChance: isLastChance)
+      return self.failed(id, "sent a truncated answer over TCP")
     }
-    return self.answered(message, id, isLastChance: isLastChance)
+    return self.answered(message, id)
   }
 
-  private mutating func answered(_ message: DNSMessage, _ id: QueryID, isLastChance: Bool) -> Step {
+  private mutating func answered(_ message: DNSMessage, _ id: QueryID) -> Step {
     self.isAnswered = true
     switch DNSReply(message, to: self.name, type: self.type) {
     case .records(let records, let timeToLive):
@@ -125,14 +125,14 @@ struct DNSExchange {
     case .tooManyAliases:
       return self.finish(.tooManyAliases)
     case .failure(let problem):
-      return self.failed(id, problem, isLastChance: isLastChance)
+      return self.failed(id, problem)
     case .alias(let target, let timeToLive):
       self.aliases += 1
       guard self.aliases <= Self.maximumAliases else { return self.finish(.tooManyAliases) }
       self.timeToLive = min(self.timeToLive, timeToLive)
       self.closeAll()
       self.name = target
-      self.turns.restart()
+      self.rotation.restart()
       self.problems = [:]
       // Silence about the target counts as silence, so that no other candidate of the search list is tried.
       self.isAnswered = false
@@ -142,22 +142,22 @@ struct DNSExchange {
 
   /// The query cannot be answered any more: it was not sent, or its connection was lost, or its answer says
   /// that the server has failed.
-  mutating func failed(_ id: QueryID, _ problem: String, isLastChance: Bool) -> Step {
+  mutating func failed(_ id: QueryID, _ problem: String) -> Step {
     guard let sent = self.open[id] else { return .wait }
     self.problems[sent.server] = problem
     self.close(id)
-    return id == self.current ? self.nextTurn(isLastChance: isLastChance) : .wait
+    return id == self.current ? self.nextServer() : .wait
   }
 
-  mutating func timedOut(_ id: QueryID, isLastChance: Bool) -> Step {
+  mutating func timedOut(_ id: QueryID) -> Step {
     guard id == self.current, let sent = self.open[id] else { return .wait }
     self.problems[sent.server] = "did not answer in time over \(sent.transport)"
-    return self.nextTurn(isLastChance: isLastChance)
+    return self.nextServer()
   }
 
-  private mutating func nextTurn(isLastChance: Bool) -> Step {
+  private mutating func nextServer() -> Step {
     self.current = nil
-    guard !isLastChance, self.turns.advance() else {
+    guard !self.endsOnFailure, self.rotation.advance() else {
       return self.finish(.failed(isAnswered: self.isAnswered))
     }
     return self.start()

@@ -40,7 +40,7 @@ struct DNSExchanges {
     let exchange = DNSExchange(
       name: name,
       type: type,
-      turns: DNSTurns(servers: self.servers, attempts: self.configuration.attempts),
+      servers: ServerRotation(servers: self.servers, attempts: self.configuration.attempts),
       transport: self.configuration.usesTCP ? .tcp : .udp
     )
     self.nextNumber += 1
@@ -53,15 +53,16 @@ struct DNSExchanges {
   /// - Returns: The exchange, if the event has finished it.
   mutating func event(
     _ id: QueryID,
-    isLastChance: (Purpose) -> Bool,
+    endsOnFailure: (Purpose) -> Bool,
     _ actions: inout [Action],
     _ random: inout some RandomNumberGenerator,
-    _ body: (inout DNSExchange, _ isLastChance: Bool) -> DNSExchange.Step
+    _ body: (inout DNSExchange) -> DNSExchange.Step
   ) -> Finished? {
     guard let number = self.owners[id], let purpose = self.exchanges[number]?.purpose,
       var exchange = self.exchanges[number]?.exchange
     else { return nil }
-    let step = body(&exchange, isLastChance(purpose))
+    exchange.endsOnFailure = endsOnFailure(purpose)
+    let step = body(&exchange)
     self.exchanges[number] = (exchange, purpose)
     return self.run(step, of: number, &actions, &random)
   }

@@ -62,7 +62,7 @@ package struct StubResolution: Sendable {
     for id: QueryID,
     using random: inout some RandomNumberGenerator
   ) -> [Action] {
-    self.event(id, &random) { $0.received(bytes, for: id, isLastChance: $1) }
+    self.event(id, &random) { $0.received(bytes, for: id) }
   }
 
   /// The query could not be sent, or its connection was lost.
@@ -73,12 +73,12 @@ package struct StubResolution: Sendable {
     _ problem: String,
     using random: inout some RandomNumberGenerator
   ) -> [Action] {
-    self.event(id, &random) { $0.failed(id, problem, isLastChance: $1) }
+    self.event(id, &random) { $0.failed(id, problem) }
   }
 
   /// The query's time is over.
   package mutating func timedOut(_ id: QueryID, using random: inout some RandomNumberGenerator) -> [Action] {
-    self.event(id, &random) { $0.timedOut(id, isLastChance: $1) }
+    self.event(id, &random) { $0.timedOut(id) }
   }
 
   /// The time for the whole lookup is over: finishes it with what has been found so far.
@@ -114,15 +114,15 @@ package struct StubResolution: Sendable {
   private mutating func event(
     _ id: QueryID,
     _ random: inout some RandomNumberGenerator,
-    _ body: (inout DNSExchange, _ isLastChance: Bool) -> DNSExchange.Step
+    _ body: (inout DNSExchange) -> DNSExchange.Step
   ) -> [Action] {
     var actions: [Action] = []
     // With addresses of one family, a failure of the other is not worth another timeout.
     let groups = self.groups
-    func isLastChance(_ purpose: DNSExchanges.Purpose) -> Bool {
+    func endsOnFailure(_ purpose: DNSExchanges.Purpose) -> Bool {
       if case .addresses(let name) = purpose { groups[name]?.hasAddresses ?? false } else { false }
     }
-    if let finished = self.exchanges.event(id, isLastChance: isLastChance, &actions, &random, body) {
+    if let finished = self.exchanges.event(id, endsOnFailure: endsOnFailure, &actions, &random, body) {
       self.finished(finished, &actions, &random)
     }
     return actions

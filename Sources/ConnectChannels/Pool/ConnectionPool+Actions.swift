@@ -23,7 +23,7 @@ extension ConnectionPool {
   }
 
   enum Enqueued {
-    case waiting(Ticket, [Action])
+    case waiting(Handle, [Action])
     case tooMany
     case shutDown
   }

@@ -26,7 +26,7 @@ struct ConnectionPool<Connection, Waiter> {
     let generation: UInt64
   }
 
-  typealias Ticket = WaitingQueue<Waiter>.Ticket
+  typealias Handle = WaitingQueue<Waiter>.Handle
 
   enum Lifecycle {
     case running, shuttingDown, finished
@@ -75,13 +75,13 @@ struct ConnectionPool<Connection, Waiter> {
   mutating func enqueue(_ waiter: Waiter) -> Enqueued {
     guard case .running = self.lifecycle else { return .shutDown }
     guard self.waiting.count < self.growth.maximumWaiting(self.connections) else { return .tooMany }
-    let ticket = self.waiting.append(waiter)
-    return .waiting(ticket, self.openForWaiting())
+    let handle = self.waiting.append(waiter)
+    return .waiting(handle, self.openForWaiting())
   }
 
   /// The call does not wait any more.
-  mutating func cancel(_ ticket: Ticket) -> [Action] {
-    guard self.waiting.remove(ticket) != nil else { return [] }
+  mutating func cancel(_ handle: Handle) -> [Action] {
+    guard self.waiting.remove(handle) != nil else { return [] }
     var actions: [Action] = []
     self.drainIfShuttingDown(&actions)
     return actions

@@ -3,8 +3,8 @@
 /// It is a doubly linked list in an array. Vacant nodes are reused. Memory follows the longest queue there was, and
 /// cancelled elements leave nothing behind.
 struct WaitingQueue<Element> {
-  /// The ticket of one element. It is never valid again once the element has left.
-  struct Ticket: Hashable, Sendable {
+  /// The handle of one element. It is never valid again once the element has left.
+  struct Handle: Hashable, Sendable {
     fileprivate var index: Int
     fileprivate var generation: UInt64
   }
@@ -28,7 +28,7 @@ struct WaitingQueue<Element> {
 
   var isEmpty: Bool { self.count == 0 }
 
-  mutating func append(_ element: Element) -> Ticket {
+  mutating func append(_ element: Element) -> Handle {
     let generation = self.nextGeneration
     self.nextGeneration += 1
     let node = Node(element: element, generation: generation, previous: self.tail, next: Self.none)
@@ -43,7 +43,7 @@ struct WaitingQueue<Element> {
     if self.tail == Self.none { self.head = index } else { self.nodes[self.tail].next = index }
     self.tail = index
     self.count += 1
-    return Ticket(index: index, generation: generation)
+    return Handle(index: index, generation: generation)
   }
 
   /// The oldest element, which leaves.
@@ -58,13 +58,13 @@ struct WaitingQueue<Element> {
     return elements
   }
 
-  /// The element with this ticket, which leaves; nil if it has left before.
-  mutating func remove(_ ticket: Ticket) -> Element? {
-    guard self.nodes.indices.contains(ticket.index),
-      self.nodes[ticket.index].generation == ticket.generation,
-      self.nodes[ticket.index].element != nil
+  /// The element with this handle, which leaves; nil if it has left before.
+  mutating func remove(_ handle: Handle) -> Element? {
+    guard self.nodes.indices.contains(handle.index),
+      self.nodes[handle.index].generation == handle.generation,
+      self.nodes[handle.index].element != nil
     else { return nil }
-    return self.unlink(ticket.index)
+    return self.unlink(handle.index)
   }
 
   private mutating func unlink(_ index: Int) -> Element? {

@@ -2,10 +2,10 @@ internal import Connect
 internal import DequeModule
 internal import NIOCore
 
-/// Where calls wait for a connection.
-protocol WaitingRoom: AnyObject {
+/// Has a queue of calls that wait for a connection.
+protocol QueueOwner: AnyObject {
   /// The call does not wait any more.
-  func leave(_ ticket: WaitingStream.Ticket)
+  func leave(_ handle: WaitingStream.Handle)
 }
 
 /// A stream that has no connection yet. What the call writes is kept and handed on once there is one; from
@@ -14,7 +14,7 @@ protocol WaitingRoom: AnyObject {
 /// What is kept is bounded by the call, which writes no more before it hears `streamDidBecomeWritable`.
 /// Confined to the channel's executor.
 final class WaitingStream: HTTPStream {
-  typealias Ticket = WaitingQueue<WaitingStream>.Ticket
+  typealias Handle = WaitingQueue<WaitingStream>.Handle
 
   private enum State {
     case waiting(any HTTPStreamHandler)
@@ -30,7 +30,7 @@ final class WaitingStream: HTTPStream {
   /// Whether it has waited for a connection that was lost.
   var wasTakenBack = false
   private var state: State
-  private var place: (room: any WaitingRoom, ticket: Ticket)?
+  private var queue: (owner: any QueueOwner, handle: Handle)?
   /// Keeps the channel for as long as the call has the stream.
   private let channel: AnyObject
   private var written: Deque<ByteBuffer> = []
@@ -50,9 +50,9 @@ final class WaitingStream: HTTPStream {
     self.channel = channel
   }
 
-  /// The place in the queue.
-  func queued(in room: any WaitingRoom, as ticket: Ticket) {
-    self.place = (room, ticket)
+  /// The call waits in a queue.
+  func queued(by owner: any QueueOwner, as handle: Handle) {
+    self.queue = (owner, handle)
   }
 
   var isWaiting: Bool {
@@ -69,7 +69,7 @@ final class WaitingStream: HTTPStream {
       return true
     }
     self.state = .started(stream)
-    self.place = nil
+    self.queue = nil
     while let bytes = self.written.popFirst() { stream.write(bytes) }
     if let trailers = self.trailers.take() { stream.finish(trailers: trailers) }
     return true
@@ -84,7 +84,7 @@ final class WaitingStream: HTTPStream {
 
   private func finish() {
     self.state = .done
-    self.place = nil
+    self.queue = nil
     self.written = []
     self.trailers = nil
   }
@@ -117,9 +117,9 @@ final class WaitingStream: HTTPStream {
   private func giveUp(_ end: (any HTTPStream) -> Void) {
     switch self.state {
     case .waiting:
-      let place = self.place
+      let queue = self.queue
       self.finish()
-      if let place { place.room.leave(place.ticket) }
+      if let queue { queue.owner.leave(queue.handle) }
     case .started(let stream):
       self.state = .done
       end(stream)

@@ -60,14 +60,14 @@ final class VersionRaceTests: XCTestCase {
     self.race = VersionRace()
     _ = self.race.start()
     _ = self.race.timerFired()
-    self.assert(self.race.failed(.tcp), .schedule(.lastChance))
+    self.assert(self.race.failed(.tcp), .schedule(.gracePeriod))
     self.assert(self.race.failed(.quic), .cancelTimer, .fail)
   }
 
   func testTCPFailsAndQUICWins() {
     _ = self.race.start()
     _ = self.race.timerFired()
-    self.assert(self.race.failed(.tcp), .schedule(.lastChance))
+    self.assert(self.race.failed(.tcp), .schedule(.gracePeriod))
     self.assert(self.race.ready(.quic), .cancelTimer, .win(.quic))
   }
 
@@ -192,7 +192,7 @@ final class VersionRaceTests: XCTestCase {
     var random = SplitMix64(seed: 3)
     for _ in 0..<20_000 {
       var race = VersionRace()
-      var running: Set<VersionRace.Lane> = []
+      var running: Set<VersionRace.Transport> = []
       var ends = 0
       var isTimerPending = false
       // Early QUIC is the attempt's connection, and no longer the race's.
@@ -200,8 +200,8 @@ final class VersionRaceTests: XCTestCase {
       func run(_ actions: [VersionRace.Action]) {
         for action in actions {
           switch action {
-          case .begin(let lane): XCTAssertTrue(running.insert(lane).inserted)
-          case .abandon(let lane): XCTAssertNotNil(running.remove(lane))
+          case .begin(let transport): XCTAssertTrue(running.insert(transport).inserted)
+          case .abandon(let transport): XCTAssertNotNil(running.remove(transport))
           case .schedule:
             XCTAssertFalse(isTimerPending)
             isTimerPending = true
@@ -219,14 +219,14 @@ final class VersionRaceTests: XCTestCase {
       run(Bool.random(using: &random) ? race.start() : race.startUpgrade())
       let isUpgrade = !isTimerPending
       for _ in 0..<6 {
-        let lane: VersionRace.Lane = Bool.random(using: &random) ? .quic : .tcp
+        let transport: VersionRace.Transport = Bool.random(using: &random) ? .quic : .tcp
         switch Int.random(in: 0..<7, using: &random) {
         case 0, 1:
           if isTimerPending {
             isTimerPending = false
             run(race.timerFired())
           }
-        case 2: if running.remove(lane) != nil { run(race.ready(lane)) }
+        case 2: if running.remove(transport) != nil { run(race.ready(transport)) }
         case 3:
           if isEarly {
             isEarly = false
@@ -239,7 +239,7 @@ final class VersionRaceTests: XCTestCase {
             }
             run(actions)
           }
-        case 4, 5: if running.remove(lane) != nil { run(race.failed(lane)) }
+        case 4, 5: if running.remove(transport) != nil { run(race.failed(transport)) }
         default: break
         }
       }

@@ -29,7 +29,7 @@ private struct RandomWorld {
 
   var harness: PoolHarness
   var nextCall = 0
-  var waiting: [(call: Int, ticket: PoolHarness.Pool.Ticket)] = []
+  var waiting: [(call: Int, handle: PoolHarness.Pool.Handle)] = []
   var versions: [Int: HTTPConnectionInfo.Version] = [:]
   var limits: [Int: Int] = [:]
   var streams: [Int: Int] = [:]
@@ -64,8 +64,8 @@ private struct RandomWorld {
       self.startCall()
     case 35..<42:
       guard let index = self.waiting.indices.randomElement(using: &random) else { return }
-      let (_, ticket) = self.waiting.remove(at: index)
-      self.harness.run(self.harness.pool.cancel(ticket))
+      let (_, handle) = self.waiting.remove(at: index)
+      self.harness.run(self.harness.pool.cancel(handle))
     case 42..<54:
       guard !self.harness.attempts.isEmpty else { return }
       let version: HTTPConnectionInfo.Version = Bool.random(using: &random) ? .http1 : .http2
@@ -118,9 +118,9 @@ private struct RandomWorld {
     let maximum = self.harness.pool.growth.maximumWaiting(self.harness.pool.connections)
     XCTAssertGreaterThanOrEqual(maximum, self.waitingLimit, "seed \(self.seed)")
     switch self.harness.pool.enqueue(self.nextCall) {
-    case .waiting(let ticket, let actions):
+    case .waiting(let handle, let actions):
       XCTAssertLessThan(count, maximum, "seed \(self.seed)")
-      self.waiting.append((self.nextCall, ticket))
+      self.waiting.append((self.nextCall, handle))
       self.harness.run(actions)
     case .tooMany:
       XCTAssertGreaterThanOrEqual(count, maximum, "seed \(self.seed)")

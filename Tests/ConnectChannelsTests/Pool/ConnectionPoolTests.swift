@@ -116,10 +116,10 @@ final class ConnectionPoolTests: XCTestCase {
   func testQueueLimit() {
     // Two for which connections are opened, and two more.
     var harness = PoolHarness(http1: 2, waiting: 2, version: .http1)
-    let ticket = harness.wait(1)
+    let handle = harness.wait(1)
     for waiter in 2...4 { harness.wait(waiter) }
     guard case .tooMany = harness.pool.enqueue(5) else { return XCTFail("accepted") }
-    if let ticket { harness.run(harness.pool.cancel(ticket)) }
+    if let handle { harness.run(harness.pool.cancel(handle)) }
     harness.wait(6)
     harness.succeed(.http1)
     harness.succeed(.http1)
@@ -163,9 +163,9 @@ final class ConnectionPoolTests: XCTestCase {
 
   func testCancelledCallLeavesTheConnectionIdle() {
     var harness = PoolHarness(version: .http1)
-    guard let ticket = harness.wait(1) else { return }
-    harness.run(harness.pool.cancel(ticket))
-    harness.run(harness.pool.cancel(ticket))
+    guard let handle = harness.wait(1) else { return }
+    harness.run(harness.pool.cancel(handle))
+    harness.run(harness.pool.cancel(handle))
     let connection = harness.succeed(.http1)
     XCTAssertTrue(harness.started.isEmpty)
     XCTAssertEqual(harness.idleChecks, [.seconds(60)])
@@ -435,10 +435,10 @@ final class ConnectionPoolTests: XCTestCase {
 
   func testShutdownGivesUpAttemptsThatNobodyWaitsFor() {
     var harness = PoolHarness(version: .http1)
-    guard let ticket = harness.wait(1) else { return }
+    guard let handle = harness.wait(1) else { return }
     harness.run(harness.pool.shutDown())
     XCTAssertEqual(harness.abandoned.count, 0)
-    harness.run(harness.pool.cancel(ticket))
+    harness.run(harness.pool.cancel(handle))
     XCTAssertEqual(harness.abandoned.count, 1)
     XCTAssertEqual(harness.finishedCount, 1)
   }

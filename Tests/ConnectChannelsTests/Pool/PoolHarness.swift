@@ -71,13 +71,13 @@ struct PoolHarness {
     }
   }
 
-  /// The ticket if the call waits.
+  /// The handle if the call waits.
   @discardableResult
-  mutating func wait(_ waiter: Int, file: StaticString = #filePath, line: UInt = #line) -> Pool.Ticket? {
+  mutating func wait(_ waiter: Int, file: StaticString = #filePath, line: UInt = #line) -> Pool.Handle? {
     switch self.pool.enqueue(waiter) {
-    case .waiting(let ticket, let actions):
+    case .waiting(let handle, let actions):
       self.run(actions)
-      return ticket
+      return handle
     case .tooMany, .shutDown:
       XCTFail("refused", file: file, line: line)
       return nil

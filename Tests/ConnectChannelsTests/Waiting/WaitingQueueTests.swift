@@ -14,24 +14,24 @@ final class WaitingQueueTests: XCTestCase {
 
   func testRemovalAnywhereAndOnce() {
     var queue = WaitingQueue<Int>()
-    let tickets = (0..<5).map { queue.append($0) }
-    XCTAssertEqual(queue.remove(tickets[2]), 2)
-    XCTAssertNil(queue.remove(tickets[2]))
-    XCTAssertEqual(queue.remove(tickets[0]), 0)
-    XCTAssertEqual(queue.remove(tickets[4]), 4)
+    let handles = (0..<5).map { queue.append($0) }
+    XCTAssertEqual(queue.remove(handles[2]), 2)
+    XCTAssertNil(queue.remove(handles[2]))
+    XCTAssertEqual(queue.remove(handles[0]), 0)
+    XCTAssertEqual(queue.remove(handles[4]), 4)
     XCTAssertEqual(queue.count, 2)
-    // A place that is used again does not answer to the old ticket.
+    // A place that is used again does not answer to the old handle.
     _ = queue.append(5)
-    XCTAssertNil(queue.remove(tickets[4]))
+    XCTAssertNil(queue.remove(handles[4]))
     XCTAssertEqual([queue.popFirst(), queue.popFirst(), queue.popFirst(), queue.popFirst()], [1, 3, 5, nil])
-    XCTAssertNil(queue.remove(tickets[1]))
+    XCTAssertNil(queue.remove(handles[1]))
   }
 
   func testRandomOperationsAgainstAnArray() {
     let seed = UInt64.random(in: 0 ... .max)
     var random = SplitMix64(seed: seed)
     var queue = WaitingQueue<Int>()
-    var model: [(WaitingQueue<Int>.Ticket, Int)] = []
+    var model: [(WaitingQueue<Int>.Handle, Int)] = []
     for step in 0..<20_000 {
       switch Int.random(in: 0..<5, using: &random) {
       case 0, 1:
@@ -40,9 +40,9 @@ final class WaitingQueueTests: XCTestCase {
         XCTAssertEqual(queue.popFirst(), model.isEmpty ? nil : model.removeFirst().1, "seed \(seed)")
       default:
         guard let index = model.indices.randomElement(using: &random) else { continue }
-        let (ticket, value) = model.remove(at: index)
-        XCTAssertEqual(queue.remove(ticket), value, "seed \(seed)")
-        XCTAssertNil(queue.remove(ticket), "seed \(seed)")
+        let (handle, value) = model.remove(at: index)
+        XCTAssertEqual(queue.remove(handle), value, "seed \(seed)")
+        XCTAssertNil(queue.remove(handle), "seed \(seed)")
       }
       XCTAssertEqual(queue.count, model.count, "seed \(seed)")
     }

@@ -1,5 +1,5 @@
 /// In which order the servers are asked: in turn, each several times.
-struct DNSTurns {
+struct ServerRotation {
   private let servers: [Int]
   private let attempts: Int
   private var index = 0
@@ -12,10 +12,10 @@ struct DNSTurns {
     self.attempts = min(max(1, attempts), 5)
   }
 
-  /// The server whose turn it is.
+  /// The server to ask now.
   var server: Int { self.servers[self.index % self.servers.count] }
 
-  /// Goes on to the next turn.
+  /// Goes on to the next server.
   ///
   /// - Returns: False if there is none.
   mutating func advance() -> Bool {
