@@ -2,11 +2,11 @@ public import Connect
 
 /// Runs the call hooks of one interceptor; see ``InterceptorDriver``.
 public final class CallHookDriver: Sendable {
-  private let driven: Confined<DrivenInterceptor>
+  private let driven: Confined<InterceptorUnderTest>
   private let method: MethodInfo
   private let executor: VirtualExecutor
 
-  init(_ driven: Confined<DrivenInterceptor>, _ method: MethodInfo, _ executor: VirtualExecutor) {
+  init(_ driven: Confined<InterceptorUnderTest>, _ method: MethodInfo, _ executor: VirtualExecutor) {
     self.driven = driven
     self.method = method
     self.executor = executor

@@ -1,14 +1,16 @@
 internal import Connect
 internal import Synchronization
 
-/// What has become of one value for a hook. Shared by the pipeline that drives the hook and the test's ``HookVisit``.
-final class HookRecord<Verb: Sendable>: Sendable {
+/// What has become of one value for a hook. Shared by the call that drives the hook and the test's ``HookVisit``, which
+/// knows the type of the verbs.
+final class HookRecord: Sendable {
   struct State {
-    var verbs: [Verb] = []
+    var verbs: [any Sendable] = []
     var misuse: HookMisuse.Kind?
     /// Whether the interceptor got the value.
     var wasRead = false
 
+    /// Whether nothing has become of the value.
     var isOpen: Bool { self.verbs.isEmpty && self.misuse == nil }
   }
 
@@ -16,24 +18,20 @@ final class HookRecord<Verb: Sendable>: Sendable {
 
   var state: State { self.content.withLock { $0 } }
 
-  /// Whether nothing has become of the value.
-  var isOpen: Bool { self.content.withLock { $0.isOpen } }
-
   /// The interceptor has got the value.
   func read() {
     self.content.withLock { $0.wasRead = true }
   }
 
   /// Notes what an interceptor in its async form did. It may give several values in the place of one.
-  func add(_ verb: Verb?) {
-    guard let verb else { return }
+  func add(_ verb: any Sendable) {
     self.content.withLock { $0.verbs.append(verb) }
   }
 
   /// Notes what a hook called `proceed` with, which it may do once.
   ///
   /// - Parameter effect: What the call has made of it; nil if the call has ignored it.
-  func proceed(_ verb: Verb, effect: Verb?) {
+  func proceed(_ verb: any Sendable, effect: (any Sendable)?) {
     self.content.withLock { state in
       if !state.verbs.isEmpty {
         state.verbs.append(verb)

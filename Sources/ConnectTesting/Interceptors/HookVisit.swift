@@ -5,24 +5,24 @@ internal import Connect
 /// A visit begins when it is made. Its ``outcome`` waits for the hook; ``verbs`` says what has happened up to now,
 /// which may be nothing yet, as for a hook that holds headers back until the first message.
 public final class HookVisit<Verb: Sendable>: Sendable {
-  let record = HookRecord<Verb>()
+  let record = HookRecord()
   /// Which hook of which interceptor.
   private let hook: String
   private let time: DriverTime
   /// What has to live as long as the hook may still proceed.
-  private let lifetime: Lifetime
+  private let session: any Sendable
 
-  init(_ hook: String, _ time: DriverTime, keeping lifetime: Lifetime) {
+  init(_ hook: String, _ time: DriverTime, keeping session: any Sendable) {
     self.hook = hook
     self.time = time
-    self.lifetime = lifetime
+    self.session = session
   }
 
   /// The verbs that the hook has called `proceed` with so far, in order: one, or none yet, unless the hook makes a mistake.
   ///
   /// A stream's interceptor in its async form may give several values in the place of one: then these are all of
   /// them.
-  public var verbs: [Verb] { self.record.state.verbs }
+  public var verbs: [Verb] { self.record.state.verbs.compactMap { $0 as? Verb } }
 
   /// The verb that the hook proceeded with. Waits for the hook, and meanwhile lets virtual time pass as fast as it can.
   ///
@@ -30,18 +30,12 @@ public final class HookVisit<Verb: Sendable>: Sendable {
   ///   time, or if the value did not reach the hook; see ``InterceptorDriver``.
   public var outcome: Verb {
     get async throws {
-      await self.time.pass { !self.record.isOpen }
+      await self.time.pass { !self.record.state.isOpen }
       let state = self.record.state
-      if let kind = state.misuse { throw self.misuse(kind, state.verbs) }
-      guard let verb = state.verbs.first else {
-        throw self.misuse(state.wasRead ? .neverProceeded : .notWaiting, [])
-      }
-      return verb
+      if state.misuse == nil, let verb = self.verbs.first { return verb }
+      let kind = state.misuse ?? (state.wasRead ? .neverProceeded : .notWaiting)
+      throw HookMisuse(kind: kind, hook: self.hook, verbs: state.verbs.map { describe($0) })
     }
-  }
-
-  private func misuse(_ kind: HookMisuse.Kind, _ verbs: [Verb]) -> HookMisuse {
-    HookMisuse(kind: kind, hook: self.hook, verbs: verbs.map { describe($0) })
   }
 }
 

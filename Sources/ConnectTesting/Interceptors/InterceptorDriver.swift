@@ -1,8 +1,8 @@
 public import Connect
 public import NIOCore
 
-/// Runs one interceptor with a test's values, and returns what it proceeded with. There is no client and no server, but
-/// the interceptor stands in a call's own pipeline: the driver accepts and refuses what a call does.
+/// Runs one interceptor with a test's values, and returns what it proceeded with. There is no server, but the interceptor
+/// stands in a real call: the driver accepts and refuses what a call does.
 ///
 /// ```swift
 /// let driver = InterceptorDriver { TokenInterceptor(config: $0) }
@@ -15,12 +15,12 @@ public import NIOCore
 /// message hooks, ``call(_:)`` for call hooks. An interceptor with an async form at a level is driven in this form. A
 /// hook that is absent passes its value on.
 ///
-/// At each level, a request begins a call, and ends the previous call. A response waits until the request has passed the
+/// At each level, a request begins a call, and cancels the previous call. A response waits until the request has passed the
 /// interceptor. A value that no call would bring, such as a second response, does not reach the interceptor, which is a
 /// ``HookMisuse``. After a retry, once its delay is over, the request passes the hooks again, and the next response belongs
 /// to the new attempt. If the call refuses a retry, the response is passed on. The cap on retries, the timeout that no delay
-/// of a retry may pass, and the limits of streams are those of ``config``. The driver does not end a call when the timeout
-/// has passed.
+/// of a retry may pass, and the limits of streams are those of ``config``. As any call, it ends when the timeout has passed.
+/// Hooks that wait for the response of a call hear of its end, also when another request ends it.
 ///
 /// A test of response hooks may leave the request out: the driver begins a call whose request the interceptor does not see,
 /// and another call for a value after the end. The async form needs a request.
@@ -37,8 +37,8 @@ public final class InterceptorDriver: Sendable {
   /// The byte hooks for streams.
   public let stream: StreamHookDriver<ByteBuffer, ByteBuffer>
 
-  private let driven: Confined<DrivenInterceptor>
-  private let time: DriverTime
+  private let driven: Confined<InterceptorUnderTest>
+  private let setup: DriverSetup
 
   /// A driver with a new interceptor and no call.
   ///
@@ -57,15 +57,16 @@ public final class InterceptorDriver: Sendable {
     _ factory: @escaping InterceptorFactory
   ) {
     let time = DriverTime(executor: executor, timeout: timeout, patience: patience)
+    let setup = DriverSetup(config: config, time: time)
     self.config = config
     self.executor = executor
-    self.time = time
+    self.setup = setup
     (self.driven, self.unary, self.stream) = executor.sync {
-      let driven = DrivenInterceptor(factory(config), executor)
+      let driven = InterceptorUnderTest(factory(config), executor)
       return (
         Confined(driven, to: executor),
-        UnaryHookDriver(driven, config, time),
-        StreamHookDriver(driven, config, time)
+        UnaryHookDriver(driven, setup),
+        StreamHookDriver(driven, setup)
       )
     }
   }
@@ -87,7 +88,7 @@ public final class InterceptorDriver: Sendable {
   public func unaryMessages<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryHookDriver<Input, ResponseMessage<Output>> {
-    self.executor.sync { UnaryHookDriver(self.driven.value, method, self.config, self.time) }
+    self.executor.sync { UnaryHookDriver(self.driven.value, method, self.setup) }
   }
 
   /// The message hooks for streams of `method`, or the async form if the interceptor has one. Each use asks the
@@ -95,7 +96,7 @@ public final class InterceptorDriver: Sendable {
   public func streamMessages<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> StreamHookDriver<Input, Output> {
-    self.executor.sync { StreamHookDriver(self.driven.value, method, self.config, self.time) }
+    self.executor.sync { StreamHookDriver(self.driven.value, method, self.setup) }
   }
 
   /// The path of requests, and of the method that the async forms of byte hooks see.

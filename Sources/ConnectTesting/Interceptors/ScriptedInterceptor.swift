@@ -84,7 +84,7 @@ public final class ScriptedInterceptor: Interceptor {
 
   // MARK: Hooks
 
-  private func unaryHooks<Message, Response: ScriptedResponse>() -> UnaryHooks<Message, Response> {
+  private func unaryHooks<Message, Response: UnaryResponse>() -> UnaryHooks<Message, Response> {
     typealias Hooks = UnaryHooks<Message, Response>
     let onRequest: ((HTTPRequest<Message>, Hooks.RequestProceed) -> Void)? = self.requestFunction {
       (messages: [Response.Message]) in
@@ -204,8 +204,8 @@ public final class ScriptedInterceptor: Interceptor {
   }
 }
 
-/// A unary response that a script can make and change.
-private protocol ScriptedResponse: Sendable {
+/// A response to a unary call, at either level.
+protocol UnaryResponse: Sendable {
   associatedtype Message: Sendable
 
   static func answer(_ message: Message) -> Self
@@ -214,7 +214,7 @@ private protocol ScriptedResponse: Sendable {
   func replacing(_ error: ConnectError) -> Self
 }
 
-extension HTTPResponse: ScriptedResponse {
+extension HTTPResponse: UnaryResponse {
   static func answer(_ message: ByteBuffer) -> HTTPResponse { HTTPResponse(message: message) }
 
   var failure: ConnectError? { self.error }
@@ -226,7 +226,7 @@ extension HTTPResponse: ScriptedResponse {
   }
 }
 
-extension ResponseMessage: ScriptedResponse {
+extension ResponseMessage: UnaryResponse {
   static func answer(_ message: Output) -> ResponseMessage { ResponseMessage(message: message) }
 
   var failure: ConnectError? { self.error }

@@ -28,102 +28,77 @@ public final class StreamHookDriver<RequestMessage: Sendable, ResponseMessage: S
   /// What the hook for results was given, and what it did.
   public typealias ResultVisit = HookVisit<StreamResultVerb<ResponseMessage>>
 
-  private typealias Session = HookSession<
-    RequestVerb<HTTPRequest<Void>, StreamAnswer<ResponseMessage>>,
-    StreamDataVerb<RequestMessage>,
-    StreamResultVerb<ResponseMessage>
-  >
+  private let session: HookSession
 
-  private let name: String
-  private let session: Confined<Session>
-  private let time: DriverTime
-  private let lifetime: Lifetime
-
-  private init(_ name: String, _ session: Session, _ time: DriverTime) {
-    let here = Confined(session, to: time.executor)
-    self.name = name
-    self.session = here
-    self.time = time
-    self.lifetime = Lifetime { time.executor.execute { here.value.end() } }
+  /// - Parameters:
+  ///   - form: The async form, if the interceptor has one.
+  ///   - hooks: Asks for the hooks.
+  private init(
+    _ driven: InterceptorUnderTest,
+    _ setup: DriverSetup,
+    isBytes: Bool,
+    _ form: ((CallRecorder) -> AsyncStreamForm)?,
+    hooks: @escaping () -> StreamHooks<RequestMessage, ResponseMessage>
+  ) {
+    let hooks = OnceMade { form == nil ? hooks() : StreamHooks() }
+    self.session = HookSession(
+      "\(driven.name), stream",
+      setup.at(isBytes: isBytes, isAsync: form != nil),
+      metricsHook: { isBytes ? hooks.value.responseMetricsFunction : nil }
+    ) { setup, head, record in
+      let call = DriverStreamCall<RequestMessage, ResponseMessage>(setup, request: record)
+      let head = (head as? HTTPRequest<Void>).map { driven.complete($0, .bidirectionalStream) }
+      call.start(head, form?(CallRecorder(call)), hooks.value.recorded(by: call))
+      return call
+    }
   }
 
   /// The message hooks of `method`, or the async form.
   convenience init(
-    _ driven: DrivenInterceptor,
+    _ driven: InterceptorUnderTest,
     _ method: MethodSpec<RequestMessage, ResponseMessage>,
-    _ config: ProtocolClientConfig,
-    _ time: DriverTime
+    _ setup: DriverSetup
   ) {
     driven.tell(method.info)
-    let plan = DrivenPlan(method: method.erased, isBytes: false, config: config, executor: time.executor)
-    if case .messages(let form) = driven.interceptor.asyncStreamForm {
-      let session = Session(driven, plan, .stream(), isAsync: true) { run in
-        DrivenLevel(asyncStreamForm: .messages(NotedStream(base: form, report: run.asyncReport)))
-      }
-      self.init("\(driven.name), stream async", session, time)
-    } else {
-      let hooks = OnceMade { driven.interceptor.streamMessageFunction(method) }
-      let session = Session(driven, plan, .stream(), isAsync: false) { run in
-        DrivenLevel(messages: hooks.value.noted(by: run))
-      }
-      self.init("\(driven.name), stream message", session, time)
+    var form: ((CallRecorder) -> AsyncStreamForm)?
+    if case .messages(let base) = driven.interceptor.asyncStreamForm {
+      form = { .messages(RecordedStream(base: base, method: method, recorder: $0)) }
     }
+    self.init(driven, setup, isBytes: false, form) { driven.interceptor.streamMessageFunction(method) }
   }
 
   /// The byte hooks, or the async form.
-  convenience init(_ driven: DrivenInterceptor, _ config: ProtocolClientConfig, _ time: DriverTime)
+  convenience init(_ driven: InterceptorUnderTest, _ setup: DriverSetup)
   where RequestMessage == ByteBuffer, ResponseMessage == ByteBuffer {
-    let method = MethodSpec<ByteBuffer, ByteBuffer>.driven(.bidirectionalStream)
-    let plan = DrivenPlan(method: method.erased, isBytes: true, config: config, executor: time.executor)
-    if case .bytes(let form) = driven.interceptor.asyncStreamForm {
-      let session = Session(driven, plan, .stream(), isAsync: true) { run in
-        DrivenLevel(asyncStreamForm: .bytes(NotedStreamBytes(base: form, report: run.asyncReport)))
-      }
-      self.init("\(driven.name), stream async byte", session, time)
-    } else {
-      let hooks = OnceMade { driven.interceptor.streamFunction() }
-      let session = Session(driven, plan, .stream(), isAsync: false) { run in
-        DrivenLevel(stream: hooks.value.noted(by: run))
-      }
-      self.init("\(driven.name), stream byte", session, time)
+    var form: ((CallRecorder) -> AsyncStreamForm)?
+    if case .bytes(let base) = driven.interceptor.asyncStreamForm {
+      form = { .bytes(RecordedStreamBytes(base: base, recorder: $0)) }
     }
+    self.init(driven, setup, isBytes: true, form) { driven.interceptor.streamFunction() }
   }
 
   /// Begins a call: gives the request hook the head of a request. A call that an earlier request has begun ends.
   public func request(_ head: HTTPRequest<Void>) -> RequestVisit {
-    let visit = RequestVisit("\(self.name) request", self.time, keeping: self.lifetime)
-    self.perform { $0.request($0.driven.complete(head, .bidirectionalStream).part, visit.record) }
-    return visit
+    self.session.visit("request") { $0.request(head, $1) }
   }
 
   /// Gives the hook for request messages a message.
   public func requestMessage(_ message: RequestMessage) -> MessageVisit {
-    let visit = MessageVisit("\(self.name) request message", self.time, keeping: self.lifetime)
-    self.perform { $0.message(.message(MessageBox(message)), visit.record) }
-    return visit
+    self.session.visit("request message") { $0.message(message, $1) }
   }
 
   /// Ends the request. Only the async form sees that.
   public func finishRequest() {
-    self.perform { $0.finishRequest() }
+    self.session.perform { $0.finishRequest() }
   }
 
   /// Gives the result hook headers, a message, or the end, once the request has passed the request hook.
   public func result(_ result: StreamResult<ResponseMessage>) -> ResultVisit {
-    let visit = ResultVisit("\(self.name) result", self.time, keeping: self.lifetime)
-    self.perform { $0.result(result.part, visit.record) }
-    return visit
+    self.session.visit("result") { $0.result(result, $1) }
   }
 
   /// Gives the metrics hook metrics. Message hooks and the async form see none, and pass them on.
   public func metrics(_ metrics: HTTPMetrics) -> HookVisit<HTTPMetrics> {
-    let visit = HookVisit<HTTPMetrics>("\(self.name) metrics", self.time, keeping: self.lifetime)
-    self.perform { $0.metrics(metrics, visit.record) }
-    return visit
-  }
-
-  private func perform(_ work: @escaping @Sendable (Session) -> Void) {
-    self.time.executor.sync { work(self.session.value) }
-    self.time.executor.runUntilIdle()
+    self.session.visit("metrics") { $0.metrics(metrics, $1) }
   }
 }

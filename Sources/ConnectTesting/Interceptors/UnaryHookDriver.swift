@@ -16,102 +16,73 @@ public final class UnaryHookDriver<Message: Sendable, Response: Sendable>: Senda
   /// What the response hook was given, and what it did.
   public typealias ResponseVisit = HookVisit<ResponseVerb<Request, Response>>
 
-  private typealias Session = HookSession<
-    RequestVerb<Request, Response>, StreamDataVerb<Never>, ResponseVerb<Request, Response>
-  >
+  private let session: HookSession
 
-  private let name: String
-  private let session: Confined<Session>
-  private let part: @Sendable (Response) -> ResultPart
-  private let time: DriverTime
-  private let lifetime: Lifetime
-
-  private init(_ name: String, _ session: Session, _ time: DriverTime)
-  where Response: DrivenResponse {
-    let here = Confined(session, to: time.executor)
-    self.name = name
-    self.session = here
-    self.part = { $0.resultPart }
-    self.time = time
-    self.lifetime = Lifetime { time.executor.execute { here.value.end() } }
+  /// - Parameters:
+  ///   - method: The method that is called.
+  ///   - form: The async form, if the interceptor has one.
+  ///   - hooks: Asks for the hooks.
+  private init<Output: Sendable>(
+    _ driven: InterceptorUnderTest,
+    _ setup: DriverSetup,
+    isBytes: Bool,
+    _ method: MethodSpec<Message, Output>,
+    _ form: AsyncUnaryForm?,
+    hooks: @escaping () -> UnaryHooks<Message, Response>
+  ) where Response: UnaryResponse {
+    let hooks = OnceMade { form == nil ? hooks() : UnaryHooks() }
+    self.session = HookSession(
+      "\(driven.name), unary",
+      setup.at(isBytes: isBytes, isAsync: form != nil),
+      metricsHook: { isBytes ? hooks.value.responseMetricsFunction : nil }
+    ) { setup, request, record in
+      let call = DriverUnaryCall(setup, request: record)
+      if let request = (request as? Request).map({ driven.complete($0, .unary) }) {
+        call.start(request.message, request.with(()), form, hooks.value.recorded(by: call), method)
+      } else if isBytes {
+        let method = MethodSpec<ByteBuffer, Output>.driver(.unary)
+        call.start(ByteBuffer(), nil, nil, hooks.value.recordedWithoutRequest(by: call), method)
+      } else {
+        let method = MethodSpec<Void, Output>.driver(.unary)
+        call.start((), nil, nil, hooks.value.recordedWithoutRequest(by: call), method)
+      }
+      return call
+    }
   }
 
   /// The message hooks of `method`, or the async form.
   convenience init<Output>(
-    _ driven: DrivenInterceptor,
+    _ driven: InterceptorUnderTest,
     _ method: MethodSpec<Message, Output>,
-    _ config: ProtocolClientConfig,
-    _ time: DriverTime
+    _ setup: DriverSetup
   ) where Response == ResponseMessage<Output> {
     driven.tell(method.info)
-    let plan = DrivenPlan(method: method.erased, isBytes: false, config: config, executor: time.executor)
-    if case .messages(let form) = driven.interceptor.asyncUnaryForm {
-      let session = Session(driven, plan, .unary(), isAsync: true) { run in
-        DrivenLevel(asyncUnaryForm: .messages(NotedUnary(base: form, report: run.asyncReport)))
-      }
-      self.init("\(driven.name), unary async", session, time)
-    } else {
-      let hooks = OnceMade { driven.interceptor.unaryMessageFunction(method) }
-      let session = Session(driven, plan, .unary(), isAsync: false) { run in
-        DrivenLevel(messages: hooks.value.noted(by: run))
-      }
-      self.init("\(driven.name), unary message", session, time)
-    }
+    var form = driven.interceptor.asyncUnaryForm
+    if case .bytes = form { form = nil }
+    self.init(driven, setup, isBytes: false, method, form) { driven.interceptor.unaryMessageFunction(method) }
   }
 
   /// The byte hooks, or the async form.
-  convenience init(_ driven: DrivenInterceptor, _ config: ProtocolClientConfig, _ time: DriverTime)
+  convenience init(_ driven: InterceptorUnderTest, _ setup: DriverSetup)
   where Message == ByteBuffer, Response == HTTPResponse {
-    let method = MethodSpec<ByteBuffer, ByteBuffer>.driven(.unary)
-    let plan = DrivenPlan(method: method.erased, isBytes: true, config: config, executor: time.executor)
-    if case .bytes(let form) = driven.interceptor.asyncUnaryForm {
-      let session = Session(driven, plan, .unary(), isAsync: true) { run in
-        DrivenLevel(asyncUnaryForm: .bytes(NotedUnaryBytes(base: form, report: run.asyncReport)))
-      }
-      self.init("\(driven.name), unary async byte", session, time)
-    } else {
-      let hooks = OnceMade { driven.interceptor.unaryFunction() }
-      let session = Session(driven, plan, .unary(), isAsync: false) { run in
-        DrivenLevel(unary: hooks.value.noted(by: run))
-      }
-      self.init("\(driven.name), unary byte", session, time)
-    }
+    var form = driven.interceptor.asyncUnaryForm
+    if case .messages = form { form = nil }
+    let method = MethodSpec<ByteBuffer, ByteBuffer>.driver(.unary)
+    self.init(driven, setup, isBytes: true, method, form) { driven.interceptor.unaryFunction() }
   }
 
   /// Begins a call: gives the request hook a request. A call that an earlier request has begun ends.
   public func request(_ request: Request) -> RequestVisit {
-    let visit = RequestVisit("\(self.name) request", self.time, keeping: self.lifetime)
-    self.perform { $0.request($0.driven.complete(request, .unary).part, visit.record) }
-    return visit
+    self.session.visit("request") { $0.request(request, $1) }
   }
 
   /// Gives the response hook a response, or an error in one, once the request has passed the request hook.
   public func response(_ response: Response) -> ResponseVisit {
-    let visit = ResponseVisit("\(self.name) response", self.time, keeping: self.lifetime)
-    let part = self.part(response)
-    self.perform { $0.result(part, visit.record) }
-    return visit
+    self.session.visit("response") { $0.result(response, $1) }
   }
 
   /// Gives the metrics hook metrics. Message hooks and the async form see none, and pass them on.
   public func metrics(_ metrics: HTTPMetrics) -> HookVisit<HTTPMetrics> {
-    let visit = HookVisit<HTTPMetrics>("\(self.name) metrics", self.time, keeping: self.lifetime)
-    self.perform { $0.metrics(metrics, visit.record) }
-    return visit
-  }
-
-  private func perform(_ work: @escaping @Sendable (Session) -> Void) {
-    self.time.executor.sync { work(self.session.value) }
-    self.time.executor.runUntilIdle()
-  }
-}
-
-/// A value that is made at its first use.
-final class OnceMade<Value> {
-  private let make: () -> Value
-  private(set) lazy var value = self.make()
-
-  init(_ make: @escaping () -> Value) {
-    self.make = make
+    self.session.visit("metrics") { $0.metrics(metrics, $1) }
   }
 }

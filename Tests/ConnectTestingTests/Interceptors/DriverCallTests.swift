@@ -5,7 +5,7 @@ import Synchronization
 import XCTest
 
 /// A driver accepts what a call accepts, and refuses what a call refuses.
-final class DrivenPipelineTests: XCTestCase {
+final class DriverCallTests: XCTestCase {
   private let unavailable = ConnectError(code: .unavailable, message: "try later")
 
   private func driver(

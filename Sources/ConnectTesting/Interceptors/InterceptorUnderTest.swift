@@ -1,10 +1,9 @@
 internal import Connect
-internal import NIOCore
 
 /// The interceptor of a driver.
 ///
 /// Confined to the driver's executor.
-final class DrivenInterceptor {
+final class InterceptorUnderTest {
   let interceptor: any Interceptor
   private let executor: VirtualExecutor
   private var method: MethodInfo?
@@ -52,16 +51,5 @@ final class DrivenInterceptor {
     guard !self.hasEnded else { return }
     self.hasEnded = true
     self.callHooks?.endFunction?(outcome)
-  }
-}
-
-extension MethodSpec where Input == ByteBuffer, Output == ByteBuffer {
-  /// The method for byte hooks of a driver. Nothing is coded.
-  static func driven(_ streamType: StreamType) -> Self {
-    MethodSpec(
-      info: MethodInfo(path: InterceptorDriver.defaultPath, streamType: streamType),
-      input: MessageCoding(binary: nil, json: nil),
-      output: MessageCoding(binary: nil, json: nil)
-    )
   }
 }

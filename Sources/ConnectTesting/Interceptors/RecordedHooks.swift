@@ -1,0 +1,85 @@
+internal import Connect
+
+// The hooks of the driven interceptor, with a record of what they call `proceed` with. A hook that is absent passes its value
+// on.
+
+extension UnaryHooks {
+  /// These hooks, with a record of what they do in `call`.
+  func recorded(by call: DriverCall) -> Self {
+    let request = self.requestFunction
+    var hooks = self.recordedWithoutRequest(by: call) as Self
+    hooks.requestFunction = { given, proceed in
+      let proceed: RequestProceed = call.recording(
+        proceed,
+        call.takeRequestRecord(),
+        send: { proceed.send($0) }
+      )
+      if let request { request(given, proceed) } else { proceed(.success(given)) }
+    }
+    return hooks
+  }
+
+  /// The same for a call whose request they do not see, with a message of any type.
+  func recordedWithoutRequest<Sent>(by call: DriverCall) -> UnaryHooks<Sent, Response> {
+    let response = self.responseFunction
+    return UnaryHooks<Sent, Response>(responseFunction: { given, proceed in
+      let proceed: ResponseProceed = call.recording(
+        proceed,
+        call.takeResultRecord(),
+        send: { verb in
+          switch verb {
+          case .proceed(let response): proceed(response)
+          case .retry(let request, let delay): proceed.retry(request as? HTTPRequest<Sent>, after: delay)
+          }
+        },
+        effect: { verb, isRefused in
+          if case .retry = verb, isRefused { .proceed(given) } else { verb }
+        }
+      )
+      if let response { response(given, proceed) } else { proceed(given) }
+    })
+  }
+}
+
+extension StreamHooks {
+  /// These hooks, with a record of what they do in `call`.
+  func recorded(by call: DriverCall) -> Self {
+    let (request, message, result) = (
+      self.requestFunction, self.requestMessageFunction, self.streamResultFunction
+    )
+    var hooks = StreamHooks(
+      requestMessageFunction: { given, proceed in
+        let proceed: DataProceed = call.recording(
+          proceed,
+          call.takeMessageRecord(),
+          send: { proceed.send($0) }
+        )
+        if let message { message(given, proceed) } else { proceed(given) }
+      },
+      streamResultFunction: { given, proceed in
+        let proceed: ResultProceed = call.recording(
+          proceed,
+          call.takeResultRecord(),
+          send: { proceed.send($0) },
+          effect: { verb, isRefused in
+            switch (verb, given) {
+            case (.retry, _) where isRefused, (.drop, .headers), (.drop, .complete): .proceed(given)
+            case (.retry, _), (.drop, _), (.proceed, _): verb
+            }
+          }
+        )
+        if let result { result(given, proceed) } else { proceed(given) }
+      }
+    )
+    guard call.hasRequest else { return hooks }
+    hooks.requestFunction = { given, proceed in
+      let proceed: RequestProceed = call.recording(
+        proceed,
+        call.takeRequestRecord(),
+        send: { proceed.send($0) }
+      )
+      if let request { request(given, proceed) } else { proceed(.success(given)) }
+    }
+    return hooks
+  }
+}
