@@ -130,7 +130,7 @@ extension ProtoFileSet {
   ///
   /// - Throws: A `ConnectError` with `not_found` that suggests similar names.
   public func json(of symbol: String) throws -> String {
-    PrettyJSON.indented(try self.descriptor(of: symbol).jsonString())
+    JSONValue.indented(try self.descriptor(of: symbol).jsonString())
   }
 
   private func descriptor(of symbol: String) throws -> any SwiftProtobuf.Message {
@@ -152,7 +152,7 @@ extension ProtoFileSet {
 
   /// The descriptors of the same files, in protobuf's JSON.
   package func jsonOfAll() throws -> String {
-    PrettyJSON.indented(try self.fileDescriptorSet(self.ownFiles).jsonString())
+    JSONValue.indented(try self.fileDescriptorSet(self.ownFiles).jsonString())
   }
 
   private var ownFiles: [Google_Protobuf_FileDescriptorProto] {

@@ -104,7 +104,7 @@ final class ProtoFileSetTests: XCTestCase {
       XCTAssertNoThrow(try JSONSerialization.jsonObject(with: Data(json.utf8)), symbol)
     }
     XCTAssertEqual(
-      PrettyJSON.indented(#"{"a":[],"b":{},"c":"{,\"\\"}"#),
+      JSONValue.indented(#"{"a":[],"b":{},"c":"{,\"\\"}"#),
       "{\n  \"a\": [],\n  \"b\": {},\n  \"c\": \"{,\\\"\\\\\"\n}"
     )
   }

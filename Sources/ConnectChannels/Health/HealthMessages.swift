@@ -1,8 +1,9 @@
+internal import Connect
 internal import NIOCore
 
 /// The messages of `grpc.health.v1.Health/Watch`
 /// (<https://github.com/grpc/grpc/blob/master/doc/health-checking.md>).
-enum HealthMessages {
+package enum HealthMessages {
   static func watch(service: String) -> WatchMethod<HealthStatus> {
     WatchMethod(
       path: "/grpc.health.v1.Health/Watch",
@@ -26,16 +27,15 @@ enum HealthMessages {
   }
 
   /// `HealthCheckResponse`; nil if the bytes are something else.
-  private static func status(decoding bytes: [UInt8]) -> HealthStatus? {
-    var reader = ProtobufReader(bytes[...])
+  package static func status(decoding bytes: [UInt8]) -> HealthStatus? {
+    var reader = ProtobufReader(ByteBuffer(bytes: bytes))
     var status = HealthStatus.unknown
-    while !reader.isAtEnd {
-      guard let (number, value) = reader.next() else { return nil }
+    while let field = reader.next() {
       // A status that this code does not know is not SERVING.
-      if number == 1, case .varint(let code) = value {
+      if case (1, .varint(let code)) = field {
         status = Int(exactly: code).flatMap(HealthStatus.init) ?? .unknown
       }
     }
-    return status
+    return reader.isAtEnd ? status : nil
   }
 }

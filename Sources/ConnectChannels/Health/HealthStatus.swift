@@ -1,5 +1,5 @@
 /// What a server says of a service's health (`grpc.health.v1.HealthCheckResponse.ServingStatus`).
-enum HealthStatus: Int, Sendable {
+package enum HealthStatus: Int, Sendable {
   case unknown = 0
   case serving = 1
   case notServing = 2
@@ -7,7 +7,7 @@ enum HealthStatus: Int, Sendable {
   case serviceUnknown = 3
 
   /// gRPC's name of the status.
-  var name: String {
+  package var name: String {
     switch self {
     case .unknown: "UNKNOWN"
     case .serving: "SERVING"

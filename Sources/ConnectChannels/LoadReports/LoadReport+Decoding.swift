@@ -1,3 +1,6 @@
+internal import Connect
+internal import NIOCore
+
 extension LoadReport {
   /// Decodes `xds.data.orca.v3.OrcaLoadReport` from protobuf's binary format
   /// (<https://github.com/cncf/xds/blob/main/xds/data/orca/v3/orca_load_report.proto>). The maps of named metrics are
@@ -6,11 +9,10 @@ extension LoadReport {
   /// - Returns: Nil if the bytes are no protobuf message, or a number is negative, infinite or not a number.
   package init?(decoding bytes: [UInt8]) {
     self.init()
-    var reader = ProtobufReader(bytes[...])
+    var reader = ProtobufReader(ByteBuffer(bytes: bytes))
     var wholeQueries: UInt64 = 0
-    while !reader.isAtEnd {
-      guard let (number, value) = reader.next() else { return nil }
-      switch (number, value) {
+    while let field = reader.next() {
+      switch field {
       case (1, .fixed64(let bits)): self.cpuUtilization = Double(bitPattern: bits)
       case (2, .fixed64(let bits)): self.memoryUtilization = Double(bitPattern: bits)
       case (3, .varint(let count)): wholeQueries = count
@@ -20,6 +22,7 @@ extension LoadReport {
       default: continue
       }
     }
+    guard reader.isAtEnd else { return nil }
     // The deprecated field `rps`, where a server sends only that.
     if self.queriesPerSecond == 0 { self.queriesPerSecond = Double(wholeQueries) }
     let numbers = [

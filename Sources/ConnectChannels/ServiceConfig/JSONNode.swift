@@ -1,3 +1,5 @@
+package import Connect
+
 /// A JSON value and where it is, for errors that name the place.
 ///
 /// Values are read by the rules of proto3's JSON: null is the same as absent, and integers may be strings

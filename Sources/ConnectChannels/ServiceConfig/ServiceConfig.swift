@@ -1,3 +1,5 @@
+internal import Connect
+
 /// How clients shall call a service: gRPC's service config
 /// (<https://github.com/grpc/grpc/blob/master/doc/service_config.md>). A program gives it, or a resolver.
 ///

@@ -1,3 +1,5 @@
+internal import Connect
+
 /// Service configs in DNS, of which each client takes one (gRFC A2). They are a JSON list in a TXT record of
 /// `_grpc_config.NAME`, with the attribute `grpc_config=`.
 package struct ServiceConfigChoices: Sendable {

@@ -1,5 +1,5 @@
 internal import CNIOBoringSSL
-internal import ConnectChannels
+internal import Connect
 
 #if canImport(Glibc)
 internal import Glibc

@@ -1,3 +1,4 @@
+internal import Connect
 internal import ConnectChannels
 
 #if canImport(Glibc)

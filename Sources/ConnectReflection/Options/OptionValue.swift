@@ -1,3 +1,5 @@
+internal import Connect
+internal import NIOCore
 internal import SwiftProtobuf
 
 /// The value of an option, as proto files write it.
@@ -57,26 +59,26 @@ struct OptionReader {
   /// The options that are set, in the order of the bytes.
   mutating func members(of options: some SwiftProtobuf.Message, named type: String) -> [OptionValue.Member] {
     guard let bytes: [UInt8] = try? options.serializedBytes(partial: true), !bytes.isEmpty else { return [] }
-    return self.members(bytes[...], of: type, depth: 0)
+    return self.members(ByteBuffer(bytes: bytes), of: type, depth: 0)
   }
 
   private mutating func members(
-    _ bytes: ArraySlice<UInt8>,
+    _ bytes: ByteBuffer,
     of type: String,
     depth: Int
   ) -> [OptionValue.Member] {
-    guard depth < Self.mostDepth, let wireFields = WireField.all(in: bytes) else {
+    guard depth < Self.mostDepth, let wireFields = ProtobufReader.fields(of: bytes) else {
       self.leftOut.append("a \(type) that does not decode")
       return []
     }
     var members: [OptionValue.Member] = []
     // The places of messages that are encoded in several pieces.
-    var pieces: [Int32: (place: Int, bytes: [UInt8])] = [:]
+    var pieces: [Int32: (place: Int, bytes: ByteBuffer)] = [:]
     let isMessageSet = self.schema.isMessageSet(type)
     for wireField in wireFields {
       var wireField = wireField
       if isMessageSet, wireField.number == 1, case .group(let bytes) = wireField.value {
-        wireField = WireField.item(bytes) ?? wireField
+        wireField = ProtobufReader.messageSetItem(bytes) ?? wireField
       }
       guard let field = self.schema.field(wireField.number, of: type) else {
         self.leftOut.append("field \(wireField.number) of \(type), which the proto files do not define")
@@ -87,10 +89,10 @@ struct OptionReader {
       case .bytes(let bytes) where field.isMessage, .group(let bytes) where field.isMessage:
         if !field.isRepeated {
           if pieces[field.number] == nil {
-            pieces[field.number] = (members.count, [])
+            pieces[field.number] = (members.count, ByteBuffer())
             members.append(OptionValue.Member(field: field, name: name, value: .message([])))
           }
-          pieces[field.number]?.bytes += bytes
+          pieces[field.number]?.bytes.writeImmutableBuffer(bytes)
           continue
         }
         let inner = self.members(bytes, of: field.typeName, depth: depth + 1)
@@ -105,7 +107,7 @@ struct OptionReader {
     }
     for (place, bytes) in pieces.values {
       let type = members[place].field.typeName
-      members[place].value = .message(self.members(bytes[...], of: type, depth: depth + 1))
+      members[place].value = .message(self.members(bytes, of: type, depth: depth + 1))
     }
     return members
   }
@@ -121,12 +123,13 @@ struct OptionReader {
   }
 
   /// - Returns: Several literals for packed numbers; nil if the value is not of the field's type.
-  private mutating func literals(_ value: WireField.Value, of field: OptionField) -> [String]? {
+  private mutating func literals(_ value: ProtobufReader.Value, of field: OptionField) -> [String]? {
     switch (value, field.kind) {
     case (.bytes(let bytes), .string):
+      let bytes = bytes.readableBytesView
       return [String(validating: bytes, as: UTF8.self).map(ProtoText.quoted) ?? ProtoText.quoted(bytes)]
     case (.bytes(let bytes), .bytes):
-      return [ProtoText.quoted(bytes)]
+      return [ProtoText.quoted(bytes.readableBytesView)]
     case (.bytes(let bytes), _):
       guard field.isRepeated else { return nil }
       return self.row(bytes, of: field)
@@ -136,14 +139,14 @@ struct OptionReader {
     }
   }
 
-  private mutating func row(_ bytes: ArraySlice<UInt8>, of field: OptionField) -> [String]? {
-    var reader = WireFieldReader(rest: bytes)
+  private mutating func row(_ bytes: ByteBuffer, of field: OptionField) -> [String]? {
+    var reader = ProtobufReader(bytes)
     var literals: [String] = []
-    while !reader.rest.isEmpty {
-      let value: WireField.Value?
+    while !reader.isAtEnd {
+      let value: ProtobufReader.Value?
       switch field.kind {
-      case .double, .fixed64, .sfixed64: value = reader.fixed(8).map { .fixed64($0) }
-      case .float, .fixed32, .sfixed32: value = reader.fixed(4).map { .fixed32(UInt32($0)) }
+      case .double, .fixed64, .sfixed64: value = reader.fixed(UInt64.self).map { .fixed64($0) }
+      case .float, .fixed32, .sfixed32: value = reader.fixed(UInt32.self).map { .fixed32($0) }
       default: value = reader.varint().map { .varint($0) }
       }
       guard let value, let literal = self.literal(value, of: field) else { return nil }
@@ -152,7 +155,7 @@ struct OptionReader {
     return literals
   }
 
-  private mutating func literal(_ value: WireField.Value, of field: OptionField) -> String? {
+  private mutating func literal(_ value: ProtobufReader.Value, of field: OptionField) -> String? {
     switch (value, field.kind) {
     case (.varint(let bits), .bool): bits == 0 ? "false" : "true"
     case (.varint(let bits), .int32): "\(Int32(truncatingIfNeeded: bits))"

@@ -1,5 +1,4 @@
 public import Connect
-internal import ConnectChannels
 internal import NIOCore
 
 extension Cassette {

@@ -171,7 +171,7 @@ public final class Cassette: Sendable {
       "exchanges": .array(sorted.map { $0.exchange.json(hasTimes: hasTimes) }),
     ]
     if let schema { root["schema"] = .string(schema) }
-    return JSONValue.members(root).text + "\n"
+    return JSONValue.members(root).text() + "\n"
   }
 
   /// Writes the file, and creates its folder if it is missing. Calls in flight are left out.

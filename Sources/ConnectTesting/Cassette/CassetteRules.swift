@@ -1,5 +1,4 @@
 internal import Connect
-internal import ConnectChannels
 internal import NIOCore
 
 /// A cassette's configuration, checked: makes payloads of bodies, and takes out what is secret.

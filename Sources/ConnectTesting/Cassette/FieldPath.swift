@@ -1,4 +1,4 @@
-internal import ConnectChannels
+internal import Connect
 
 /// Where a field is in messages: `user.password`, `accounts[].token`.
 struct FieldPath: Sendable, Hashable {

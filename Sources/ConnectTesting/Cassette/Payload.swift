@@ -1,5 +1,4 @@
 internal import Connect
-internal import ConnectChannels
 internal import NIOCore
 
 /// A message of a body, or another part of a body, as a cassette has it.
@@ -43,7 +42,7 @@ struct Payload: Sendable, Hashable {
 
   /// For people.
   var description: String {
-    if case .json(let value) = self.content { value.text } else { "base64: \(self.line)" }
+    if case .json(let value) = self.content { value.text() } else { "base64: \(self.line)" }
   }
 }
 

@@ -1,5 +1,4 @@
 internal import Connect
-internal import ConnectChannels
 
 /// A call as a cassette has it: what the client and the server sent, in the order in which it passed the endpoint.
 struct RecordedExchange: Sendable, Hashable {

@@ -1,5 +1,4 @@
 internal import Connect
-internal import ConnectChannels
 internal import NIOCore
 
 /// The values that were taken out of a call, to be looked for in the rest of the call.

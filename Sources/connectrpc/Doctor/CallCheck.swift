@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import ConnectReflection
 
 /// Looks at HTTP and what is above it, by calls of the health service, which change nothing, or of a method that the user gives.
@@ -275,7 +276,7 @@ struct CallCheck {
         isFatal: false
       )
     case (nil, let status):
-      let name = status == .serviceUnknown ? "SERVICE_UNKNOWN" : "UNKNOWN"
+      let name = (status ?? .unknown).name
       return Finding(subject: subject, verdict: .absent, text: "the health service answers: \(name)")
     case (.unimplemented?, _):
       return Finding(subject: subject, verdict: .absent, text: "there is no grpc.health.v1.Health")

@@ -1,4 +1,5 @@
 import Connect
+import ConnectChannels
 import ConnectHTTP3
 import ConnectNIO
 import ConnectReflection
@@ -53,18 +54,6 @@ struct CallProbe {
     }
   }
 
-  /// `grpc.health.v1.HealthCheckResponse.ServingStatus`.
-  enum HealthStatus: UInt8 {
-    case unknown, serving, notServing, serviceUnknown
-
-    /// - Parameter message: A `HealthCheckResponse`. Its only field is the status.
-    init(_ message: ByteBuffer) {
-      let bytes = message.readableBytesView
-      let value = bytes.first == 0x08 ? bytes.dropFirst().first ?? 0 : 0
-      self = Self(rawValue: value) ?? .unknown
-    }
-  }
-
   /// Calls the health service, or the given method, with an empty message.
   ///
   /// - Parameter compression: The request's compression, and the only one of the response; nil for an uncompressed request.
@@ -78,7 +67,8 @@ struct CallProbe {
     let request = compression == nil ? ByteBuffer() : ByteBuffer(bytes: [0x78, 0x00])
     let answer = try await self.listen(version, choice, compression) { client, options in
       let response = await client.unary(self.spec(.unary), request, options: options)
-      let health = self.method == nil ? response.message.map(HealthStatus.init) : nil
+      let message = self.method == nil ? response.message : nil
+      let health = message.flatMap { HealthMessages.status(decoding: Array($0.readableBytesView)) }
       return Answer(error: response.error, health: health)
     }
     // In Connect alone, streams differ from unary calls on the wire.

@@ -18,8 +18,8 @@ struct MessagePrinter {
     var options = JSONCodingOptions()
     options.preserveProtoFieldNames = self.usesProtoNames
     let json = try await self.types.json(message, options: options, emitsDefaults: self.emitsDefaults)
-    let text = Console.json(String(buffer: json))
-    return self.isIndented ? PrettyJSON.indented(text) : text
+    let text = String(buffer: json)
+    return Console.json(self.isIndented ? JSONValue.indented(text) : text)
   }
 
   func print(_ message: ReceivedMessage) async throws {

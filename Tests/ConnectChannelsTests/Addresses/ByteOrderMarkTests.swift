@@ -1,3 +1,4 @@
+import Connect
 import XCTest
 
 @testable import ConnectChannels

@@ -1,5 +1,3 @@
-internal import Connect
-
 /// Parses JSON (RFC 8259) strictly, and refuses names that an object has twice: one of the two would be lost.
 package struct JSONParser {
   /// What is wrong, and where.
@@ -12,6 +10,7 @@ package struct JSONParser {
 
   /// How deep values may be nested.
   package static let maximumDepth = 64
+  private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
 
   private let bytes: [UInt8]
   private let maximumDepth: Int
@@ -46,7 +45,7 @@ package struct JSONParser {
     case UInt8(ascii: "["): return try self.array(depth: depth)
     case UInt8(ascii: "\""): return .string(try self.string())
     case UInt8(ascii: "-"): return try self.number()
-    case let byte? where ASCII.digit(byte) != nil: return try self.number()
+    case let byte? where Self.digits.contains(byte): return try self.number()
     case UInt8(ascii: "t"): return try self.word("true", .bool(true))
     case UInt8(ascii: "f"): return try self.word("false", .bool(false))
     case UInt8(ascii: "n"): return try self.word("null", .null)
@@ -115,7 +114,7 @@ package struct JSONParser {
 
   private mutating func digits() -> ArraySlice<UInt8> {
     let start = self.position
-    while let byte = self.next, ASCII.digit(byte) != nil { self.position += 1 }
+    while let byte = self.next, Self.digits.contains(byte) { self.position += 1 }
     return self.bytes[start..<self.position]
   }
 

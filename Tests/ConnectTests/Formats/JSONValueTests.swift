@@ -1,9 +1,9 @@
-internal import ConnectReflection
+internal import Connect
 internal import XCTest
 
-final class PrettyJSONTests: XCTestCase {
+final class JSONValueTests: XCTestCase {
   func testLines() {
-    let text = PrettyJSON.indented(#"{"a":[1,{"b":"x, {y}: \"z\""}],"c":{},"d":[],"e":null}"#)
+    let text = JSONValue.indented(#"{"a":[1,{"b":"x, {y}: \"z\""}],"c":{},"d":[],"e":null}"#)
     XCTAssertEqual(
       text,
       """
@@ -23,6 +23,6 @@ final class PrettyJSONTests: XCTestCase {
   }
 
   func testScalars() {
-    for text in ["1", "\"a\"", "true", "{}", "[]"] { XCTAssertEqual(PrettyJSON.indented(text), text) }
+    for text in ["1", "\"a\"", "true", "{}", "[]"] { XCTAssertEqual(JSONValue.indented(text), text) }
   }
 }

@@ -54,7 +54,7 @@ extension JSONValue: CustomStringConvertible {
       case "\n": result += "\\n"
       case "\r": result += "\\r"
       case "\t": result += "\\t"
-      case "\u{0}"..<"\u{20}":
+      case "\u{0}"..<"\u{20}", "\u{7f}"..."\u{9f}":
         let digits = String(scalar.value, radix: 16)
         result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
       default: result.unicodeScalars.append(scalar)
