@@ -249,7 +249,7 @@ let package = Package(
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "NIOTLS", package: "swift-nio"),
       ],
-      exclude: ["install.sh"],
+      exclude: ["ARROWS", "install.sh"],
       swiftSettings: swiftSettings
     ),
 

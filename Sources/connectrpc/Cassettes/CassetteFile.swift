@@ -105,7 +105,7 @@ struct CassetteFile {
     let problems = cassette.problems
     guard let last = problems.last else { return }
     for problem in problems.dropLast() {
-      Console.error("\(Console.bad("error:")) not recorded: \(Console.line(Failure.advising("\(problem)")))")
+      Console.problem("not recorded: \(Failure.advising("\(problem)"))")
     }
     throw Failure(message: "not recorded: \(Failure.advising("\(last)"))", exitCode: 1)
   }

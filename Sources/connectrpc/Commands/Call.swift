@@ -12,7 +12,8 @@ struct Call: AsyncParsableCommand {
     abstract: "Calls a method.",
     discussion: """
       Types are known from the server's reflection, unless --schema or --proto is given. Each response is printed as JSON on \
-      standard output as soon as it has come; all else goes to standard error.
+      standard output as soon as it has come; all else goes to standard error. A stream takes several requests, in one or in \
+      several -d. Without -d, its requests come from standard input.
 
         connectrpc call https://demo.example/acme.v1.Users/Get -d '{"id": 7}'
         connectrpc call http://localhost:8080/acme.v1.Users/Import -d @users.ndjson
@@ -20,32 +21,7 @@ struct Call: AsyncParsableCommand {
       """
   )
 
-  enum CodecName: String, ExpressibleByArgument, CaseIterable {
-    case proto, json
-  }
-
-  @Argument(
-    help: ArgumentHelp(
-      "The server and the method: https://host:port/package.Service/Method.",
-      valueName: "url"
-    )
-  )
-  var url: String
-
-  @Option(
-    name: [.short, .customLong("data")],
-    help: ArgumentHelp(
-      "The request as JSON; several values for a stream, in one or in several -d. @file reads a file, @- or @ standard input. Without it, a stream's requests come from standard input, and other requests are empty.",
-      valueName: "json"
-    )
-  )
-  var data: [String] = []
-
-  @Option(help: "How messages are encoded.")
-  var codec = CodecName.proto
-
-  @Flag(name: .customLong("compress"), help: "Compress requests with gzip.")
-  var compresses = false
+  @OptionGroup var request: RequestOptions
 
   @Flag(
     name: .customLong("get"),
@@ -93,12 +69,15 @@ struct Call: AsyncParsableCommand {
 
   func run() async throws {
     try await Failure.reported {
-      let address = try ServiceAddress(method: self.url)
+      let address = try ServiceAddress(method: self.request.url)
       let recorded = try await self.cassette.open(self.schema)
       let method = try await CalledMethod(at: address, self.schema, self.server, known: recorded?.files)
       if self.usesGET { try Self.checkIsGET(method.info) }
-      let needsDuplex = method.info.streamType == .bidirectionalStream && self.server.httpVersion == nil
-      let session = try Session(host: address.host, self.server, needsDuplex: needsDuplex)
+      let session = try Session(
+        host: address.host,
+        self.server,
+        needsDuplex: method.needsDuplex(self.server)
+      )
       try await Session.run(session) { session in
         let transport = try self.cassette.transport(
           over: session.httpClient,
@@ -112,7 +91,7 @@ struct Call: AsyncParsableCommand {
           do {
             try self.cassette.finish(transport)
           } catch let other {
-            Console.error("\(Console.bad("error:")) \(Console.line(Failure(other).message))")
+            Console.problem(Failure(other).message)
           }
           throw error
         }
@@ -168,7 +147,7 @@ struct Call: AsyncParsableCommand {
       try await end.wait()
       self.show(explainer.explanation)
     }
-    if self.data.isEmpty, !method.info.streamsRequests { ByteSource.noteUnreadInput() }
+    if self.request.data.isEmpty, !method.info.streamsRequests { ByteSource.noteUnreadInput() }
     guard let error else { return }
     throw Failure(
       error,
@@ -193,13 +172,7 @@ struct Call: AsyncParsableCommand {
     var server = self.server
     // The one protocol with GET.
     if self.usesGET { server.wireProtocol = .connect }
-    var config = server.clientConfig(
-      for: session.host,
-      codec: self.codec == .json ? JSONCodec() : ProtoCodec()
-    )
-    if self.compresses {
-      config.compression = Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0)
-    }
+    var config = self.request.clientConfig(for: session.host, server)
     if self.usesGET { config.unaryGET = .alwaysEnabled }
     if self.verbose { config.interceptors = [{ _ in WireTap() }] }
     return config
@@ -216,17 +189,17 @@ struct Call: AsyncParsableCommand {
   ) async throws -> ConnectError? {
     let types = printer.types
     let spec = method.openSpec()
-    let usesInput = self.data.isEmpty && method.info.streamsRequests
-    var messages = try RequestMessages(usesInput ? ["@-"] : self.data)
+    let usesInput = self.request.data.isEmpty && method.info.streamsRequests
+    var messages = try RequestMessages(usesInput ? ["@-"] : self.request.data)
     switch method.info.streamType {
     case .unary:
-      let request = try await self.single(&messages, method.input, types)
+      let request = try await messages.only(method.input, types)
       willCall()
       let response = await client.unary(spec, request, options: options)
       if let message = response.message { try await printer.print(message) }
       return response.error
     case .serverStream:
-      let request = try await self.single(&messages, method.input, types)
+      let request = try await messages.only(method.input, types)
       willCall()
       return try await self.show(client.serverStream(spec, request, options: options).results, printer)
     case .clientStream, .bidirectionalStream:
@@ -252,19 +225,6 @@ struct Call: AsyncParsableCommand {
       }
       return error
     }
-  }
-
-  /// The one message of a request that is no stream.
-  private func single(
-    _ messages: inout RequestMessages,
-    _ descriptor: MessageDescriptor,
-    _ types: MessageTypes
-  ) async throws -> DynamicMessage {
-    guard let message = try await messages.next(descriptor, types) else { return DynamicMessage(descriptor) }
-    if try await messages.next(descriptor, types) != nil {
-      throw Failure.usage("the method takes one request, and there are several")
-    }
-    return message
   }
 
   /// Sends messages as they come, until there are no more, or the call has ended: standard input may stay open without data.

@@ -43,7 +43,7 @@ struct Doctor: AsyncParsableCommand {
       if host.hasPrefix("unix:") {
         // Nothing is below HTTP but the socket.
       } else if try self.server.usesProxy(to: name) {
-        say([Finding(subject: "proxy", verdict: .works, text: "connections go through it")])
+        say([Finding("proxy", .works, "connections go through it")])
       } else {
         let check = TransportCheck(
           name: name.name,

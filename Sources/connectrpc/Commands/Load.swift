@@ -19,22 +19,7 @@ struct Load: AsyncParsableCommand {
       """
   )
 
-  @Argument(
-    help: ArgumentHelp(
-      "The server and the method: https://host:port/package.Service/Method.",
-      valueName: "url"
-    )
-  )
-  var url: String
-
-  @Option(
-    name: [.short, .customLong("data")],
-    help: ArgumentHelp(
-      "The request of each call as JSON; @file reads a file, @- or @ standard input.",
-      valueName: "json"
-    )
-  )
-  var data: [String] = []
+  @OptionGroup var request: RequestOptions
 
   @Option(help: ArgumentHelp("How many calls begin in a second.", valueName: "calls"))
   var rate: Double?
@@ -68,12 +53,6 @@ struct Load: AsyncParsableCommand {
   @Option(help: ArgumentHelp("On how many event loops, and so processors.", valueName: "loops"))
   var loops = 1
 
-  @Option(help: "How messages are encoded.")
-  var codec = Call.CodecName.proto
-
-  @Flag(name: .customLong("compress"), help: "Compress requests with gzip.")
-  var compresses = false
-
   @Flag(help: "Print the report as JSON.")
   var json = false
 
@@ -101,7 +80,7 @@ struct Load: AsyncParsableCommand {
 
   func run() async throws {
     try await Failure.reported {
-      let address = try ServiceAddress(method: self.url)
+      let address = try ServiceAddress(method: self.request.url)
       try self.server.check(for: address.host)
       let method = try await CalledMethod(at: address, self.schema, self.server)
       let encoded = try await Session.run(Session(host: address.host, self.server)) {
@@ -109,26 +88,23 @@ struct Load: AsyncParsableCommand {
       }
       var configuration = try self.server.httpConfiguration(
         for: address.host,
-        needsDuplex: method.info.streamType == .bidirectionalStream && self.server.httpVersion == nil
+        needsDuplex: method.needsDuplex(self.server)
       )
       configuration.eventLoops = self.loops
       configuration.limits.http1ConnectionsPerAddress = self.connections ?? max(self.closedCallers, 100)
       if let count = self.connections { configuration.limits.http2ConnectionsPerAddress = count }
-      if self.data.isEmpty { ByteSource.noteUnreadInput() }
+      if self.request.data.isEmpty { ByteSource.noteUnreadInput() }
       let report = try await self.measure(encoded, configuration, address.host)
-      if self.data.isEmpty { ByteSource.noteUnreadInput() }
+      if self.request.data.isEmpty { ByteSource.noteUnreadInput() }
       Console.output(try self.json ? report.json() : report.text)
       if report.failures > 0 { throw ExitCode(1) }
     }
   }
 
   private func encoded(_ method: MethodDescriptor, _ types: MessageTypes) async throws -> EncodedMethod {
-    var messages = try RequestMessages(self.data)
-    let request = try await messages.next(method.input, types) ?? DynamicMessage(method.input)
-    if try await messages.next(method.input, types) != nil {
-      throw Failure.usage("each call of a load sends one request, and there are several")
-    }
-    return try EncodedMethod(method, request, isJSON: self.codec == .json)
+    var messages = try RequestMessages(self.request.data)
+    let request = try await messages.only(method.input, types)
+    return try EncodedMethod(method, request, isJSON: self.request.codec == .json)
   }
 
   private var closedCallers: Int { self.callers ?? 32 }
@@ -154,10 +130,7 @@ struct Load: AsyncParsableCommand {
     var server = self.server
     // A server that never answers must not keep the load from its end.
     server.timeout = server.timeout ?? TimeSpan(argument: "30s")
-    var config = server.clientConfig(for: host, codec: self.codec == .json ? JSONCodec() : ProtoCodec())
-    if self.compresses {
-      config.compression = Compression(requests: GzipCompressionPool(), minimumRequestBytes: 0)
-    }
+    let config = self.request.clientConfig(for: host, server)
     let client = ProtocolClient(httpClient: httpClient, config: config)
     let options = CallOptions(headers: try self.server.requestHeaders())
     let run = LoadRun(self.plan, on: client.taskExecutors) { await method.measuredCall(client, options) }
@@ -195,7 +168,7 @@ struct Load: AsyncParsableCommand {
       if isLive, let point = series.points.last {
         Console.status(
           "\(self.plan.progress(at: time, ended: series.total.count))  \(LoadReport.number(point.rate)) calls/s  "
-            + "p50 \(LoadReport.milliseconds(point.median))  p99 \(LoadReport.milliseconds(point.p99))"
+            + "p50 \(point.median.milliseconds)  p99 \((point.p99).milliseconds)"
             + (point.failures > 0 ? "  \(point.failures) failed" : "")
         )
       }

@@ -31,62 +31,56 @@ struct CallCheck {
     let version = self.server.httpVersion ?? (found == [.http2] ? .http2 : nil)
     let spoken = try await self.protocols(version, &findings)
     guard let choice = spoken.first else {
-      if findings.contains(where: { $0.text.hasPrefix("HTTP status 404") }) {
-        findings.append(
-          Finding(
-            subject: Self.unknownSubject,
-            verdict: .absent,
-            text: self.method.map { "HTTP works; there is no \($0.dropFirst())" }
-              ?? "HTTP works; there is no health service to try protocols with",
-            advice: self.method == nil
-              ? "give a method that changes nothing: connectrpc doctor URL/package.Service/Method"
-              : "check the base path, and the names of package, service and method"
-          )
-        )
-        return findings
-      }
-      if findings.contains(where: {
-        $0.text.hasPrefix("HTTP status 401") || $0.text.hasPrefix("HTTP status 403")
-      }) {
-        findings.append(
-          Finding(
-            subject: Self.unknownSubject,
-            verdict: .absent,
-            text: "HTTP works; the server, or a proxy in front of it, wants credentials",
-            advice: "give credentials by -H"
-          )
-        )
-        return findings
-      }
-      // A fatal finding already says why.
-      guard !findings.contains(where: \.isFatal) else { return findings }
-      let wantsCertificate = findings.contains { $0.text.contains("client certificate") }
-      guard !found.isEmpty || wantsCertificate else {
-        let place = self.host.hasPrefix("unix:") ? "the path of the socket" : "the port"
-        findings.append(
-          Finding(
-            subject: "protocols",
-            verdict: .broken,
-            text: "nothing answers over HTTP, so no protocol could be tried",
-            advice: "check \(place), and whether the server is up and speaks HTTP there"
-          )
-        )
-        return findings
-      }
-      findings.append(
-        Finding(
-          subject: "protocols",
-          verdict: .broken,
-          text: "the server speaks neither Connect, gRPC nor gRPC-Web here",
-          advice: wantsCertificate
-            ? "give --cert and --key of a client that the server trusts"
-            : "check port and path, and whether a proxy in front passes gRPC on"
-        )
-      )
-      return findings
+      return findings + [self.noProtocol(findings, hasHTTP: !found.isEmpty)].compactMap(\.self)
     }
     findings += try await self.services(version, choice)
     return findings
+  }
+
+  /// Why no protocol works; nil if a fatal finding already says why.
+  private func noProtocol(_ findings: [Finding], hasHTTP: Bool) -> Finding? {
+    func hasStatus(_ status: Int) -> Bool {
+      findings.contains { $0.text.hasPrefix("HTTP status \(status)") }
+    }
+    if hasStatus(404) {
+      guard let method = self.method else {
+        return Finding(
+          Self.unknownSubject,
+          .absent,
+          "HTTP works; there is no health service to try protocols with",
+          advice: "give a method that changes nothing: connectrpc doctor URL/package.Service/Method"
+        )
+      }
+      return Finding(
+        Self.unknownSubject,
+        .absent,
+        "HTTP works; there is no \(method.dropFirst())",
+        advice: "check the base path, and the names of package, service and method"
+      )
+    }
+    if hasStatus(401) || hasStatus(403) {
+      let text = "HTTP works; the server, or a proxy in front of it, wants credentials"
+      return Finding(Self.unknownSubject, .absent, text, advice: "give credentials by -H")
+    }
+    guard !findings.contains(where: \.isFatal) else { return nil }
+    let wantsCertificate = findings.contains { $0.text.contains("client certificate") }
+    guard hasHTTP || wantsCertificate else {
+      let place = self.host.hasPrefix("unix:") ? "the path of the socket" : "the port"
+      return Finding(
+        "protocols",
+        .broken,
+        "nothing answers over HTTP, so no protocol could be tried",
+        advice: "check \(place), and whether the server is up and speaks HTTP there"
+      )
+    }
+    return Finding(
+      "protocols",
+      .broken,
+      "the server speaks neither Connect, gRPC nor gRPC-Web here",
+      advice: wantsCertificate
+        ? "give --cert and --key of a client that the server trusts"
+        : "check port and path, and whether a proxy in front passes gRPC on"
+    )
   }
 
   /// - Parameter found: The versions that work.
@@ -101,14 +95,10 @@ struct CallCheck {
       if answer.status != nil || (version != .http1 && answer.version != nil) {
         found.insert(version)
         findings.append(
-          Finding(
-            subject: name,
-            verdict: .works,
-            text: answer.status.map { "HTTP status \($0)" } ?? "answers"
-          )
+          Finding(name, .works, answer.status.map { "HTTP status \($0)" } ?? "answers")
         )
       } else {
-        findings.append(Finding(subject: name, verdict: .absent, text: answer.reason))
+        findings.append(Finding(name, .absent, answer.reason))
       }
     }
     return findings
@@ -136,22 +126,18 @@ struct CallCheck {
       if choice == .grpc { hasTrailers = answer.hasTrailers }
       if answer.hasTrailers == false {
         let text = "the server answers, but its trailers do not arrive"
-        findings.append(Finding(subject: name, verdict: .broken, text: text, isFatal: false))
+        findings.append(Finding(name, .broken, text, isFatal: false))
       } else if speaks(answer) || answer.error == nil {
         spoken.append(choice)
         let isHinted = version == .http2 && self.server.httpVersion == nil && choice != .grpc
         let hint = isHinted && !self.isSecure ? ", with --http 2" : ""
         findings.append(
-          Finding(
-            subject: name,
-            verdict: .works,
-            text: "answers (\(answer.error?.code.name ?? "ok")\(service))\(hint)"
-          )
+          Finding(name, .works, "answers (\(answer.error?.code.name ?? "ok")\(service))\(hint)")
         )
       } else {
         let type = answer.contentType.map { ", \($0)" } ?? ""
         let what = answer.status.map { "HTTP status \($0)\(type)" } ?? answer.reason
-        findings.append(Finding(subject: name, verdict: .absent, text: what))
+        findings.append(Finding(name, .absent, what))
       }
     }
     if hasTrailers == nil, spoken.contains(.grpc) {
@@ -176,13 +162,13 @@ struct CallCheck {
 
   private static func trailers(_ arrive: Bool, _ spoken: [ServerOptions.WireProtocol]) -> Finding {
     guard !arrive else {
-      return Finding(subject: "trailers", verdict: .works, text: "they arrive, as gRPC needs")
+      return Finding("trailers", .works, "they arrive, as gRPC needs")
     }
     let others = spoken.map { "--protocol \($0.rawValue)" }.joined(separator: " or ")
     return Finding(
-      subject: "trailers",
-      verdict: .broken,
-      text: "a response of gRPC ends without them: something in between drops them",
+      "trailers",
+      .broken,
+      "a response of gRPC ends without them: something in between drops them",
       advice: others.isEmpty
         ? "let proxies pass the trailers of HTTP/2 on, or let the server speak gRPC-Web or Connect"
         : "use \(others), or let proxies pass the trailers of HTTP/2 on",
@@ -195,11 +181,7 @@ struct CallCheck {
     _ choice: ServerOptions.WireProtocol
   ) async throws -> [Finding] {
     let answer = try await self.probe.ask(version, choice)
-    var server = self.server
-    server.httpVersion = version
-    server.wireProtocol = choice
-    server.timeout = server.timeout ?? TimeSpan(argument: "5s")
-    let reflection = await self.reflection(server)
+    let reflection = await self.reflection(self.server.probing(version, choice))
     let hasReflection = reflection.verdict == .works
     let check = CompressionCheck(
       probe: self.probe,
@@ -209,10 +191,7 @@ struct CallCheck {
       hasReflection: hasReflection,
       code: self.method == nil ? nil : answer.error?.code
     )
-    let health =
-      self.method.map { Self.result(of: $0, answer, callsWork: hasReflection) }
-      ?? Self.health(answer, callsWork: hasReflection)
-    return try await [health, reflection] + check.run()
+    return try await [self.result(answer, callsWork: hasReflection), reflection] + check.run()
   }
 
   private func reflection(_ server: ServerOptions) async -> Finding {
@@ -220,83 +199,59 @@ struct CallCheck {
       let names = try await Session.run(Session(host: self.host, server)) {
         try await $0.reflection().serviceNames()
       }
-      return Finding(subject: "reflection", verdict: .works, text: names.joined(separator: ", "))
+      return Finding("reflection", .works, names.joined(separator: ", "))
     } catch {
       return Finding(
-        subject: "reflection",
-        verdict: .absent,
-        text: Failure(error).message,
+        "reflection",
+        .absent,
+        Failure(error).message,
         advice: "without it, give list, describe and call a --schema or --proto"
       )
     }
   }
 
-  /// What came of a call of the user's method.
+  /// What came of a call of the user's method, or of the health service.
   ///
-  /// - Parameter callsWork: Whether another service has answered, so that a failure is one of the method alone.
-  private static func result(of path: String, _ answer: CallProbe.Answer, callsWork: Bool) -> Finding {
-    let subject = "method"
-    let name = path.dropFirst()
+  /// - Parameter callsWork: Whether another service has answered, so that a failure is one of this service alone.
+  private func result(_ answer: CallProbe.Answer, callsWork: Bool) -> Finding {
+    let subject = self.method == nil ? "health" : "method"
     switch answer.error?.code {
-    case nil: return Finding(subject: subject, verdict: .works, text: "\(name) answers")
-    case .unimplemented?:
-      return Finding(
-        subject: subject,
-        verdict: .absent,
-        text: "the server does not have \(name) (\(answer.reason))",
-        advice: "check the names of package, service and method"
-      )
     case .unauthenticated?, .permissionDenied?:
-      return Finding(
-        subject: subject,
-        verdict: .absent,
-        text: answer.reason,
-        advice: "give credentials by -H"
-      )
+      return Finding(subject, .absent, answer.reason, advice: "give credentials by -H")
     case .unavailable?, .deadlineExceeded?:
-      return Finding(subject: subject, verdict: .broken, text: answer.reason, isFatal: !callsWork)
+      return Finding(subject, .broken, answer.reason, isFatal: !callsWork)
     default:
-      // An empty message is often wrong, and the service has read it.
-      return Finding(subject: subject, verdict: .works, text: "\(name) answers: \(answer.reason)")
+      return self.method.map { Self.result(of: $0.dropFirst(), answer) } ?? Self.health(answer)
     }
   }
 
-  /// - Parameter callsWork: Whether another service has answered, so that a failure is one of the health service alone.
-  private static func health(_ answer: CallProbe.Answer, callsWork: Bool) -> Finding {
-    let subject = "health"
-    switch (answer.error?.code, answer.health) {
-    case (nil, .serving?):
-      return Finding(subject: subject, verdict: .works, text: "the health service answers: SERVING")
-    case (nil, .notServing?):
-      return Finding(
-        subject: subject,
-        verdict: .broken,
-        text: "the health service answers: NOT_SERVING",
-        advice: "calls get through, but the server says that it is not ready for them",
-        isFatal: false
-      )
-    case (nil, let status):
-      let name = (status ?? .unknown).name
-      return Finding(subject: subject, verdict: .absent, text: "the health service answers: \(name)")
-    case (.unimplemented?, _):
-      return Finding(subject: subject, verdict: .absent, text: "there is no grpc.health.v1.Health")
-    case (.notFound?, _):
-      return Finding(
-        subject: subject,
-        verdict: .absent,
-        text: "the health service answers, and does not know the server as a whole (\(answer.reason))"
-      )
-    case (.unauthenticated?, _), (.permissionDenied?, _):
-      return Finding(
-        subject: subject,
-        verdict: .absent,
-        text: answer.reason,
-        advice: "give credentials by -H"
-      )
-    case (.unavailable?, _), (.deadlineExceeded?, _):
-      return Finding(subject: subject, verdict: .broken, text: answer.reason, isFatal: !callsWork)
+  private static func result(of method: Substring, _ answer: CallProbe.Answer) -> Finding {
+    switch answer.error?.code {
+    case nil: return Finding("method", .works, "\(method) answers")
+    case .unimplemented?:
+      let text = "the server does not have \(method) (\(answer.reason))"
+      return Finding("method", .absent, text, advice: "check the names of package, service and method")
     default:
-      return Finding(subject: subject, verdict: .broken, text: answer.reason, isFatal: false)
+      // An empty message is often wrong, and the service has read it.
+      return Finding("method", .works, "\(method) answers: \(answer.reason)")
+    }
+  }
+
+  private static func health(_ answer: CallProbe.Answer) -> Finding {
+    switch answer.error?.code {
+    case nil:
+      let status = answer.health ?? .unknown
+      let text = "the health service answers: \(status.name)"
+      guard status == .notServing else {
+        return Finding("health", status == .serving ? .works : .absent, text)
+      }
+      let advice = "calls get through, but the server says that it is not ready for them"
+      return Finding("health", .broken, text, advice: advice, isFatal: false)
+    case .unimplemented?: return Finding("health", .absent, "there is no grpc.health.v1.Health")
+    case .notFound?:
+      let text = "the health service answers, and does not know the server as a whole (\(answer.reason))"
+      return Finding("health", .absent, text)
+    default: return Finding("health", .broken, answer.reason, isFatal: false)
     }
   }
 }

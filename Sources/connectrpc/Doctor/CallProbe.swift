@@ -77,10 +77,7 @@ struct CallProbe {
       let stream = client.bidirectionalStream(self.spec(.bidirectionalStream), options: options)
       try? await stream.send(request)
       stream.finish()
-      for await result in stream.results {
-        if case .complete(_, let error, _) = result { return Answer(error: error) }
-      }
-      return Answer(error: ConnectError(CancellationError()))
+      return Answer(error: await stream.results.error)
     }
     return stream.contentType?.hasPrefix("application/connect+") == true ? stream : answer
   }
@@ -107,10 +104,7 @@ struct CallProbe {
     _ compression: (any CompressionPool)?,
     _ call: (ProtocolClient, CallOptions) async -> Answer
   ) async throws -> Answer {
-    var server = self.server
-    server.httpVersion = version
-    server.wireProtocol = choice
-    server.timeout = server.timeout ?? TimeSpan(argument: "5s")
+    let server = self.server.probing(version, choice)
     let session = try Session(host: self.host, server)
     var config = server.clientConfig(for: self.host)
     if let compression {
@@ -133,6 +127,17 @@ struct CallProbe {
       throw Failure.usage(Failure.advising(error.message ?? error.code.name))
     }
     return answer
+  }
+}
+
+extension ServerOptions {
+  /// The same options for one probe.
+  func probing(_ version: HTTPVersion?, _ choice: WireProtocol) -> ServerOptions {
+    var options = self
+    options.httpVersion = version
+    options.wireProtocol = choice
+    options.timeout = self.timeout ?? TimeSpan(argument: "5s")
+    return options
   }
 }
 

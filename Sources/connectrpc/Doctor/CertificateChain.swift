@@ -20,7 +20,7 @@ struct CertificateChain {
 
   var findings: [Finding] {
     guard let own = self.certificates.first else {
-      return [Finding(subject: "certificate", verdict: self.fault, text: "the server has shown none")]
+      return [Finding("certificate", self.fault, "the server has shown none")]
     }
     let members = self.certificates.enumerated().map { self.finding(of: $1, isOwn: $0 == 0) }
     return members + [self.nameFinding(own), self.trustFinding(own)].compactMap { $0 }
@@ -36,11 +36,7 @@ struct CertificateChain {
     let issuer = fields.isSelfIssued ? "self-signed" : "issued by '\(fields.issuer)'"
     let dates = "valid from \(Self.day(certificate.notBefore)) to \(Self.day(certificate.notAfter))"
     let names = isOwn ? fields.names.text.map { ", for \($0)" } ?? ", for no name" : ""
-    var finding = Finding(
-      subject: subject,
-      verdict: .works,
-      text: "'\(fields.subject)', \(issuer), \(dates)\(names)"
-    )
+    var finding = Finding(subject, .works, "'\(fields.subject)', \(issuer), \(dates)\(names)")
     switch certificate.validity() {
     case .valid:
       let days = (certificate.notAfter - Certificate.now) / Self.dayLength
@@ -63,7 +59,7 @@ struct CertificateChain {
   }
 
   private func faulty(_ finding: Finding, _ advice: String) -> Finding {
-    Finding(subject: finding.subject, verdict: self.fault, text: finding.text, advice: advice)
+    Finding(finding.subject, self.fault, finding.text, advice: advice)
   }
 
   // MARK: The name
@@ -72,9 +68,9 @@ struct CertificateChain {
     guard self.identity?.matches(own.fields.names) != true else { return nil }
     let names = own.fields.names.text.map { "but for \($0)" } ?? "and for no other: it has none"
     return Finding(
-      subject: "server name",
-      verdict: self.fault,
-      text: "the certificate is not for '\(self.name)', \(names)",
+      "server name",
+      self.fault,
+      "the certificate is not for '\(self.name)', \(names)",
       advice: "call the server by such a name, give --servername, or get a certificate for this name"
     )
   }
@@ -89,7 +85,7 @@ struct CertificateChain {
     while true {
       let fields = certificate.fields
       if let anchor = anchors.anchor(equalTo: certificate) {
-        return Finding(subject: "trust", verdict: .works, text: "'\(anchor.fields.subject)' is trusted")
+        return Finding("trust", .works, "'\(anchor.fields.subject)' is trusted")
       }
       if !fields.isSelfIssued, let index = Self.issuer(of: certificate, in: anchors.all) {
         return self.finding(of: anchors.all[index])
@@ -124,15 +120,11 @@ struct CertificateChain {
         "update the certificates of this machine, or the file of --cacert"
       )
     }
-    return Finding(
-      subject: "trust",
-      verdict: .works,
-      text: "the chain leads to '\(anchor.fields.subject)', which is trusted"
-    )
+    return Finding("trust", .works, "the chain leads to '\(anchor.fields.subject)', which is trusted")
   }
 
   private func untrusted(_ text: String, _ advice: String) -> Finding {
-    Finding(subject: "trust", verdict: self.fault, text: text, advice: advice)
+    Finding("trust", self.fault, text, advice: advice)
   }
 
   // MARK: Fields

@@ -48,9 +48,9 @@ struct CompressionCheck {
         $0.contains(name) ? "requests are accepted, as the server says" : "not in the server's list"
       }
       return Finding(
-        subject: name,
-        verdict: known?.contains(name) == true ? .works : .absent,
-        text: text ?? "not known: there is no service to try it with"
+        name,
+        known?.contains(name) == true ? .works : .absent,
+        text ?? "not known: there is no service to try it with"
       )
     }
     let responses =
@@ -58,16 +58,16 @@ struct CompressionCheck {
       ? "responses come in it" : "responses as small as this one come without"
     switch self.verdict(answer) {
     case .accepted:
-      return Finding(subject: name, verdict: .works, text: "requests are accepted, \(responses)")
+      return Finding(name, .works, "requests are accepted, \(responses)")
     case .unknown:
-      return Finding(subject: name, verdict: .absent, text: "not known: \(answer.reason)")
+      return Finding(name, .absent, "not known: \(answer.reason)")
     case .refused: break
     }
     let list = known.map { "; it accepts \($0.joined(separator: ", "))" } ?? ""
     return Finding(
-      subject: name,
-      verdict: .absent,
-      text: "requests are refused (\(answer.reason))\(list)",
+      name,
+      .absent,
+      "requests are refused (\(answer.reason))\(list)",
       advice: name == "gzip" ? "call without --compress" : nil
     )
   }

@@ -16,13 +16,7 @@ struct Finding {
   var isFatal: Bool
 
   /// - Parameter isFatal: By default true if the verdict is `broken`.
-  init(
-    subject: String,
-    verdict: Verdict,
-    text: String,
-    advice: String? = nil,
-    isFatal: Bool? = nil
-  ) {
+  init(_ subject: String, _ verdict: Verdict, _ text: String, advice: String? = nil, isFatal: Bool? = nil) {
     self.subject = subject
     self.verdict = verdict
     self.text = text

@@ -24,22 +24,16 @@ struct TransportCheck {
       let failure = Failure(error)
       return (
         [
-          Finding(
-            subject: "name",
-            verdict: .broken,
-            text: failure.message,
-            advice: "check the name, or give --resolve"
-          )
+          Finding("name", .broken, failure.message, advice: "check the name, or give --resolve")
         ], false
       )
     }
     let texts = addresses.compactMap(\.ipAddress)
     findings.append(
       Finding(
-        subject: "name",
-        verdict: .works,
-        text:
-          "\(self.name): \(texts.joined(separator: ", ")), in \(LoadReport.milliseconds(clock.now - start))"
+        "name",
+        .works,
+        "\(self.name): \(texts.joined(separator: ", ")), in \((clock.now - start).milliseconds)"
       )
     )
     var isReachable = false
@@ -101,16 +95,16 @@ struct TransportCheck {
       let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "no answer"
       return [
         Finding(
-          subject: "tcp",
-          verdict: .broken,
-          text: "\(peer): \(reason)",
+          "tcp",
+          .broken,
+          "\(peer): \(reason)",
           advice: "is the server running, and does a firewall let you through?"
         )
       ]
     }
     defer { channel.close(promise: nil) }
-    let text = "\(peer), in \(LoadReport.milliseconds(clock.now - start))"
-    let tcp = Finding(subject: "tcp", verdict: .works, text: text)
+    let text = "\(peer), in \((clock.now - start).milliseconds)"
+    let tcp = Finding("tcp", .works, text)
     return self.isSecure ? await [tcp] + self.tls(on: channel, at: address) : [tcp]
   }
 
@@ -133,16 +127,16 @@ struct TransportCheck {
     } catch {
       return [
         Finding(
-          subject: "tls",
-          verdict: .broken,
-          text: Failure(error).message,
+          "tls",
+          .broken,
+          Failure(error).message,
           advice: "does the server speak TLS on this port? Else say http://; some want --cert and --key"
         )
       ]
     }
-    let time = LoadReport.milliseconds(ContinuousClock.now - start)
+    let time = (ContinuousClock.now - start).milliseconds
     let text = "\(result.version?.name ?? "TLS"), in \(time)"
-    var findings = [Finding(subject: "tls", verdict: .works, text: text)]
+    var findings = [Finding("tls", .works, text)]
     findings += await [self.versions(at: address), self.applicationProtocols(at: address, result.alpn)]
     if result.asksForCertificate { findings.append(self.clientCertificate) }
     let chain = CertificateChain(
@@ -166,9 +160,9 @@ struct TransportCheck {
       hasOld = hasOld || version == .tlsv11 || version == .tlsv1
     }
     return Finding(
-      subject: "tls versions",
-      verdict: .works,
-      text: names.isEmpty ? "not known" : names.joined(separator: ", "),
+      "tls versions",
+      .works,
+      names.isEmpty ? "not known" : names.joined(separator: ", "),
       advice: hasOld ? "let the server refuse TLS 1.0 and 1.1, which are not secure" : nil
     )
   }
@@ -182,11 +176,11 @@ struct TransportCheck {
       if await (try? probe.run(at: address))?.alpn == name { names.append(name) }
     }
     let text = names.isEmpty ? "none" : "\(names.joined(separator: ", ")); \(chosen ?? "none") is preferred"
-    guard !names.contains("h2") else { return Finding(subject: "alpn", verdict: .works, text: text) }
+    guard !names.contains("h2") else { return Finding("alpn", .works, text) }
     return Finding(
-      subject: "alpn",
-      verdict: .absent,
-      text: text,
+      "alpn",
+      .absent,
+      text,
       advice: "gRPC needs HTTP/2: let the server, or the proxy in front of it, offer h2"
     )
   }
@@ -194,9 +188,9 @@ struct TransportCheck {
   private var clientCertificate: Finding {
     let isGiven = self.server.cert != nil
     return Finding(
-      subject: "client cert",
-      verdict: isGiven ? .works : .absent,
-      text: "the server asks for one" + (isGiven ? ", and gets that of --cert" : ""),
+      "client cert",
+      isGiven ? .works : .absent,
+      "the server asks for one" + (isGiven ? ", and gets that of --cert" : ""),
       advice: isGiven ? nil : "if calls fail without it, give --cert and --key"
     )
   }

@@ -51,6 +51,15 @@ struct RequestMessages {
     }
   }
 
+  /// The message of a call that sends one: empty without data.
+  mutating func only(_ descriptor: MessageDescriptor, _ types: MessageTypes) async throws -> DynamicMessage {
+    guard let message = try await self.next(descriptor, types) else { return DynamicMessage(descriptor) }
+    guard try await self.next(descriptor, types) == nil else {
+      throw Failure.usage("each call takes one request, and there are several")
+    }
+    return message
+  }
+
   private mutating func nextValue() async throws -> ByteBuffer? {
     do {
       while true {

@@ -32,10 +32,7 @@ struct EncodedMethod {
     case .unary:
       return await client.unary(self.spec, self.request, options: options).error
     case .serverStream:
-      for await result in client.serverStream(self.spec, self.request, options: options).results {
-        if case .complete(_, let error, _) = result { return error }
-      }
-      return Self.cancelled
+      return await client.serverStream(self.spec, self.request, options: options).results.error
     case .clientStream:
       let stream = client.clientStream(self.spec, options: options)
       try? await stream.send(self.request)
@@ -44,15 +41,9 @@ struct EncodedMethod {
       let stream = client.bidirectionalStream(self.spec, options: options)
       try? await stream.send(self.request)
       stream.finish()
-      for await result in stream.results {
-        if case .complete(_, let error, _) = result { return error }
-      }
-      return Self.cancelled
+      return await stream.results.error
     }
   }
-
-  /// The results of a stream end early if the task is cancelled.
-  private static var cancelled: ConnectError { ConnectError(CancellationError()) }
 }
 
 /// Learns at the end of its call how large the bodies were.
@@ -63,15 +54,5 @@ private final class BodySizes: Interceptor, Sendable {
 
   func callFunction(_ method: MethodInfo) -> CallFunction {
     CallFunction(endFunction: { outcome in self.found.withLock { $0 = outcome.exchange } })
-  }
-}
-
-extension MessageCoding<ByteBuffer> {
-  /// Bytes as they are, in both codecs.
-  static var bytes: MessageCoding<ByteBuffer> {
-    MessageCoding(
-      binary: .init(encode: { bytes, _ in bytes }, decode: { bytes, _ in bytes }),
-      json: .init(encode: { bytes, _ in bytes }, decode: { bytes, _ in bytes })
-    )
   }
 }

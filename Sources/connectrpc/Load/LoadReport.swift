@@ -48,7 +48,7 @@ struct LoadReport {
     for percentile in Self.percentiles {
       let name = percentile == 100 ? "max" : "p\(percentile.formatted())"
       lines.append(
-        "  \(name.padded(6)) \(Self.milliseconds(self.total.latency(at: percentile)).padded(12, left: true))"
+        "  \(name.padded(6)) \(self.total.latency(at: percentile).milliseconds.padded(12, left: true))"
       )
     }
     lines += ["", "codes"]
@@ -156,10 +156,6 @@ struct LoadReport {
     value >= 100 ? String(Int(value.rounded())) : String(format: value >= 10 ? "%.1f" : "%.2f", value)
   }
 
-  static func milliseconds(_ duration: Duration) -> String {
-    String(format: "%.3f ms", duration / .milliseconds(1))
-  }
-
   private static func seconds(_ duration: Duration) -> String {
     String(format: "%.1f s", duration / .seconds(1))
   }
@@ -185,12 +181,5 @@ enum Columns {
         return self.characters[min(Int(value / top * 8), 7)]
       }
     )
-  }
-}
-
-extension String {
-  func padded(_ width: Int, left: Bool = false) -> String {
-    let padding = String(repeating: " ", count: max(width - self.count, 0))
-    return left ? padding + self : self + padding
   }
 }

@@ -5,11 +5,14 @@ struct ListenAddress: ExpressibleByArgument, CustomStringConvertible, Equatable 
   var host: String
   var port: Int
 
-  init(host: String, port: Int) {
-    self.host = host
-    self.port = port
+  var description: String {
+    self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
   }
 
+  var defaultValueDescription: String { self.description }
+}
+
+extension ListenAddress {
   init?(argument: String) {
     let argument = argument.withoutBlanks
     guard let colon = argument.lastIndex(of: ":"), let port = Int(argument[argument.index(after: colon)...]),
@@ -24,10 +27,4 @@ struct ListenAddress: ExpressibleByArgument, CustomStringConvertible, Equatable 
     guard !host.isEmpty else { return nil }
     self.init(host: String(host), port: port)
   }
-
-  var description: String {
-    self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
-  }
-
-  var defaultValueDescription: String { self.description }
 }

@@ -201,12 +201,9 @@ struct ServerOptions: ParsableArguments {
 struct ServerName {
   var name: String
   var port: Int
+}
 
-  init(name: String, port: Int) {
-    self.name = name
-    self.port = port
-  }
-
+extension ServerName {
   init(host: String) {
     let isSecure = host.hasPrefix("https:")
     var authority = host.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first ?? ""

@@ -29,11 +29,11 @@ struct CallTimeline {
     var rows = [
       Row(
         kind: .heading,
-        text: "\(call.method) at \(call.server): \(code) after \(Self.text(call.duration))"
+        text: "\(call.method) at \(call.server): \(code) after \(call.duration.milliseconds)"
       ),
       Row(
         kind: .note,
-        text: "  encoding \(Self.text(call.encoding)), decoding \(Self.text(call.decoding))"
+        text: "  encoding \(call.encoding.milliseconds), decoding \(call.decoding.milliseconds)"
       ),
     ]
     guard !call.attempts.isEmpty else {
@@ -96,7 +96,7 @@ struct CallTimeline {
       parts.append("no connection")
     }
     if let status = metrics?.httpStatus { parts.append("HTTP status \(status)") }
-    return "\(name), after \(Self.text(start)): \(parts.joined(separator: ", "))"
+    return "\(name), after \(start.milliseconds): \(parts.joined(separator: ", "))"
   }
 
   /// - Parameters:
@@ -233,13 +233,11 @@ struct CallTimeline {
     for duration: Duration?,
     kind: Row.Kind = .phase
   ) -> Row {
-    let end = duration.map { Self.text($0).padded(12, left: true) } ?? ""
+    let end = duration.map { $0.milliseconds.padded(12, left: true) } ?? ""
     let text =
-      "  \(label)".padded(Self.labelWidth) + String(cells) + Self.text(time).padded(12, left: true) + end
+      "  \(label)".padded(Self.labelWidth) + String(cells) + time.milliseconds.padded(12, left: true) + end
     return Row(kind: kind, text: text)
   }
-
-  private static func text(_ duration: Duration) -> String { LoadReport.milliseconds(duration) }
 }
 
 extension Duration {

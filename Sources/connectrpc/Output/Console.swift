@@ -60,6 +60,9 @@ enum Console {
 
   static func error(_ text: String) { self.write(Array("\(text)\n".utf8), to: 2) }
 
+  /// Says on standard error what has failed.
+  static func problem(_ text: String) { self.error("\(self.bad("error:")) \(self.line(text))") }
+
   /// Says something on standard error that is no error, once.
   static func note(_ text: String) {
     guard self.notes.withLock({ $0.insert(text).inserted }) else { return }

@@ -10,8 +10,6 @@ final class ProxiedCall: HTTPStreamHandler {
   /// How many bytes of the request may wait for the target. A request of a known length up to this is forwarded as a whole, with
   /// its length: not all servers accept requests in chunks.
   private static let window = 65536
-  /// Percent-encoding may triple a message in a header. Clients accept 8 KiB of headers at least.
-  private static let maximumMessageSize = 2000
 
   private let head: HTTPRequestHead
   private let isHTTP2: Bool
@@ -149,7 +147,8 @@ final class ProxiedCall: HTTPStreamHandler {
 
   private func fail(_ error: ConnectError) {
     self.close()
-    guard !self.response.hasHead, let answer = try? self.answer(error) else {
+    let contentType = self.head.headers.first(name: "content-type")
+    guard !self.response.hasHead, let answer = try? ErrorResponse(error.shortened, to: contentType) else {
       self.response.reset(code: error.code.http2ErrorCode)
       return self.report()
     }
@@ -158,19 +157,23 @@ final class ProxiedCall: HTTPStreamHandler {
     self.response.end(answer.trailers, isRequestComplete: self.isRequestComplete) { self.report() }
   }
 
-  private func answer(_ error: ConnectError) throws -> ErrorResponse {
-    var error = error
-    if let message = error.message, message.utf8.count > Self.maximumMessageSize {
-      error.message = String(decoding: message.utf8.prefix(Self.maximumMessageSize), as: UTF8.self) + "…"
-    }
-    return try ErrorResponse(error, to: self.head.headers.first(name: "content-type"))
-  }
-
   /// Nothing more goes to the target. The rest of the request is read and dropped.
   private func close() {
     self.isOver = true
     self.stream = nil
     self.unsentBytes = 0
     self.releaseRead()
+  }
+}
+
+extension ConnectError {
+  /// The same error with a message that fits into a header. Percent-encoding may triple the message there, and clients
+  /// accept 8 KiB of headers at least.
+  fileprivate var shortened: ConnectError {
+    let maximumSize = 2000
+    guard let message = self.message, message.utf8.count > maximumSize else { return self }
+    var error = self
+    error.message = String(decoding: message.utf8.prefix(maximumSize), as: UTF8.self) + "…"
+    return error
   }
 }

@@ -12,6 +12,11 @@ struct CalledMethod {
 
   var info: MethodInfo { self.descriptor.info }
 
+  /// Whether the version of HTTP must allow requests and responses at the same time.
+  func needsDuplex(_ server: ServerOptions) -> Bool {
+    self.info.streamType == .bidirectionalStream && server.httpVersion == nil
+  }
+
   /// Finds a method in the files of the options, else in the known files, else by the server's reflection.
   init(
     at address: ServiceAddress,

@@ -1,7 +1,6 @@
 import Connect
 import ConnectProtobufC
 import ConnectReflection
-import Foundation
 import NIOCore
 
 /// Prints messages as JSON: one in each line, or over several lines for people.
@@ -39,15 +38,9 @@ struct MessagePrinter {
       if let message = await self.types.message(of: detail), let json = try? await printer.text(message) {
         lines.append(Console.line("\(detail.type): \(json)"))
       } else {
-        lines.append(Self.line(ofUnknown: detail))
+        lines.append(Failure.line(ofUnknown: detail))
       }
     }
     return lines
-  }
-
-  /// A detail of an unknown type, with its bytes in base64.
-  static func line(ofUnknown detail: ConnectError.Detail) -> String {
-    let bytes = Data(detail.value.readableBytesView).base64EncodedString()
-    return Console.line("\(detail.type): {\"value\":\"\(bytes)\"} (a type that is not known)")
   }
 }

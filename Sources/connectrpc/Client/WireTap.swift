@@ -11,10 +11,7 @@ struct WireTap: Interceptor {
         Self.show(trailers: response.trailers)
         return .proceed
       },
-      responseMetricsFunction: { metrics, proceed in
-        Self.show(metrics)
-        proceed(metrics)
-      }
+      responseMetricsFunction: Self.show
     )
   }
 
@@ -28,10 +25,7 @@ struct WireTap: Interceptor {
         }
         proceed(result)
       },
-      responseMetricsFunction: { metrics, proceed in
-        Self.show(metrics)
-        proceed(metrics)
-      }
+      responseMetricsFunction: Self.show
     )
   }
 
@@ -46,7 +40,8 @@ struct WireTap: Interceptor {
     self.show("<", trailers)
   }
 
-  private static func show(_ metrics: HTTPMetrics) {
+  private static func show(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
+    defer { proceed(metrics) }
     guard let connection = metrics.connection else { return }
     let peer = connection.remoteAddress.map { ", \($0)" } ?? ""
     let sizes = "\(metrics.requestBodyBytes) bytes sent, \(metrics.responseBodyBytes) received"

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Connect
 import ConnectTesting
+import NIOCore
 
 /// Why a command ended without success, in one line, and the exit code for scripts.
 struct Failure: Error {
@@ -8,14 +9,11 @@ struct Failure: Error {
   var exitCode: Int32
   /// What is printed below it.
   var furtherLines: [String] = []
+}
 
+extension Failure {
   /// Arguments, files or JSON of the user cannot be used.
   static func usage(_ message: String) -> Failure { Failure(message: message, exitCode: 64) }
-
-  init(message: String, exitCode: Int32) {
-    self.message = message
-    self.exitCode = exitCode
-  }
 
   /// - Parameters:
   ///   - details: The lines of the error's details; nil for their bytes.
@@ -34,8 +32,14 @@ struct Failure: Error {
     }
     self.message = "\(error.code.name) (\(error.code.rawValue))" + (message.map { ": \($0)" } ?? "")
     self.exitCode = isUsage ? 64 : 64 + Int32(error.code.rawValue)
-    let details = details ?? error.details.map { MessagePrinter.line(ofUnknown: $0) }
+    let details = details ?? error.details.map { Self.line(ofUnknown: $0) }
     self.furtherLines += details.map { "\(Console.dim("detail:")) \($0)" }
+  }
+
+  /// A detail of an unknown type, with its bytes in base64.
+  static func line(ofUnknown detail: ConnectError.Detail) -> String {
+    let bytes = String(buffer: Base64.encode(detail.value, alphabet: .standard, isPadded: true))
+    return Console.line("\(detail.type): {\"value\":\"\(bytes)\"} (a type that is not known)")
   }
 
   /// How a cassette's message begins that has no answer to a call.
@@ -117,7 +121,7 @@ struct Failure: Error {
       throw code
     } catch {
       let failure = Failure(error)
-      Console.error("\(Console.bad("error:")) \(Console.line(failure.message))")
+      Console.problem(failure.message)
       for line in failure.furtherLines { Console.error(line) }
       throw ExitCode(failure.exitCode)
     }
