@@ -3,10 +3,10 @@ internal import CProtobufC
 /// Allocation of messages, strings and bytes in an arena.
 extension Arena {
   /// An initialised message.
-  func newMessage(_ descriptor: MessageDescriptorPointer) -> MessagePointer {
+  func newMessage(_ descriptor: MessageDescriptorPointer) -> UnsafeMutableRawPointer {
     let message = self.take(descriptor.pointee.sizeof_message)
     descriptor.initialize(message)
-    return MessagePointer(message)
+    return message
   }
 
   /// A C string of `bytes`, which must not contain NUL.
@@ -28,11 +28,7 @@ extension Arena {
   /// A copy of `message` with everything it contains.
   ///
   /// Follows libprotobuf-c's descriptors, as C code may have put a message of any type into a field.
-  func copy(_ message: MessagePointer) -> MessagePointer {
-    MessagePointer(self.copy(message.address))
-  }
-
-  private func copy(_ message: UnsafeRawPointer) -> UnsafeMutableRawPointer {
+  func copy(_ message: UnsafeRawPointer) -> UnsafeMutableRawPointer {
     let descriptor = message.load(as: MessageDescriptorPointer.self)
     let size = descriptor.pointee.sizeof_message
     let copy = self.take(size)

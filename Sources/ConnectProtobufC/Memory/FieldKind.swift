@@ -9,7 +9,8 @@ enum FieldKind: UInt8 {
   case float, double
   case bool
   case enumeration
-  case string, bytes, message
+  case string, bytes
+  case message
 
   @inline(__always)
   init(_ type: ProtobufCType) {
@@ -44,6 +45,8 @@ enum FieldKind: UInt8 {
     }
   }
 }
+
+typealias MessageDescriptorPointer = UnsafePointer<ProtobufCMessageDescriptor>
 
 extension ProtobufCFieldDescriptor {
   /// The value of ``ProtobufCFieldDescriptor/reserved_flags`` for a string whose C type is bytes, in descriptors made

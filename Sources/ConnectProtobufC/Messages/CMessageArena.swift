@@ -36,7 +36,7 @@ public struct CMessageArena {
 
   /// An empty message, to be nested in this one.
   public func message<Inner: CMessageStruct>(_ type: Inner.Type = Inner.self) -> UnsafeMutablePointer<Inner> {
-    self.storage.arena.newMessage(Inner.messageType.descriptor).address.assumingMemoryBound(to: Inner.self)
+    self.storage.arena.newMessage(Inner.messageType.descriptor).assumingMemoryBound(to: Inner.self)
   }
 
   /// A message with fields that `body` sets, to be nested in this one.
@@ -51,7 +51,7 @@ public struct CMessageArena {
 
   /// A copy of a message, to be nested in this one.
   public func copy<Inner>(_ message: CMessage<Inner>) -> UnsafeMutablePointer<Inner> {
-    self.storage.arena.copy(message.handle.message).address.assumingMemoryBound(to: Inner.self)
+    self.storage.arena.copy(message.handle.pointer).assumingMemoryBound(to: Inner.self)
   }
 
   /// An array, for a repeated field. Set its count too. Strings and messages are arrays of pointers.

@@ -159,7 +159,7 @@ enum FieldWriter {
     case (.bytes, .bytes(let bytes)):
       bytes.withUnsafeReadableBytes { place.store($0, in: storage.arena) }
     case (.message, .message(let inner)):
-      place.store(storage.arena.copy(inner.handle.message))
+      place.store(MessagePointer(storage.arena.copy(inner.handle.pointer)))
       // The combined message may be nested too deep.
       storage.isChecked = false
     default: break

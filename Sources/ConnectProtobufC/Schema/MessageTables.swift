@@ -42,7 +42,7 @@ final class MessageTables: Sendable {
         to: MessageTable.Record(
           descriptor: descriptor,
           size: descriptor.pointee.sizeof_message,
-          emptyMessage: UnsafeRawPointer(state.memory.arena.newMessage(descriptor).address),
+          emptyMessage: UnsafeRawPointer(state.memory.arena.newMessage(descriptor)),
           fields: FieldList(
             start: state.memory.array(of: fields) ?? state.memory.place(for: FieldSchema.Record.self),
             count: fields.count

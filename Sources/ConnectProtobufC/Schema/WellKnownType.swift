@@ -47,16 +47,4 @@ enum WellKnownType: String {
         && field.isRepeated == expected.isRepeated && field.isOneofMember == (self == .value)
     }
   }
-
-  /// Whether this is a wrapper message: its JSON is that of its only field.
-  var isWrapper: Bool {
-    switch self {
-    case .doubleValue, .floatValue, .int64Value, .uint64Value, .int32Value, .uint32Value, .boolValue,
-      .stringValue,
-      .bytesValue:
-      true
-    default:
-      false
-    }
-  }
 }

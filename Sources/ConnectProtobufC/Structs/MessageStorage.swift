@@ -32,8 +32,6 @@ final class MessageStorage: @unchecked Sendable {
   }
 }
 
-typealias MessageDescriptorPointer = UnsafePointer<ProtobufCMessageDescriptor>
-
 /// A message in a storage: the common part of the typed and the dynamic handles.
 ///
 /// Invariant: `pointer` points to an initialised message in the memory of `storage`. If `storage` is borrowed, the
@@ -58,7 +56,7 @@ struct MessageHandle: Sendable {
     let size = Arena.rounded(descriptor.pointee.sizeof_message)
     let arena = Arena(capacity: size + Self.smallCapacity)
     self.storage = MessageStorage(arena: arena, graph: graph, isChecked: true)
-    self.pointer = arena.newMessage(descriptor).address
+    self.pointer = arena.newMessage(descriptor)
   }
 
   /// Borrows a message, which has to stay and must not change while this handle or a copy of it exists.
@@ -73,7 +71,7 @@ struct MessageHandle: Sendable {
   init(copying message: UnsafeRawPointer, graph: SchemaGraph?, isChecked: Bool) {
     let arena = Arena(capacity: 1024)
     self.storage = MessageStorage(arena: arena, graph: graph, isChecked: isChecked)
-    self.pointer = arena.copy(MessagePointer(reading: message)).address
+    self.pointer = arena.copy(message)
   }
 
   var descriptor: MessageDescriptorPointer {
