@@ -136,40 +136,17 @@ package struct JSONParser {
   }
 
   private mutating func escape() throws(Failure) -> Unicode.Scalar {
-    guard let byte = self.next else { throw self.failure("an escape is incomplete") }
-    self.position += 1
-    switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
-    case UInt8(ascii: "b"): return "\u{8}"
-    case UInt8(ascii: "f"): return "\u{c}"
-    case UInt8(ascii: "n"): return "\n"
-    case UInt8(ascii: "r"): return "\r"
-    case UInt8(ascii: "t"): return "\t"
-    case UInt8(ascii: "u"): break
-    default: throw self.failure("an escape is unknown")
-    }
-    let unit = try self.codeUnit()
-    if let scalar = Unicode.Scalar(unit) { return scalar }
-    guard (0xd800..<0xdc00).contains(unit), self.take("\\"), self.take("u") else {
-      throw self.failure("an escape has one half of a surrogate pair")
-    }
-    let low = try self.codeUnit()
-    guard (0xdc00..<0xe000).contains(low),
-      let scalar = Unicode.Scalar(0x10000 + (unit - 0xd800) << 10 + (low - 0xdc00))
-    else { throw self.failure("an escape has one half of a surrogate pair") }
-    return scalar
-  }
-
-  private mutating func codeUnit() throws(Failure) -> UInt32 {
-    var value: UInt32 = 0
-    for _ in 0..<4 {
-      guard let digit = self.next.flatMap(PercentEncoding.value) else {
-        throw self.failure("an escape needs four hexadecimal digits")
+    do throws(JSONEscape.Failure) {
+      let rest = self.bytes[self.position...]
+      let (scalar, length) = try rest.withUnsafeBufferPointer { bytes throws(JSONEscape.Failure) in
+        try JSONEscape.scalar(atStartOf: bytes)
       }
-      self.position += 1
-      value = value << 4 | UInt32(digit)
+      self.position += length
+      return scalar
+    } catch {
+      self.position += error.offset
+      throw self.failure(error.problem)
     }
-    return value
   }
 
   // MARK: - Bytes

@@ -125,51 +125,15 @@ struct JSONReader {
   }
 
   private mutating func escape() throws(ConnectError) {
-    guard self.at < self.end else { throw self.failure("a string without its end") }
-    let byte = self.at[0]
-    self.at += 1
-    switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): self.unescaped.append(byte)
-    case UInt8(ascii: "b"): self.unescaped.append(8)
-    case UInt8(ascii: "f"): self.unescaped.append(12)
-    case UInt8(ascii: "n"): self.unescaped.append(10)
-    case UInt8(ascii: "r"): self.unescaped.append(13)
-    case UInt8(ascii: "t"): self.unescaped.append(9)
-    case UInt8(ascii: "u"):
-      var code = try self.fourDigits()
-      if (0xd800..<0xdc00).contains(code) {
-        guard self.end - self.at >= 2, self.at[0] == UInt8(ascii: "\\"), self.at[1] == UInt8(ascii: "u")
-        else {
-          throw self.failure("half of a surrogate pair")
-        }
-        self.at += 2
-        let low = try self.fourDigits()
-        guard (0xdc00..<0xe000).contains(low) else { throw self.failure("half of a surrogate pair") }
-        code = 0x10000 + (code - 0xd800) << 10 + (low - 0xdc00)
-      }
-      guard let scalar = Unicode.Scalar(code) else { throw self.failure("half of a surrogate pair") }
+    let rest = UnsafeBufferPointer(start: self.at, count: self.end - self.at)
+    do throws(JSONEscape.Failure) {
+      let (scalar, length) = try JSONEscape.scalar(atStartOf: rest)
+      self.at += length
       self.unescaped.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
-    default:
-      throw self.failure("an escape that JSON lacks")
+    } catch {
+      self.at += error.offset
+      throw self.failure(error.problem)
     }
-  }
-
-  private mutating func fourDigits() throws(ConnectError) -> UInt32 {
-    guard self.end - self.at >= 4 else { throw self.failure("four digits expected") }
-    var code: UInt32 = 0
-    for _ in 0..<4 {
-      let byte = self.at[0]
-      let digit: UInt8 =
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: throw self.failure("four digits expected")
-        }
-      code = code << 4 | UInt32(digit)
-      self.at += 1
-    }
-    return code
   }
 
   // MARK: Numbers
