@@ -213,6 +213,7 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
       ],
+      exclude: ["ARROWS"],
       swiftSettings: swiftSettings
     ),
 

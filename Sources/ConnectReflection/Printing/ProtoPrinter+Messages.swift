@@ -1,44 +1,24 @@
 internal import SwiftProtobuf
 
 extension ProtoPrinter {
-  /// One more than the largest field number.
-  private static let endOfFieldNumbers: Int32 = 536_870_912
-
   // MARK: Messages
 
   mutating func printMessage(_ message: Message, at path: [Int32], scope: String) {
-    let head = "\(Self.keyword(message.visibility))message \(message.name)"
+    let head = "\(message.visibility.keyword)message \(message.name)"
     self.block(head, at: self.locations.location(at: path)) {
       $0.printBody(of: message, at: path, scope: scope)
-    }
-  }
-
-  static func keyword(_ visibility: Google_Protobuf_SymbolVisibility) -> String {
-    switch visibility {
-    case .visibilityLocal: "local "
-    case .visibilityExport: "export "
-    case .visibilityUnset: ""
     }
   }
 
   private mutating func printBody(of message: Message, at path: [Int32], scope: String) {
     let name = scope.isEmpty ? message.name : "\(scope).\(message.name)"
     self.printOptions(message.options, named: "MessageOptions", at: path + [7], scope: scope)
-    self.separate()
-    self.printElements(self.elements(of: message, named: name, at: path), scope: name)
+    self.lines.separate()
+    self.printElements(self.elements.all(in: message, named: name, at: path), scope: name)
     self.printExtensionRanges(of: message, at: path + [5], scope: scope)
-    self.printReserved(
-      message.reservedRange.map {
-        Self.range(from: $0.start, upTo: $0.end, isOpen: $0.end >= Self.endOfFieldNumbers)
-      },
-      at: path + [9]
-    )
+    let ranges = message.reservedRange.map { ProtoText.range(ofFields: $0.start, upTo: $0.end) }
+    self.printReserved(ranges, at: path + [9])
     self.printReserved(self.reservedNames(message.reservedName), at: path + [10])
-  }
-
-  static func range(from start: Int32, upTo end: Int32, isOpen: Bool) -> String {
-    if isOpen { return "\(start) to max" }
-    return end &- 1 == start ? "\(start)" : "\(start) to \(end &- 1)"
   }
 
   func reservedNames(_ names: [String]) -> [String] {
@@ -47,7 +27,7 @@ extension ProtoPrinter {
 
   mutating func printReserved(_ items: [String], at path: [Int32]) {
     for statement in self.locations.statements(at: path, count: items.count) {
-      self.statement(
+      self.lines.statement(
         ["reserved \(items[statement.items].joined(separator: ", "));"],
         at: statement.location
       )
@@ -62,10 +42,8 @@ extension ProtoPrinter {
       while let first = rest.first {
         let options = ranges[first].options
         let end = rest.first { ranges[$0].options != options } ?? rest.upperBound
-        let items = ranges[first..<end].map {
-          Self.range(from: $0.start, upTo: $0.end, isOpen: $0.end >= Self.endOfFieldNumbers)
-        }
-        let list = self.inlineOptions(options, named: "ExtensionRangeOptions", scope: scope)
+        let items = ranges[first..<end].map { ProtoText.range(ofFields: $0.start, upTo: $0.end) }
+        let list = self.statements(options, named: "ExtensionRangeOptions", scope: scope)
         let location = first == statement.items.lowerBound ? statement.location : nil
         self.printStatement("extensions \(items.joined(separator: ", "))", list, at: location)
         rest = end..<rest.upperBound
@@ -82,12 +60,12 @@ extension ProtoPrinter {
     _ types: MessageBody,
     isOneofMember: Bool
   ) {
-    var options = self.inlineOptions(field.options, named: "FieldOptions", scope: scope)
+    var options = self.statements(field.options, named: "FieldOptions", scope: scope)
     if field.hasJsonName, !field.hasExtendee, field.jsonName != ProtoText.jsonName(of: field.name) {
       options.insert(OptionStatement("json_name", ProtoText.quoted(field.jsonName)), at: 0)
     }
     if field.hasDefaultValue {
-      options.insert(OptionStatement("default", Self.defaultValue(of: field)), at: 0)
+      options.insert(OptionStatement("default", field.defaultLiteral), at: 0)
     }
     let declared = types.number(declaredBy: field, isEditions: self.isEditions).map { types.messages[$0] }
     if let entry = declared, field.type == .message {
@@ -124,7 +102,8 @@ extension ProtoPrinter {
     case .repeated: "repeated "
     case .required: "required "
     case .optional:
-      isOneofMember || self.isEditions || self.isProto3 && !field.proto3Optional ? "" : "optional "
+      isOneofMember || self.isEditions || self.file.syntax == "proto3" && !field.proto3Optional
+        ? "" : "optional "
     }
   }
 
@@ -146,14 +125,6 @@ extension ProtoPrinter {
     case .sint32: "sint32"
     case .sint64: "sint64"
     case .group, .message, .enum: self.names.name(field.typeName, in: scope)
-    }
-  }
-
-  private static func defaultValue(of field: Field) -> String {
-    switch field.type {
-    case .string: ProtoText.quoted(field.defaultValue)
-    case .bytes: ProtoText.quotedEscaped(field.defaultValue)
-    default: ProtoText.comment(field.defaultValue)
     }
   }
 
@@ -185,6 +156,27 @@ extension ProtoPrinter {
       for (field, path) in fields {
         printer.printField(field, at: path, scope: scope, types, isOneofMember: false)
       }
+    }
+  }
+}
+
+extension Google_Protobuf_SymbolVisibility {
+  /// The keyword in front of a declaration.
+  var keyword: String {
+    switch self {
+    case .visibilityLocal: "local "
+    case .visibilityExport: "export "
+    case .visibilityUnset: ""
+    }
+  }
+}
+
+extension Google_Protobuf_FieldDescriptorProto {
+  fileprivate var defaultLiteral: String {
+    switch self.type {
+    case .string: ProtoText.quoted(self.defaultValue)
+    case .bytes: ProtoText.quotedEscaped(self.defaultValue)
+    default: ProtoText.comment(self.defaultValue)
     }
   }
 }

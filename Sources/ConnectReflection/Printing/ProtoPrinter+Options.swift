@@ -2,6 +2,8 @@ internal import SwiftProtobuf
 
 /// An option with its name, as written behind `option` or in brackets.
 struct OptionStatement {
+  static let longestLine = 100
+
   let name: String
   let value: OptionValue
   /// The field number in the options message.
@@ -18,11 +20,38 @@ struct OptionStatement {
   }
 
   var line: String { "\(self.name) = \(self.value.line)" }
+
+  /// The statement in one line, or with a line for each member of a message if it would be too long.
+  func lines(_ start: String, end: String) -> [String] {
+    let line = "\(start)\(self.line)\(end)"
+    if line.utf8.count <= Self.longestLine || !self.value.isMessage { return [line] }
+    let indentation = String(start.prefix { $0 == " " })
+    let inner = self.value.lines.map { "\(indentation)  \($0)" }
+    return ["\(start)\(self.name) = {"] + inner + ["\(indentation)}\(end)"]
+  }
+
+  /// The statements for a member of an options message.
+  ///
+  /// - Parameter prefix: The names of the messages around the member.
+  static func all(
+    of member: OptionValue.Member,
+    prefix: String = "",
+    number: Int32,
+    _ names: TypeNames,
+    scope: String
+  ) -> [OptionStatement] {
+    let field = member.field
+    let name = prefix + (field.isExtension ? "(\(names.name(".\(field.name)", in: scope)))" : field.name)
+    // Features are set one by one, not as one message.
+    let isFeatures = field.typeName == "google.protobuf.FeatureSet" || !prefix.isEmpty
+    if isFeatures, case .message(let inner) = member.value, !field.isRepeated, !inner.isEmpty {
+      return inner.flatMap { self.all(of: $0, prefix: "\(name).", number: number, names, scope: scope) }
+    }
+    return [OptionStatement(name, member.value, number: number)]
+  }
 }
 
 extension ProtoPrinter {
-  private static let longestLine = 100
-
   /// The statements at the beginning of a file, message, enum, service or oneof.
   mutating func printOptions(
     _ options: some SwiftProtobuf.Message,
@@ -33,40 +62,20 @@ extension ProtoPrinter {
     let statements = self.statements(options, named: type, scope: scope)
     if !self.options.leftOut.isEmpty {
       self.printNotes()
-      self.needsBlankLine = true
+      self.lines.separate()
     }
-    for option in self.inSourceOrder(statements, at: path) {
+    for option in self.locations.inSourceOrder(statements, path: { path + [$0.number] }) {
       let location = self.locations.location(at: path + [option.number])
-      let line = "option \(option.line);"
-      if line.utf8.count <= Self.longestLine || !option.value.isMessage {
-        self.statement([line], at: location)
-      } else {
-        let inner = option.value.lines.map { "  \($0)" }
-        self.statement(["option \(option.name) = {"] + inner + ["};"], at: location)
-      }
+      self.lines.statement(option.lines("option ", end: ";"), at: location)
     }
-  }
-
-  private func inSourceOrder(_ options: [OptionStatement], at path: [Int32]) -> [OptionStatement] {
-    let starts = options.compactMap { self.locations.start(of: path + [$0.number]) }
-    guard starts.count == options.count else { return options }
-    // Options of the same name keep their order.
-    return zip(starts, options).enumerated()
-      .sorted { ($0.element.0, $0.offset) < ($1.element.0, $1.offset) }.map(\.element.1)
   }
 
   /// Prints which of the last options were left out.
   mutating func printNotes() {
-    for note in self.options.leftOut { self.line("// Left out of the options: \(ProtoText.comment(note))") }
+    for note in self.options.leftOut {
+      self.lines.append("// Left out of the options: \(ProtoText.comment(note))")
+    }
     self.options.leftOut = []
-  }
-
-  mutating func inlineOptions(
-    _ options: some SwiftProtobuf.Message,
-    named type: String,
-    scope: String
-  ) -> [OptionStatement] {
-    self.statements(options, named: type, scope: scope)
   }
 
   /// A statement with options in brackets.
@@ -79,7 +88,7 @@ extension ProtoPrinter {
     let notes = self.options.leftOut
     if !notes.isEmpty {
       // Comments of the statement come first, and stay with the statement.
-      self.leadingComments(location)
+      self.lines.leadingComments(location)
       self.printNotes()
     }
     var location = location
@@ -87,20 +96,17 @@ extension ProtoPrinter {
       location?.leadingComments = ""
       location?.leadingDetachedComments = []
     }
-    guard 2 * self.depth + head.utf8.count + list.utf8.count >= Self.longestLine, !options.isEmpty else {
-      self.statement(["\(head)\(list);"], at: location)
+    guard 2 * self.lines.depth + head.utf8.count + list.utf8.count >= OptionStatement.longestLine,
+      !options.isEmpty
+    else {
+      self.lines.statement(["\(head)\(list);"], at: location)
       return
     }
     var lines = ["\(head) ["]
     for (number, option) in options.enumerated() {
-      let end = number + 1 < options.count ? "," : ""
-      if option.line.utf8.count <= Self.longestLine || !option.value.isMessage {
-        lines.append("  \(option.line)\(end)")
-      } else {
-        lines += ["  \(option.name) = {"] + option.value.lines.map { "    \($0)" } + ["  }\(end)"]
-      }
+      lines += option.lines("  ", end: number + 1 < options.count ? "," : "")
     }
-    self.statement(lines + ["];"], at: location)
+    self.lines.statement(lines + ["];"], at: location)
   }
 
   mutating func statements(
@@ -109,23 +115,8 @@ extension ProtoPrinter {
     scope: String
   ) -> [OptionStatement] {
     let members = self.options.members(of: options, named: "google.protobuf.\(type)")
-    return members.flatMap { self.statements(of: $0, prefix: "", number: $0.field.number, scope: scope) }
-  }
-
-  private func statements(
-    of member: OptionValue.Member,
-    prefix: String,
-    number: Int32,
-    scope: String
-  ) -> [OptionStatement] {
-    let field = member.field
-    let name =
-      prefix + (field.isExtension ? "(\(self.names.name(".\(field.name)", in: scope)))" : field.name)
-    // Features are set one by one, not as one message.
-    let isFeatures = field.typeName == "google.protobuf.FeatureSet" || !prefix.isEmpty
-    if isFeatures, case .message(let inner) = member.value, !field.isRepeated, !inner.isEmpty {
-      return inner.flatMap { self.statements(of: $0, prefix: "\(name).", number: number, scope: scope) }
+    return members.flatMap {
+      OptionStatement.all(of: $0, number: $0.field.number, self.names, scope: scope)
     }
-    return [OptionStatement(name, member.value, number: number)]
   }
 }

@@ -9,27 +9,22 @@ extension ProtoPrinter {
     scope: String
   ) {
     self.block(
-      "\(Self.keyword(enumeration.visibility))enum \(enumeration.name)",
+      "\(enumeration.visibility.keyword)enum \(enumeration.name)",
       at: self.locations.location(at: path)
     ) { printer in
       printer.printOptions(enumeration.options, named: "EnumOptions", at: path + [3], scope: scope)
       for (number, value) in enumeration.value.enumerated() {
         printer.printValue(value, at: path + [2, Int32(number)], scope: scope)
       }
-      printer.printReserved(
-        // Unlike in messages, the end is part of the range.
-        enumeration.reservedRange.map {
-          Self.range(from: $0.start, upTo: $0.end &+ 1, isOpen: $0.end == .max)
-        },
-        at: path + [4]
-      )
+      let ranges = enumeration.reservedRange.map { ProtoText.range(ofValues: $0.start, to: $0.end) }
+      printer.printReserved(ranges, at: path + [4])
       printer.printReserved(printer.reservedNames(enumeration.reservedName), at: path + [5])
     }
   }
 
   mutating func printValue(_ value: Google_Protobuf_EnumValueDescriptorProto, at path: [Int32], scope: String)
   {
-    let options = self.inlineOptions(value.options, named: "EnumValueOptions", scope: scope)
+    let options = self.statements(value.options, named: "EnumValueOptions", scope: scope)
     self.printStatement("\(value.name) = \(value.number)", options, at: self.locations.location(at: path))
   }
 

@@ -23,7 +23,7 @@ struct SourceLocations {
   /// The location of a declaration; the first one if there are several.
   func location(at path: [Int32]) -> Location? { self.locations[path]?.first }
 
-  func start(of path: [Int32]) -> Position? { self.location(at: path).flatMap(Self.start) }
+  private func start(of path: [Int32]) -> Position? { self.location(at: path).flatMap(Self.start) }
 
   private static func start(_ location: Location) -> Position? {
     guard location.span.count >= 3 else { return nil }
@@ -50,5 +50,13 @@ struct SourceLocations {
       }
     }
     return statements
+  }
+
+  /// The items in the order of the source; unchanged if it is not known of all. Items at one place keep their order.
+  func inSourceOrder<Item>(_ items: [Item], path: (Item) -> [Int32]) -> [Item] {
+    let starts = items.compactMap { self.start(of: path($0)) }
+    guard starts.count == items.count else { return items }
+    return zip(starts, items).enumerated()
+      .sorted { ($0.element.0, $0.offset) < ($1.element.0, $1.offset) }.map(\.element.1)
   }
 }

@@ -73,6 +73,18 @@ enum ProtoText {
     return quoted + (isEscaped ? "\\\"" : "\"")
   }
 
+  /// Reserved numbers of fields, or those of extensions.
+  static func range(ofFields start: Int32, upTo end: Int32) -> String {
+    let endOfFieldNumbers: Int32 = 536_870_912
+    return self.range(ofValues: start, to: end >= endOfFieldNumbers ? .max : end &- 1)
+  }
+
+  /// Reserved numbers of enum values. Unlike in messages, the end is part of the range.
+  static func range(ofValues start: Int32, to end: Int32) -> String {
+    if end == .max { return "\(start) to max" }
+    return start == end ? "\(start)" : "\(start) to \(end)"
+  }
+
   private static func octal(_ byte: UInt8) -> String {
     let digits = String(byte, radix: 8)
     return "\\" + String(repeating: "0", count: 3 - digits.count) + digits
