@@ -32,6 +32,11 @@ extension OptionField {
 
 /// Finds the fields of options: in the files, or else among the options that protobuf defines.
 struct OptionSchema: Sendable {
+  /// The options that protobuf itself defines. A set of files need not contain them, or may have an older version.
+  private static let standard = WellKnownFiles.file(named: "google/protobuf/descriptor.proto").flatMap {
+    try? SymbolIndex([$0])
+  }
+
   private let index: SymbolIndex
   /// Fields found in the files, by the names of messages and enums.
   private var fields: [String: [Int32: OptionField]] = [:]
@@ -43,11 +48,8 @@ struct OptionSchema: Sendable {
 
   mutating func field(_ number: Int32, of message: String) -> OptionField? {
     if self.fields[message] == nil {
-      let own = (self.index.message(message)?.field ?? []).map { OptionField($0) }
-      self.fields[message] = Dictionary(
-        (own + (StandardOptions.fields[message] ?? [])).map { ($0.number, $0) },
-        uniquingKeysWith: { first, _ in first }
-      )
+      let fields = [self.index, Self.standard].flatMap { $0?.message(message)?.field ?? [] }
+      self.fields[message] = Dictionary(fields.map { ($0.number, OptionField($0)) }) { first, _ in first }
     }
     if let field = self.fields[message]?[number] { return field }
     return self.index.extension(of: message, number: number).map {
@@ -62,9 +64,9 @@ struct OptionSchema: Sendable {
 
   mutating func name(ofValue number: Int32, of enumeration: String) -> String? {
     if self.values[enumeration] == nil {
-      let own = (self.index.enumeration(enumeration)?.value ?? []).map { ($0.number, $0.name) }
-      self.values[enumeration] =
-        own.isEmpty ? StandardOptions.values[enumeration] ?? [:] : Dictionary(own) { first, _ in first }
+      let found = self.index.enumeration(enumeration) ?? Self.standard?.enumeration(enumeration)
+      let values = (found?.value ?? []).map { ($0.number, $0.name) }
+      self.values[enumeration] = Dictionary(values) { first, _ in first }
     }
     return self.values[enumeration]?[number]
   }
