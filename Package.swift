@@ -142,6 +142,7 @@ let package = Package(
         .product(name: "SwiftProtobuf", package: "swift-protobuf"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
       ],
+      exclude: ["ARROWS"],
       swiftSettings: swiftSettings
     ),
     .target(

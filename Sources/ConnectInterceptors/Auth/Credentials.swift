@@ -47,7 +47,7 @@ public final class Credentials: Sendable {
   /// How the token is shown to servers, and when it is replaced. It never changes.
   public let configuration: Configuration
   let signer: Signer?
-  private let hosts: HostList
+  let hosts: HostList
   private let provider: Provider
   private let clock: any Clock<Duration>
   private let time: ElapsedTime
@@ -102,21 +102,6 @@ public final class Credentials: Sendable {
   }
 
   // MARK: For the interceptor
-
-  /// Whether calls to a host, named as in a request, show the token.
-  func includes(host: String) -> Bool { self.hosts.contains(host) }
-
-  /// The hosts, for people.
-  var hostNames: String { self.hosts.description }
-
-  /// The request with a note that some of its headers are secrets.
-  func marked<Message>(_ request: HTTPRequest<Message>, _ names: Set<String>) -> HTTPRequest<Message> {
-    var request = request
-    let others = request.context[SensitiveHeaders.self]
-    // A union would compute the names' hashes for each call.
-    request.context[SensitiveHeaders.self] = others.isEmpty ? names : others.union(names)
-    return request
-  }
 
   /// Whether a request should carry the token.
   ///
@@ -230,7 +215,7 @@ public final class Credentials: Sendable {
   // MARK: Refreshing
 
   /// Whether a refresh is in flight.
-  package var isRefreshing: Bool { self.state.withLock { $0.isRefreshing } }
+  package var isRefreshing: Bool { self.state.withLock { $0.running != nil } }
 
   /// Detached, since the call that starts the refresh may be cancelled.
   private func start(_ refresh: CredentialsState.Refresh) {
@@ -283,7 +268,7 @@ public final class Credentials: Sendable {
     }
     self.stallTimer.set(timer, for: refresh)
     // The refresh may have ended in between.
-    if !self.state.withLock({ $0.isRunning(refresh) }) { self.stallTimer.cancel(upTo: refresh) }
+    if self.state.withLock({ $0.running?.id != refresh }) { self.stallTimer.cancel(upTo: refresh) }
   }
 
   private var timeoutError: ConnectError {

@@ -97,7 +97,12 @@ public final class CredentialsInterceptor: Interceptor {
     } catch {
       return proceed(.failure(error))
     }
-    let presentation = Presentation(credentials, self.shown, attempt, message)
+    let presentation = Presentation(
+      credentials: credentials,
+      shown: self.shown,
+      attempt: attempt,
+      message: message
+    )
     let firstGeneration = self.shown.firstGeneration
     if let lease = credentials.take(shown: firstGeneration) {
       presentation.show(lease, with: request, proceed)
@@ -146,12 +151,11 @@ public final class CredentialsInterceptor: Interceptor {
     _ names: Set<String>,
     _ proceed: Proceed<RequestVerb<HTTPRequest<Message>, Response>>
   ) {
-    proceed(.success(names.isEmpty ? request : self.credentials.marked(request, names)))
+    proceed(.success(names.isEmpty ? request : request.marking(names)))
   }
 
   private func stopWaiting() {
-    if let wait = self.wait { self.credentials.leave(wait) }
-    self.wait = nil
+    if let wait = self.wait.take() { self.credentials.leave(wait) }
     self.shown.cancelSigning()
   }
 
@@ -169,9 +173,10 @@ public final class CredentialsInterceptor: Interceptor {
 extension CredentialsInterceptor: ConfigurationChecking {
   package func problem(in config: ProtocolClientConfig) -> String? {
     guard let origin = try? Origin.parse(host: config.host).origin,
-      !self.credentials.includes(host: origin.host)
+      !self.credentials.hosts.contains(origin.host)
     else { return nil }
-    return "the credentials for \(self.credentials.hostNames) do not go to \(origin), the client's host: "
+    return
+      "the credentials for \(self.credentials.hosts.description) do not go to \(origin), the client's host: "
       + "its calls go without them"
   }
 }

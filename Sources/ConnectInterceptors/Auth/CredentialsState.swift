@@ -35,7 +35,7 @@ struct CredentialsState {
   /// Whom to call back, with which result, and the number of the last refresh concerned.
   typealias Outcome = (waiters: [Waiter], result: Result<CredentialsLease, ConnectError>, refresh: UInt64)
 
-  private struct Running {
+  struct Running {
     let id: UInt64
     let start: Duration
     /// The method of the call that started the refresh; nil if the call did not wait.
@@ -55,7 +55,7 @@ struct CredentialsState {
 
   private let configuration: Credentials.Configuration
   private var held: Held?
-  private var running: Running?
+  private(set) var running: Running?
   private var waiting: [Wait: Waiting] = [:]
   private var waitCount: UInt64 = 0
   /// The last token, and why it is not held any more.
@@ -100,7 +100,7 @@ struct CredentialsState {
     shown: UInt64,
     waiter: @escaping Waiter
   ) -> Answer {
-    guard !self.isFormer(shown) else { return .fail(self.formerUserError) }
+    guard !self.isFormer(shown) else { return .fail(.formerUser) }
     if let (lease, refresh) = self.take(now: now, shown: shown) { return .use(lease, starting: refresh) }
     if let running = self.running { return self.join(running, now: now, for: method, waiter) }
     guard self.hasRoom(now: now) else { return .fail(self.configuration.window.error) }
@@ -123,7 +123,7 @@ struct CredentialsState {
     let waiting = Waiting(method: method, isSuspect: isSuspect, waiter: waiter)
     guard isSuspect else { return .wait(self.add(waiting), starting: nil) }
     let remaining = running.start + self.configuration.stallTimeout.clamped - now
-    guard remaining > .zero else { return .fail(self.stallError) }
+    guard remaining > .zero else { return .fail(self.configuration.stallError) }
     let wait = self.add(waiting)
     guard !running.isWatched else { return .wait(wait, starting: nil) }
     self.running?.isWatched = true
@@ -156,12 +156,6 @@ struct CredentialsState {
 
   // MARK: Refreshes
 
-  /// Whether there is a refresh that has not ended.
-  var isRefreshing: Bool { self.running != nil }
-
-  /// Whether a refresh has not ended.
-  func isRunning(_ id: UInt64) -> Bool { self.running?.id == id }
-
   /// A refresh has ended. Those who waited for it must be called back.
   mutating func finish(_ id: UInt64, _ result: Result<AccessToken, ConnectError>, now: Duration) -> Outcome? {
     guard let running = self.running, running.id == id else { return nil }
@@ -186,8 +180,8 @@ struct CredentialsState {
 
   /// A refresh takes so long that it may wait for a call that waits for this refresh.
   mutating func stall(_ id: UInt64) -> Outcome? {
-    guard self.isRunning(id) else { return nil }
-    return (self.takeWaiters { $0.isSuspect }, .failure(self.stallError), id)
+    guard self.running?.id == id else { return nil }
+    return (self.takeWaiters { $0.isSuspect }, .failure(self.configuration.stallError), id)
   }
 
   /// Removes waiters, in the order in which they came.
@@ -253,23 +247,24 @@ struct CredentialsState {
     self.lost = nil
     return lease
   }
+}
 
-  // MARK: Errors
+extension ConnectError {
+  fileprivate static let formerUser = ConnectError(
+    code: .unauthenticated,
+    message:
+      "the credentials belong to another user since the call's first attempt, so there is no second attempt; "
+      + "for the new user, make a new call"
+  )
+}
 
-  private var formerUserError: ConnectError {
+extension Credentials.Configuration {
+  /// The error of a call that may wait for itself.
+  fileprivate var stallError: ConnectError {
     ConnectError(
       code: .unauthenticated,
       message:
-        "the credentials belong to another user since the call's first attempt, so there is no second attempt; "
-        + "for the new user, make a new call"
-    )
-  }
-
-  private var stallError: ConnectError {
-    ConnectError(
-      code: .unauthenticated,
-      message:
-        "the call waits for credentials that have been refreshed for \(self.configuration.stallTimeout.clamped). "
+        "the call waits for credentials that have been refreshed for \(self.stallTimeout.clamped). "
         + "If it is the provider's own call, made in a detached task or a callback, make it with the refresh's options, "
         + "or leave its method out of the credentials' configuration"
     )

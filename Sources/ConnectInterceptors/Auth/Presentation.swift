@@ -3,23 +3,11 @@ internal import NIOCore
 
 /// Adds the token to the request of one attempt, perhaps later and on any thread.
 struct Presentation: Sendable {
-  private let credentials: Credentials
-  private let shown: ShownCredentials
-  private let attempt: Int
+  let credentials: Credentials
+  let shown: ShownCredentials
+  let attempt: Int
   /// What the request sends; nil for streams.
-  private let message: ByteBuffer?
-
-  init(
-    _ credentials: Credentials,
-    _ shown: ShownCredentials,
-    _ attempt: Int,
-    _ message: ByteBuffer?
-  ) {
-    self.credentials = credentials
-    self.shown = shown
-    self.attempt = attempt
-    self.message = message
-  }
+  let message: ByteBuffer?
 
   /// Passes the request on with the headers that show the token.
   func show<Message, Response>(
@@ -52,7 +40,7 @@ struct Presentation: Sendable {
     of lease: CredentialsLease,
     to request: HTTPRequest<Message>
   ) -> HTTPRequest<Message> {
-    var request = self.credentials.marked(request, names)
+    var request = request.marking(names)
     // A caller that has set one of these headers shows other credentials.
     guard !headers.contains(where: { request.headers.contains($0.name) }) else { return request }
     self.shown.show(headers, of: lease.generation, in: self.attempt)

@@ -14,3 +14,14 @@ public enum SensitiveHeaders: CallContextKey {
   /// No further headers.
   public static let defaultValue: Set<String> = []
 }
+
+extension HTTPRequest {
+  /// The request with a note that these headers hold secrets, too.
+  func marking(_ names: Set<String>) -> HTTPRequest {
+    var request = self
+    let others = request.context[SensitiveHeaders.self]
+    // A union would compute the names' hashes for each call.
+    request.context[SensitiveHeaders.self] = others.isEmpty ? names : others.union(names)
+    return request
+  }
+}
