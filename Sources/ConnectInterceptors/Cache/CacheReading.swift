@@ -152,8 +152,7 @@ final class CacheReading: Sendable {
 
   func receive(_ response: HTTPResponse, _ proceed: UnaryFunction.ResponseProceed) {
     let attempt = self.state.withLock { state in
-      let attempt = state.attempt
-      state.attempt = nil
+      let attempt = state.attempt.take()
       if let attempt, response.error == nil { state.given = (attempt.key, attempt.headers) }
       return attempt
     }
@@ -220,11 +219,7 @@ final class CacheReading: Sendable {
   }
 
   private func take(_ response: HTTPResponse, _ proceed: UnaryFunction.RequestProceed) {
-    let attempt = self.state.withLock { state in
-      defer { state.attempt = nil }
-      return state.attempt
-    }
-    guard let attempt else { return }
+    guard let attempt = self.state.withLock({ $0.attempt.take() }) else { return }
     var response = response
     if response.error == nil { CacheStatus.collapsed.mark(&response.headers) }
     proceed.answer(self.orFallback(response, of: attempt))
@@ -246,10 +241,7 @@ final class CacheReading: Sendable {
     {
       return
     }
-    let attempt = self.state.withLock { state in
-      defer { state.attempt = nil }
-      return state.attempt
-    }
+    let attempt = self.state.withLock { $0.attempt.take() }
     if let seat = attempt?.seat { self.cache.flights.leave(seat) }
   }
 
@@ -257,10 +249,8 @@ final class CacheReading: Sendable {
 
   /// The call ends with an error though it had a response. The response is removed from the cache.
   func forgetGiven() {
-    let given = self.state.withLock { state in
-      defer { state.given = nil }
-      return state.given
+    if let given = self.state.withLock({ $0.given.take() }) {
+      self.cache.remove(given.key, headers: given.headers)
     }
-    if let given { self.cache.remove(given.key, headers: given.headers) }
   }
 }

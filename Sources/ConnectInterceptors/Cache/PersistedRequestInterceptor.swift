@@ -59,8 +59,7 @@ public final class PersistedRequestInterceptor: Interceptor {
     UnaryFunction(
       requestFunction: { request, proceed in proceed(.success(self.shorten(request))) },
       responseFunction: { response, proceed in
-        guard let sent = self.sent else { return proceed(response) }
-        self.sent = nil
+        guard let sent = self.sent.take() else { return proceed(response) }
         if self.isAnswered(response, hash: sent.hash, origin: sent.whole.url.origin) {
           proceed(response)
         } else {

@@ -66,8 +66,7 @@ public final class CircuitBreakerInterceptor: Interceptor {
   }
 
   private func record(_ error: ConnectError?) {
-    guard let (admission, circuit) = self.admission else { return }
-    self.admission = nil
+    guard let (admission, circuit) = self.admission.take() else { return }
     self.breaker.record(admission, of: circuit, error: error)
   }
 }

@@ -61,8 +61,6 @@ public final class ConcurrencyLimitInterceptor: Interceptor {
   }
 
   private func leave() {
-    guard let place = self.place else { return }
-    self.place = nil
-    self.limiter.leave(place)
+    if let place = self.place.take() { self.limiter.leave(place) }
   }
 }

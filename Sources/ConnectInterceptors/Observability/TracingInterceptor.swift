@@ -106,8 +106,7 @@ public final class TracingInterceptor: Interceptor {
   }
 
   private func endCall(_ code: Code, _ error: ConnectError?) {
-    guard let span = self.callSpan else { return }
-    self.callSpan = nil
+    guard let span = self.callSpan.take() else { return }
     span.setOutcome(code, error, self.system)
     span.end()
   }
@@ -122,10 +121,7 @@ public final class TracingInterceptor: Interceptor {
         self.attempt?.end(response.code, response.error, self.system)
         proceed(response)
       },
-      responseMetricsFunction: { metrics, proceed in
-        self.add(metrics)
-        proceed(metrics)
-      }
+      responseMetricsFunction: self.add
     )
     .placed(.userIndependent)
   }
@@ -138,10 +134,7 @@ public final class TracingInterceptor: Interceptor {
         if case .complete(let code, let error, _) = result { self.attempt?.end(code, error, self.system) }
         proceed(result)
       },
-      responseMetricsFunction: { metrics, proceed in
-        self.add(metrics)
-        proceed(metrics)
-      }
+      responseMetricsFunction: self.add
     )
   }
 
@@ -161,10 +154,10 @@ public final class TracingInterceptor: Interceptor {
     return request
   }
 
-  private func add(_ metrics: HTTPMetrics) {
+  private func add(_ metrics: HTTPMetrics, _ proceed: Proceed<HTTPMetrics>) {
     // Metrics of an abandoned attempt may arrive when the next attempt has begun.
-    guard metrics.attempt >= self.attemptCount else { return }
-    self.attempt?.add(metrics)
+    if metrics.attempt >= self.attemptCount { self.attempt?.add(metrics) }
+    proceed(metrics)
   }
 
   // MARK: Both

@@ -99,8 +99,7 @@ public final class RequestInterceptor: Interceptor {
       self.heldHeaders = HeldHeaders(result, proceed)
       return
     }
-    let headers = self.heldHeaders
-    self.heldHeaders = nil
+    let headers = self.heldHeaders.take()
     guard case .complete(_, let error?, let trailers) = result, !self.hasPassedMessage, !proceed.isOver else {
       if case .message = result { self.hasPassedMessage = true }
       headers?.release()

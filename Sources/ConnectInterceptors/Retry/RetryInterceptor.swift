@@ -77,23 +77,18 @@ public final class RetryInterceptor: Interceptor {
         switch result {
         case .headers:
           if self.holdsHeaders { self.heldHeaders = HeldHeaders(result, proceed) } else { proceed(result) }
-        case .message:
-          self.releaseHeaders()
-          self.countSuccess()
-          proceed(result)
-        case .complete(_, nil, _):
-          self.releaseHeaders()
+        case .message, .complete(_, nil, _):
+          self.heldHeaders.take()?.release()
           self.countSuccess()
           proceed(result)
         case .complete(_, let error?, _):
           // After a message, the outcome is already counted, and a retry is impossible.
           guard !self.isCounted, let delay = self.delayOfRetry(after: error) else {
-            self.releaseHeaders()
+            self.heldHeaders.take()?.release()
             proceed(result)
             return
           }
-          let headers = self.heldHeaders
-          self.heldHeaders = nil
+          let headers = self.heldHeaders.take()
           proceed.retry(after: delay)
           // If the retry is refused, the headers go out before the error. Otherwise this does nothing.
           headers?.release()
@@ -117,12 +112,6 @@ public final class RetryInterceptor: Interceptor {
   /// The service's rules alone hold no headers: a caller may wait for headers before it sends anything.
   private var holdsHeaders: Bool {
     self.policy.holdsStreamHeaders && self.mayRetry && (self.rules == nil || self.isRepeatable)
-  }
-
-  private func releaseHeaders() {
-    guard let headers = self.heldHeaders else { return }
-    self.heldHeaders = nil
-    headers.release()
   }
 
   private func countSuccess() {

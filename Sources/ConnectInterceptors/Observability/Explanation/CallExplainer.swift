@@ -49,9 +49,9 @@ public final class CallExplainer: Sendable {
       calls.append(call)
     }
     let timed: [any Interceptor] = interceptors.enumerated().map { index, interceptor in
-      TimedInterceptor(interceptor, index, call)
+      TimedInterceptor(base: interceptor, index: index, call: call)
     }
-    return [OuterProbe(call)] + timed + [InnerProbe(call)]
+    return [OuterProbe(call: call)] + timed + [InnerProbe(call: call)]
   }
 }
 

@@ -6,6 +6,9 @@ final class ExplainedCall: Sendable {
   /// Which way a value goes through an interceptor.
   enum Direction { case request, response }
 
+  /// What the codec does with a message.
+  enum Coding { case encoding, decoding }
+
   /// One visit of a value at an interceptor, from when it comes until the interceptor proceeds.
   struct Visit: Hashable {
     fileprivate let number: Int
@@ -25,8 +28,7 @@ final class ExplainedCall: Sendable {
     var zero = Duration.zero
     var openVisits: [Visit: OpenVisit] = [:]
     var visitCount = 0
-    var encodingStart: Duration?
-    var decodingStart: Duration?
+    var codingStarts: [Coding: Duration] = [:]
   }
 
   private let time: ElapsedTime
@@ -101,31 +103,19 @@ final class ExplainedCall: Sendable {
 
   // MARK: Codec
 
-  func encodingDidBegin() {
+  func didBegin(_ coding: Coding) {
     let now = self.time.now
-    self.state.withLock { $0.encodingStart = now }
+    self.state.withLock { $0.codingStarts[coding] = now }
   }
 
-  func encodingDidEnd() {
+  func didEnd(_ coding: Coding) {
     let now = self.time.now
     self.state.withLock { state in
-      guard let start = state.encodingStart else { return }
-      state.encodingStart = nil
-      state.explanation.encoding += now - start
-    }
-  }
-
-  func decodingDidBegin() {
-    let now = self.time.now
-    self.state.withLock { $0.decodingStart = now }
-  }
-
-  func decodingDidEnd() {
-    let now = self.time.now
-    self.state.withLock { state in
-      guard let start = state.decodingStart else { return }
-      state.decodingStart = nil
-      state.explanation.decoding += now - start
+      guard let start = state.codingStarts.removeValue(forKey: coding) else { return }
+      switch coding {
+      case .encoding: state.explanation.encoding += now - start
+      case .decoding: state.explanation.decoding += now - start
+      }
     }
   }
 

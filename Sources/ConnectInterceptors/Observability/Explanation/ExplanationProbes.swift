@@ -6,8 +6,6 @@ internal import NIOCore
 struct OuterProbe: Interceptor {
   let call: ExplainedCall
 
-  init(_ call: ExplainedCall) { self.call = call }
-
   func callFunction(_ method: MethodInfo) -> CallFunction {
     CallFunction(
       requestFunction: { request in self.call.callDidBegin(method, request.url.origin) },
@@ -18,11 +16,11 @@ struct OuterProbe: Interceptor {
   func unaryFunction() -> UnaryFunction {
     UnaryFunction(
       requestFunction: { request, proceed in
-        self.call.encodingDidEnd()
+        self.call.didEnd(.encoding)
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        self.call.decodingDidBegin()
+        self.call.didBegin(.decoding)
         proceed(response)
       }
     )
@@ -31,11 +29,11 @@ struct OuterProbe: Interceptor {
   func streamFunction() -> StreamFunction {
     StreamFunction(
       requestDataFunction: { bytes, proceed in
-        self.call.encodingDidEnd()
+        self.call.didEnd(.encoding)
         proceed(bytes)
       },
       streamResultFunction: { result, proceed in
-        if case .message = result { self.call.decodingDidBegin() }
+        if case .message = result { self.call.didBegin(.decoding) }
         proceed(result)
       }
     )
@@ -47,18 +45,16 @@ struct OuterProbe: Interceptor {
 struct InnerProbe: Interceptor {
   let call: ExplainedCall
 
-  init(_ call: ExplainedCall) { self.call = call }
-
   func unaryMessageFunction<Input, Output>(
     _ method: MethodSpec<Input, Output>
   ) -> UnaryMessageFunction<Input, Output> {
     UnaryMessageFunction(
       requestFunction: { request, proceed in
-        self.call.encodingDidBegin()
+        self.call.didBegin(.encoding)
         proceed(.success(request))
       },
       responseFunction: { response, proceed in
-        self.call.decodingDidEnd()
+        self.call.didEnd(.decoding)
         proceed(response)
       }
     )
@@ -69,11 +65,11 @@ struct InnerProbe: Interceptor {
   ) -> StreamMessageFunction<Input, Output> {
     StreamMessageFunction(
       requestMessageFunction: { message, proceed in
-        self.call.encodingDidBegin()
+        self.call.didBegin(.encoding)
         proceed(message)
       },
       streamResultFunction: { result, proceed in
-        if case .message = result { self.call.decodingDidEnd() }
+        if case .message = result { self.call.didEnd(.decoding) }
         proceed(result)
       }
     )

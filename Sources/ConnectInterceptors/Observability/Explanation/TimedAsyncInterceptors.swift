@@ -5,13 +5,9 @@ internal import NIOCore
 // sequences afterwards is not seen.
 
 struct TimedAsyncUnaryInterceptor: AsyncUnaryInterceptor {
-  private let base: any AsyncUnaryInterceptor
-  private let index: Int
-  private let call: ExplainedCall
-
-  init(_ base: any AsyncUnaryInterceptor, _ index: Int, _ call: ExplainedCall) {
-    (self.base, self.index, self.call) = (base, index, call)
-  }
+  let base: any AsyncUnaryInterceptor
+  let index: Int
+  let call: ExplainedCall
 
   func interceptUnary<Input: Sendable, Output: Sendable>(
     _ request: HTTPRequest<Input>,
@@ -29,13 +25,9 @@ struct TimedAsyncUnaryInterceptor: AsyncUnaryInterceptor {
 }
 
 struct TimedAsyncUnaryByteInterceptor: AsyncUnaryByteInterceptor {
-  private let base: any AsyncUnaryByteInterceptor
-  private let index: Int
-  private let call: ExplainedCall
-
-  init(_ base: any AsyncUnaryByteInterceptor, _ index: Int, _ call: ExplainedCall) {
-    (self.base, self.index, self.call) = (base, index, call)
-  }
+  let base: any AsyncUnaryByteInterceptor
+  let index: Int
+  let call: ExplainedCall
 
   func interceptUnaryBytes(
     _ request: HTTPRequest<ByteBuffer>,
@@ -53,13 +45,9 @@ struct TimedAsyncUnaryByteInterceptor: AsyncUnaryByteInterceptor {
 }
 
 struct TimedAsyncStreamInterceptor: AsyncStreamInterceptor {
-  private let base: any AsyncStreamInterceptor
-  private let index: Int
-  private let call: ExplainedCall
-
-  init(_ base: any AsyncStreamInterceptor, _ index: Int, _ call: ExplainedCall) {
-    (self.base, self.index, self.call) = (base, index, call)
-  }
+  let base: any AsyncStreamInterceptor
+  let index: Int
+  let call: ExplainedCall
 
   func interceptStream<Input: Sendable, Output: Sendable>(
     _ request: StreamRequest<Input>,
@@ -77,13 +65,9 @@ struct TimedAsyncStreamInterceptor: AsyncStreamInterceptor {
 }
 
 struct TimedAsyncStreamByteInterceptor: AsyncStreamByteInterceptor {
-  private let base: any AsyncStreamByteInterceptor
-  private let index: Int
-  private let call: ExplainedCall
-
-  init(_ base: any AsyncStreamByteInterceptor, _ index: Int, _ call: ExplainedCall) {
-    (self.base, self.index, self.call) = (base, index, call)
-  }
+  let base: any AsyncStreamByteInterceptor
+  let index: Int
+  let call: ExplainedCall
 
   func interceptStreamBytes(
     _ request: StreamRequest<ByteBuffer>,

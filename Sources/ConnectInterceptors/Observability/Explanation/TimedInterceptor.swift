@@ -2,15 +2,9 @@ internal import Connect
 
 /// An interceptor with a stopwatch around each of its hooks, which runs from when the hook is called until it proceeds.
 struct TimedInterceptor: Interceptor {
-  private let base: any Interceptor
-  private let index: Int
-  private let call: ExplainedCall
-
-  init(_ base: any Interceptor, _ index: Int, _ call: ExplainedCall) {
-    self.base = base
-    self.index = index
-    self.call = call
-  }
+  let base: any Interceptor
+  let index: Int
+  let call: ExplainedCall
 
   // MARK: Hooks
 
@@ -104,17 +98,19 @@ struct TimedInterceptor: Interceptor {
   // MARK: Async forms
 
   var asyncUnaryForm: AsyncUnaryForm? {
-    switch self.base.asyncUnaryForm {
-    case .messages(let form): .messages(TimedAsyncUnaryInterceptor(form, self.index, self.call))
-    case .bytes(let form): .bytes(TimedAsyncUnaryByteInterceptor(form, self.index, self.call))
+    let (index, call) = (self.index, self.call)
+    return switch self.base.asyncUnaryForm {
+    case .messages(let form): .messages(TimedAsyncUnaryInterceptor(base: form, index: index, call: call))
+    case .bytes(let form): .bytes(TimedAsyncUnaryByteInterceptor(base: form, index: index, call: call))
     case nil: nil
     }
   }
 
   var asyncStreamForm: AsyncStreamForm? {
-    switch self.base.asyncStreamForm {
-    case .messages(let form): .messages(TimedAsyncStreamInterceptor(form, self.index, self.call))
-    case .bytes(let form): .bytes(TimedAsyncStreamByteInterceptor(form, self.index, self.call))
+    let (index, call) = (self.index, self.call)
+    return switch self.base.asyncStreamForm {
+    case .messages(let form): .messages(TimedAsyncStreamInterceptor(base: form, index: index, call: call))
+    case .bytes(let form): .bytes(TimedAsyncStreamByteInterceptor(base: form, index: index, call: call))
     case nil: nil
     }
   }
