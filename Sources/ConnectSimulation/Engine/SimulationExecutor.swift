@@ -145,9 +145,6 @@ package final class SimulationExecutor: CallExecutor, TaskExecutor, @unchecked S
     self.runLateWork()
   }
 
-  /// How many timers have neither fired nor been cancelled; for tests that nothing is left.
-  package var pendingTimers: Int { self.timers.count }
-
   private static var currentThread: UInt { UInt(pthread_self()) }
 }
 

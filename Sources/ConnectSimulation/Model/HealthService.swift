@@ -31,7 +31,8 @@ final class HealthService: @unchecked Sendable {
       guard let health = server.health else {
         throw ConnectError(code: .unimplemented, message: "there is no health service")
       }
-      if health != last { try await responses.send(.with { $0.value = health.status }) }
+      // The numbers of `grpc.health.v1.HealthCheckResponse.ServingStatus`.
+      if health != last { try await responses.send(.with { $0.value = health == .serving ? 1 : 2 }) }
       last = health
       guard server.health == health else { continue }
       let ticket = Ticket()
@@ -53,13 +54,5 @@ extension SimulatedServer {
   public enum Health: Sendable, Hashable {
     /// The server takes calls (`SERVING`), or wants none (`NOT_SERVING`).
     case serving, notServing
-
-    /// `grpc.health.v1.HealthCheckResponse.ServingStatus`.
-    fileprivate var status: UInt32 {
-      switch self {
-      case .serving: 1
-      case .notServing: 2
-      }
-    }
   }
 }
