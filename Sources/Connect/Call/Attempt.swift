@@ -3,7 +3,7 @@ internal import NIOCore
 /// One attempt of a call on the wire: a request in the wire protocol, and the response that comes back for it.
 ///
 /// Makes one transparent retry if the server certainly did not process the request. Confined to the call's executor.
-final class Attempt: HTTPStreamHandler, PipelineAttempt {
+final class Attempt: HTTPStreamHandler {
   enum Body {
     /// The whole request: one message, then the end.
     case message(ByteBuffer)
@@ -86,7 +86,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
   }
 
   /// Keeps the call alive while the attempt is on the wire.
-  private let host: any PipelineHost
+  private let call: Call
   private let attempts: Attempts
   /// The call, in the protocol of this attempt.
   let plan: CallPlan
@@ -110,11 +110,11 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     _ attempts: Attempts,
     _ plan: CallPlan,
     _ request: RequestHead,
-    _ host: any PipelineHost,
+    _ call: Call,
     isHedge: Bool,
     replacing replaced: Attempt?
   ) {
-    self.host = host
+    self.call = call
     self.attempts = attempts
     self.plan = plan
     self.request = request
@@ -124,7 +124,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     if let meter = replaced?.meter.take() {
       self.meter = meter
     } else if !attempts.metricsHooks.isEmpty {
-      self.meter = AttemptMeter(attempts, on: host.executor)
+      self.meter = AttemptMeter(attempts, on: call.executor)
     }
     self.response = plan.environment.makeDecoder(
       contentType: request.contentType,
@@ -249,7 +249,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
 
   /// An error of the transport or the decoder, with the name of the request; nil if the call is over.
   private func named(_ error: ConnectError) -> ConnectError? {
-    if self.host.endIfDeadlineHasPassed() { return nil }
+    if self.call.endIfDeadlineHasPassed() { return nil }
     let named = error.naming(
       self.request.url,
       method: self.traffic.method ?? .post,
@@ -292,13 +292,13 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     // Metrics hooks run later: a hook that ends the call would otherwise re-enter the caller of this function.
     guard !isReplaced else { return }
     self.meter?.count(sent: self.traffic.requestBodyBytes, received: self.traffic.responseBodyBytes)
-    self.meter.take()?.finishLater(self.attempts, self.host)
+    self.meter.take()?.finishLater(self.attempts, self.call)
   }
 
   /// Ends the attempt with an error that did not come from the transport.
   private func end(with error: ConnectError) {
-    let here = Confined(self, to: self.host.executor)
-    self.host.executor.execute {
+    let here = Confined(self, to: self.call.executor)
+    self.call.executor.execute {
       let attempt = here.value
       guard !attempt.isOver else { return }
       attempt.response.fail(error)
@@ -310,69 +310,69 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     self.phase = .ended
     self.stream = nil
     self.meter?.count(sent: self.traffic.requestBodyBytes, received: self.traffic.responseBodyBytes)
-    self.meter.take()?.finish(self.host)
-    if self.phase == .ended { self.host.pump() }
+    self.meter.take()?.finish(self.call)
+    if self.phase == .ended { self.call.pump() }
   }
 
   // MARK: HTTPStreamHandler
 
   func streamDidStart(on connection: HTTPConnectionInfo) {
-    self.host.assertIsCurrent()
+    self.call.executor.assertIsCurrent()
     if self.attempts.keepsSummary { self.traffic.remoteAddress = connection.remoteAddress }
-    self.meter?.didStart(on: connection, self.host)
+    self.meter?.didStart(on: connection, self.call)
   }
 
   func streamDidBecomeWritable() {
-    self.host.assertIsCurrent()
+    self.call.executor.assertIsCurrent()
     guard !self.isOver else { return }
     self.traffic.unwrittenBytes = 0
-    self.host.pump()
+    self.call.pump()
   }
 
   func streamDidReceive(_ head: HTTPResponseHead) {
-    self.host.assertIsCurrent()
+    self.call.executor.assertIsCurrent()
     guard !self.isOver else { return }
     if self.plan.choices != nil, let search = self.attempts.search {
       if head.refuses(self.plan.environment.wire) {
         let error = ResponseRules.statusError(head)
-        if search.goesOn(after: error, from: self, self.attempts, self.host) { return }
+        if search.goesOn(after: error, from: self, self.attempts, self.call) { return }
       } else {
         search.didReceive(head, to: self)
       }
     }
     self.sent = nil
-    self.meter?.didReceive(head, self.host)
+    self.meter?.didReceive(head, self.call)
     self.response.receive(head)
-    if !self.response.awaitsEnd() { self.attempts.hasResults(self, self.host) }
+    if !self.response.awaitsEnd() { self.attempts.hasResults(self, self.call) }
   }
 
   func streamDidReceive(_ bytes: ByteBuffer) {
-    self.host.assertIsCurrent()
+    self.call.executor.assertIsCurrent()
     guard !self.isOver else { return }
     self.traffic.responseBodyBytes += bytes.readableBytes
     self.response.receive(bytes)
     if self.response.awaitsEnd() {
       self.response.consumeAll(from: self.stream)
     } else {
-      self.attempts.hasResults(self, self.host)
+      self.attempts.hasResults(self, self.call)
       self.response.settle()
     }
   }
 
   func streamDidEnd(trailers: Headers) {
-    self.host.assertIsCurrent()
+    self.call.executor.assertIsCurrent()
     guard !self.isOver else { return }
     self.response.receiveEnd(trailers: trailers)
     self.endOnWire()
   }
 
   func streamDidFail(_ failure: HTTPStreamFailure) {
-    self.host.assertIsCurrent()
+    self.call.executor.assertIsCurrent()
     guard !self.isOver else { return }
-    if self.host.endIfDeadlineHasPassed() { return }
+    if self.call.endIfDeadlineHasPassed() { return }
     self.stream = nil
     if failure.isVersionMismatch,
-      self.attempts.search?.goesOn(after: failure.error, from: self, self.attempts, self.host) == true
+      self.attempts.search?.goesOn(after: failure.error, from: self, self.attempts, self.call) == true
     {
       return
     }
@@ -382,7 +382,7 @@ final class Attempt: HTTPStreamHandler, PipelineAttempt {
     {
       // What a server did not take as early data must not be sent as early data again (RFC 8470, section 5.2).
       sent.head.hasNoSideEffects = false
-      if self.start(.sent(sent)) { self.host.pump() }
+      if self.start(.sent(sent)) { self.call.pump() }
       return
     }
     var error = failure.error

@@ -19,13 +19,13 @@ struct AttemptMeter {
     if self.readsEncodings { self.report.metrics.requestEncoding = head.headers.announcedEncoding }
   }
 
-  func didStart(on connection: HTTPConnectionInfo, _ host: any PipelineHost) {
+  func didStart(on connection: HTTPConnectionInfo, _ call: Call) {
     self.report.metrics.connection = connection
-    self.report.metrics.timeToConnection = self.elapsed(host)
+    self.report.metrics.timeToConnection = self.elapsed(call)
   }
 
-  func didReceive(_ head: HTTPResponseHead, _ host: any PipelineHost) {
-    self.report.metrics.timeToHeaders = self.elapsed(host)
+  func didReceive(_ head: HTTPResponseHead, _ call: Call) {
+    self.report.metrics.timeToHeaders = self.elapsed(call)
     self.report.metrics.httpStatus = head.status
     if self.readsEncodings { self.report.metrics.responseEncoding = head.headers.announcedEncoding }
   }
@@ -37,23 +37,23 @@ struct AttemptMeter {
   }
 
   /// Gives the metrics to the hooks.
-  func finish(_ host: any PipelineHost) {
-    self.report.metrics.duration = self.elapsed(host)
-    self.report.pass(host)
+  func finish(_ call: Call) {
+    self.report.metrics.duration = self.elapsed(call)
+    self.report.pass(call)
   }
 
   /// Gives the current metrics to the hooks, in a later job of the executor.
-  func finishLater(_ attempts: Attempts, _ host: any PipelineHost) {
-    self.report.metrics.duration = self.elapsed(host)
+  func finishLater(_ attempts: Attempts, _ call: Call) {
+    self.report.metrics.duration = self.elapsed(call)
     attempts.pendingMetrics += 1
-    let here = Confined((self.report, attempts), to: host.executor)
-    host.executor.execute {
+    let here = Confined((self.report, attempts), to: call.executor)
+    call.executor.execute {
       here.value.1.pendingMetrics -= 1
-      here.value.0.pass(host)
+      here.value.0.pass(call)
     }
   }
 
-  private func elapsed(_ host: any PipelineHost) -> Duration { host.executor.now - self.startTime }
+  private func elapsed(_ call: Call) -> Duration { call.executor.now - self.startTime }
 }
 
 extension HTTPStreamRequest.Body {

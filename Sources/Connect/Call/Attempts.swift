@@ -4,7 +4,7 @@ internal import NIOCore
 /// `next` calls and hedges all start here, so that one place enforces the cap and the delay.
 ///
 /// Confined to the call's executor.
-final class Attempts: PipelineInside {
+final class Attempts {
   /// The call's plan, with the service's rules once they are known.
   var plan: CallPlan {
     didSet { self.search?.plan = self.plan }
@@ -42,12 +42,12 @@ final class Attempts: PipelineInside {
 
   // MARK: Starting
 
-  func transmit(_ part: consuming RequestPart, _ host: any PipelineHost) {
+  func transmit(_ part: consuming RequestPart, _ call: Call) {
     switch consume part {
-    case .wholeBytes(let head, let bytes): self.begin(head, .message(bytes), host)
+    case .wholeBytes(let head, let bytes): self.begin(head, .message(bytes), call)
     case .whole(let head, let message):
-      self.begin(head, .message(MessageBox<ByteBuffer>.of(message).message), host)
-    case .head(let head): self.begin(head, .messages, host)
+      self.begin(head, .message(MessageBox<ByteBuffer>.of(message).message), call)
+    case .head(let head): self.begin(head, .messages, call)
     case .bytes(let bytes): self.only?.send(bytes)
     case .message(let message): self.only?.send(MessageBox<ByteBuffer>.of(message).message)
     case .end: self.only?.finishRequest()
@@ -55,17 +55,17 @@ final class Attempts: PipelineInside {
   }
 
   /// Starts the attempts for a request: one, or several if the call hedges.
-  private func begin(_ request: RequestHead, _ body: consuming Attempt.Body, _ host: any PipelineHost) {
+  private func begin(_ request: RequestHead, _ body: consuming Attempt.Body, _ call: Call) {
     let request = self.search?.routed(request) ?? request
     guard let policy = self.plan.hedgingPolicy else {
-      self.start(request, body, host)
+      self.start(request, body, call)
       return
     }
     // The user's code that ran last may have ended the call.
-    guard !host.isOver else { return }
+    guard !call.isOver else { return }
     let hedge = Hedge(policy, request, self)
     self.hedge = hedge
-    hedge.begin(after: self.start(request, body, host), host)
+    hedge.begin(after: self.start(request, body, call), call)
   }
 
   /// Starts an attempt. All attempts start here. One that the server certainly did not process starts itself again.
@@ -77,12 +77,12 @@ final class Attempts: PipelineInside {
   func start(
     _ request: RequestHead,
     _ body: consuming Attempt.Body,
-    _ host: any PipelineHost,
+    _ call: Call,
     isHedge: Bool = false,
     replacing replaced: Attempt? = nil
   ) -> Attempt {
     let plan = self.search?.plan ?? self.plan
-    let attempt = Attempt(self, plan, request, host, isHedge: isHedge, replacing: replaced)
+    let attempt = Attempt(self, plan, request, call, isHedge: isHedge, replacing: replaced)
     if let hedge = self.hedge { hedge.append(attempt, replacing: replaced) } else { self.only = attempt }
     let isSent = attempt.start(body)
     if replaced != nil { self.hedge?.didReplaceAttempt(by: attempt) } else if isSent { self.sentCount += 1 }
@@ -90,16 +90,16 @@ final class Attempts: PipelineInside {
   }
 
   /// Starts a further attempt while earlier ones run.
-  func startHedge(_ request: RequestHead, _ sent: consuming SentRequest, _ host: any PipelineHost) {
+  func startHedge(_ request: RequestHead, _ sent: consuming SentRequest, _ call: Call) {
     sent.head.headers["grpc-previous-rpc-attempts"] = ["\(self.number)"]
     self.number += 1
     self.hedgeCount += 1
-    self.start(request, .sent(sent), host, isHedge: true)
+    self.start(request, .sent(sent), call, isHedge: true)
   }
 
   /// Takes one retry from the cap. Returns false if the cap is reached or the delay would pass the deadline.
-  func takeRetry(after delay: Duration, _ host: any PipelineHost) -> Bool {
-    guard !host.isOver, !self.isEnding else { return false }
+  func takeRetry(after delay: Duration, _ call: Call) -> Bool {
+    guard !call.isOver, !self.isEnding else { return false }
     let limits = RetryLimits(
       maximumRetries: self.plan.environment.settings.maximumRetries,
       remainingTime: self.plan.remainingTime
@@ -111,15 +111,15 @@ final class Attempts: PipelineInside {
   }
 
   /// Runs `work` after a delay, unless the call is over by then.
-  func afterDelay(_ delay: Duration, _ host: any PipelineHost, _ work: @escaping () -> Void) {
+  func afterDelay(_ delay: Duration, _ call: Call, _ work: @escaping () -> Void) {
     guard delay > .zero else {
       work()
       return
     }
     self.retryTimer?.cancel()
-    let here = Confined((attempts: self, work: work), to: host.executor)
-    self.retryTimer = host.executor.schedule(after: delay.clamped) {
-      guard !host.isOver else { return }
+    let here = Confined((attempts: self, work: work), to: call.executor)
+    self.retryTimer = call.executor.schedule(after: delay.clamped) {
+      guard !call.isOver else { return }
       here.value.attempts.retryTimer = nil
       here.value.work()
     }
@@ -127,21 +127,21 @@ final class Attempts: PipelineInside {
 
   // MARK: What runs
 
-  var running: (any PipelineAttempt)? { self.only }
+  var running: Attempt? { self.only }
 
   var httpStatus: Int? { self.only?.response.head?.status }
 
   /// An attempt may have results.
-  func hasResults(_ attempt: Attempt, _ host: any PipelineHost) {
-    if attempt === self.only || self.hedge?.runs(attempt) == true { host.pump() }
+  func hasResults(_ attempt: Attempt, _ call: Call) {
+    if attempt === self.only || self.hedge?.runs(attempt) == true { call.pump() }
   }
 
-  func takeArrived(_ host: any PipelineHost, forByteHooks: Bool) -> ResultPart? {
+  func takeArrived(_ call: Call, forByteHooks: Bool) -> ResultPart? {
     guard self.plan.isUnary else { return self.only?.next() }
     let attempt: Attempt
     let collected: SingleMessage
     if let hedge = self.hedge {
-      guard let decided = hedge.takeResponse(host) else { return nil }
+      guard let decided = hedge.takeResponse(call) else { return nil }
       (collected, attempt) = decided
     } else {
       guard let only = self.only, let response = only.takeResponse() else { return nil }

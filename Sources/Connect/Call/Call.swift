@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: confined to its executor, which debug builds check at the entry points. `init`, ``cancel()``
 /// and ``run(_:)`` may be called from any thread.
-final class Call: PipelineHost, Cancellable, @unchecked Sendable {
+final class Call: Cancellable, @unchecked Sendable {
   /// The plan at the start of the call; ``Attempts/plan`` adds the service's rules.
   let plan: CallPlan
   let executor: any CallExecutor
@@ -16,11 +16,10 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   /// Nil for a call without interceptors.
   private let hooks: CallHooks?
 
-  private(set) var isOver = false
-  private let hasEndedFlag = Atomic(false)
+  private let isOverFlag = Atomic(false)
   /// Whether a hook may be on the stack while the call ends. End hooks run only after that hook has returned.
   private var mayEndInHook = false
-  private var timers = CallTimers()
+  var timers = CallTimers()
 
   init(_ plan: CallPlan, _ interceptors: consuming [CallHooks.Entry], _ side: any CallSide) {
     let executor = plan.environment.executor
@@ -31,14 +30,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     self.attempts = attempts
     self.pipeline = Pipeline(
       isUnary: plan.isUnary,
-      maximumWaiting: plan.environment.settings.maximumWaitingValues,
-      Pipeline.Surroundings(
-        outside: side,
-        inside: attempts,
-        codec: plan,
-        inheritance: plan.inheritance,
-        maximumReplayBytes: plan.environment.settings.maximumReplayBytes
-      )
+      maximumWaiting: plan.environment.settings.maximumWaitingValues
     )
     guard !interceptors.isEmpty else {
       self.hooks = nil
@@ -55,16 +47,16 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     self.plan.environment.load?.callEnded()
     let error = ConnectError.abandoned(self.plan.info)
     let end = self.side.outcome(of: self.side.end(of: error), after: self.attempts)
-    let here = Confined((self.pipeline, self.hooks, self.side), to: self.executor)
+    let here = Confined((self.pipeline, self.hooks, self.side, self.attempts), to: self.executor)
     let plan = self.plan
     self.executor.execute {
-      let (pipeline, hooks, side) = here.value
-      Termination(error: error, executor: plan.environment.executor, taskExecutor: plan.taskExecutor).tell(
+      let (pipeline, hooks, side, attempts) = here.value
+      Termination(error: error, plan: plan).tell(
         pipeline
       )
       var outcome = end
       hooks?.passUp(&outcome)
-      pipeline.surroundings.inside.drop()
+      attempts.drop()
       pipeline.release()
       hooks?.release().tell(end)
       side.complete(with: side.end(of: error))
@@ -84,8 +76,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     self.run { $0.terminate(with: ConnectError(code: .canceled, message: "the call was cancelled")) }
   }
 
-  /// Whether the call is over, for other threads.
-  var hasEnded: Bool { self.hasEndedFlag.load(ordering: .relaxed) }
+  var isOver: Bool { self.isOverFlag.load(ordering: .relaxed) }
 
   // MARK: Start
 
@@ -144,7 +135,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   }
 
   private func start(_ head: consuming RequestHead, through hooks: CallHooks) {
-    self.ask(hooks, for: self.pipeline)
+    hooks.ask(for: self.pipeline, of: self.plan.method, self.attempts)
     guard !self.isOver else {
       self.release(hooks)
       return
@@ -162,16 +153,6 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
       }
     }
     self.pipeline.start(self.side.makeRequest(head), self)
-  }
-
-  private func ask(_ hooks: CallHooks, for pipeline: Pipeline?) {
-    hooks.ask(for: pipeline, of: self.plan.method)
-    if let outcome = hooks.outcomeInAsking {
-      hooks.outcomeInAsking = nil
-      hooks.release().tell(outcome)
-    } else {
-      self.attempts.keepsSummary = hooks.hasEndHooks || !hooks.isTransparent
-    }
   }
 
   // MARK: End
@@ -195,12 +176,16 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     guard !self.isOver, !self.attempts.isEnding else { return }
     self.attempts.isEnding = true
     if let hooks = self.hooks {
-      if hooks.hasAsked { self.mayEndInHook = true } else { self.ask(hooks, for: nil) }
+      if hooks.hasAsked {
+        self.mayEndInHook = true
+      } else {
+        hooks.ask(for: nil, of: self.plan.method, self.attempts)
+      }
     }
     self.attempts.drop()
     var error = error
     if self.hooks?.haveRequest == true || HookHolders(in: self.pipeline).haveHead { error.isUnsent = true }
-    Termination(error: error, executor: self.executor, taskExecutor: self.plan.taskExecutor).tell(
+    Termination(error: error, plan: self.plan).tell(
       self.pipeline
     )
     let end = self.side.end(of: error)
@@ -216,8 +201,7 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
   /// - Parameter known: The outcome as call hooks left it; nil if they have not seen the end.
   private func complete(with end: ResultPart, _ known: consuming CallOutcome? = nil) {
     guard !self.isOver else { return }
-    self.isOver = true
-    self.hasEndedFlag.store(true, ordering: .relaxed)
+    self.isOverFlag.store(true, ordering: .relaxed)
     self.plan.environment.load?.callEnded()
     // Moved out, so that no access is in progress while timers are cancelled.
     var timers = CallTimers()
@@ -277,21 +261,5 @@ final class Call: PipelineHost, Cancellable, @unchecked Sendable {
     guard let remaining = self.attempts.plan.remainingTime, remaining <= .zero else { return false }
     self.terminate(with: HookHolders.deadlineExceeded(self))
     return true
-  }
-
-  // MARK: PipelineHost
-
-  var environment: any HookEnvironment { self.plan }
-
-  func hookWaits() {
-    guard let patience = self.plan.environment.settings.holdingPatience else { return }
-    let watch = self.timers.holdWatch ?? HoldWatch(patience: patience)
-    self.timers.holdWatch = watch
-    watch.hookWaits(self)
-  }
-
-  func hookWasDropped(_ place: Visit.Place, _ number: Int) {
-    let holders = HookHolders(in: self.pipeline)
-    if let error = holders.abandonment(of: self.plan.info, at: place, number) { self.terminate(with: error) }
   }
 }

@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// A call's plan codes its messages.
-extension CallPlan: PipelineCodec {
+extension CallPlan {
   // MARK: The request
 
   func encode(_ part: consuming RequestPart, forByteHooks: Bool) throws(ConnectError) -> RequestPart {

@@ -1,16 +1,34 @@
 /// The caller's side of a ``Call``: what unary calls and streams do differently. Confined to the call's executor once the call
 /// has started.
-protocol CallSide: PipelineOutside {
+protocol CallSide: AnyObject {
   /// Whether jobs need a task of their own.
   var runsJobsApart: Bool { get }
   /// Called in the caller's task if the call has async interceptors, which then run with the task-local values of that
   /// task.
   func prepareForJobs(on executor: any CallExecutor)
 
+  /// Runs a job of an async interceptor where the call was made.
+  func run(_ job: Job, on executor: any CallExecutor)
+
   // MARK: The request
 
   /// What the call begins with.
   func makeRequest(_ head: RequestHead) -> RequestPart
+  /// Whether the caller has sent something that was not taken yet.
+  var hasOutgoing: Bool { get }
+  /// The next part of the request that the caller has sent; nil for none.
+  ///
+  /// - Parameter isObsolete: Whether sending more is useless.
+  func takeOutgoing(isObsolete: @autoclosure () -> Bool) -> RequestPart?
+  /// The taken part has gone inwards as far as it can for now.
+  func outgoingWasTaken()
+
+  // MARK: Results
+
+  /// How many results the caller wants.
+  var demand: Int { get }
+  /// Takes a result that has passed all stages and is not the end.
+  func deliver(_ result: ResultPart)
 
   // MARK: Ends
 

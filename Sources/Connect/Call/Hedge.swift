@@ -18,10 +18,10 @@ final class Hedge {
   // MARK: Starting attempts
 
   /// The first attempt has started.
-  func begin(after first: Attempt, _ host: any PipelineHost) {
-    guard !host.isOver else { return }
+  func begin(after first: Attempt, _ call: Call) {
+    guard !call.isOver else { return }
     self.sent = first.sent
-    self.scheduleNext(after: self.policy.delay, host)
+    self.scheduleNext(after: self.policy.delay, call)
   }
 
   func append(_ attempt: Attempt, replacing replaced: Attempt?) {
@@ -36,30 +36,30 @@ final class Hedge {
     self.request = attempt.request
   }
 
-  private func startNext(_ host: any PipelineHost) {
+  private func startNext(_ call: Call) {
     guard let sent = self.sent else { return }
-    self.attempts.startHedge(self.request, sent, host)
-    self.scheduleNext(after: self.policy.delay, host)
+    self.attempts.startHedge(self.request, sent, call)
+    self.scheduleNext(after: self.policy.delay, call)
   }
 
   /// Replaces what was scheduled.
-  private func scheduleNext(after delay: Duration, _ host: any PipelineHost) {
+  private func scheduleNext(after delay: Duration, _ call: Call) {
     let isInTime = self.attempts.plan.remainingTime.map { delay < $0 } ?? true
     guard self.sent != nil, isInTime, self.attempts.hedgeCount + 1 < self.policy.attemptLimit else {
       self.startNoMore()
       return
     }
     self.timer?.cancel()
-    let here = Confined(self, to: host.executor)
-    self.timer = host.executor.schedule(after: delay.clamped) {
+    let here = Confined(self, to: call.executor)
+    self.timer = call.executor.schedule(after: delay.clamped) {
       here.value.timer = nil
-      if !host.endIfDeadlineHasPassed() { here.value.startDue(host) }
+      if !call.endIfDeadlineHasPassed() { here.value.startDue(call) }
     }
   }
 
-  private func startDue(_ host: any PipelineHost) {
+  private func startDue(_ call: Call) {
     // If no attempt runs, this one follows a pushback of the server, and the budget was checked then.
-    if self.running.isEmpty || self.budgetAllowsMore { self.startNext(host) } else { self.startNoMore() }
+    if self.running.isEmpty || self.budgetAllowsMore { self.startNext(call) } else { self.startNoMore() }
   }
 
   private func startNoMore() {
@@ -86,10 +86,10 @@ final class Hedge {
   // MARK: Ends of attempts
 
   /// The response of an attempt that is over, if it decides the call's outcome.
-  func takeResponse(_ host: any PipelineHost) -> (SingleMessage, of: Attempt)? {
+  func takeResponse(_ call: Call) -> (SingleMessage, of: Attempt)? {
     for attempt in self.running {
       // The deadline may have passed, or the user's budget may have ended the call.
-      guard !host.isOver else { return nil }
+      guard !call.isOver else { return nil }
       guard let response = attempt.takeResponse() else { continue }
       self.running.removeAll { $0 === attempt }
       attempt.cancel()
@@ -97,13 +97,13 @@ final class Hedge {
       if case .failure(let failure) = response.result, !attempt.response.isNotModified(for: attempt.request) {
         error = failure
       }
-      if !self.goesOn(after: error, host) { return (response, attempt) }
+      if !self.goesOn(after: error, call) { return (response, attempt) }
     }
     return nil
   }
 
   /// Whether the call goes on after an attempt that ended with `error`, so that other attempts decide its outcome.
-  private func goesOn(after error: ConnectError?, _ host: any PipelineHost) -> Bool {
+  private func goesOn(after error: ConnectError?, _ call: Call) -> Bool {
     guard let error else {
       self.policy.budget?.recordSuccess()
       return false
@@ -112,19 +112,19 @@ final class Hedge {
     let pushback = Pushback(error)
     if !isFinal || pushback == .never { self.policy.budget?.recordFailure() }
     guard !isFinal else { return false }
-    self.continueSchedule(pushback, host)
+    self.continueSchedule(pushback, call)
     return !self.running.isEmpty || self.timer != nil
   }
 
-  private func continueSchedule(_ pushback: Pushback?, _ host: any PipelineHost) {
+  private func continueSchedule(_ pushback: Pushback?, _ call: Call) {
     guard self.sent != nil, self.budgetAllowsMore else {
       self.startNoMore()
       return
     }
     switch pushback {
-    case nil: self.startNext(host)
+    case nil: self.startNext(call)
     case .after(let delay) where delay <= self.policy.longestServerDelay:
-      self.scheduleNext(after: delay, host)
+      self.scheduleNext(after: delay, call)
     case .after, .never: self.startNoMore()
     }
   }

@@ -7,13 +7,17 @@ final class HoldWatch {
   /// How often an interceptor began to hold the call up.
   private var count = 0
 
-  init(patience: Duration) {
+  private init(patience: Duration) {
     self.patience = patience
   }
 
-  func hookWaits(_ call: Call) {
-    self.count += 1
-    if self.timer == nil { self.watch(call) }
+  /// A hook has returned without proceeding, or an async interceptor has received a part.
+  static func hookWaits(in call: Call) {
+    guard let patience = call.plan.environment.settings.holdingPatience else { return }
+    let watch = call.timers.holdWatch ?? HoldWatch(patience: patience)
+    call.timers.holdWatch = watch
+    watch.count += 1
+    if watch.timer == nil { watch.watch(call) }
   }
 
   func cancel() {

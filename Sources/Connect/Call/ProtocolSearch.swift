@@ -37,7 +37,7 @@ final class ProtocolSearch {
     after error: ConnectError,
     from attempt: Attempt,
     _ attempts: Attempts,
-    _ host: any PipelineHost
+    _ call: Call
   )
     -> Bool
   {
@@ -53,8 +53,8 @@ final class ProtocolSearch {
     }
     self.plan = attempt.plan.over(next)
     attempt.cancel(isReplaced: true)
-    attempts.start(self.plan.translated(attempt.request), .given(sent), host, replacing: attempt)
-    host.pump()
+    attempts.start(self.plan.translated(attempt.request), .given(sent), call, replacing: attempt)
+    call.pump()
     return true
   }
 

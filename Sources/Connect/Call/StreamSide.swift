@@ -72,7 +72,7 @@ final class StreamSide: CallSide {
   /// - Returns: False if nothing was done.
   func sendAtOnce(_ message: any AnyMessage, _ call: Call) -> Bool {
     guard !call.isOver, !self.isRequestFinished, self.outgoing.isEmpty,
-      RequestFlow(pipeline: call.pipeline, host: call).acceptsMessage
+      RequestFlow(pipeline: call.pipeline, call: call).acceptsMessage
     else {
       return false
     }

@@ -11,9 +11,9 @@ internal import Synchronization
 /// `@unchecked Sendable`: the variables are touched on the call's executor, which debug builds check in the functions that
 /// change them, and in `deinit`, when nobody has the visit any more.
 @usableFromInline
-package final class Visit: @unchecked Sendable {
+final class Visit: @unchecked Sendable {
   /// Which hook is visited.
-  package enum Place {
+  enum Place {
     case request(Int)
     case result(Int)
     /// A hook for metrics, with the report that continues with them.
@@ -28,7 +28,7 @@ package final class Visit: @unchecked Sendable {
   private(set) var place: Place
   /// Unique within the call.
   private(set) var number: Int
-  private var isOnStack = true
+  private(set) var isOnStack = true
   private var isArmed = false
   private var action: HookAction?
   /// Whether a copy was called on another thread, or after the hook had returned.
@@ -53,7 +53,7 @@ package final class Visit: @unchecked Sendable {
   }
 
   deinit {
-    guard self.isArmed, !self.isUsed.load(ordering: .relaxed), let host = self.host, !host.hasEnded else {
+    guard self.isArmed, !self.isUsed.load(ordering: .relaxed), let host = self.host, !host.isOver else {
       return
     }
     let executor = self.executor
@@ -107,13 +107,10 @@ package final class Visit: @unchecked Sendable {
 
   private func takeLate(_ action: consuming HookAction) {
     self.isUsed.store(true, ordering: .relaxed)
-    guard let host = self.host else { return }
-    if !self.isOnStack {
-      host.hookDid(action, self)
-    } else if self.action == nil {
+    if self.isOnStack, self.action == nil {
       self.action = action
     } else {
-      host.logIgnored("a hook that has proceeded before")
+      self.host?.hookDid(action, self)
     }
   }
 
@@ -129,17 +126,17 @@ package final class Visit: @unchecked Sendable {
 }
 
 /// The call that a hook belongs to, as ``Visit`` sees it.
-package protocol VisitHost: AnyObject, Sendable {
+protocol VisitHost: AnyObject, Sendable {
   /// Whether the call is over, for any thread.
-  var hasEnded: Bool { get }
+  var isOver: Bool { get }
   /// Where tasks of hooks run.
   var taskExecutor: any TaskExecutor { get }
   /// The error of the attempt that a hook abandoned last.
   var retryCause: ConnectError? { get }
 
-  /// Continues the call: a hook has proceeded after it had returned.
+  /// Continues the call: a hook has proceeded after it had returned. An action of a hook that has proceeded before, and has
+  /// not returned, is ignored.
   func hookDid(_ action: HookAction, _ visit: Visit)
   /// The last copy of a visit's `proceed` was released uncalled.
   func hookWasDropped(_ visit: Visit.Place, _ number: Int)
-  func logIgnored(_ what: String)
 }

@@ -1,6 +1,6 @@
 /// The interceptors of a call, outermost first, with their call hooks once they are known. Confined to the call's
 /// executor.
-final class CallHooks: InterceptorSource {
+final class CallHooks {
   /// An interceptor, with its call hooks once they are known.
   struct Entry {
     let interceptor: any Interceptor
@@ -62,18 +62,23 @@ final class CallHooks: InterceptorSource {
 
   // MARK: Asking
 
-  /// Asks the interceptors for their hooks.
+  /// Asks the interceptors for their hooks. If that ends the call, tells and releases them.
   ///
   /// - Parameter pipeline: Takes the hooks of stages; nil for a call that ends before it begins, which has call hooks alone.
-  func ask(for pipeline: Pipeline?, of method: AnyMethod) {
+  func ask(for pipeline: Pipeline?, of method: AnyMethod, _ attempts: Attempts) {
     self.hasAsked = true
     self.isAsking = true
     if let pipeline {
-      pipeline.askForHooks(self, of: method)
+      pipeline.askForHooks(self, of: method, attempts)
     } else {
       for index in 0..<self.count { _ = self.askForCallHooks(index) }
     }
     self.isAsking = false
+    if let outcome = self.outcomeInAsking.take() {
+      self.release().tell(outcome)
+    } else {
+      attempts.keepsSummary = self.hasEndHooks || !self.isTransparent
+    }
   }
 
   var count: Int { self.entries.count }
@@ -103,7 +108,7 @@ final class CallHooks: InterceptorSource {
   ///
   /// - Returns: Nil if a hook has ended the call.
   /// - Throws: What a hook throws.
-  func passDown(_ head: consuming RequestHead, _ host: any PipelineHost) throws -> RequestHead? {
+  func passDown(_ head: consuming RequestHead, _ call: Call) throws -> RequestHead? {
     // The only reference to the head, so that hooks change it in place.
     var request = HTTPRequest(head: head)
     let entries = self.entries
@@ -115,7 +120,7 @@ final class CallHooks: InterceptorSource {
           try request.change(by: function)
         }
         self.haveRequest = false
-        guard !host.isOver else { return nil }
+        guard !call.isOver else { return nil }
       }
       if entries[index].function.outcomeFunction != nil { self.waitingCount = index + 1 }
     }

@@ -1,9 +1,7 @@
 /// Tells the stages that wait for results that an error ends the call. They cannot change that.
 struct Termination {
   let error: ConnectError
-  let executor: any CallExecutor
-  /// Where hooks may run tasks.
-  let taskExecutor: any TaskExecutor
+  let plan: CallPlan
 
   func tell(_ pipeline: Pipeline) {
     let waiting = pipeline.order.finish()
@@ -16,7 +14,7 @@ struct Termination {
       case .codec, .async: break
       case .hooks(let stage):
         guard waiting[index], stage.kinds.seesResult else { continue }
-        pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) { self.tell(stage, &visit) }
+        self.plan.inheritance.bind(nil, of: stage.interceptor) { self.tell(stage, &visit) }
       }
     }
   }
@@ -34,7 +32,7 @@ struct Termination {
     if stage.kinds.contains(.resultUpdate) {
       _ = stage.updated(end)
     } else {
-      let ended = visit ?? Visit(afterCallOn: self.executor, tasksOn: self.taskExecutor)
+      let ended = visit ?? Visit(afterCallOn: self.plan.environment.executor, tasksOn: self.plan.taskExecutor)
       visit = ended
       stage.call(with: end, ended)
     }

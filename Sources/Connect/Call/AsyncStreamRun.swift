@@ -8,7 +8,7 @@ final class AsyncStreamRun {
   private static var maximumUnreadMessages: Int { 16 }
 
   /// Keeps the call alive while the body runs.
-  let host: any PipelineHost
+  let call: Call
   let head: RequestHead
   var job: Job?
 
@@ -37,8 +37,8 @@ final class AsyncStreamRun {
   /// Whether a requested result has not arrived yet.
   var isWanted = false
 
-  init(_ host: any PipelineHost, head: RequestHead, maximumReplayBytes: Int) {
-    self.host = host
+  init(_ call: Call, head: RequestHead, maximumReplayBytes: Int) {
+    self.call = call
     self.head = head
     self.maximumReplayBytes = maximumReplayBytes
   }

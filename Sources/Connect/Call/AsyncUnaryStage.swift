@@ -8,7 +8,7 @@ final class AsyncUnaryStage: AsyncStage {
   /// One run of the body. A new attempt that begins further out starts another run.
   private final class Run {
     /// Keeps the call alive while the body runs.
-    let host: any PipelineHost
+    let call: Call
     let head: RequestHead?
     var job: Job?
     var hasCalledNext = false
@@ -20,8 +20,8 @@ final class AsyncUnaryStage: AsyncStage {
     /// The body's response.
     var result: ResultPart?
 
-    init(_ host: any PipelineHost, _ head: RequestHead?) {
-      self.host = host
+    init(_ call: Call, _ head: RequestHead?) {
+      self.call = call
       self.head = head
     }
 
@@ -58,13 +58,13 @@ final class AsyncUnaryStage: AsyncStage {
 
   // MARK: AsyncStage
 
-  override func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {
+  override func accept(_ part: RequestPart, of call: Call, in pipeline: Pipeline) {
     self.giveUp()
-    let run = Run(host, part.head)
+    let run = Run(call, part.head)
     self.run = run
     let body = self.body
     let form = self.form
-    let executor = host.executor
+    let executor = call.executor
     let here = Confined((stage: self, run: run), to: executor)
     let next: ErasedUnaryNext = { request in
       try await Mailbox<ResultPart>(executor: executor).value(for: Next(here: here, request: request))
@@ -83,8 +83,8 @@ final class AsyncUnaryStage: AsyncStage {
       }
     }
     run.job = job
-    pipeline.run(job, of: self.index, host)
-    host.hookWaits()
+    pipeline.run(job, of: self.index, call)
+    HoldWatch.hookWaits(in: call)
   }
 
   override var keepsPart: Bool { self.run.map { $0.request != nil || $0.result != nil } ?? false }
@@ -143,22 +143,22 @@ final class AsyncUnaryStage: AsyncStage {
       return
     }
     let isAgain = run.hasCalledNext
-    guard !isAgain || run.host.pipeline.surroundings.inside.takeRetry(after: .zero, run.host) else {
+    guard !isAgain || run.call.pipeline.attempts.takeRetry(after: .zero, run.call) else {
       mailbox.post(
-        run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(run.host.method))
+        run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(run.call.plan.info))
       )
       return
     }
     run.hasCalledNext = true
     run.pendingNext = mailbox
     run.request = request.inPlace(of: run.head, isUnary: true)
-    run.host.pipeline.order.active.mayKeep(at: self.index)
+    run.call.pipeline.order.active.mayKeep(at: self.index)
     guard isAgain else {
-      run.host.pump()
+      run.call.pump()
       return
     }
-    run.host.perform { pipeline in
-      if self.run === run { pipeline.close(insideOf: self.index, cuttingAt: nil, run.host) }
+    run.call.pipeline.perform(run.call) { pipeline in
+      if self.run === run { pipeline.close(insideOf: self.index, cuttingAt: nil, run.call) }
     }
   }
 
@@ -185,15 +185,15 @@ final class AsyncUnaryStage: AsyncStage {
       mailbox.post(.failure(CancellationError()))
     }
     run.result = response
-    run.host.pipeline.order.active.mayKeep(at: self.index)
-    run.host.pump()
+    run.call.pipeline.order.active.mayKeep(at: self.index)
+    run.call.pump()
   }
 
   private func giveUpInside(of run: Run) {
     run.request = nil
-    run.host.perform { pipeline in
+    run.call.pipeline.perform(run.call) { pipeline in
       // A hook that was on the stack may have started an attempt further out.
-      if self.run === run { pipeline.close(insideOf: self.index, cuttingAt: self.index + 1, run.host) }
+      if self.run === run { pipeline.close(insideOf: self.index, cuttingAt: self.index + 1, run.call) }
     }
   }
 }

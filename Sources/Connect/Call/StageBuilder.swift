@@ -5,7 +5,8 @@ internal import NIOCore
 /// Small enough for the existential of a visitor to hold it without an allocation.
 struct StageBuilder: MethodVisitor {
   let pipeline: Pipeline
-  let interceptors: any InterceptorSource
+  let interceptors: CallHooks
+  let attempts: Attempts
 
   func visit<Input: Sendable, Output: Sendable>(_ method: MethodSpec<Input, Output>) {
     var stages = BuiltStages(for: self.interceptors.count)
@@ -18,7 +19,7 @@ struct StageBuilder: MethodVisitor {
       }
       if self.interceptors.isOver { break }
     }
-    stages.finish(self.pipeline)
+    stages.finish(self.pipeline, self.attempts)
   }
 
   // MARK: Unary calls
@@ -68,7 +69,7 @@ struct StageBuilder: MethodVisitor {
     _ method: MethodSpec<Input, Output>,
     to stages: inout BuiltStages
   ) {
-    let maximumReplayBytes = self.pipeline.surroundings.maximumReplayBytes
+    let maximumReplayBytes = self.attempts.plan.environment.settings.maximumReplayBytes
     switch interceptor.asyncStreamForm {
     case .messages(let form):
       let stage = AsyncStreamStage(of: I.self, isEncoded: false, maximumReplayBytes: maximumReplayBytes) {
@@ -134,8 +135,8 @@ private struct BuiltStages {
     self.metrics.append(MetricsReport.Hook(function: metrics, interceptor: interceptor))
   }
 
-  mutating func finish(_ pipeline: Pipeline) {
-    if !self.metrics.isEmpty { pipeline.surroundings.inside.add(self.metrics) }
+  mutating func finish(_ pipeline: Pipeline, _ attempts: Attempts) {
+    if !self.metrics.isEmpty { attempts.add(self.metrics) }
     let codec = self.messages.count
     // Without interceptors there is not even a codec.
     guard codec + self.bytes.count + self.innermost.count > 0 else { return }

@@ -167,7 +167,7 @@ extension Optional where Wrapped == any TaskExecutor {
 /// executor. Once ``cancel()`` has returned, a body with a task of its own sees itself as cancelled, even if it begins only
 /// then. A body in the waiting task does not begin any more. If it has begun, its pending `next` throws, or the waiting task
 /// is cancelled, too.
-package final class Job: Sendable {
+final class Job: Sendable {
   private enum State {
     case new
     /// The body runs in the waiting task.
@@ -189,7 +189,7 @@ package final class Job: Sendable {
 
   /// Starts the task, which inherits the task-local values of the caller. It runs on `executor` if that runs tasks, else
   /// where the caller's task prefers to run.
-  package func start(on executor: any CallExecutor) {
+  func start(on executor: any CallExecutor) {
     let task = Task(executorPreference: executor.taskExecutor ?? .ofCurrentTask) {
       if !self.isRunning {
         await self.waitForStart()

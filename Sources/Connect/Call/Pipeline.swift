@@ -6,16 +6,15 @@ internal import DequeModule
 /// acted on before the hook has returned. Parts move only where there is room, so a slow hook, wire or caller holds
 /// back the source.
 ///
-/// The call, its ``PipelineHost``, owns the pipeline, which is confined to the call's executor. The pipeline has no
-/// reference to the call: its functions take the host as an argument. So a call that nobody can continue is released.
-package final class Pipeline {
+/// The ``Call`` owns the pipeline, which is confined to the call's executor. The pipeline has no reference to the call: its
+/// functions take the call as an argument. So a call that nobody can continue is released.
+final class Pipeline {
   private enum Event {
     case hook(HookAction, Visit)
     case work((Pipeline) -> Void)
   }
 
   let order: PipelineOrder
-  let surroundings: Surroundings
   private(set) var hasAsyncStages = false
   /// Whether the request has passed the call hooks. Nothing moves before.
   private(set) var hasStarted = false
@@ -33,14 +32,13 @@ package final class Pipeline {
   /// A pipeline without stages.
   ///
   /// - Parameter maximumWaiting: How many parts wait at one stage, at most.
-  package init(isUnary: Bool, maximumWaiting: Int, _ surroundings: Surroundings) {
+  init(isUnary: Bool, maximumWaiting: Int) {
     self.order = PipelineOrder(isUnary: isUnary, maximumWaiting: maximumWaiting)
-    self.surroundings = surroundings
   }
 
   /// Asks interceptors for their hooks.
-  package func askForHooks(_ interceptors: any InterceptorSource, of method: AnyMethod) {
-    method.accept(StageBuilder(pipeline: self, interceptors: interceptors))
+  func askForHooks(_ interceptors: CallHooks, of method: AnyMethod, _ attempts: Attempts) {
+    method.accept(StageBuilder(pipeline: self, interceptors: interceptors, attempts: attempts))
     for (index, stage) in self.order.stages.enumerated() {
       guard case .async(let stage) = stage else { continue }
       stage.index = index
@@ -53,21 +51,21 @@ package final class Pipeline {
   // MARK: Movement
 
   /// Sends the request, or a stream's head, down.
-  package func start(_ part: consuming RequestPart, _ host: any PipelineHost) {
-    host.executor.assertIsCurrent()
+  func start(_ part: consuming RequestPart, _ call: Call) {
+    call.executor.assertIsCurrent()
     self.hasStarted = true
     self.isMoving = true
-    RequestFlow(pipeline: self, host: host).begin(part)
+    RequestFlow(pipeline: self, call: call).begin(part)
     self.isMoving = false
     self.restVisit()
     // Nothing follows the request of a unary call, and no attempt has a response already.
     let hasMore = !self.order.isUnary || self.hasAsyncStages
-    if hasMore || self.mustMoveAgain || self.hasEvents { self.move(host) }
+    if hasMore || self.mustMoveAgain || self.hasEvents { self.move(call) }
   }
 
   /// Moves everything that can move: results up, as far as they are wanted, and the request down, as far as there is room.
-  package func move(_ host: any PipelineHost) {
-    host.executor.assertIsCurrent()
+  func move(_ call: Call) {
+    call.executor.assertIsCurrent()
     guard !self.isMoving else {
       self.mustMoveAgain = true
       return
@@ -78,55 +76,58 @@ package final class Pipeline {
       self.isMoving = false
       self.restVisit()
     }
-    let results = ResultFlow(pipeline: self, host: host)
-    let request = RequestFlow(pipeline: self, host: host)
+    let results = ResultFlow(pipeline: self, call: call)
+    let request = RequestFlow(pipeline: self, call: call)
     repeat {
       self.mustMoveAgain = false
-      if self.hasEvents { self.handleEvents(host) }
+      if self.hasEvents { self.handleEvents(call) }
       // A hook's action, perhaps on an earlier part, is handled before the next part.
-      while !host.isOver, !self.hasEvents, results.moveNext() {}
-      if !host.isOver, !self.hasEvents, request.moveAll() { self.mustMoveAgain = true }
-    } while (self.mustMoveAgain || self.hasEvents) && !host.isOver
+      while !call.isOver, !self.hasEvents, results.moveNext() {}
+      if !call.isOver, !self.hasEvents, request.moveAll() { self.mustMoveAgain = true }
+    } while (self.mustMoveAgain || self.hasEvents) && !call.isOver
   }
 
   /// Takes the action of a hook that had already returned.
-  package func hookDid(_ action: HookAction, _ visit: Visit, _ host: any PipelineHost) {
-    host.executor.assertIsCurrent()
+  func hookDid(_ action: HookAction, _ visit: Visit, _ call: Call) {
+    call.executor.assertIsCurrent()
     self.events.append(.hook(action, visit))
     self.hasEvents = true
-    self.move(host)
+    self.move(call)
   }
 
-  /// Runs `work` for an async stage, once no hook is on the stack.
-  package func perform(_ work: @escaping (Pipeline) -> Void, _ host: any PipelineHost) {
-    host.executor.assertIsCurrent()
+  /// Runs `work` of an async stage, once no hook is on the stack. Does nothing once the call is over.
+  func perform(_ call: Call, _ work: @escaping (Pipeline) -> Void) {
+    call.executor.assertIsCurrent()
+    guard !call.isOver else { return }
     self.events.append(.work(work))
     self.hasEvents = true
-    self.move(host)
+    self.move(call)
   }
 
-  private func handleEvents(_ host: any PipelineHost) {
+  private func handleEvents(_ call: Call) {
     while let event = self.events.popFirst() {
-      guard !host.isOver else { continue }
+      guard !call.isOver else { continue }
       switch event {
       case .work(let work): work(self)
-      case .hook(let action, let visit): self.handle(action, visit, host)
+      case .hook(let action, let visit): self.handle(action, visit, call)
       }
     }
     self.hasEvents = false
   }
 
-  private func handle(_ action: HookAction, _ visit: Visit, _ host: any PipelineHost) {
+  private func handle(_ action: HookAction, _ visit: Visit, _ call: Call) {
     switch visit.place {
     case .request(let index):
       guard let step = self.order.stages[index].stage.didRequest(action, visit.number) else {
-        host.logIgnored("request hook \(index)")
+        call.plan.logger.logIgnored("request hook \(index)", of: call.plan.info)
         return
       }
-      if case .answer(let results) = step { self.answer(at: index, with: results, host) }
+      if case .answer(let results) = step { self.answer(at: index, with: results, call) }
     case .result(let index):
-      let results = ResultFlow(pipeline: self, host: host)
-      if !results.hookDid(action, at: index, visit.number) { host.logIgnored("response hook \(index)") }
+      let results = ResultFlow(pipeline: self, call: call)
+      if !results.hookDid(action, at: index, visit.number) {
+        call.plan.logger.logIgnored("response hook \(index)", of: call.plan.info)
+      }
     case .metrics:
       break
     }
@@ -134,12 +135,12 @@ package final class Pipeline {
 
   // MARK: Visits
 
-  func makeVisit(at place: Visit.Place, _ host: any PipelineHost) -> Visit {
+  func makeVisit(at place: Visit.Place, _ call: Call) -> Visit {
     self.lastNumber += 1
     guard let visit = self.spareVisit.take() else {
-      return Visit(self.lastNumber, at: place, of: host, on: host.executor)
+      return Visit(self.lastNumber, at: place, of: call, on: call.executor)
     }
-    visit.renew(self.lastNumber, at: place, of: host)
+    visit.renew(self.lastNumber, at: place, of: call)
     return visit
   }
 
@@ -155,15 +156,15 @@ package final class Pipeline {
   // MARK: Attempts
 
   /// The codec has found an error, which replaces everything inside.
-  func fail(with error: ConnectError, _ host: any PipelineHost) {
-    guard !host.isOver else { return }
+  func fail(with error: ConnectError, _ call: Call) {
+    guard !call.isOver else { return }
     let form: Stage.Form = self.order.isUnary ? .response : .stream
-    self.answer(at: self.order.codec, with: [form.failure(error)], host)
+    self.answer(at: self.order.codec, with: [form.failure(error)], call)
   }
 
   /// Lets results replace everything inside of a stage.
-  func answer(at index: Int, with results: [ResultPart], _ host: any PipelineHost) {
-    self.close(insideOf: index - 1, cuttingAt: index, host)
+  func answer(at index: Int, with results: [ResultPart], _ call: Call) {
+    self.close(insideOf: index - 1, cuttingAt: index, call)
     self.order.setAnswer(results, at: index)
     self.mustMoveAgain = true
   }
@@ -171,38 +172,37 @@ package final class Pipeline {
   /// Abandons everything inside of a stage.
   ///
   /// - Parameter cut: From this stage on, parts of the request are dropped; nil if a new attempt starts.
-  func close(insideOf index: Int, cuttingAt cut: Int?, _ host: any PipelineHost) {
+  func close(insideOf index: Int, cuttingAt cut: Int?, _ call: Call) {
     let busy = self.order.active.busy(insideOf: index, of: self.order.stages.count)
-    self.giveUp(self.order.close(insideOf: index, cuttingAt: cut), from: busy)
+    self.giveUp(self.order.close(insideOf: index, cuttingAt: cut), from: busy, call)
   }
 
   /// - Returns: False if there is to be no other attempt.
-  func retry(at index: Int, _ request: RequestPart?, after delay: Duration, _ host: any PipelineHost) -> Bool
-  {
+  func retry(at index: Int, _ request: RequestPart?, after delay: Duration, _ call: Call) -> Bool {
     guard let head = self.order.retryHead(request, at: index),
-      self.surroundings.inside.takeRetry(after: delay, host)
+      call.attempts.takeRetry(after: delay, call)
     else { return false }
     let first = index < self.order.codec ? 0 : self.order.codec + 1
     let busy = self.order.active.busy(insideOf: first - 1, of: self.order.stages.count)
-    self.giveUp(self.order.waitToRetry(for: index), from: busy)
+    self.giveUp(self.order.waitToRetry(for: index), from: busy, call)
     let epoch = self.order.epoch
-    self.surroundings.inside.afterDelay(delay, host) { [self] in
-      if self.order.retry(for: index, with: head, in: epoch) { host.pump() }
+    call.attempts.afterDelay(delay, call) { [self] in
+      if self.order.retry(for: index, with: head, in: epoch) { call.pump() }
     }
     return true
   }
 
   /// Abandons the work of async stages and attempts, and then releases what waited.
-  private func giveUp(_ old: [Stage.Kept], from stages: Range<Int>) {
+  private func giveUp(_ old: [Stage.Kept], from stages: Range<Int>, _ call: Call) {
     if self.hasAsyncStages {
       for case .async(let stage) in self.order.stages[stages] { stage.giveUp() }
     }
-    self.surroundings.inside.drop()
+    call.attempts.drop()
     withExtendedLifetime(old) {}
   }
 
   /// Runs a job of the stage at `index` where the nearest `next` outside of it was called.
-  func run(_ job: Job, of index: Int, _ host: any PipelineHost) {
+  func run(_ job: Job, of index: Int, _ call: Call) {
     let stages = self.order.stages
     for index in (0..<index).reversed() {
       if case .async(let stage) = stages[index], let runner = stage.runner {
@@ -210,14 +210,16 @@ package final class Pipeline {
         return
       }
     }
-    self.surroundings.outside.run(job, on: host.executor)
+    call.side.run(job, on: call.executor)
   }
 
   // MARK: End
 
   /// Abandons all work, and releases the interceptors, which may hold a `proceed` and thereby the call.
-  package func release() {
-    if self.hasAsyncStages { self.giveUp([], from: self.order.stages.indices) }
+  func release() {
+    if self.hasAsyncStages {
+      for case .async(let stage) in self.order.stages { stage.giveUp() }
+    }
     let old = self.order.release()
     let visit = self.spareVisit
     self.hasAsyncStages = false

@@ -1,5 +1,5 @@
 /// The async form of an interceptor, as a stage of a pipeline. Its body runs in a task of its own or, if it is an inner one of
-/// a unary call, in that of the async stage outside of it. It reaches the pipeline through ``PipelineHost/perform(_:)``. The
+/// a unary call, in that of the async stage outside of it. It reaches the pipeline through ``Pipeline/perform(_:_:)``. The
 /// windows of the ``Stage`` stay empty.
 class AsyncStage: Stage {
   /// The position of the stage in the pipeline.
@@ -8,7 +8,7 @@ class AsyncStage: Stage {
   // MARK: The request
 
   /// Takes a part of the request from outside.
-  func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {}
+  func accept(_ part: RequestPart, of call: Call, in pipeline: Pipeline) {}
 
   // MARK: The response
 

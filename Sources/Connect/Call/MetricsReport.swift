@@ -2,10 +2,10 @@
 /// nothing waits for them. The report outlives the pipeline, since an attempt may end with the call.
 ///
 /// Confined to the call's executor.
-package final class MetricsReport {
+final class MetricsReport {
   typealias Function = (HTTPMetrics, Proceed<HTTPMetrics>) -> Void
 
-  package struct Hook {
+  struct Hook {
     let function: Function
     let interceptor: any Interceptor.Type
   }
@@ -21,21 +21,21 @@ package final class MetricsReport {
   /// The number of the visit whose hook has returned without having passed the metrics on.
   private var waiting: Int?
 
-  package init(_ metrics: HTTPMetrics, for hooks: [Hook]) {
+  init(_ metrics: HTTPMetrics, for hooks: [Hook]) {
     self.metrics = metrics.values
     self.hooks = hooks
     self.remaining = hooks.count
   }
 
-  package func pass(_ host: any PipelineHost) {
-    let pipeline = host.pipeline
+  func pass(_ call: Call) {
+    let pipeline = call.pipeline
     defer { pipeline.restVisit() }
     var metrics = self.passed ?? HTTPMetrics(self.metrics)
     while self.remaining > 0 {
       self.remaining -= 1
       let hook = self.hooks[self.remaining]
-      var visit = pipeline.makeVisit(at: .metrics(self), host)
-      pipeline.surroundings.inheritance.bind(nil, of: hook.interceptor) {
+      var visit = pipeline.makeVisit(at: .metrics(self), call)
+      call.plan.inheritance.bind(nil, of: hook.interceptor) {
         hook.function(metrics, Proceed(visit))
       }
       guard case .metrics(let passed)? = visit.hookReturned(waits: false) else {
@@ -50,10 +50,10 @@ package final class MetricsReport {
     self.hooks = []
   }
 
-  package func hookDid(_ action: HookAction, _ visit: Visit, _ host: any PipelineHost) {
+  func hookDid(_ action: HookAction, _ visit: Visit, _ call: Call) {
     guard visit.number == self.waiting, case .metrics(let metrics) = action else { return }
     self.waiting = nil
     self.passed = metrics
-    self.pass(host)
+    self.pass(call)
   }
 }

@@ -1,5 +1,5 @@
 /// What a call inherits from the caller's task, for its hooks.
-package final class Inheritance: Sendable {
+final class Inheritance: Sendable {
   private let context: CallContext
   private let propagators: [any ContextPropagator]
   /// Whether there is anything to bind.

@@ -3,12 +3,12 @@ internal import NIOCore
 /// Moves the parts of a request inwards, through hooks and the codec, as far as there is room.
 struct RequestFlow {
   let pipeline: Pipeline
-  let host: any PipelineHost
+  let call: Call
 
   private var order: PipelineOrder { self.pipeline.order }
   private var stages: [Stage.Role] { self.pipeline.order.stages }
-  private var outside: any PipelineOutside { self.pipeline.surroundings.outside }
-  private var inside: any PipelineInside { self.pipeline.surroundings.inside }
+  private var outside: any CallSide { self.call.side }
+  private var inside: Attempts { self.call.attempts }
 
   // MARK: Room
 
@@ -49,7 +49,7 @@ struct RequestFlow {
       atMessages: atMessages,
       with: part,
       ReplayLog(
-        maximumBytes: self.pipeline.surroundings.maximumReplayBytes,
+        maximumBytes: self.call.plan.environment.settings.maximumReplayBytes,
         // Only a hook that sees results can ask for the messages again.
         isComplete: level.contains {
           if case .hooks(let stage) = $0 { stage.kinds.seesResult } else { false }
@@ -62,8 +62,8 @@ struct RequestFlow {
   private func send(_ part: consuming RequestPart, at first: Int) {
     let stages = self.stages
     if stages.isEmpty {
-      guard !self.order.isCut(at: 0), let encoded = self.encode(part), !self.host.isOver else { return }
-      self.inside.transmit(encoded, self.host)
+      guard !self.order.isCut(at: 0), let encoded = self.encode(part), !self.call.isOver else { return }
+      self.inside.transmit(encoded, self.call)
       return
     }
     var index = first
@@ -74,7 +74,7 @@ struct RequestFlow {
         guard let encoded = self.encode(part) else { return }
         part = encoded
       case .async(let stage):
-        stage.accept(part, of: self.host, in: self.pipeline)
+        stage.accept(part, of: self.call, in: self.pipeline)
         return
       case .hooks(let stage):
         switch self.visit(stage, at: index, with: part) {
@@ -83,14 +83,14 @@ struct RequestFlow {
           self.order.active.mayKeep(at: index)
           return
         case .answer(let results):
-          self.pipeline.answer(at: index, with: results, self.host)
+          self.pipeline.answer(at: index, with: results, self.call)
           return
         }
       }
       index += 1
     }
-    guard !self.order.isCut(at: index), !self.host.isOver else { return }
-    self.inside.transmit(part, self.host)
+    guard !self.order.isCut(at: index), !self.call.isOver else { return }
+    self.inside.transmit(part, self.call)
   }
 
   /// Moves waiting parts, the innermost first, and then new ones.
@@ -134,7 +134,7 @@ struct RequestFlow {
   }
 
   /// A hook's action, perhaps on an earlier part, is handled before the next part.
-  private var mayGoOn: Bool { !self.host.isOver && !self.pipeline.hasEvents }
+  private var mayGoOn: Bool { !self.call.isOver && !self.pipeline.hasEvents }
 
   // MARK: Hooks and the codec
 
@@ -146,10 +146,10 @@ struct RequestFlow {
     }
     if part.hasHead { stage.holdsHead = true }
     var updated = part
-    let failure = self.pipeline.surroundings.inheritance.bind(part.head?.context, of: stage.interceptor) {
+    let failure = self.call.plan.inheritance.bind(part.head?.context, of: stage.interceptor) {
       stage.update(&updated)
     }
-    guard !self.host.isOver else { return .stay }
+    guard !self.call.isOver else { return .stay }
     if let failure { return .failed(failure, as: stage.form) }
     return self.visit(stage, at: index, with: updated, mayPass: mayPass)
   }
@@ -159,14 +159,14 @@ struct RequestFlow {
   {
     guard stage.kinds.contains(hookFor: part) else { return stage.pass(part, mayPass: mayPass) }
     if part.hasHead { stage.holdsHead = true }
-    var visit = self.pipeline.makeVisit(at: .request(index), self.host)
-    self.pipeline.surroundings.inheritance.bind(part.head?.context, of: stage.interceptor) {
+    var visit = self.pipeline.makeVisit(at: .request(index), self.call)
+    self.call.plan.inheritance.bind(part.head?.context, of: stage.interceptor) {
       stage.call(with: part, visit)
     }
-    guard !self.host.isOver else { return .stay }
+    guard !self.call.isOver else { return .stay }
     guard let action = visit.hookReturned(waits: true) else {
       stage.wait(part, as: visit.number)
-      self.host.hookWaits()
+      HoldWatch.hookWaits(in: self.call)
       return .stay
     }
     self.pipeline.keep(&visit)
@@ -176,7 +176,7 @@ struct RequestFlow {
   /// - Returns: Nil if the part cannot be encoded, which has failed the call.
   private func encode(_ part: consuming RequestPart) -> RequestPart? {
     do throws(ConnectError) {
-      let encoded = try self.pipeline.surroundings.codec.encode(
+      let encoded = try self.call.plan.encode(
         part,
         forByteHooks: self.pipeline.hasByteStages
       )
@@ -191,7 +191,7 @@ struct RequestFlow {
       }
       return encoded
     } catch {
-      self.pipeline.fail(with: error, self.host)
+      self.pipeline.fail(with: error, self.call)
       return nil
     }
   }

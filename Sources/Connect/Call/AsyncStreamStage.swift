@@ -64,9 +64,9 @@ final class AsyncStreamStage: AsyncStage {
     self.run?.hasRoomForMessage ?? true
   }
 
-  override func accept(_ part: RequestPart, of host: any PipelineHost, in pipeline: Pipeline) {
+  override func accept(_ part: RequestPart, of call: Call, in pipeline: Pipeline) {
     switch part {
-    case .head(let head), .whole(let head, _), .wholeBytes(let head, _): self.start(head, host, pipeline)
+    case .head(let head), .whole(let head, _), .wholeBytes(let head, _): self.start(head, call, pipeline)
     case .message(let message): self.run?.messages.append(message)
     case .bytes(let bytes): self.run?.messages.append(MessageBox(bytes))
     case .end: self.run?.hasRequestEnded = true
@@ -110,15 +110,15 @@ final class AsyncStreamStage: AsyncStage {
 
   // MARK: The body
 
-  private func start(_ head: RequestHead, _ host: any PipelineHost, _ pipeline: Pipeline) {
+  private func start(_ head: RequestHead, _ call: Call, _ pipeline: Pipeline) {
     self.giveUp()
-    let run = AsyncStreamRun(host, head: head, maximumReplayBytes: self.maximumReplayBytes)
+    let run = AsyncStreamRun(call, head: head, maximumReplayBytes: self.maximumReplayBytes)
     self.run = run
-    let job = AsyncStreamTask(self, run, on: host.executor).makeJob(self.body, head)
+    let job = AsyncStreamTask(self, run, on: call.executor).makeJob(self.body, head)
     run.job = job
     pipeline.order.active.demandMayHaveChanged(at: self.index)
-    pipeline.run(job, of: self.index, host)
-    host.hookWaits()
+    pipeline.run(job, of: self.index, call)
+    HoldWatch.hookWaits(in: call)
   }
 
   func isCurrent(_ run: AsyncStreamRun) -> Bool { self.run === run }
@@ -132,14 +132,14 @@ final class AsyncStreamStage: AsyncStage {
     guard self.run === run, !run.isClosed else { return }
     run.isWanted = false
     run.results.append(result)
-    run.host.pipeline.order.active.mayKeep(at: self.index)
+    run.call.pipeline.order.active.mayKeep(at: self.index)
     guard result.isEnd else {
-      run.host.pump()
+      run.call.pump()
       return
     }
     run.isClosed = true
     run.next.take()?.cancel()
-    self.perform(of: run) { $0.close(insideOf: self.index, cuttingAt: self.index, run.host) }
+    self.perform(of: run) { $0.close(insideOf: self.index, cuttingAt: self.index, run.call) }
   }
 
   /// Tells the body when a result is wanted.
@@ -152,7 +152,7 @@ final class AsyncStreamStage: AsyncStage {
   func read(_ reader: AsyncStreamReader, of run: AsyncStreamRun, _ mailbox: Mailbox<(any AnyMessage)?>) {
     if run.reader !== reader {
       guard reader.position == run.firstMessage else {
-        mailbox.post(.failure(ConnectError.tooMuchToReplay(run.host.method)))
+        mailbox.post(.failure(ConnectError.tooMuchToReplay(run.call.plan.info)))
         return
       }
       run.reader?.end(throwing: CancellationError())
@@ -160,7 +160,7 @@ final class AsyncStreamStage: AsyncStage {
     }
     reader.waiting = mailbox
     self.feedReader(of: run)
-    run.host.pump()
+    run.call.pump()
   }
 
   private func feedReader(of run: AsyncStreamRun) {
@@ -195,21 +195,21 @@ final class AsyncStreamStage: AsyncStage {
     let mustClose = run.hasCalledNext || run.isClosed
     if run.hasCalledNext {
       guard run.firstMessage == 0, !run.hasPassedOut,
-        run.host.pipeline.surroundings.inside.takeRetry(after: .zero, run.host)
+        run.call.pipeline.attempts.takeRetry(after: .zero, run.call)
       else {
-        mailbox.post(.failure(run.lastError ?? .retriesUsedUp(run.host.method)))
+        mailbox.post(.failure(run.lastError ?? .retriesUsedUp(run.call.plan.info)))
         return
       }
     }
     run.hasCalledNext = true
     if !self.isEncoded { run.restartCount() }
-    let next = AsyncStreamNext(runner: Mailbox<Void>(executor: run.host.executor))
+    let next = AsyncStreamNext(runner: Mailbox<Void>(executor: run.call.executor))
     run.next = next
     next.parts = [.head(head.completed(from: run.head))]
-    run.host.pipeline.order.active.mayKeep(at: self.index)
-    mailbox.post(.success((Confined(next, to: run.host.executor), next.runner)))
+    run.call.pipeline.order.active.mayKeep(at: self.index)
+    mailbox.post(.success((Confined(next, to: run.call.executor), next.runner)))
     // Before the first `next`, nothing is inside.
-    self.perform(of: run) { if mustClose { $0.close(insideOf: self.index, cuttingAt: nil, run.host) } }
+    self.perform(of: run) { if mustClose { $0.close(insideOf: self.index, cuttingAt: nil, run.call) } }
   }
 
   func send(_ part: RequestPart, _ next: AsyncStreamNext, of run: AsyncStreamRun, _ mailbox: Mailbox<Void>) {
@@ -219,8 +219,8 @@ final class AsyncStreamStage: AsyncStage {
     }
     next.parts.append(part)
     next.room = mailbox
-    run.host.pipeline.order.active.mayKeep(at: self.index)
-    run.host.pump()
+    run.call.pipeline.order.active.mayKeep(at: self.index)
+    run.call.pump()
   }
 
   /// The messages that were given to `next` have ended with an error.
@@ -228,7 +228,7 @@ final class AsyncStreamStage: AsyncStage {
     guard self.isCurrent(next, of: run) else { return }
     self.perform(of: run) { pipeline in
       guard self.isCurrent(next, of: run) else { return }
-      pipeline.answer(at: self.index + 1, with: [.failed(error)], run.host)
+      pipeline.answer(at: self.index + 1, with: [.failed(error)], run.call)
     }
   }
 
@@ -242,8 +242,8 @@ final class AsyncStreamStage: AsyncStage {
       return
     }
     next.waiting = mailbox
-    run.host.pipeline.order.active.demandMayHaveChanged(at: self.index)
-    run.host.pump()
+    run.call.pipeline.order.active.demandMayHaveChanged(at: self.index)
+    run.call.pump()
   }
 
   /// The task that reads the results was cancelled: the attempt is abandoned.
@@ -251,13 +251,13 @@ final class AsyncStreamStage: AsyncStage {
     guard self.isCurrent(next, of: run) else { return }
     next.cancel()
     self.perform(of: run) { pipeline in
-      if run.next === next { pipeline.close(insideOf: self.index, cuttingAt: self.index + 1, run.host) }
+      if run.next === next { pipeline.close(insideOf: self.index, cuttingAt: self.index + 1, run.call) }
     }
   }
 
   /// Runs `work` with the pipeline, once no hook is on the stack. If a hook has started an attempt further out by then,
   /// the run is obsolete and `work` does not run.
   private func perform(of run: AsyncStreamRun, _ work: @escaping (Pipeline) -> Void) {
-    run.host.perform { if self.run === run { work($0) } }
+    run.call.pipeline.perform(run.call) { if self.run === run { work($0) } }
   }
 }

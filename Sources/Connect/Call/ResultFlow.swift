@@ -1,12 +1,12 @@
 /// Moves results outwards, through hooks and the codec, as far as they are wanted.
 struct ResultFlow {
   let pipeline: Pipeline
-  let host: any PipelineHost
+  let call: Call
 
   private var order: PipelineOrder { self.pipeline.order }
   private var stages: [Stage.Role] { self.pipeline.order.stages }
-  private var outside: any PipelineOutside { self.pipeline.surroundings.outside }
-  private var inside: any PipelineInside { self.pipeline.surroundings.inside }
+  private var outside: any CallSide { self.call.side }
+  private var inside: Attempts { self.call.attempts }
 
   // MARK: Demand
 
@@ -73,7 +73,7 @@ struct ResultFlow {
   private func receive(_ result: consuming ResultPart, at last: Int) {
     let stages = self.stages
     if stages.isEmpty {
-      if let decoded = self.decode(result), !self.host.isOver { self.deliver(decoded) }
+      if let decoded = self.decode(result), !self.call.isOver { self.deliver(decoded) }
       return
     }
     var index = last
@@ -84,7 +84,7 @@ struct ResultFlow {
         result = decoded
       case .async(let stage):
         stage.take(result)
-        self.host.hookWaits()
+        HoldWatch.hookWaits(in: self.call)
         return
       case .hooks(let stage):
         guard let passed = self.visit(stage, at: index, with: result) else { return }
@@ -92,11 +92,11 @@ struct ResultFlow {
       }
       index -= 1
     }
-    if !self.host.isOver { self.deliver(result) }
+    if !self.call.isOver { self.deliver(result) }
   }
 
   private func deliver(_ result: consuming ResultPart) {
-    if result.isEnd { self.host.finish(with: result) } else { self.outside.deliver(result) }
+    if result.isEnd { self.call.finish(with: result) } else { self.outside.deliver(result) }
   }
 
   /// Moves waiting results, the outermost first, or takes the next one.
@@ -114,10 +114,10 @@ struct ResultFlow {
       return true
     }
     guard self.order.cut == nil, !self.order.isWaitingToRetry, self.isWanted(at: self.stages.count - 1),
-      let result = self.inside.takeArrived(self.host, forByteHooks: self.pipeline.hasByteStages),
-      !self.host.isOver
+      let result = self.inside.takeArrived(self.call, forByteHooks: self.pipeline.hasByteStages),
+      !self.call.isOver
     else { return false }
-    // The host may have decoded it already.
+    // The call may have decoded it already.
     if case .whole = result {
       self.receive(result, at: self.order.codec - 1)
     } else {
@@ -133,7 +133,7 @@ struct ResultFlow {
       hasMoved = true
       self.order.active.demandMayHaveChanged(at: index)
       self.receive(result, at: index - 1)
-      guard !self.host.isOver, !self.pipeline.hasEvents else { return true }
+      guard !self.call.isOver, !self.pipeline.hasEvents else { return true }
     }
     self.order.settle()
     return hasMoved
@@ -148,15 +148,15 @@ struct ResultFlow {
     guard stage.kinds.contains(.result) else {
       return self.follow(stage.pass(result, mayPass: mayPass), of: stage, at: index, 0)
     }
-    var visit = self.pipeline.makeVisit(at: .result(index), self.host)
-    self.pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) {
+    var visit = self.pipeline.makeVisit(at: .result(index), self.call)
+    self.call.plan.inheritance.bind(nil, of: stage.interceptor) {
       stage.call(with: result, visit)
     }
-    guard !self.host.isOver else { return nil }
+    guard !self.call.isOver else { return nil }
     guard let action = visit.hookReturned(waits: true) else {
       self.order.active.mayKeep(at: index)
       stage.wait(result, as: visit.number)
-      self.host.hookWaits()
+      HoldWatch.hookWaits(in: self.call)
       return nil
     }
     let number = visit.number
@@ -171,10 +171,10 @@ struct ResultFlow {
 
   /// Lets a synchronous hook see and change a response.
   private func update(_ stage: HookStage, at index: Int, _ given: ResultPart, mayPass: Bool) -> ResultPart? {
-    let (result, decision) = self.pipeline.surroundings.inheritance.bind(nil, of: stage.interceptor) {
+    let (result, decision) = self.call.plan.inheritance.bind(nil, of: stage.interceptor) {
       stage.updated(given)
     }
-    guard !self.host.isOver else { return nil }
+    guard !self.call.isOver else { return nil }
     guard case .retry(let delay) = decision else {
       return self.follow(stage.pass(consume result, mayPass: mayPass), of: stage, at: index, 0)
     }
@@ -202,10 +202,10 @@ struct ResultFlow {
     self.order.active.mayKeep(at: index)
     switch consume step {
     case .pass, .stay: break
-    case .end: self.pipeline.close(insideOf: index, cuttingAt: index, self.host)
+    case .end: self.pipeline.close(insideOf: index, cuttingAt: index, self.call)
     case .retry(let request, let delay):
       if let given = stage.results?.waiting(number), given.isEnd { self.pipeline.retryCause = given.error }
-      if !self.pipeline.retry(at: index, request, after: delay, self.host) { stage.retryWasRefused(number) }
+      if !self.pipeline.retry(at: index, request, after: delay, self.call) { stage.retryWasRefused(number) }
     }
     return nil
   }
@@ -215,11 +215,11 @@ struct ResultFlow {
   /// - Returns: Nil if the result cannot be decoded, which has failed the call.
   private func decode(_ result: consuming ResultPart) -> ResultPart? {
     do throws(ConnectError) {
-      let decoded = try self.pipeline.surroundings.codec.decode(result, self.inside.httpStatus)
+      let decoded = try self.call.plan.decode(result, self.inside.httpStatus)
       // A codec may be user code, which may end the call.
-      return self.host.isOver ? nil : decoded
+      return self.call.isOver ? nil : decoded
     } catch {
-      self.pipeline.fail(with: error, self.host)
+      self.pipeline.fail(with: error, self.call)
       return nil
     }
   }
