@@ -148,9 +148,8 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
       channel: channel,
       session: session,
       remoteAddress: address,
-      remoteText: RemoteAddress.text(address),
       peer: peer,
-      care: HTTP3ConnectionCare(
+      keepalive: HTTP3Keepalive(
         unacknowledged: self.environment.configuration.timeouts.unacknowledged,
         pingInterval: self.configuration.pingInterval,
         pingsWithoutStreams: self.configuration.pingsWithoutStreams
@@ -159,34 +158,34 @@ struct HTTP3Opener: ConnectionOpener, Sendable {
     )
     var times = times
     times.didConnect()
-    connection.limitHandshake(to: deadline) { self.timedOut(after: attempt.timeLimit) }
+    connection.handshake.limit(to: deadline) { self.timedOut(after: attempt.timeLimit) }
     connection.onTicket = { tickets.store($0, of: server) }
     connection.onUnfit = { tickets.remove(of: server) }
-    connection.onReady = { [weak connection] result in
+    connection.handshake.onReady = { [weak connection] result in
       guard let connection else { return }
       switch result {
       case .success:
-        if connection.isEstablished {
+        if connection.handshake.isOver {
           times.didShakeHands()
         } else {
           attempt.isEarly = true
-          connection.limitHandshake(to: min(deadline, .now() + TimeAmount(Self.earlyTimeLimit))) {
+          connection.handshake.limit(to: min(deadline, .now() + TimeAmount(Self.earlyTimeLimit))) {
             self.timedOut(after: min(attempt.timeLimit, Self.earlyTimeLimit))
           }
         }
-        connection.setup = times.setup(nameResolution: attempt.nameResolution)
-        connection.delegate = attempt
-        connection.looksForAltSvc = attempt.looksForAltSvc
+        connection.state.setup = times.setup(nameResolution: attempt.nameResolution)
+        connection.state.delegate = attempt
+        connection.state.looksForAltSvc = attempt.looksForAltSvc
         attempt.established(connection, version: .http3)
       case .failure(let error):
-        attempt.closed(error, reason: connection.channelError.map { SystemErrorText.of($0) })
+        attempt.closed(error, reason: connection.state.channelError.map { SystemErrorText.of($0) })
       }
     }
-    attempt.stop = { [weak connection] in connection?.abandon() }
+    attempt.stop = { [weak connection] in connection?.handshake.abandon() }
     do {
       try channel.pipeline.syncOperations.addHandler(connection)
     } catch {
-      connection.handshakeTimer?.cancel()
+      connection.handshake.stopTimer()
       throw error
     }
   }

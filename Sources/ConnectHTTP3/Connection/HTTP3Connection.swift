@@ -1,5 +1,6 @@
 internal import Connect
 internal import ConnectChannels
+internal import ConnectNIO
 internal import Logging
 internal import NIOCore
 
@@ -11,118 +12,61 @@ internal import NIOCore
 /// time:   one timer for all that libngtcp2 waits for
 /// ```
 ///
-/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:sending:)` only. Both run as the event
-/// loop's own work, never below a function that a call or the pool has called.
-///
 /// Confined to the channel's event loop.
-final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
-  enum State {
-    /// In no pipeline yet.
-    case idle
-    /// Before the end of the handshake, and without early data.
-    case connecting
-    /// Takes requests. With early data, it does so before the end of the handshake.
-    case active
-    case closed
-  }
-
+final class HTTP3Connection: MultiplexedConnection, HTTP3StreamOwner {
   /// A flush gives the channel about this many bytes at a time.
   static let writeSize = 64_000
 
   let session: HTTP3Session
-  let care: HTTP3ConnectionCare
-  let eventLoop: any EventLoop
-  let channel: any Channel
-  let remoteAddress: SocketAddress
-  let logger: Logger
-  /// The origin, for errors.
-  let peer: String
+  let state: ConnectionState
+  let handshake: HTTP3Handshake
+  let peerWatch: HTTP3PeerWatch
+  private let socket: HTTP3Socket
+  private let closeReasons: HTTP3CloseReasons
 
-  /// Is told once that the connection takes requests, or why it never will. After a failure, nobody hears of the connection
-  /// any more.
-  var onReady: ((Result<Void, ConnectError>) -> Void)?
   /// Is told of a ticket for early data on the next connection.
   var onTicket: ((SessionTicket) -> Void)?
   /// Is told when the connection turns out to be of no use to later calls.
   var onUnfit: (() -> Void)?
-  /// Whether the handshake is complete.
-  var isEstablished = false
-  /// Ends a handshake that takes too long.
-  var handshakeTimer: Scheduled<Void>?
-  /// Held until the connection is closed.
-  var delegate: (any StreamConnectionDelegate)?
-  var context: ChannelHandlerContext?
-  var state = State.idle
-
-  /// Between `channelRead` and `channelReadComplete`, which flushes.
-  var isReading = false
-  var isFlushScheduled = false
-  var isFlushing = false
-  /// Whether the system was given many datagrams in one write.
-  private var hasCutDatagrams = false
-  /// How many probes of the path wait to be written.
-  private var unsentProbes = 0
-  var isHandlingEvents = false
-  var handledEvents: ContiguousArray<HTTP3Event> = []
+  private var handledEvents: ContiguousArray<HTTP3Event> = []
   /// Streams whose handlers may write more as soon as the channel is writable.
-  var blockedWriters: [HTTP3Stream] = []
+  private var blockedWriters: [HTTP3Stream] = []
 
-  /// The number last reported with `canServe`.
-  var servedStreams: Int?
-  /// No more streams: the pool has said so, or it was told so.
-  var isDraining = false
-  /// What to end the connection with in the next flush.
-  var requestedClose: ConnectError?
-  /// A shutdown that was asked for while events were being handled, and waits until they all have been.
-  var postponedShutDown: (() -> Void)?
-  /// The last error of the channel, which explains why it is closed afterwards.
-  var channelError: (any Error)?
-  var hasServedStream = false
-  /// Whether any response has begun.
-  var hasAnswered = false
-  /// Whether the delegate wants to hear of `alt-svc` fields.
-  var looksForAltSvc = false
-  /// How long the steps to open this connection took.
-  var setup: HTTPConnectionInfo.Setup?
-  let remoteText: String?
-
-  /// How often the channel was read.
-  var readCount = 0
-  /// How often something was received that certainly comes from the peer.
-  var answerCount = 0
-  var timer = HTTP3Timer()
-  var watch = HTTP3PeerWatch()
+  private var timer = HTTP3Timer()
 
   /// - Parameter peer: The peer's name in errors.
   init(
     channel: any Channel,
     session: HTTP3Session,
     remoteAddress: SocketAddress,
-    remoteText: String?,
     peer: String,
-    care: HTTP3ConnectionCare,
+    keepalive: HTTP3Keepalive,
     logger: Logger
   ) {
-    self.channel = channel
-    self.eventLoop = channel.eventLoop
     self.session = session
-    self.remoteAddress = remoteAddress
-    self.remoteText = remoteText
-    self.peer = peer
-    self.care = care
-    self.logger = logger
+    self.state = ConnectionState(channel: channel, version: .http3, peer: peer, logger: logger)
+    self.handshake = HTTP3Handshake(self.state)
+    self.peerWatch = HTTP3PeerWatch(keepalive, session, self.handshake)
+    self.socket = HTTP3Socket(self.state, to: remoteAddress)
+    self.closeReasons = HTTP3CloseReasons(state: self.state, session: session, handshake: self.handshake)
+    self.state.remoteAddress = RemoteAddress.text(remoteAddress)
+    self.peerWatch.connection = self
+    self.handshake.connection = self
   }
 
-  var isShakingHands: Bool { self.state != .closed && !self.isEstablished }
+  var context: ChannelHandlerContext? {
+    get { self.socket.context }
+    set { self.socket.context = newValue }
+  }
 
   /// The time as the session counts it.
-  var now: UInt64 { self.eventLoop.now.uptimeNanoseconds }
+  private var now: UInt64 { self.state.eventLoop.now.uptimeNanoseconds }
 
   // MARK: StreamConnection
 
   var hasServed: Bool {
     // Nobody has heard yet of what came in the same read as GOAWAY.
-    if self.hasAnswered || self.session.events.contains(where: \.isHead) { return true }
+    if self.state.hasAnswered || self.session.events.contains(where: \.isHead) { return true }
     guard let id = self.session.goAwayID else { return false }
     return self.session.liveStreams.contains { $0.isHeaderSent && $0.id < id }
   }
@@ -134,10 +78,10 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
   }
 
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
-    self.eventLoop.assertInEventLoop()
+    self.state.eventLoop.assertInEventLoop()
     let stream = HTTP3Stream(handler: handler, connection: self)
-    stream.answerCountAtStart = self.answerCount
-    if self.state == .active, self.requestedClose == nil, !self.isDraining {
+    stream.answerCountAtStart = self.peerWatch.answerCount
+    if self.state.phase == .active, self.state.requestedClose == nil, !self.state.isDraining {
       self.session.submit(request, for: stream)
     } else {
       self.session.events.append(.failed(stream, .noConnection, .requestCancelled))
@@ -146,154 +90,315 @@ final class HTTP3Connection: StreamConnection, HTTP3StreamOwner {
     return stream
   }
 
-  func drain() {
-    self.isDraining = true
-    self.scheduleFlush()
-  }
-
-  func close(failing error: ConnectError) {
-    guard self.requestedClose == nil else { return }
-    self.requestedClose = error
-    self.scheduleFlush()
-  }
-
   // MARK: HTTP3StreamOwner
 
-  func requestDidChange(_ stream: HTTP3Stream) {
-    self.session.requestBodyDidChange(stream)
-    self.scheduleFlush()
-  }
-
-  func consume(_ count: Int, of stream: HTTP3Stream) {
-    self.session.consume(count, of: stream)
-    self.scheduleFlush()
-  }
-
-  func cancel(_ stream: HTTP3Stream) {
-    if self.session.dropHeld(stream) {
-      self.session.events.append(.closed(stream))
-    } else {
-      self.session.reset(stream, errorCode: .requestCancelled)
-    }
-    self.scheduleFlush()
+  func callWasGivenUp(inSilenceSince answerCount: Int) {
+    self.peerWatch.callWasGivenUp(inSilenceSince: answerCount)
   }
 }
 
 // MARK: - Writing
 
 extension HTTP3Connection {
-  /// Schedules the writing of everything that was submitted in this tick. It is written at the end of the current read,
-  /// or else once the event loop gets to it.
-  func scheduleFlush() {
-    guard !self.isReading, !self.isFlushScheduled else { return }
-    self.isFlushScheduled = true
-    self.eventLoop.assumeIsolated().execute {
-      self.isFlushScheduled = false
-      self.flush()
-    }
-  }
-
-  /// Writes what the session wants to send as far as the network takes it, then acts on what came of it.
   func flush() {
-    guard !self.isFlushing else { return }
-    if let error = self.requestedClose {
+    guard !self.state.isFlushing else { return }
+    if let error = self.state.requestedClose {
       self.shutDown(error, sending: .noError)
       return
     }
-    self.writeOutput()
+    if self.state.isOpen { self.writeOutput() }
     self.handleEvents()
     self.closeIfFinished()
-    self.updateTimer()
+    if self.state.isOpen { self.updateTimer() }
   }
 
   private func writeOutput() {
-    guard self.state == .active || self.state == .connecting else { return }
-    self.isFlushing = true
-    defer { self.isFlushing = false }
+    self.state.isFlushing = true
+    defer { self.state.isFlushing = false }
     var isMore = true
-    while isMore, self.channel.isWritable, self.session.ending == nil {
-      let now = self.now
-      isMore = self.session.fillOutput(limit: Self.writeSize, now: now)
+    while isMore, self.state.channel.isWritable, self.session.ending == nil {
+      isMore = self.session.fillOutput(limit: Self.writeSize, now: self.now)
       let datagrams = self.session.output.takeAll(isLast: !self.session.hasStreams)
       guard !datagrams.isEmpty else { break }
-      for item in datagrams { self.write(item) }
+      self.socket.write(datagrams)
+      self.peerWatch.didWrite()
+    }
+  }
+
+  private func updateTimer() {
+    let time = min(self.session.expiry ?? .max, self.peerWatch.giveUpTime ?? .max)
+    self.timer.set(to: time == .max ? nil : time, on: self.state.eventLoop) { self.timerDidFire() }
+  }
+
+  private func timerDidFire() {
+    self.timer.didFire()
+    guard self.state.isOpen else { return }
+    let now = self.now
+    if let time = self.peerWatch.giveUpTime, time <= now { return self.peerWatch.giveUp() }
+    if let expiry = self.session.expiry, expiry <= now { self.session.handleExpiry(now: now) }
+    if self.session.ending != nil { self.endOfSession() } else { self.flush() }
+  }
+}
+
+// MARK: - The end
+
+extension HTTP3Connection {
+  /// Closes the connection if nothing is left for it to do.
+  private func closeIfFinished() {
+    guard self.state.phase != .closed, !self.state.isHandlingEvents else { return }
+    if self.session.ending != nil {
+      self.endOfSession()
+    } else if self.state.isDraining, !self.session.hasStreams {
+      self.shutDown(nil, sending: .noError)
+    }
+  }
+
+  /// The session has ended by itself or by the peer.
+  private func endOfSession() {
+    guard let ending = self.session.ending else { return }
+    if ending == .idle, self.session.hasStreams {
+      self.reportUnfit("nothing came until the idle timeout")
+    }
+    self.shutDown(self.closeReasons.error(of: ending), sending: .noError)
+  }
+
+  func shutDownWithChannel() { self.shutDown(self.closeReasons.lostChannel, sending: nil) }
+
+  /// Ends the connection: says goodbye with `errorCode`, if the channel still works, fails the open streams, and tells the
+  /// delegate.
+  ///
+  /// - Parameter error: Nil if everything was in order.
+  func shutDown(_ error: ConnectError?, sending errorCode: HTTP3ErrorCode?) {
+    guard !self.state.postpones({ self.shutDown(error, sending: errorCode) }) else { return }
+    // Events that wait may complete streams; what comes of them must not be lost to the failure below.
+    if !self.state.isFlushing { self.handleEvents() }
+    guard self.state.phase != .closed else { return }
+
+    let isChannelUsable = self.state.isOpen
+    let wasReady = self.state.phase == .active
+    let wasShakingHands = self.handshake.isGoingOn
+    self.state.phase = .closed
+    self.timer.cancel()
+    self.handshake.stopTimer()
+    self.blockedWriters = []
+    let streams = self.session.liveStreams
+    if let error, !streams.isEmpty, !self.state.hasAnswered, !wasShakingHands,
+      self.state.requestedClose == nil
+    {
+      // Otherwise calls that would succeed over TCP might fail again and again over HTTP/3.
+      self.reportUnfit(error.message ?? "it broke before the first response")
+    }
+    self.onUnfit = nil
+    let (delegate, reason) = self.state.close(self, error, hasStreams: !streams.isEmpty)
+    if isChannelUsable, let errorCode, let datagram = self.session.closingDatagram(errorCode, now: self.now) {
+      self.socket.write(datagram)
       self.context?.flush()
-      if self.watch.isQuick, self.session.unansweredSince != nil { self.didProbe() }
     }
-  }
-
-  private func write(_ item: HTTP3Output.Datagrams) {
-    guard !item.isProbe else { return self.writeProbe(item) }
-    let metadata = item.metadata
-    guard item.segmentSize != nil, !self.hasCutDatagrams else { return self.write(item.bytes, metadata) }
-    // If the system cuts the first ones, it cuts all.
-    self.hasCutDatagrams = true
-    let promise = self.eventLoop.makePromise(of: Void.self)
-    promise.futureResult.assumeIsolated().whenFailure { error in
-      SegmentationOffload.didFail(error)
-      self.channelError = self.channelError ?? error
+    for stream in streams {
+      let isInnocent =
+        !wasShakingHands && self.closeReasons.isInnocent(stream, among: streams.count, of: reason)
+      // Early data may be processed twice.
+      var failure = HTTPStreamFailure(
+        error: isInnocent ? .brokenElsewhere(reason) : reason,
+        isUnprocessed: wasShakingHands || !stream.isHeaderSent
+      )
+      failure.keepsTransparentRetry = wasShakingHands
+      stream.detach()?.streamDidFail(failure)
+      delegate?.connectionDidCloseStream(self)
     }
-    self.write(item.bytes, metadata, promise: promise)
-  }
-
-  /// Writes a probe: a datagram that tries whether the path takes larger ones. If the system refuses it, nobody
-  /// acknowledges it, as on a path that drops it.
-  private func writeProbe(_ item: HTTP3Output.Datagrams) {
-    // Earlier datagrams are flushed first: what is flushed together is sent with the same options of the socket.
-    self.context?.flush()
-    UDPSocket.willSendProbe(on: self.channel)
-    self.unsentProbes += 1
-    let promise = self.eventLoop.makePromise(of: Void.self)
-    promise.futureResult.assumeIsolated().whenComplete { _ in
-      self.unsentProbes -= 1
-      if self.unsentProbes == 0 { UDPSocket.didSendProbe(on: self.channel) }
+    self.session.invalidate()
+    self.handleEvents()
+    self.state.channel.close(promise: nil)
+    if wasReady {
+      delegate?.connectionDidClose(self, error: error)
+    } else {
+      self.handshake.onReady.take()?(.failure(reason))
     }
-    self.write(item.bytes, item.metadata, promise: promise)
-    self.context?.flush()
-  }
-
-  func write(
-    _ bytes: ByteBuffer,
-    _ metadata: AddressedEnvelope<ByteBuffer>.Metadata? = nil,
-    promise: EventLoopPromise<Void>? = nil
-  ) {
-    guard let context = self.context else {
-      promise?.succeed()
-      return
-    }
-    let envelope = AddressedEnvelope(remoteAddress: self.remoteAddress, data: bytes, metadata: metadata)
-    context.write(self.wrapOutboundOut(envelope), promise: promise)
   }
 }
 
-extension HTTP3Output.Datagrams {
-  fileprivate var metadata: AddressedEnvelope<ByteBuffer>.Metadata {
-    AddressedEnvelope<ByteBuffer>.Metadata(
-      ecnState: NIOExplicitCongestionNotificationState(bits: self.ecn),
-      packetInfo: nil,
-      segmentSize: self.segmentSize
-    )
-  }
-}
+// MARK: - The channel
 
-extension NIOExplicitCongestionNotificationState {
-  /// - Parameter bits: As in the header of IP (RFC 3168, section 5).
-  init(bits: UInt32) {
-    self =
-      switch bits & 3 {
-      case 1: .transportCapableFlag1
-      case 2: .transportCapableFlag0
-      case 3: .congestionExperienced
-      default: .transportNotCapable
+extension HTTP3Connection {
+  typealias InboundIn = AddressedEnvelope<ByteBuffer>
+  typealias OutboundOut = AddressedEnvelope<ByteBuffer>
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    guard self.state.phase == .idle else { return }
+    self.state.phase = .connecting
+    self.scheduleFlush()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard self.state.isOpen else { return }
+    self.state.isReading = true
+    let envelope = self.unwrapInboundIn(data)
+    let ecn = envelope.metadata?.ecnState.bits ?? 0
+    let now = self.now
+    self.socket.didRead()
+    var isFromPeer = false
+    envelope.data.withUnsafeReadableBytes { bytes in
+      // The system may have put several datagrams into one buffer (generic receive offload).
+      let size = max(envelope.metadata?.segmentSize ?? bytes.count, 1)
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let datagram = UnsafeRawBufferPointer(rebasing: rest.prefix(size))
+        if self.session.receive(datagram, ecn: ecn, now: now) { isFromPeer = true }
+        rest = rest.dropFirst(size)
       }
+    }
+    if isFromPeer { self.peerWatch.willHandleAnswer() }
+    self.handleEvents()
+    if isFromPeer { self.peerWatch.didHandleAnswer() }
+    if self.session.ending != nil { self.endOfSession() }
   }
 
-  var bits: UInt32 {
-    switch self {
-    case .transportNotCapable: 0
-    case .transportCapableFlag1: 1
-    case .transportCapableFlag0: 2
-    case .congestionExperienced: 3
+  /// Errors of a socket that stays open are told here, too: above all that nobody has the port (ICMP). A server that
+  /// has left its port has lost its connections.
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    self.state.channelError = error
+    if error is IOError { self.shutDownWithChannel() }
+  }
+}
+
+// MARK: - Events
+
+extension HTTP3Connection {
+  /// Acts on the session's events, including those that this causes.
+  func handleEvents() {
+    guard !self.state.isHandlingEvents else { return }
+    self.state.isHandlingEvents = true
+    while !self.session.events.isEmpty {
+      // Reported first: a handler that starts a stream when it hears of an end must not get this connection again.
+      if self.session.goAwayID != nil { self.state.reportWillClose(self) }
+      var events = ContiguousArray<HTTP3Event>()
+      swap(&events, &self.handledEvents)
+      swap(&events, &self.session.events)
+      // Taken out one by one, from the end, so that none is copied.
+      events.reverse()
+      while let event = events.popLast() { self.handle(event) }
+      swap(&events, &self.handledEvents)
+    }
+    self.state.didHandleEvents()
+  }
+
+  private func handle(_ event: HTTP3Event) {
+    switch event {
+    case .early:
+      if self.handshake.becomeReady() { self.reportRoom() }
+    case .established:
+      // The peer may have broken the connection in the same datagram.
+      if self.session.ending == nil { self.didEstablish() }
+    case .ticket(let ticket):
+      self.onTicket?(ticket)
+    case .started(let stream):
+      self.peerWatch.updateKeepalive()
+      guard let handler = stream.handler, !stream.hasStarted else { return }
+      stream.hasStarted = true
+      handler.streamDidStart(on: self.state.infoForNextStream(isEarly: stream.isEarly))
+    case .head(let stream, let head):
+      guard !self.state.looksForAltSvc || self.look(at: head, of: stream) else { return }
+      if head.status == 425, stream.isEarly {
+        stream.detach()?.streamDidFail(.tooEarly)
+        self.session.reset(stream, errorCode: .requestCancelled)
+        return
+      }
+      self.state.hasAnswered = true
+      stream.handler?.streamDidReceive(head)
+    case .bytes(let stream):
+      let bytes = stream.takeInbox()
+      if bytes.readableBytes > 0 { stream.handler?.streamDidReceive(bytes) }
+    case .end(let stream, let trailers):
+      guard let handler = stream.detach() else { return }
+      self.session.settleRequest(of: stream)
+      handler.streamDidEnd(trailers: trailers)
+    case .failed(let stream, let failure, let errorCode):
+      stream.detach()?.streamDidFail(failure)
+      self.session.reset(stream, errorCode: errorCode)
+      if stream.id < 0 { self.state.reportClosedStream(of: self) }
+    case .reset(let stream, let errorCode):
+      stream.detach()?.streamDidFail(HTTPStreamFailure(resetting: stream, errorCode))
+      self.session.reset(stream, errorCode: .requestCancelled)
+    case .closed(let stream):
+      // A response without its end was reported before, in whatever way the stream was closed.
+      stream.detach()?.streamDidFail(.malformed(stream))
+      self.peerWatch.updateKeepalive()
+      self.reportRoom()
+      self.state.reportClosedStream(of: self)
+    case .drained(let stream):
+      self.didDrain(stream)
+    case .room:
+      self.reportRoom()
+    case .goAway:
+      self.didReceiveGoAway()
+    }
+  }
+
+  private func didEstablish() {
+    if self.handshake.didComplete() { self.reportRoom() }
+    self.session.releaseEarly()
+    if let roundTrip = self.session.roundTrip {
+      self.state.delegate?.connection(self, roundTrip: .nanoseconds(Int64(clamping: roundTrip)))
+    }
+    self.state.delegate?.connectionIsProven(self)
+    self.peerWatch.updateKeepalive()
+    self.reportRoom()
+  }
+
+  /// Reads what a response says about HTTP/3 at the origin.
+  ///
+  /// - Returns: False if the server does not serve the origin here (421, RFC 9110, section 15.5.20). Calls then go back
+  ///   to where HTTP/3 was found (RFC 7838, section 6).
+  private func look(at head: HTTPResponseHead, of stream: HTTP3Stream) -> Bool {
+    if head.headers.contains("alt-svc") {
+      self.state.delegate?.connection(self, didReceiveAltSvc: head.headers)
+    }
+    guard head.status == 421 else {
+      if !self.state.hasAnswered { self.state.delegate?.connectionIsFit(self) }
+      return true
+    }
+    self.reportUnfit("421 Misdirected Request")
+    self.state.reportWillClose(self)
+    stream.detach()?.streamDidFail(.misdirected)
+    self.session.reset(stream, errorCode: .requestCancelled)
+    return false
+  }
+
+  func reportUnfit(_ reason: String) {
+    self.onUnfit?()
+    self.state.delegate?.connectionIsUnfit(self, reason)
+  }
+
+  /// QUIC counts all streams that there ever were. The streams that can be open at the same time are those that are
+  /// open and those that may still be opened.
+  private func reportRoom() {
+    self.state.report(self, canServe: self.session.streams.count + self.session.streamRoom)
+  }
+
+  private func didDrain(_ stream: HTTP3Stream) {
+    guard let handler = stream.handler, stream.request != .ending, !stream.outbound.isWaiting else { return }
+    if self.state.channel.isWritable {
+      handler.streamDidBecomeWritable()
+    } else {
+      self.blockedWriters.append(stream)
+    }
+  }
+
+  func didBecomeWritable() {
+    for stream in self.blockedWriters { self.session.events.append(.drained(stream)) }
+    self.blockedWriters.removeAll(keepingCapacity: true)
+  }
+
+  private func didReceiveGoAway() {
+    guard let id = self.session.goAwayID else { return }
+    self.state.logger.debug("HTTP/3 server is going away", metadata: ["peer": "\(self.state.peer)"])
+    self.state.reportWillClose(self)
+    var failure = HTTPStreamFailure.goAway
+    failure.keepsTransparentRetry = self.hasServed
+    for stream in self.session.liveStreams where stream.id >= id || !stream.isHeaderSent {
+      stream.detach()?.streamDidFail(failure)
+      self.session.reset(stream, errorCode: .requestCancelled)
     }
   }
 }

@@ -276,8 +276,8 @@ struct Connector: ConnectionOpener, Sendable {
       delegate: attempt,
       logger: self.logger
     )
-    connection.setup = times.setup(nameResolution: attempt.nameResolution)
-    connection.looksForAltSvc = attempt.looksForAltSvc
+    connection.state.setup = times.setup(nameResolution: attempt.nameResolution)
+    connection.state.looksForAltSvc = attempt.looksForAltSvc
     attempt.established(connection, version: .http2)
     try channel.pipeline.syncOperations.addHandler(connection)
     // The connection can serve once the server has sent its settings.

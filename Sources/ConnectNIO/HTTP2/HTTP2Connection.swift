@@ -14,18 +14,8 @@ internal import NIOCore
 /// write:  calls change the session's queues -> one flush per tick -> channel -> events
 /// ```
 ///
-/// Handlers and the delegate are called in `handleEvents()` and in `shutDown(_:sending:)` only. Both run as the event
-/// loop's own work, never below a function that a call or the pool has called.
-///
 /// Confined to the channel's event loop.
-final class HTTP2Connection: StreamConnection {
-  enum State {
-    /// In no pipeline, or the channel is not connected yet.
-    case idle
-    case active
-    case closed
-  }
-
+final class HTTP2Connection: MultiplexedConnection {
   /// A flush writes to the channel whenever it has gathered about this many bytes.
   static let writeSize = 128 << 10
   /// With this many answers waiting for a channel that is not writable, nothing more is read. libnghttp2 gives up the
@@ -33,60 +23,16 @@ final class HTTP2Connection: StreamConnection {
   static let heldAnswerLimit = 256
 
   let session: HTTP2Session
-  let configuration: HTTP2Configuration
-  let eventLoop: any EventLoop
-  let channel: any Channel
-  let logger: Logger
-  /// The origin, for errors.
-  let peer: String
-
-  /// Held until the connection is closed.
-  var delegate: (any StreamConnectionDelegate)?
+  let state: ConnectionState
+  let peerWatch: HTTP2PeerWatch
+  private var closeReasons: HTTP2CloseReasons
   var context: ChannelHandlerContext?
-  var state = State.idle
 
-  /// Between `channelRead` and `channelReadComplete`, which flushes.
-  var isReading = false
-  var isFlushScheduled = false
-  var isFlushing = false
-  var isHandlingEvents = false
-  var handledEvents: ContiguousArray<HTTP2Event> = []
+  private var handledEvents: ContiguousArray<HTTP2Event> = []
   /// Streams whose handlers may write more as soon as the channel is writable.
-  var blockedWriters: [HTTP2Stream] = []
+  private var blockedWriters: [HTTP2Stream] = []
   /// Whether a read was asked for and held back.
-  var isReadHeld = false
-
-  /// The number last reported with `canServe`.
-  var servedStreams: Int?
-  /// What the peer has sent before its settings, or the beginning of that.
-  var firstBytes = ByteBuffer()
-  /// No more streams: the pool has said so, or it was told so.
-  var isDraining = false
-  /// What to end the connection with in the next flush.
-  var requestedClose: ConnectError?
-  /// A shutdown that was asked for while events were being handled, and waits until they all have been.
-  var postponedShutDown: (() -> Void)?
-  /// The last error of the channel, which explains why it is closed afterwards.
-  var channelError: (any Error)?
-  var hasServedStream = false
-  /// Whether any response has begun.
-  var hasAnswered = false
-  /// Whether the delegate wants to hear of `alt-svc` fields.
-  var looksForAltSvc = false
-  /// How long the steps to open this connection took.
-  var setup: HTTPConnectionInfo.Setup?
-  lazy var remoteAddress: String? = self.channel.remoteAddress.flatMap { RemoteAddress.text($0) }
-
-  /// How often something was received.
-  var readCount = 0
-  var peerTest: HTTP2PeerTest
-  /// When the ping was sent that has no answer yet.
-  var pingTime: NIODeadline?
-  /// Nil without keepalive. Each call reads it, so exclusivity is not checked at run time.
-  @exclusivity(unchecked) var keepalive: HTTP2Keepalive?
-  var keepaliveTask: Scheduled<Void>?
-  /// The factor by which the connections to this server ping more slowly than configured.
-  let keepalivePace: NIOLoopBoundBox<Int>?
+  private(set) var isReadHeld = false
 
   /// - Parameters:
   ///   - channel: The channel that the handler is going to be added to.
@@ -103,22 +49,28 @@ final class HTTP2Connection: StreamConnection {
     delegate: (any StreamConnectionDelegate)?,
     logger: Logger
   ) {
-    self.channel = channel
-    self.eventLoop = channel.eventLoop
-    self.configuration = configuration
-    self.keepalivePace = keepalivePace
-    self.peerTest = HTTP2PeerTest(configuration)
-    self.delegate = delegate
-    self.logger = logger
-    self.peer = peer ?? "\(scheme)://\(authority)"
     self.session = HTTP2Session(configuration: configuration, scheme: scheme, authority: authority)
+    self.state = ConnectionState(
+      channel: channel,
+      version: .http2,
+      peer: peer ?? "\(scheme)://\(authority)",
+      delegate: delegate,
+      logger: logger
+    )
+    self.peerWatch = HTTP2PeerWatch(
+      configuration,
+      keepalivePace: keepalivePace,
+      eventLoop: channel.eventLoop
+    )
+    self.closeReasons = HTTP2CloseReasons(self.state, self.session)
+    self.peerWatch.connection = self
   }
 
   // MARK: StreamConnection
 
   var hasServed: Bool {
     // Nobody has heard yet of what came in the same read as GOAWAY.
-    if self.hasAnswered || self.session.events.contains(where: \.isHead) { return true }
+    if self.state.hasAnswered || self.session.events.contains(where: \.isHead) { return true }
     guard let goAway = self.session.goAway, goAway.errorCode == .noError else { return false }
     return self.session.liveStreams.contains { $0.isHeaderSent && $0.id <= goAway.lastStreamID }
   }
@@ -132,68 +84,46 @@ final class HTTP2Connection: StreamConnection {
   }
 
   func startStream(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler) -> any HTTPStream {
-    self.eventLoop.assertInEventLoop()
+    self.state.eventLoop.assertInEventLoop()
     let stream = HTTP2Stream(handler: handler, connection: self)
-    stream.readCountAtStart = self.readCount
-    if self.state != .closed, self.requestedClose == nil, !self.isDraining {
+    stream.readCountAtStart = self.peerWatch.readCount
+    if self.state.phase != .closed, self.state.requestedClose == nil, !self.state.isDraining {
       self.session.submit(request, for: stream)
-      if let keepalive = self.keepalive, keepalive.isResting { self.wakeKeepalive() }
-      if self.peerTest.isResting { self.watchForSilence() }
+      self.peerWatch.streamWillStart()
     } else {
       self.session.events.append(.failed(stream, .noConnection))
     }
     self.scheduleFlush()
     return stream
   }
-
-  func drain() {
-    self.isDraining = true
-    self.scheduleFlush()
-  }
-
-  func close(failing error: ConnectError) {
-    guard self.requestedClose == nil else { return }
-    self.requestedClose = error
-    self.scheduleFlush()
-  }
 }
 
 // MARK: - Writing
 
 extension HTTP2Connection {
-  /// Schedules the writing of everything that was submitted in this tick. It is written at the end of the current read,
-  /// or else once the event loop gets to it.
-  func scheduleFlush() {
-    guard !self.isReading, !self.isFlushScheduled else { return }
-    self.isFlushScheduled = true
-    self.eventLoop.assumeIsolated().execute {
-      self.isFlushScheduled = false
-      self.flush()
-    }
-  }
-
-  /// Writes what the session wants to send as far as the channel takes it, then acts on what came of it.
   func flush() {
-    guard !self.isFlushing else { return }
-    if let error = self.requestedClose {
+    guard !self.state.isFlushing else { return }
+    if let error = self.state.requestedClose {
       self.shutDown(error, sending: .noError)
       return
     }
-    if self.state == .active { self.writeOutput() }
+    if self.state.phase == .active { self.writeOutput() }
     self.handleEvents()
     self.closeIfFinished()
-    if self.state == .active, self.channel.isWritable, self.session.wantsWrite { self.scheduleFlush() }
+    if self.state.phase == .active, self.state.channel.isWritable, self.session.wantsWrite {
+      self.scheduleFlush()
+    }
   }
 
   private func writeOutput() {
-    self.isFlushing = true
-    defer { self.isFlushing = false }
+    self.state.isFlushing = true
+    defer { self.state.isFlushing = false }
     // A session that ends itself may do so at once: else its streams would wait for a peer that does not read.
     var isLast = self.session.isTerminating
-    while self.state == .active, self.channel.isWritable || isLast {
+    while self.state.phase == .active, self.state.channel.isWritable || isLast {
       isLast = false
       guard self.session.fillOutput(limit: Self.writeSize) else {
-        self.requestedClose = self.brokenSessionError
+        self.state.requestedClose = self.closeReasons.brokenSession
         self.scheduleFlush()
         return
       }
@@ -201,7 +131,7 @@ extension HTTP2Connection {
       self.passOutputToChannel()
       guard isMoreWaiting else { break }
     }
-    if self.isReadHeld, self.state == .active, !self.isReadToBeHeld {
+    if self.isReadHeld, self.state.phase == .active, !self.isReadToBeHeld {
       self.isReadHeld = false
       self.context?.read()
     }
@@ -220,7 +150,7 @@ extension HTTP2Connection {
   /// Frames of the streams themselves do not count: up to HEADERS, WINDOW_UPDATE and RST_STREAM each. If reading
   /// stopped for them, a peer that is blocked writing could never read them.
   var isReadToBeHeld: Bool {
-    !self.channel.isWritable
+    !self.state.channel.isWritable
       && self.session.queuedFrames > Self.heldAnswerLimit + 3 * self.session.liveCount
   }
 }
@@ -230,11 +160,11 @@ extension HTTP2Connection {
 extension HTTP2Connection {
   /// Acts on the session's events, including those that this causes.
   func handleEvents() {
-    guard !self.isHandlingEvents else { return }
-    self.isHandlingEvents = true
+    guard !self.state.isHandlingEvents else { return }
+    self.state.isHandlingEvents = true
     while !self.session.events.isEmpty {
       // Reported first: a handler that starts a stream when it hears of an end must not get this connection again.
-      if self.session.goAway != nil, self.servedStreams != nil { self.reportWillClose() }
+      if self.session.goAway != nil, self.state.servedStreams != nil { self.state.reportWillClose(self) }
       var events = ContiguousArray<HTTP2Event>()
       swap(&events, &self.handledEvents)
       swap(&events, &self.session.events)
@@ -243,51 +173,40 @@ extension HTTP2Connection {
       while !events.isEmpty { self.handle(events.removeLast()) }
       swap(&events, &self.handledEvents)
     }
-    self.isHandlingEvents = false
-    if let shutDown = self.postponedShutDown {
-      self.postponedShutDown = nil
-      shutDown()
-    }
+    self.state.didHandleEvents()
   }
 
   private func handle(_ event: consuming HTTP2Event) {
     switch consume event {
     case .started(let stream):
       guard let handler = stream.handler else { return }
-      let info = HTTPConnectionInfo(
-        version: .http2,
-        isReused: self.hasServedStream,
-        remoteAddress: self.remoteAddress,
-        setup: self.hasServedStream ? nil : self.setup
-      )
-      self.hasServedStream = true
-      handler.streamDidStart(on: info)
-      if !self.session.takesRequests { self.reportWillClose() }
+      handler.streamDidStart(on: self.state.infoForNextStream())
+      if !self.session.takesRequests { self.state.reportWillClose(self) }
     case .head(let stream, let head):
-      self.hasAnswered = true
-      self.peerTest.isSpent = false
-      if self.looksForAltSvc, head.headers.contains("alt-svc") {
-        self.delegate?.connection(self, didReceiveAltSvc: head.headers)
+      self.state.hasAnswered = true
+      self.peerWatch.didReceiveResponse()
+      if self.state.looksForAltSvc, head.headers.contains("alt-svc") {
+        self.state.delegate?.connection(self, didReceiveAltSvc: head.headers)
       }
       stream.handler?.streamDidReceive(head)
     case .bytes(let stream, let bytes):
-      self.peerTest.isSpent = false
+      self.peerWatch.didReceiveResponse()
       stream.handler?.streamDidReceive(bytes)
     case .end(let stream, let trailers):
       guard let handler = stream.detach() else { return }
       self.session.settleRequest(of: stream)
       handler.streamDidEnd(trailers: trailers)
     case .failed(let stream, let failure):
-      self.fail(stream, failure)
+      stream.detach()?.streamDidFail(failure)
       self.session.reset(stream, errorCode: .cancel)
-      if stream.id == 0 { self.reportClosedStream() }
+      if stream.id == 0 { self.state.reportClosedStream(of: self) }
     case .closed(let stream, let errorCode):
       if stream.handler != nil {
         var failure = HTTPStreamFailure(closing: stream, errorCode: errorCode, goAway: self.session.goAway)
         if failure.isUnprocessed, !stream.isResetByPeer { failure.keepsTransparentRetry = self.hasServed }
-        self.fail(stream, failure)
+        stream.detach()?.streamDidFail(failure)
       }
-      self.reportClosedStream()
+      self.state.reportClosedStream(of: self)
     case .drained(let stream):
       self.didDrain(stream)
     case .settings:
@@ -295,29 +214,13 @@ extension HTTP2Connection {
     case .goAway:
       self.didReceiveGoAway()
     case .pong:
-      self.didReceivePong()
+      self.peerWatch.didReceivePong()
     }
-  }
-
-  func fail(_ stream: HTTP2Stream, _ failure: HTTPStreamFailure) {
-    guard let handler = stream.detach() else { return }
-    handler.streamDidFail(failure)
-  }
-
-  private func reportClosedStream() {
-    guard self.state != .closed else { return }
-    self.delegate?.connectionDidCloseStream(self)
-  }
-
-  private func reportWillClose() {
-    guard !self.isDraining, self.state != .closed else { return }
-    self.isDraining = true
-    self.delegate?.connectionWillClose(self)
   }
 
   private func didDrain(_ stream: HTTP2Stream) {
     guard let handler = stream.handler, stream.request == .open, stream.outbound.isEmpty else { return }
-    if self.channel.isWritable {
+    if self.state.channel.isWritable {
       handler.streamDidBecomeWritable()
     } else {
       self.blockedWriters.append(stream)
@@ -330,26 +233,133 @@ extension HTTP2Connection {
   }
 
   private func didReceiveSettings() {
-    let count = self.session.maxConcurrentStreams
-    guard count != self.servedStreams, !self.isDraining, self.state == .active else { return }
     // The server may have broken the protocol, or gone away, in the same read: such a connection is no use to calls.
     guard self.session.takesRequests, self.session.fatalError == nil else { return }
-    self.servedStreams = count
-    self.firstBytes = ByteBuffer()
-    self.delegate?.connection(self, canServe: count)
+    self.state.report(self, canServe: self.session.maxConcurrentStreams)
+    if self.state.servedStreams != nil { self.closeReasons.didReceiveSettings() }
   }
 
   private func didReceiveGoAway() {
     guard let goAway = self.session.goAway else { return }
-    self.logger.debug("HTTP/2 server is going away", metadata: ["reason": "\(goAway)"])
-    self.slowDownKeepalive(after: goAway)
-    self.reportWillClose()
+    self.state.logger.debug("HTTP/2 server is going away", metadata: ["reason": "\(goAway)"])
+    self.peerWatch.slowDown(after: goAway)
+    self.state.reportWillClose(self)
     // libnghttp2 has closed the streams that were sent and are too late, and keeps those that wait.
     var failure = HTTPStreamFailure.noConnection
     failure.keepsTransparentRetry = self.hasServed
     for stream in self.session.liveStreams where !stream.isHeaderSent {
-      self.fail(stream, failure)
+      stream.detach()?.streamDidFail(failure)
       self.session.reset(stream, errorCode: .cancel)
     }
+  }
+}
+
+// MARK: - The end
+
+extension HTTP2Connection {
+  /// Closes the connection if nothing is left for it to do.
+  private func closeIfFinished() {
+    guard self.state.phase != .closed, !self.state.isHandlingEvents else { return }
+    if self.state.isDraining, self.session.liveCount == 0 {
+      self.shutDown(self.closeReasons.goAway, sending: .noError)
+    } else if self.state.phase == .active, !self.session.wantsRead, !self.session.wantsWrite {
+      self.shutDown(self.closeReasons.finishedSession, sending: nil)
+    }
+  }
+
+  func shutDownWithChannel() { self.shutDown(self.closeReasons.lostConnection, sending: nil) }
+
+  /// Ends the connection: says goodbye with `errorCode`, if the channel still works, fails the open streams, and
+  /// tells the delegate.
+  ///
+  /// - Parameter error: Nil if everything was in order.
+  func shutDown(_ error: ConnectError?, sending errorCode: HTTP2ErrorCode?) {
+    guard !self.state.postpones({ self.shutDown(error, sending: errorCode) }) else { return }
+    // Events that wait may complete streams; what comes of them must not be lost to the failure below.
+    if !self.state.isFlushing { self.handleEvents() }
+    guard self.state.phase != .closed else { return }
+
+    let isChannelUsable = self.state.phase == .active
+    self.peerWatch.stop()
+    self.blockedWriters = []
+    let streams = self.session.liveStreams
+    let (delegate, reason) = self.state.close(self, error, hasStreams: !streams.isEmpty)
+    if isChannelUsable, let errorCode { self.sayGoodbye(errorCode) }
+    for stream in streams.reversed() {
+      let error = self.closeReasons.isInnocent(stream, of: reason) ? .brokenElsewhere(reason) : reason
+      stream.detach()?.streamDidFail(HTTPStreamFailure(error: error, isUnprocessed: !stream.isHeaderSent))
+      delegate?.connectionDidCloseStream(self)
+    }
+    self.session.invalidate()
+    self.handleEvents()
+    self.state.channel.close(promise: nil)
+    delegate?.connectionDidClose(self, error: error)
+  }
+
+  private func sayGoodbye(_ errorCode: HTTP2ErrorCode) {
+    self.state.isFlushing = true
+    defer { self.state.isFlushing = false }
+    self.session.terminate(errorCode)
+    // Nothing but the GOAWAY and what precedes it is left, so the channel may take it writable or not.
+    if self.session.fillOutput(limit: Self.writeSize) { self.passOutputToChannel() }
+  }
+}
+
+// MARK: - The channel
+
+extension HTTP2Connection: ChannelDuplexHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = Never
+  typealias OutboundIn = Never
+  typealias OutboundOut = ByteBuffer
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    if context.channel.isActive { self.start() }
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    self.start()
+    context.fireChannelActive()
+  }
+
+  private func start() {
+    guard self.state.phase == .idle else { return }
+    self.state.phase = .active
+    self.scheduleFlush()
+    self.peerWatch.start()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard self.state.phase == .active else { return }
+    self.state.isReading = true
+    let bytes = self.unwrapInboundIn(data)
+    if self.state.servedStreams == nil, let error = self.closeReasons.foreignAnswer(continuedBy: bytes) {
+      self.shutDown(error, sending: nil)
+      return
+    }
+    self.peerWatch.willRead()
+    let isIntact = self.session.receive(bytes)
+    self.handleEvents()
+    self.peerWatch.didRead()
+    if !isIntact { self.shutDown(self.closeReasons.brokenSession, sending: nil) }
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if self.state.phase == .active, self.isReadToBeHeld {
+      self.isReadHeld = true
+    } else {
+      context.read()
+    }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case .inputClosed? = event as? NIOCore.ChannelEvent { context.close(promise: nil) }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    self.state.channelError = error
+    context.close(promise: nil)
   }
 }

@@ -111,13 +111,13 @@ final class HTTP2Stream: HTTPStream {
   func cancel() {
     let connection = self.isHeaderSent ? self.connection : nil
     self.giveUp()
-    connection?.callWasGivenUp(inSilenceSince: self.readCountAtStart)
+    connection?.peerWatch.callWasGivenUp(inSilenceSince: self.readCountAtStart)
   }
 
   func expire() {
     let connection = self.connection
     self.giveUp()
-    connection?.callWasGivenUp(inSilenceSince: self.readCountAtStart)
+    connection?.peerWatch.callWasGivenUp(inSilenceSince: self.readCountAtStart)
   }
 
   private func giveUp() {

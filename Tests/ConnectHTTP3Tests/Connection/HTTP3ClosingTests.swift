@@ -1,5 +1,6 @@
 internal import CQUICPeer
 internal import Connect
+internal import ConnectNIO
 internal import NIOCore
 internal import XCTest
 
@@ -7,21 +8,21 @@ internal import XCTest
 
 final class HTTP3ClosingTests: XCTestCase {
   private func makePeer(
-    care: HTTP3ConnectionCare = HTTP3ConnectionCare(),
+    keepalive: HTTP3Keepalive = HTTP3Keepalive(),
     limits: HTTP3SessionLimits = HTTP3SessionLimits(),
     _ change: (inout quic_peer_options) -> Void = { _ in }
   ) async throws -> HTTP3TestPeer {
     let certificates = try await SharedCertificates.shared.get()
-    let peer = try HTTP3TestPeer(certificates, limits: limits, care: care, change)
+    let peer = try HTTP3TestPeer(certificates, limits: limits, keepalive: keepalive, change)
     try peer.connect()
     return peer
   }
 
   /// A connection with one call that waits for its response.
   private func makeBusyPeer(
-    care: HTTP3ConnectionCare = HTTP3ConnectionCare()
+    keepalive: HTTP3Keepalive = HTTP3Keepalive()
   ) async throws -> (HTTP3TestPeer, RecordingHandler) {
-    let peer = try await self.makePeer(care: care)
+    let peer = try await self.makePeer(keepalive: keepalive)
     let handler = RecordingHandler()
     peer.startUnary(handler)
     try peer.run()
@@ -350,7 +351,7 @@ final class HTTP3ClosingTests: XCTestCase {
   }
 
   func testPeerThatVanishesIsGivenUp() async throws {
-    let (peer, handler) = try await self.makeBusyPeer(care: HTTP3ConnectionCare(unacknowledged: .seconds(5)))
+    let (peer, handler) = try await self.makeBusyPeer(keepalive: HTTP3Keepalive(unacknowledged: .seconds(5)))
     try peer.elapse(.seconds(1))
     peer.network = { _, _ in [] }
     let second = RecordingHandler()

@@ -39,10 +39,10 @@ final class HTTP3EarlyDataTests: XCTestCase {
   /// Another connection to the server of `earlier`. Its server answers with the body of the request.
   private func next(
     after earlier: HTTP3TestPeer,
-    care: HTTP3ConnectionCare = HTTP3ConnectionCare(),
+    keepalive: HTTP3Keepalive = HTTP3Keepalive(),
     _ change: @escaping (inout quic_peer_options) -> Void = { _ in }
   ) throws -> HTTP3TestPeer {
-    let peer = try HTTP3TestPeer(earlier.certificates, after: earlier, care: care) {
+    let peer = try HTTP3TestPeer(earlier.certificates, after: earlier, keepalive: keepalive) {
       $0.tickets = 1
       change(&$0)
     }
@@ -73,12 +73,12 @@ final class HTTP3EarlyDataTests: XCTestCase {
     XCTAssertEqual(peer.requests[0]?.isEarly, true)
     XCTAssertEqual(peer.requests[0]?.text, "hello")
     XCTAssertEqual(handler.info?.isEarlyData, true)
-    XCTAssertFalse(peer.connection.isEstablished)
+    XCTAssertFalse(peer.connection.handshake.isOver)
 
     peer.network = network
     try peer.elapse(.seconds(2))
     XCTAssertEqual(handler.joinedEvents, Self.answered)
-    XCTAssertTrue(peer.connection.isEstablished)
+    XCTAssertTrue(peer.connection.handshake.isOver)
     let late = self.start(Self.safe, on: peer)
     try peer.run()
     XCTAssertEqual(late.joinedEvents, Self.answered)
@@ -207,7 +207,7 @@ final class HTTP3EarlyDataTests: XCTestCase {
     let handlers = [Self.safe, Self.head].map { self.start($0, on: peer) }
     try peer.elapse(.seconds(1))
     XCTAssertEqual(handlers.map(\.events), [[.started], []])
-    peer.connection.giveUpHandshake(.ofConnection(.unavailable, "too late"))
+    peer.connection.handshake.giveUp(.ofConnection(.unavailable, "too late"))
     try peer.run()
     let failed = RecordingHandler.Event.failed(.unavailable, isUnprocessed: true)
     XCTAssertEqual(handlers.map(\.events), [[.started, failed], [failed]])
@@ -221,7 +221,7 @@ final class HTTP3EarlyDataTests: XCTestCase {
   func testHandshakeThatTakesLongerThanAcknowledgementsMay() async throws {
     let peer = try self.next(
       after: try await self.first(),
-      care: HTTP3ConnectionCare(unacknowledged: .seconds(1))
+      keepalive: HTTP3Keepalive(unacknowledged: .seconds(1))
     )
     peer.network = { _, _ in [] }
     peer.runClient()

@@ -257,7 +257,7 @@ final class HTTP3HandshakeTests: XCTestCase {
     peer.network = { _, _ in [] }
     try peer.elapse(.seconds(5))
     XCTAssertNil(peer.handshake)
-    peer.connection.giveUpHandshake(ConnectError(code: .unavailable, message: "too late"))
+    peer.connection.handshake.giveUp(ConnectError(code: .unavailable, message: "too late"))
     XCTAssertEqual(try self.error(peer, isFinal: false).message, "too late")
   }
 

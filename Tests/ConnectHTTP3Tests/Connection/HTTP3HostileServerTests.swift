@@ -1,5 +1,6 @@
 internal import CQUICPeer
 internal import Connect
+internal import ConnectNIO
 internal import NIOCore
 internal import TestSupport
 internal import XCTest
@@ -9,10 +10,10 @@ internal import XCTest
 /// Servers, and others on the path, that do what QUIC and HTTP/3 do not allow, or hardly foresee.
 final class HTTP3HostileServerTests: XCTestCase {
   private func makePeer(
-    care: HTTP3ConnectionCare = HTTP3ConnectionCare(),
+    keepalive: HTTP3Keepalive = HTTP3Keepalive(),
     _ change: (inout quic_peer_options) -> Void = { _ in }
   ) async throws -> HTTP3TestPeer {
-    try HTTP3TestPeer(try await SharedCertificates.shared.get(), care: care, change)
+    try HTTP3TestPeer(try await SharedCertificates.shared.get(), keepalive: keepalive, change)
   }
 
   // MARK: The handshake
@@ -68,7 +69,7 @@ final class HTTP3HostileServerTests: XCTestCase {
   }
 
   func testForgedDatagramsAreNoSignOfLife() async throws {
-    let peer = try await self.makePeer(care: HTTP3ConnectionCare(unacknowledged: .seconds(5)))
+    let peer = try await self.makePeer(keepalive: HTTP3Keepalive(unacknowledged: .seconds(5)))
     let start = try self.connectAndCut(peer)
     let handler = RecordingHandler()
     peer.startUnary(handler)
@@ -126,6 +127,6 @@ final class HTTP3HostileServerTests: XCTestCase {
     peer.startUnary(last)
     try peer.elapse(.milliseconds(100))
     XCTAssertEqual(last.joinedEvents, [.started, .head(200, [:]), .bytes("x"), .end([:])])
-    XCTAssertEqual(peer.connection.state, .active)
+    XCTAssertEqual(peer.connection.state.phase, .active)
   }
 }

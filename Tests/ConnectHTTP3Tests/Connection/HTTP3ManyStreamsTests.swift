@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectNIO
 internal import NIOCore
 internal import TestSupport
 internal import XCTest
@@ -64,7 +65,11 @@ final class HTTP3ManyStreamsTests: XCTestCase {
     }
     peer.network = { [$1] }
     try peer.elapse(.seconds(3))
-    XCTAssertEqual(peer.connection.state, .active, "\(what): \(peer.delegate.events), \(peer.serverError)")
+    XCTAssertEqual(
+      peer.connection.state.phase,
+      .active,
+      "\(what): \(peer.delegate.events), \(peer.serverError)"
+    )
     for (index, request) in all.enumerated() {
       XCTAssertEqual(request.handler.events.last, .end(["grpc-status": ["0"]]), "\(what), \(index)")
       XCTAssertEqual(

@@ -15,7 +15,7 @@ final class HTTP3NetworkTests: XCTestCase {
   ) async throws {
     let peer = try HTTP3TestPeer(
       try await SharedCertificates.shared.get(),
-      care: HTTP3ConnectionCare(unacknowledged: nil)
+      keepalive: HTTP3Keepalive(unacknowledged: nil)
     )
     peer.network = network
     let body = String(repeating: "some text ", count: 3000)

@@ -1,4 +1,5 @@
 internal import Connect
+internal import ConnectNIO
 internal import NIOCore
 internal import NIOEmbedded
 internal import XCTest
@@ -60,7 +61,7 @@ final class HTTP3PathSizeTests: XCTestCase {
     for largest in [1200, 1420] {
       let peer = try HTTP3TestPeer(
         try await SharedCertificates.shared.get(),
-        care: HTTP3ConnectionCare(unacknowledged: .seconds(1))
+        keepalive: HTTP3Keepalive(unacknowledged: .seconds(1))
       )
       var lost = 0
       peer.network = { direction, datagram in
@@ -70,7 +71,7 @@ final class HTTP3PathSizeTests: XCTestCase {
       }
       try peer.connect()
       try peer.elapse(.seconds(20))
-      XCTAssertEqual(peer.connection.state, .active, "\(largest)")
+      XCTAssertEqual(peer.connection.state.phase, .active, "\(largest)")
       XCTAssertGreaterThan(lost, 0, "\(largest)")
     }
   }

@@ -81,7 +81,7 @@ final class HTTP3TestPeer {
     tls: NIOHTTPClient.Configuration.TLS? = nil,
     serverName: String = "localhost",
     limits: HTTP3SessionLimits = HTTP3SessionLimits(),
-    care: HTTP3ConnectionCare = HTTP3ConnectionCare(),
+    keepalive: HTTP3Keepalive = HTTP3Keepalive(),
     requiresClientCertificate: Bool = false,
     _ change: (inout quic_peer_options) -> Void = { _ in }
   ) throws {
@@ -122,15 +122,14 @@ final class HTTP3TestPeer {
       channel: self.channel,
       session: session,
       remoteAddress: self.serverAddress,
-      remoteText: "127.0.0.1:443",
       peer: "https://\(serverName)",
-      care: care,
+      keepalive: keepalive,
       logger: Logger(label: "test")
     )
     self.connection.onTicket = { [weak self] in self?.ticket = $0 }
-    self.connection.onReady = { [weak self] result in
+    self.connection.handshake.onReady = { [weak self] result in
       self?.handshake = result
-      if case .success = result { self?.connection.delegate = self?.delegate }
+      if case .success = result { self?.connection.state.delegate = self?.delegate }
     }
     try self.channel.connect(to: self.serverAddress).wait()
     try self.channel.pipeline.syncOperations.addHandler(self.connection)

@@ -108,7 +108,7 @@ final class HTTP2LifecycleTests: XCTestCase {
     XCTAssertEqual(peer.delegate.events, [.canServe(100), .willClose, .closed(.resourceExhausted)])
     XCTAssertEqual(
       peer.delegate.error?.message,
-      "\(peer.connection.peer) ended the HTTP/2 connection: ENHANCE_YOUR_CALM: too_many_pings"
+      "\(peer.connection.state.peer) ended the HTTP/2 connection: ENHANCE_YOUR_CALM: too_many_pings"
     )
     XCTAssertFalse(peer.channel.isActive)
   }

@@ -7,7 +7,7 @@ internal import XCTest
 
 /// A connection on which a call was given up is tested with a ping, if nothing at all has come meanwhile. So is one on which
 /// nothing comes for a while, though there are calls.
-final class HTTP2PeerTestTests: XCTestCase {
+final class HTTP2PeerWatchTests: XCTestCase {
   private func expire(_ peer: HTTP2TestPeer) throws {
     let stream = peer.startUnary(RecordingHandler())
     _ = try peer.sent()
@@ -109,7 +109,7 @@ final class HTTP2PeerTestTests: XCTestCase {
     XCTAssertEqual(handler.events.last, .failed(.unavailable, isUnprocessed: false))
     XCTAssertEqual(
       handler.failure?.error.message,
-      "\(peer.connection.peer) sent nothing while it had calls to answer, and did not answer a ping within 20.0 seconds"
+      "\(peer.connection.state.peer) sent nothing while it had calls to answer, and did not answer a ping within 20.0 seconds"
     )
   }
 
@@ -140,13 +140,13 @@ final class HTTP2PeerTestTests: XCTestCase {
     let peer = try HTTP2TestPeer()
     let loop = peer.channel.embeddedEventLoop
     loop.advanceTime(by: .hours(1))
-    XCTAssertTrue(peer.connection.peerTest.isResting)
+    XCTAssertTrue(peer.connection.peerWatch.test.isResting)
     _ = peer.startUnary(RecordingHandler())
     _ = try peer.sent()
-    XCTAssertFalse(peer.connection.peerTest.isResting)
+    XCTAssertFalse(peer.connection.peerWatch.test.isResting)
     try peer.send(.headers(1, end: true))
     loop.advanceTime(by: .seconds(10))
-    XCTAssertTrue(peer.connection.peerTest.isResting)
+    XCTAssertTrue(peer.connection.peerWatch.test.isResting)
     loop.advanceTime(by: .hours(1))
     XCTAssertEqual(try peer.sent(), [])
   }

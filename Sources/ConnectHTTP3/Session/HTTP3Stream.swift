@@ -130,7 +130,7 @@ final class HTTP3Stream: HTTPStream {
     // If the peer wants no more of the request, the call can still write, though nobody reads it.
     self.owesWritable = true
     if self.request == .open { self.outbound.append(bytes) }
-    connection.requestDidChange(self)
+    self.requestDidChange(on: connection)
   }
 
   func finish(trailers: Headers) {
@@ -138,11 +138,13 @@ final class HTTP3Stream: HTTPStream {
     self.request = .ending
     self.requestTrailers = trailers
     self.owesWritable = false
-    connection.requestDidChange(self)
+    self.requestDidChange(on: connection)
   }
 
   func consume(_ count: Int) {
-    self.connection?.consume(count, of: self)
+    guard let connection = self.connection else { return }
+    connection.session.consume(count, of: self)
+    connection.scheduleFlush()
   }
 
   func cancel() {
@@ -160,16 +162,24 @@ final class HTTP3Stream: HTTPStream {
   private func giveUp() {
     guard let connection = self.connection else { return }
     _ = self.detach()
-    connection.cancel(self)
+    if connection.session.dropHeld(self) {
+      connection.session.events.append(.closed(self))
+    } else {
+      connection.session.reset(self, errorCode: .requestCancelled)
+    }
+    connection.scheduleFlush()
+  }
+
+  private func requestDidChange(on connection: any HTTP3StreamOwner) {
+    connection.session.requestBodyDidChange(self)
+    connection.scheduleFlush()
   }
 }
 
 /// What a stream needs of its connection.
 protocol HTTP3StreamOwner: AnyObject {
-  /// Something was added to the request, or it was ended.
-  func requestDidChange(_ stream: HTTP3Stream)
-  func consume(_ count: Int, of stream: HTTP3Stream)
-  func cancel(_ stream: HTTP3Stream)
+  var session: HTTP3Session { get }
+  func scheduleFlush()
   /// A call was cancelled, or its deadline has passed. `answerCount` is from its start.
   func callWasGivenUp(inSilenceSince answerCount: Int)
 }
