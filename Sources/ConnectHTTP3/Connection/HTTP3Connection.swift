@@ -233,20 +233,10 @@ extension HTTP3Connection {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard self.state.isOpen else { return }
     self.state.isReading = true
-    let envelope = self.unwrapInboundIn(data)
-    let ecn = envelope.metadata?.ecnState.bits ?? 0
     let now = self.now
-    self.socket.didRead()
     var isFromPeer = false
-    envelope.data.withUnsafeReadableBytes { bytes in
-      // The system may have put several datagrams into one buffer (generic receive offload).
-      let size = max(envelope.metadata?.segmentSize ?? bytes.count, 1)
-      var rest = bytes[...]
-      while !rest.isEmpty {
-        let datagram = UnsafeRawBufferPointer(rebasing: rest.prefix(size))
-        if self.session.receive(datagram, ecn: ecn, now: now) { isFromPeer = true }
-        rest = rest.dropFirst(size)
-      }
+    self.socket.didRead(self.unwrapInboundIn(data)) { datagram, ecn in
+      if self.session.receive(datagram, ecn: ecn, now: now) { isFromPeer = true }
     }
     if isFromPeer { self.peerWatch.willHandleAnswer() }
     self.handleEvents()

@@ -20,10 +20,24 @@ final class HTTP3Socket {
     self.remoteAddress = remoteAddress
   }
 
-  /// Something was read from the channel.
-  func didRead() {
+  /// Something was read from the channel: calls `body` with each datagram, and with its two bits of explicit congestion
+  /// notification.
+  func didRead(
+    _ envelope: AddressedEnvelope<ByteBuffer>,
+    _ body: (UnsafeRawBufferPointer, _ ecn: UInt32) -> Void
+  ) {
     self.readCount += 1
     UDPSocket.coalesceDatagrams(of: self.state.channel, afterReads: self.readCount)
+    let ecn = envelope.metadata?.ecnState.bits ?? 0
+    envelope.data.withUnsafeReadableBytes { bytes in
+      // The system may have put several datagrams into one buffer (generic receive offload).
+      let size = max(envelope.metadata?.segmentSize ?? bytes.count, 1)
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        body(UnsafeRawBufferPointer(rebasing: rest.prefix(size)), ecn)
+        rest = rest.dropFirst(size)
+      }
+    }
   }
 
   func write(_ items: [HTTP3Output.Datagrams]) {
