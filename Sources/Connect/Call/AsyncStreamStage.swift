@@ -195,7 +195,7 @@ final class AsyncStreamStage: AsyncStage {
     let mustClose = run.hasCalledNext || run.isClosed
     if run.hasCalledNext {
       guard run.firstMessage == 0, !run.hasPassedOut,
-        run.call.pipeline.attempts.takeRetry(after: .zero, run.call)
+        run.call.attempts.takeRetry(after: .zero, run.call)
       else {
         mailbox.post(.failure(run.lastError ?? .retriesUsedUp(run.call.plan.info)))
         return

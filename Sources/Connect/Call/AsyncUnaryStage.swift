@@ -143,7 +143,7 @@ final class AsyncUnaryStage: AsyncStage {
       return
     }
     let isAgain = run.hasCalledNext
-    guard !isAgain || run.call.pipeline.attempts.takeRetry(after: .zero, run.call) else {
+    guard !isAgain || run.call.attempts.takeRetry(after: .zero, run.call) else {
       mailbox.post(
         run.lastResponse.map { .success($0) } ?? .failure(ConnectError.retriesUsedUp(run.call.plan.info))
       )

@@ -1,7 +1,7 @@
 internal import Logging
 
 /// The immutable description of a call. A call with service rules continues with a second plan that includes them.
-final class CallPlan {
+final class CallPlan: Sendable {
   let environment: CallEnvironment
   /// The protocols of a client that may choose; nil if the client speaks one.
   let choices: ProtocolChoices?

@@ -37,17 +37,17 @@ extension ConnectionPool {
     private var nextGeneration: UInt64 = 0
     private var isIdleCheckPending = false
 
+    // In place: a copy of a slot would be one of its connection, too.
     subscript(index: Int) -> Slot {
-      get { self.slots[index] }
-      set { self.slots[index] = newValue }
+      _read { yield self.slots[index] }
+      _modify { yield &self.slots[index] }
     }
 
     /// The connection's slot; nil if it is gone.
-    subscript(id: ConnectionID) -> Slot? {
-      guard self.slots.indices.contains(id.slot), self.slots[id.slot].generation == id.generation else {
-        return nil
-      }
-      return self.slots[id.slot]
+    subscript(id: ConnectionID) -> Slot? { self.has(id) ? self.slots[id.slot] : nil }
+
+    func has(_ id: ConnectionID) -> Bool {
+      self.slots.indices.contains(id.slot) && self.slots[id.slot].generation == id.generation
     }
 
     func count(_ phase: Phase) -> Int { self.slots.count { $0.phase == phase } }

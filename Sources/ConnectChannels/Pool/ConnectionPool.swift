@@ -176,9 +176,9 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// One of the connection's streams has ended.
   mutating func streamClosed(_ id: ConnectionID, now: Duration) -> [Action] {
-    guard let slot = self.connections[id], slot.streams > 0 else { return [] }
+    guard self.connections.has(id), self.connections[id.slot].streams > 0 else { return [] }
     self.connections[id.slot].streams -= 1
-    guard slot.phase == .open else { return [] }
+    guard self.connections[id.slot].phase == .open else { return [] }
     var actions: [Action] = []
     self.offer(id.slot, now: now, &actions)
     self.drainIfShuttingDown(&actions)
