@@ -248,7 +248,7 @@ final class EndpointPool: MemberOwner, QueueOwner {
 
   func hasPlace(_ connection: PooledConnection) -> Bool {
     guard case .member(let id) = connection.role, case .running = self.state.lifecycle else { return false }
-    return self.state.connections[id]?.phase.isEstablished == true && !self.state.closesWhenIdle
+    return self.state.connections.phase(of: id)?.isEstablished == true && !self.state.closesWhenIdle
   }
 
   func isReplaceable(_ connection: PooledConnection) -> Bool {

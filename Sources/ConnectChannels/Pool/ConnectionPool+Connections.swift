@@ -43,11 +43,12 @@ extension ConnectionPool {
       _modify { yield &self.slots[index] }
     }
 
-    /// The connection's slot; nil if it is gone.
-    subscript(id: ConnectionID) -> Slot? { self.has(id) ? self.slots[id.slot] : nil }
-
-    func has(_ id: ConnectionID) -> Bool {
-      self.slots.indices.contains(id.slot) && self.slots[id.slot].generation == id.generation
+    /// The phase of a connection; nil if it is gone.
+    func phase(of id: ConnectionID) -> Phase? {
+      guard self.slots.indices.contains(id.slot), self.slots[id.slot].generation == id.generation else {
+        return nil
+      }
+      return self.slots[id.slot].phase
     }
 
     func count(_ phase: Phase) -> Int { self.slots.count { $0.phase == phase } }

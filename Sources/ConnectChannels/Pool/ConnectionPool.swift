@@ -137,7 +137,7 @@ struct ConnectionPool<Connection, Waiter> {
     _ connection: Connection,
     version: HTTPConnectionInfo.Version
   ) -> [Action] {
-    guard self.connections[id]?.phase == .opening else { return [] }
+    guard self.connections.phase(of: id) == .opening else { return [] }
     self.connections[id.slot].connection = connection
     self.connections[id.slot].version = version
     self.growth.version = version
@@ -146,20 +146,23 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// The connection takes this many streams at the same time.
   mutating func connection(_ id: ConnectionID, canServe streams: Int, now: Duration) -> [Action] {
-    guard let slot = self.connections[id], slot.connection != nil else { return [] }
+    guard let phase = self.connections.phase(of: id), self.connections[id.slot].connection != nil else {
+      return []
+    }
+    let isMultiplexed = self.connections[id.slot].version.isMultiplexed
     var actions: [Action] = []
     self.connections[id.slot].streamLimit = max(streams, 0)
-    switch slot.phase {
+    switch phase {
     case .vacant, .draining, .suspended:
       return []
     case .open:
-      guard slot.version.isMultiplexed else { return [] }
+      guard isMultiplexed else { return [] }
     case .opening:
       self.growth.failures = 0
       self.connections[id.slot].idleSince = now
       self.connections.drainOld(&actions)
       let isNeeded =
-        !slot.version.isMultiplexed || self.connections.http2.count < self.growth.limits.http2Connections
+        !isMultiplexed || self.connections.http2.count < self.growth.limits.http2Connections
       self.connections.open(id.slot)
       guard isNeeded else {
         // The origin spoke HTTP/1.1 until now: many connections were opened, few are needed.
@@ -168,7 +171,7 @@ struct ConnectionPool<Connection, Waiter> {
       }
       self.connections.requestIdleCheck(after: self.growth.limits.idleTimeout, &actions)
     }
-    self.offer(id.slot, isNew: slot.phase == .opening, now: now, &actions)
+    self.offer(id.slot, isNew: phase == .opening, now: now, &actions)
     actions += self.openForWaiting()
     self.drainIfShuttingDown(&actions)
     return actions
@@ -176,9 +179,9 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// One of the connection's streams has ended.
   mutating func streamClosed(_ id: ConnectionID, now: Duration) -> [Action] {
-    guard self.connections.has(id), self.connections[id.slot].streams > 0 else { return [] }
+    guard let phase = self.connections.phase(of: id), self.connections[id.slot].streams > 0 else { return [] }
     self.connections[id.slot].streams -= 1
-    guard self.connections[id.slot].phase == .open else { return [] }
+    guard phase == .open else { return [] }
     var actions: [Action] = []
     self.offer(id.slot, now: now, &actions)
     self.drainIfShuttingDown(&actions)
@@ -191,7 +194,7 @@ struct ConnectionPool<Connection, Waiter> {
   mutating func connectionWillClose(_ id: ConnectionID, after count: Int? = nil) -> [Action] {
     self.connections.quota.connectionWasRenewed(after: count)
     // A connection that never served streams counts as a failed attempt once it is closed.
-    guard self.connections[id]?.phase.isEstablished == true else { return [] }
+    guard self.connections.phase(of: id)?.isEstablished == true else { return [] }
     var actions: [Action] = []
     self.retire(id.slot, nil, &actions)
     actions += self.openForWaiting()
@@ -200,7 +203,7 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// The connection is old: it takes no more streams once another one is open.
   mutating func renew(_ id: ConnectionID) -> [Action] {
-    guard self.connections[id]?.phase.isEstablished == true else { return [] }
+    guard self.connections.phase(of: id)?.isEstablished == true else { return [] }
     var actions: [Action] = []
     self.connections[id.slot].isOld = true
     let slot = self.connections[id.slot]
@@ -214,7 +217,7 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// The connection takes no streams until it is resumed. Call ``openForWaiting()`` if that takes long.
   mutating func suspend(_ id: ConnectionID) {
-    guard self.connections[id]?.phase == .open else { return }
+    guard self.connections.phase(of: id) == .open else { return }
     self.connections.close(id.slot, as: .suspended)
   }
 
@@ -229,7 +232,7 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// The connection works.
   mutating func resume(_ id: ConnectionID, now: Duration) -> [Action] {
-    guard self.connections[id]?.phase == .suspended else { return [] }
+    guard self.connections.phase(of: id) == .suspended else { return [] }
     self.connections.open(id.slot)
     var actions: [Action] = []
     self.offer(id.slot, now: now, &actions)
@@ -240,11 +243,11 @@ struct ConnectionPool<Connection, Waiter> {
 
   /// The connection is gone, or could not be opened. `error` is for the calls that waited for an attempt.
   mutating func connectionClosed(_ id: ConnectionID, error: ConnectError) -> [Action] {
-    guard let slot = self.connections[id] else { return [] }
+    guard let phase = self.connections.phase(of: id) else { return [] }
     var actions: [Action] = []
-    if slot.phase == .open || slot.phase == .suspended { self.retire(id.slot, error, &actions) }
+    if phase == .open || phase == .suspended { self.retire(id.slot, error, &actions) }
     self.connections[id.slot] = Slot()
-    if slot.phase == .opening { self.attemptFailed(error, &actions) }
+    if phase == .opening { self.attemptFailed(error, &actions) }
     actions += self.openForWaiting()
     self.drainIfShuttingDown(&actions)
     return actions
