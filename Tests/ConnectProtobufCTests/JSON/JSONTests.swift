@@ -269,7 +269,7 @@ final class JSONTests: XCTestCase {
       (#"{"aString":5}"#, "expected"), (#"{"aString":"\x"}"#, "an escape"),
       (#"{"aString":"\ud800"}"#, "surrogate"),
       (#"{"aString":"\ude00"}"#, "surrogate"), (#"{"aString":"\ud800\u0041"}"#, "surrogate"),
-      (#"{"aString":"\u00g0"}"#, "four digits"), ("{\"aString\":\"a\nb\"}", "a control character"),
+      (#"{"aString":"\u00g0"}"#, "four hexadecimal digits"), ("{\"aString\":\"a\nb\"}", "a control character"),
       (#"{"aString":"abc"#, "without its end"), (#"{"someBytes":"!"}"#, "base64"),
       (#"{"anInt32":1,"anInt32":1}"#, "an_int32: is there twice"),
       (#"{"ofMyOwn":1,"plain_name":1}"#, "is there twice"),
