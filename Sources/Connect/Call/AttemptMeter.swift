@@ -10,7 +10,7 @@ struct AttemptMeter {
 
   /// A meter for the attempt that was started last.
   init(_ attempts: Attempts, on executor: any CallExecutor) {
-    self.report = MetricsReport(HTTPMetrics(attempt: attempts.number), for: attempts.metricsHooks)
+    self.report = MetricsReport(HTTPMetrics.Values(attempt: attempts.number), for: attempts.metricsHooks)
     self.startTime = executor.now
     self.readsEncodings = attempts.plan.isExplained
   }

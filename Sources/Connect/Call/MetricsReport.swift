@@ -21,8 +21,8 @@ final class MetricsReport {
   /// The number of the visit whose hook has returned without having passed the metrics on.
   private var waiting: Int?
 
-  init(_ metrics: HTTPMetrics, for hooks: [Hook]) {
-    self.metrics = metrics.values
+  init(_ metrics: HTTPMetrics.Values, for hooks: [Hook]) {
+    self.metrics = metrics
     self.hooks = hooks
     self.remaining = hooks.count
   }

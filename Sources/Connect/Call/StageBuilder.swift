@@ -9,7 +9,7 @@ struct StageBuilder: MethodVisitor {
   let attempts: Attempts
 
   func visit<Input: Sendable, Output: Sendable>(_ method: MethodSpec<Input, Output>) {
-    var stages = BuiltStages(for: self.interceptors.count)
+    var stages = BuiltStages(of: self.interceptors.count, isUnary: self.pipeline.order.isUnary)
     for index in 0..<self.interceptors.count {
       let interceptor = self.interceptors.askForCallHooks(index)
       if self.pipeline.order.isUnary {
@@ -104,29 +104,41 @@ struct StageBuilder: MethodVisitor {
 
 /// The stages of a call, in the order in which the request passes them: message hooks, the codec, byte hooks.
 private struct BuiltStages {
-  private var messages: [Stage.Role] = []
-  private var bytes: [Stage.Role] = []
-  /// Byte hooks inside of all hooks that are placed as listed.
-  private var innermost: [Stage.Role] = []
+  private var stages: [Stage.Role] = []
+  /// The index of the codec.
+  private var codec = 0
+  /// How many byte hooks, at the end, stand inside of all hooks that are placed as listed.
+  private var innermostCount = 0
   private var metrics: [MetricsReport.Hook] = []
+  private let isUnary: Bool
   private let interceptorCount: Int
 
-  init(for interceptorCount: Int) {
+  init(of interceptorCount: Int, isUnary: Bool) {
     self.interceptorCount = interceptorCount
+    self.isUnary = isUnary
   }
 
   mutating func add(messages stage: Stage.Role) {
-    if self.messages.isEmpty { self.messages.reserveCapacity(2 * self.interceptorCount + 1) }
-    self.messages.append(stage)
+    self.begin()
+    self.stages.insert(stage, at: self.codec)
+    self.codec += 1
   }
 
   mutating func add(bytes stage: Stage.Role, _ placement: HookPlacement = .asListed) {
-    if placement == .innermost || (placement == .userIndependent && !self.innermost.isEmpty) {
-      self.innermost.append(stage)
+    self.begin()
+    if placement == .innermost || (placement == .userIndependent && self.innermostCount > 0) {
+      self.stages.append(stage)
+      self.innermostCount += 1
     } else {
-      if self.bytes.isEmpty { self.bytes.reserveCapacity(self.interceptorCount) }
-      self.bytes.append(stage)
+      self.stages.insert(stage, at: self.stages.count - self.innermostCount)
     }
+  }
+
+  /// Without hooks there is not even a codec.
+  private mutating func begin() {
+    guard self.stages.isEmpty else { return }
+    self.stages.reserveCapacity(2 * self.interceptorCount + 1)
+    self.stages.append(.codec(Stage(self.isUnary ? .response : .stream, of: NoInterceptor.self)))
   }
 
   mutating func add(_ metrics: MetricsReport.Function?, of interceptor: any Interceptor.Type) {
@@ -135,18 +147,9 @@ private struct BuiltStages {
     self.metrics.append(MetricsReport.Hook(function: metrics, interceptor: interceptor))
   }
 
-  mutating func finish(_ pipeline: Pipeline, _ attempts: Attempts) {
+  consuming func finish(_ pipeline: Pipeline, _ attempts: Attempts) {
     if !self.metrics.isEmpty { attempts.add(self.metrics) }
-    let codec = self.messages.count
-    // Without interceptors there is not even a codec.
-    guard codec + self.bytes.count + self.innermost.count > 0 else { return }
-    let form: Stage.Form = pipeline.order.isUnary ? .response : .stream
-    self.messages.append(.codec(Stage(form, of: NoInterceptor.self)))
-    for stage in self.bytes { self.messages.append(stage) }
-    for stage in self.innermost { self.messages.append(stage) }
-    var stages: [Stage.Role] = []
-    swap(&stages, &self.messages)
-    pipeline.order.begin(with: stages, codec: codec)
+    if !self.stages.isEmpty { pipeline.order.begin(with: self.stages, codec: self.codec) }
   }
 }
 

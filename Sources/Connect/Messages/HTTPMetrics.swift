@@ -107,11 +107,11 @@ public struct HTTPMetrics: Sendable, Hashable {
 
   struct Values: Sendable, Hashable {
     var attempt: Int
-    var duration: Duration
+    var duration = Duration.zero
     var timeToConnection: Duration?
     var timeToHeaders: Duration?
-    var requestBodyBytes: Int
-    var responseBodyBytes: Int
+    var requestBodyBytes = 0
+    var responseBodyBytes = 0
     var connection: HTTPConnectionInfo?
     var httpStatus: Int?
     var requestEncoding: String?
