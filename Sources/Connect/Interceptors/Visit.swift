@@ -72,6 +72,8 @@ final class Visit: @unchecked Sendable {
     self.place = place
     self.number = number
     self.isOnStack = true
+    // The hook before may have proceeded twice.
+    self.isUsed.store(false, ordering: .relaxed)
   }
 
   /// Releases the call, until the visit is renewed. Nobody else has the visit.
