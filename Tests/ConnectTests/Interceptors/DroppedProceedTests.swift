@@ -150,6 +150,21 @@ final class DroppedProceedTests: XCTestCase {
     XCTAssertEqual(kept.value.count, 6)
   }
 
+  /// An outer hook has called its `proceed` twice: that does not hide the one that an inner hook lets go of.
+  func testAProceedThatWasCalledTwiceHidesNothing() async {
+    let twice = TestInterceptor.make { interceptor in
+      interceptor.unaryMessages.requestFunction = { request, proceed in
+        proceed(.success(request))
+        proceed(.success(request))
+      }
+    }
+    for hook in [Hook.messageRequest, .byteRequest, .byteResponse, .messageResponse] {
+      let client = ProtocolClient.scripted(.echo(), interceptors: [twice, hook.interceptor { _ in }])
+      let response = await client.unary(.unary, "x")
+      self.assertAbandoned(response.error, hook.held, "\(hook)")
+    }
+  }
+
   /// A `proceed` that was called from another thread has not been let go of, whoever releases it last.
   func testCalledElsewhereIsNotLetGoOf() async {
     for _ in 0..<200 {
