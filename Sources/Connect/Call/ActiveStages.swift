@@ -14,10 +14,12 @@ struct ActiveStages {
   mutating func mayKeep(in stages: Range<Int>) { self.keepers = stages }
 
   /// Leaves out stages that keep nothing any more, as far as they are at either end of ``keepers``.
-  mutating func settle(_ stages: [Stage.Role]) {
-    var (first, end) = (self.keepers.lowerBound, min(self.keepers.upperBound, stages.count))
-    while first < end, !stages[first].stage.keepsPart { first += 1 }
-    while first < end, !stages[end - 1].stage.keepsPart { end -= 1 }
+  ///
+  /// - Parameter count: The number of all stages.
+  mutating func settle(_ count: Int, _ keepsPart: (Int) -> Bool) {
+    var (first, end) = (self.keepers.lowerBound, min(self.keepers.upperBound, count))
+    while first < end, !keepsPart(first) { first += 1 }
+    while first < end, !keepsPart(end - 1) { end -= 1 }
     let keepers = first..<max(first, end)
     guard keepers != self.keepers else { return }
     // A stage with less to keep has room for more.

@@ -60,9 +60,7 @@ final class AsyncStreamStage: AsyncStage {
     return run.isWanted && run.next?.waiting == nil ? .response : nil
   }
 
-  override func hasRoomForRequest(_ maximum: Int) -> Bool {
-    self.run?.hasRoomForMessage ?? true
-  }
+  override var hasRoomForRequest: Bool { self.run?.hasRoomForMessage ?? true }
 
   override func accept(_ part: RequestPart, of call: Call, in pipeline: Pipeline) {
     switch part {
@@ -85,7 +83,7 @@ final class AsyncStreamStage: AsyncStage {
     return part
   }
 
-  override func wantsResult(_ isWanted: Bool, _ maximum: Int) -> Bool {
+  override func wantsResult(_ isWanted: Bool) -> Bool {
     if isWanted, let run = self.run, run.results.isEmpty, !run.isClosed {
       run.isWanted = true
       run.demand.take()?.post(.success(()))
@@ -116,7 +114,7 @@ final class AsyncStreamStage: AsyncStage {
     self.run = run
     let job = AsyncStreamTask(self, run, on: call.executor).makeJob(self.body, head)
     run.job = job
-    pipeline.order.active.demandMayHaveChanged(at: self.index)
+    pipeline.active.demandMayHaveChanged(at: self.index)
     pipeline.run(job, of: self.index, call)
     HoldWatch.hookWaits(in: call)
   }
@@ -132,7 +130,7 @@ final class AsyncStreamStage: AsyncStage {
     guard self.run === run, !run.isClosed else { return }
     run.isWanted = false
     run.results.append(result)
-    run.call.pipeline.order.active.mayKeep(at: self.index)
+    run.call.pipeline.active.mayKeep(at: self.index)
     guard result.isEnd else {
       run.call.pump()
       return
@@ -206,7 +204,7 @@ final class AsyncStreamStage: AsyncStage {
     let next = AsyncStreamNext(runner: Mailbox<Void>(executor: run.call.executor))
     run.next = next
     next.parts = [.head(head.completed(from: run.head))]
-    run.call.pipeline.order.active.mayKeep(at: self.index)
+    run.call.pipeline.active.mayKeep(at: self.index)
     mailbox.post(.success((Confined(next, to: run.call.executor), next.runner)))
     // Before the first `next`, nothing is inside.
     self.perform(of: run) { if mustClose { $0.close(insideOf: self.index, cuttingAt: nil, run.call) } }
@@ -219,7 +217,7 @@ final class AsyncStreamStage: AsyncStage {
     }
     next.parts.append(part)
     next.room = mailbox
-    run.call.pipeline.order.active.mayKeep(at: self.index)
+    run.call.pipeline.active.mayKeep(at: self.index)
     run.call.pump()
   }
 
@@ -242,7 +240,7 @@ final class AsyncStreamStage: AsyncStage {
       return
     }
     next.waiting = mailbox
-    run.call.pipeline.order.active.demandMayHaveChanged(at: self.index)
+    run.call.pipeline.active.demandMayHaveChanged(at: self.index)
     run.call.pump()
   }
 

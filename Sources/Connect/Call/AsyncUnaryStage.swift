@@ -51,7 +51,7 @@ final class AsyncUnaryStage: AsyncStage {
   private let body: Body
   private var run: Run?
 
-  init(_ form: Form, of interceptor: any Interceptor.Type, body: @escaping Body) {
+  init(_ form: Stage.Form, of interceptor: any Interceptor.Type, body: @escaping Body) {
     self.body = body
     super.init(form, of: interceptor)
   }
@@ -91,7 +91,7 @@ final class AsyncUnaryStage: AsyncStage {
 
   override func takeReadyRequest() -> RequestPart? { self.run?.request.take() }
 
-  override func wantsResult(_ isWanted: Bool, _ maximum: Int) -> Bool { self.run?.pendingNext != nil }
+  override func wantsResult(_ isWanted: Bool) -> Bool { self.run?.pendingNext != nil }
 
   override func take(_ result: consuming ResultPart) {
     guard let run = self.run, let mailbox = run.pendingNext.take() else { return }
@@ -152,7 +152,7 @@ final class AsyncUnaryStage: AsyncStage {
     run.hasCalledNext = true
     run.pendingNext = mailbox
     run.request = request.inPlace(of: run.head, isUnary: true)
-    run.call.pipeline.order.active.mayKeep(at: self.index)
+    run.call.pipeline.active.mayKeep(at: self.index)
     guard isAgain else {
       run.call.pump()
       return
@@ -185,7 +185,7 @@ final class AsyncUnaryStage: AsyncStage {
       mailbox.post(.failure(CancellationError()))
     }
     run.result = response
-    run.call.pipeline.order.active.mayKeep(at: self.index)
+    run.call.pipeline.active.mayKeep(at: self.index)
     run.call.pump()
   }
 

@@ -123,7 +123,7 @@ final class Attempt: HTTPStreamHandler {
     )
     if let meter = replaced?.meter.take() {
       self.meter = meter
-    } else if !attempts.metricsHooks.isEmpty {
+    } else if !attempts.metrics.hooks.isEmpty {
       self.meter = AttemptMeter(attempts, on: call.executor)
     }
     self.response = plan.environment.makeDecoder(
@@ -186,7 +186,7 @@ final class Attempt: HTTPStreamHandler {
     self.traffic.unwrittenBytes = 0
     self.traffic.requestBodyBytes = head.body.completeSize
     self.traffic.remoteAddress = nil
-    self.meter?.willStart(head)
+    if let meter = self.meter { meter.willStart(head) }
     // An endpoint tells the handler nothing before it has returned.
     self.stream = endpoint.startStream(head, handler: self)
     self.sent = SentRequest(consume head, given: given)
@@ -319,7 +319,7 @@ final class Attempt: HTTPStreamHandler {
   func streamDidStart(on connection: HTTPConnectionInfo) {
     self.call.executor.assertIsCurrent()
     if self.attempts.keepsSummary { self.traffic.remoteAddress = connection.remoteAddress }
-    self.meter?.didStart(on: connection, self.call)
+    if let meter = self.meter { meter.didStart(on: connection, self.call) }
   }
 
   func streamDidBecomeWritable() {
@@ -341,7 +341,7 @@ final class Attempt: HTTPStreamHandler {
       }
     }
     self.sent = nil
-    self.meter?.didReceive(head, self.call)
+    if let meter = self.meter { meter.didReceive(head, self.call) }
     self.response.receive(head)
     if !self.response.awaitsEnd() { self.attempts.hasResults(self, self.call) }
   }

@@ -10,7 +10,7 @@ struct AttemptMeter {
 
   /// A meter for the attempt that was started last.
   init(_ attempts: Attempts, on executor: any CallExecutor) {
-    self.report = MetricsReport(HTTPMetrics.Values(attempt: attempts.number), for: attempts.metricsHooks)
+    self.report = MetricsReport(HTTPMetrics.Values(attempt: attempts.number), for: attempts.metrics.hooks)
     self.startTime = executor.now
     self.readsEncodings = attempts.plan.isExplained
   }
@@ -45,10 +45,10 @@ struct AttemptMeter {
   /// Gives the current metrics to the hooks, in a later job of the executor.
   func finishLater(_ attempts: Attempts, _ call: Call) {
     self.report.metrics.duration = self.elapsed(call)
-    attempts.pendingMetrics += 1
+    attempts.metrics.pendingCount += 1
     let here = Confined((self.report, attempts), to: call.executor)
     call.executor.execute {
-      here.value.1.pendingMetrics -= 1
+      here.value.1.metrics.pendingCount -= 1
       here.value.0.pass(call)
     }
   }

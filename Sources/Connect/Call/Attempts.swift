@@ -24,10 +24,8 @@ final class Attempts {
   /// Whether hooks are being told of the call's end. They can neither retry nor end the call then.
   var isEnding = false
 
-  /// The hooks for metrics, outermost first.
-  private(set) var metricsHooks: [MetricsReport.Hook] = []
-  /// Abandoned attempts whose metrics hooks have not run yet. The call's end is reported after these hooks.
-  var pendingMetrics = 0
+  /// The hooks for metrics.
+  var metrics = MetricsHooks()
   /// How many attempts went to the network.
   private var sentCount = 0
   /// Whether call hooks need the summary of the last attempt.
@@ -177,12 +175,10 @@ final class Attempts {
       timer.cancel()
     }
     self.drop()
-    self.metricsHooks = []
+    self.metrics.hooks = []
   }
 
   // MARK: What hooks are told
-
-  func add(_ hooks: [MetricsReport.Hook]) { self.metricsHooks = hooks }
 
   private func note(_ attempt: Attempt) {
     if self.keepsSummary, let summary = attempt.traffic.summary(attempt.response.head) {

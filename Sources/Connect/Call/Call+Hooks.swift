@@ -5,8 +5,9 @@ extension Call: VisitHost {
   var retryCause: ConnectError? { self.pipeline.retryCause }
 
   func hookDid(_ action: HookAction, _ visit: Visit) {
-    if case .metrics(let report as MetricsReport) = visit.place, !visit.isOnStack {
-      report.hookDid(action, visit, self)
+    if case .metrics = visit.place, !visit.isOnStack {
+      guard case .metrics(let metrics) = action else { return }
+      self.attempts.metrics.takeReport(of: visit)?.pass(metrics, self)
     } else if self.isOver || visit.isOnStack {
       let what = self.isOver ? "the call is over" : "a hook that has proceeded before"
       self.plan.logger.logIgnored(what, of: self.plan.info)

@@ -21,46 +21,38 @@ struct HookHolder: CustomStringConvertible {
     return "\(self.interceptor) has \(what)"
   }
 
-  /// Nil if the interceptor holds nothing at this stage.
-  init?(_ role: Stage.Role) {
+  fileprivate init?(at index: Int, in order: PipelineOrder) {
+    let stage = order.stages[index]
     let held: Held? =
-      switch role {
+      switch stage {
       case .codec: nil
       case .async(let stage): stage.held
-      case .hooks(let stage): Self.held(by: stage)
+      case .hooks: order.held(at: index)
       }
-    guard let held else { return nil }
-    self.interceptor = role.stage.interceptor
+    guard let held, let interceptor = stage.interceptor else { return nil }
+    self.interceptor = interceptor
     self.held = held
-  }
-
-  private static func held(by stage: Stage) -> Held? {
-    if stage.requests?.hasWaiting == true { return stage.holdsHead ? .request : .requestMessage }
-    guard let results = stage.results, results.hasWaiting else { return nil }
-    if results.count == 1, case .headers? = results.firstWaiting { return .headers }
-    return .response
   }
 }
 
-/// The interceptors that hold up a call with these stages.
+/// The interceptors that hold up a call.
 struct HookHolders {
-  let stages: [Stage.Role]
+  private let order: PipelineOrder
 
-  init(in pipeline: Pipeline) { self.stages = pipeline.order.stages }
+  init(in order: PipelineOrder) { self.order = order }
+
+  /// The interceptor that holds something at a stage; nil if there is none.
+  func holder(at index: Int) -> HookHolder? { HookHolder(at: index, in: self.order) }
 
   /// The interceptor of a visit, if the pipeline waits for the action of its hook.
   func holder(of place: Visit.Place, _ number: Int) -> HookHolder? {
     switch place {
     case .request(let index):
-      guard index < self.stages.count, self.stages[index].stage.requests?.waiting(number) != nil else {
-        return nil
-      }
-      return HookHolder(self.stages[index])
+      guard self.order[index].requests?.waiting(number) != nil else { return nil }
+      return self.holder(at: index)
     case .result(let index):
-      guard index < self.stages.count, self.stages[index].stage.results?.waiting(number) != nil else {
-        return nil
-      }
-      return HookHolder(self.stages[index])
+      guard self.order[index].results?.waiting(number) != nil else { return nil }
+      return self.holder(at: index)
     case .metrics:
       return nil
     }
@@ -69,20 +61,26 @@ struct HookHolders {
   /// The outermost interceptor that holds something. Nil if it holds only headers: most such interceptors wait for what
   /// the server sends next.
   var blocking: HookHolder? {
-    for stage in self.stages {
-      if let holder = HookHolder(stage) { return holder.held == .headers ? nil : holder }
+    for index in self.order.stages.indices {
+      if let holder = self.holder(at: index) { return holder.held == .headers ? nil : holder }
     }
     return nil
   }
 
   /// Whether an interceptor holds the request.
   var haveHead: Bool {
-    self.stages.contains { stage in
-      switch stage {
-      case .hooks(let stage): stage.holdsHead
-      case .async(let stage): stage.holdsRequest
-      case .codec: false
-      }
-    }
+    self.order.headHolder != nil
+      || self.order.stages.contains { if case .async(let stage) = $0 { stage.holdsRequest } else { false } }
+  }
+}
+
+extension HookStates {
+  /// What the hook of a stage has and has not passed on.
+  fileprivate func held(at index: Int) -> HookHolder.Held? {
+    let waiting = self[index]
+    if waiting.requests?.hasWaiting == true { return self.headHolder == index ? .request : .requestMessage }
+    guard let results = waiting.results, results.hasWaiting else { return nil }
+    if results.count == 1, case .headers? = results.firstWaiting { return .headers }
+    return .response
   }
 }

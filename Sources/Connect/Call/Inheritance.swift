@@ -4,7 +4,7 @@ final class Inheritance: Sendable {
   private let propagators: [any ContextPropagator]
   /// Whether there is anything to bind.
   private let binds: Bool
-  fileprivate let watch: HookWatch?
+  private let watch: HookWatch?
 
   /// - Parameters:
   ///   - context: The call's context, including inherited values.
@@ -17,7 +17,7 @@ final class Inheritance: Sendable {
     self.watch = watch
   }
 
-  fileprivate func bind(_ context: CallContext?, around hook: () -> Void) {
+  private func bind(_ context: CallContext?, around hook: () -> Void) {
     guard self.binds else {
       hook()
       return
@@ -35,14 +35,30 @@ final class Inheritance: Sendable {
     }
     self.propagators[index].bind(context) { self.bind(context, from: index + 1, around: hook) }
   }
-}
 
-extension Inheritance? {
-  /// Runs a hook, or code that calls one, with the inherited values bound, if there are any.
+  /// Runs a hook, or code that calls one, with the inherited values bound.
   ///
   /// - Parameters:
   ///   - context: The context of the hook's request, which another hook may have changed; nil for the call's context.
   ///   - interceptor: The interceptor of the hook.
+  func bind<Value, Failure>(
+    _ context: CallContext?,
+    of interceptor: any Interceptor.Type,
+    around hook: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let measurement = self.watch?.begin(interceptor)
+    var result: Result<Value, Failure>?
+    self.bind(context) {
+      do throws(Failure) { result = .success(try hook()) } catch { result = .failure(error) }
+    }
+    measurement?.end()
+    // Nil if a propagator has not run the hook.
+    return if let result { try result.get() } else { try hook() }
+  }
+}
+
+extension Inheritance? {
+  /// Runs a hook, or code that calls one, with the inherited values bound, if there are any.
   @inline(__always)
   func bind<Value, Failure>(
     _ context: @autoclosure () -> CallContext?,
@@ -50,13 +66,6 @@ extension Inheritance? {
     around hook: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
     guard let self else { return try hook() }
-    let measurement = self.watch?.begin(interceptor())
-    var result: Result<Value, Failure>?
-    self.bind(context()) {
-      do throws(Failure) { result = .success(try hook()) } catch { result = .failure(error) }
-    }
-    measurement?.end()
-    // Nil if a propagator has not run the hook.
-    return if let result { try result.get() } else { try hook() }
+    return try self.bind(context(), of: interceptor(), around: hook)
   }
 }

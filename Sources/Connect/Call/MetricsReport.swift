@@ -12,14 +12,10 @@ final class MetricsReport {
 
   /// The metrics of the attempt, until the hooks receive them.
   var metrics: HTTPMetrics.Values
-  /// What hooks pass on.
-  private var passed: HTTPMetrics?
   /// Outermost first.
   private var hooks: [Hook]
   /// How many of the hooks are still to be called.
   private var remaining: Int
-  /// The number of the visit whose hook has returned without having passed the metrics on.
-  private var waiting: Int?
 
   init(_ metrics: HTTPMetrics.Values, for hooks: [Hook]) {
     self.metrics = metrics
@@ -27,20 +23,24 @@ final class MetricsReport {
     self.remaining = hooks.count
   }
 
-  func pass(_ call: Call) {
+  /// Gives the metrics to the hooks.
+  func pass(_ call: Call) { self.pass(HTTPMetrics(self.metrics), call) }
+
+  /// Gives the metrics, as the hook before has passed them on, to the remaining hooks.
+  func pass(_ given: HTTPMetrics, _ call: Call) {
     let pipeline = call.pipeline
     defer { pipeline.restVisit() }
-    var metrics = self.passed ?? HTTPMetrics(self.metrics)
+    var metrics = given
     while self.remaining > 0 {
       self.remaining -= 1
       let hook = self.hooks[self.remaining]
-      var visit = pipeline.makeVisit(at: .metrics(self), call)
+      var visit = pipeline.makeVisit(at: .metrics, call)
       call.plan.inheritance.bind(nil, of: hook.interceptor) {
         hook.function(metrics, Proceed(visit))
       }
-      guard case .metrics(let passed)? = visit.hookReturned(waits: false) else {
-        self.waiting = visit.number
-        // The hook may hold its `proceed`, and thereby this report.
+      guard visit.hookReturned(), case .metrics(let passed) = visit.takeAction() else {
+        call.attempts.metrics.wait(for: visit, in: self)
+        // The hook may hold its `proceed`, and thereby the call.
         self.hooks.removeSubrange(self.remaining...)
         return
       }
@@ -49,11 +49,22 @@ final class MetricsReport {
     }
     self.hooks = []
   }
+}
 
-  func hookDid(_ action: HookAction, _ visit: Visit, _ call: Call) {
-    guard visit.number == self.waiting, case .metrics(let metrics) = action else { return }
-    self.waiting = nil
-    self.passed = metrics
-    self.pass(call)
+/// The hooks of a call that want the metrics of its attempts.
+struct MetricsHooks {
+  /// Outermost first.
+  var hooks: [MetricsReport.Hook] = []
+  /// Abandoned attempts whose hooks have not run yet. The call's end is reported after these hooks.
+  var pendingCount = 0
+  /// The reports whose hook has not passed the metrics on yet, by the number of its visit.
+  private var waiting: [Int: MetricsReport] = [:]
+
+  /// A hook has returned without having passed the metrics on.
+  mutating func wait(for visit: Visit, in report: MetricsReport) { self.waiting[visit.number] = report }
+
+  /// The report that waits for this visit's hook.
+  mutating func takeReport(of visit: Visit) -> MetricsReport? {
+    self.waiting.isEmpty ? nil : self.waiting.removeValue(forKey: visit.number)
   }
 }

@@ -2,19 +2,18 @@ internal import DequeModule
 
 /// Runs all hooks: moves the parts of a call's request and response through its stages.
 ///
-/// ``PipelineOrder`` decides; ``RequestFlow`` and ``ResultFlow`` call hooks and the codec. Nothing that a hook does is
-/// acted on before the hook has returned. Parts move only where there is room, so a slow hook, wire or caller holds
+/// It is a ``PipelineOrder``, which decides; ``RequestFlow`` and ``ResultFlow`` call hooks and the codec. Nothing that a hook
+/// does is acted on before the hook has returned. Parts move only where there is room, so a slow hook, wire or caller holds
 /// back the source.
 ///
 /// The ``Call`` owns the pipeline, which is confined to the call's executor. The pipeline has no reference to the call: its
 /// functions take the call as an argument. So a call that nobody can continue is released.
-final class Pipeline {
+final class Pipeline: PipelineOrder {
   private enum Event {
     case hook(HookAction, Visit)
     case work((Pipeline) -> Void)
   }
 
-  let order: PipelineOrder
   private(set) var hasAsyncStages = false
   /// Whether the request has passed the call hooks. Nothing moves before.
   private(set) var hasStarted = false
@@ -29,24 +28,17 @@ final class Pipeline {
   /// The error of the attempt that a hook abandoned last.
   var retryCause: ConnectError?
 
-  /// A pipeline without stages.
-  ///
-  /// - Parameter maximumWaiting: How many parts wait at one stage, at most.
-  init(isUnary: Bool, maximumWaiting: Int) {
-    self.order = PipelineOrder(isUnary: isUnary, maximumWaiting: maximumWaiting)
-  }
-
   /// Asks interceptors for their hooks.
   func askForHooks(_ interceptors: CallHooks, of method: AnyMethod, _ attempts: Attempts) {
     method.accept(StageBuilder(pipeline: self, interceptors: interceptors, attempts: attempts))
-    for (index, stage) in self.order.stages.enumerated() {
+    for (index, stage) in self.stages.enumerated() {
       guard case .async(let stage) = stage else { continue }
       stage.index = index
       self.hasAsyncStages = true
     }
   }
 
-  var hasByteStages: Bool { self.order.codec + 1 < self.order.stages.count }
+  var hasByteStages: Bool { self.codec + 1 < self.stages.count }
 
   // MARK: Movement
 
@@ -59,7 +51,7 @@ final class Pipeline {
     self.isMoving = false
     self.restVisit()
     // Nothing follows the request of a unary call, and no attempt has a response already.
-    let hasMore = !self.order.isUnary || self.hasAsyncStages
+    let hasMore = !self.isUnary || self.hasAsyncStages
     if hasMore || self.mustMoveAgain || self.hasEvents { self.move(call) }
   }
 
@@ -118,7 +110,9 @@ final class Pipeline {
   private func handle(_ action: HookAction, _ visit: Visit, _ call: Call) {
     switch visit.place {
     case .request(let index):
-      guard let step = self.order.stages[index].stage.didRequest(action, visit.number) else {
+      guard case .hooks(_, _, let form) = self.stages[index],
+        let step = self.didRequest(action, visit.number, at: index, form)
+      else {
         call.plan.logger.logIgnored("request hook \(index)", of: call.plan.info)
         return
       }
@@ -158,14 +152,14 @@ final class Pipeline {
   /// The codec has found an error, which replaces everything inside.
   func fail(with error: ConnectError, _ call: Call) {
     guard !call.isOver else { return }
-    let form: Stage.Form = self.order.isUnary ? .response : .stream
-    self.answer(at: self.order.codec, with: [form.failure(error)], call)
+    let form: Stage.Form = self.isUnary ? .response : .stream
+    self.answer(at: self.codec, with: [form.failure(error)], call)
   }
 
   /// Lets results replace everything inside of a stage.
   func answer(at index: Int, with results: [ResultPart], _ call: Call) {
     self.close(insideOf: index - 1, cuttingAt: index, call)
-    self.order.setAnswer(results, at: index)
+    self.setAnswer(results, at: index)
     self.mustMoveAgain = true
   }
 
@@ -173,29 +167,29 @@ final class Pipeline {
   ///
   /// - Parameter cut: From this stage on, parts of the request are dropped; nil if a new attempt starts.
   func close(insideOf index: Int, cuttingAt cut: Int?, _ call: Call) {
-    let busy = self.order.active.busy(insideOf: index, of: self.order.stages.count)
-    self.giveUp(self.order.close(insideOf: index, cuttingAt: cut), from: busy, call)
+    let busy = self.active.busy(insideOf: index, of: self.stages.count)
+    self.giveUp(self.close(insideOf: index, cuttingAt: cut), from: busy, call)
   }
 
   /// - Returns: False if there is to be no other attempt.
   func retry(at index: Int, _ request: RequestPart?, after delay: Duration, _ call: Call) -> Bool {
-    guard let head = self.order.retryHead(request, at: index),
+    guard let head = self.retryHead(request, at: index),
       call.attempts.takeRetry(after: delay, call)
     else { return false }
-    let first = index < self.order.codec ? 0 : self.order.codec + 1
-    let busy = self.order.active.busy(insideOf: first - 1, of: self.order.stages.count)
-    self.giveUp(self.order.waitToRetry(for: index), from: busy, call)
-    let epoch = self.order.epoch
+    let first = index < self.codec ? 0 : self.codec + 1
+    let busy = self.active.busy(insideOf: first - 1, of: self.stages.count)
+    self.giveUp(self.waitToRetry(for: index), from: busy, call)
+    let epoch = self.epoch
     call.attempts.afterDelay(delay, call) { [self] in
-      if self.order.retry(for: index, with: head, in: epoch) { call.pump() }
+      if self.retry(for: index, with: head, in: epoch) { call.pump() }
     }
     return true
   }
 
   /// Abandons the work of async stages and attempts, and then releases what waited.
-  private func giveUp(_ old: [Stage.Kept], from stages: Range<Int>, _ call: Call) {
+  private func giveUp(_ old: [HookStates.Waiting], from stages: Range<Int>, _ call: Call) {
     if self.hasAsyncStages {
-      for case .async(let stage) in self.order.stages[stages] { stage.giveUp() }
+      for case .async(let stage) in self.stages[stages] { stage.giveUp() }
     }
     call.attempts.drop()
     withExtendedLifetime(old) {}
@@ -203,7 +197,7 @@ final class Pipeline {
 
   /// Runs a job of the stage at `index` where the nearest `next` outside of it was called.
   func run(_ job: Job, of index: Int, _ call: Call) {
-    let stages = self.order.stages
+    let stages = self.stages
     for index in (0..<index).reversed() {
       if case .async(let stage) = stages[index], let runner = stage.runner {
         runner.run(job)
@@ -218,9 +212,9 @@ final class Pipeline {
   /// Abandons all work, and releases the interceptors, which may hold a `proceed` and thereby the call.
   func release() {
     if self.hasAsyncStages {
-      for case .async(let stage) in self.order.stages { stage.giveUp() }
+      for case .async(let stage) in self.stages { stage.giveUp() }
     }
-    let old = self.order.release()
+    let old = self.takeRemains()
     let visit = self.spareVisit
     self.hasAsyncStages = false
     self.spareVisit = nil

@@ -1,18 +1,18 @@
 internal import DequeModule
 
 /// Decides in which order a call's parts pass its stages. It also decides where a new attempt starts, and what an
-/// answer or the end of a stream abandons. Each ``Stage`` decides which parts wait there.
+/// answer or the end of a stream abandons. ``HookStates`` decide which parts wait at a stage.
 ///
-/// It calls no other code, and does not look into messages. Stages are counted from the outermost one; the codec is a
+/// It is an object of ``HookStates``: a call has one object for both. It calls no hooks, and does not look into messages. Stages are counted from the outermost one; the codec is a
 /// stage, too. A unary call is a stream of one part in each direction.
 ///
 /// Its parts are classes, each with one owner. Accesses to variables of these classes end at once, and need no
 /// exclusivity check at run time. A structure that is changed as a whole would need one.
-final class PipelineOrder {
-  /// What was left when the call was over. The caller of ``PipelineOrder/release()`` releases it.
+class PipelineOrder: HookStates {
+  /// What was left when the call was over. The caller of ``PipelineOrder/takeRemains()`` releases it.
   struct Remains {
-    let waiting: [Stage.Kept]
-    let stages: [Stage.Role]
+    let waiting: [HookStates.Waiting]
+    let stages: [Stage]
     let messages: (first: RequestPart?, level: Level?)
     let bytes: (first: RequestPart?, level: Level?)
   }
@@ -22,7 +22,7 @@ final class PipelineOrder {
   /// How many parts wait at one stage, at most.
   let maximumWaiting: Int
   /// Empty without interceptors; then there is not even a codec.
-  private(set) var stages: [Stage.Role] = []
+  private(set) var stages: [Stage] = []
   /// The first part of each level; nil until it arrives, and if the level has no hooks.
   private var firstMessage: RequestPart?
   private var firstBytes: RequestPart?
@@ -47,7 +47,8 @@ final class PipelineOrder {
   /// Sets the stages, before anything flows.
   ///
   /// - Parameter codec: The index of the codec among them.
-  func begin(with stages: [Stage.Role], codec: Int) {
+  func begin(with stages: [Stage], codec: Int) {
+    self.begin(withStages: stages.count)
     self.stages = stages
     self.codec = codec
   }
@@ -62,7 +63,7 @@ final class PipelineOrder {
   func settle() {
     // Taken out and put back, so that each exclusive access to the variable ends at once.
     var active = self.active
-    active.settle(self.stages)
+    active.settle(self.stages.count) { self.stages[$0].keepsPart(at: $0, in: self) }
     self.active = active
   }
 
@@ -118,7 +119,7 @@ final class PipelineOrder {
   }
 
   /// A new attempt at the first stage of the level of `index` begins after a delay.
-  func waitToRetry(for index: Int) -> [Stage.Kept] {
+  func waitToRetry(for index: Int) -> [HookStates.Waiting] {
     let isMessages = index < self.codec
     let old = self.reset(from: isMessages ? 0 : self.codec + 1, keepingHeadsOutsideOf: index)
     if isMessages { self.messages?.restart() }
@@ -138,7 +139,7 @@ final class PipelineOrder {
   /// Abandons everything inside of a stage.
   ///
   /// - Parameter cut: From this stage on, parts of the request are dropped; nil if a new attempt starts.
-  func close(insideOf index: Int, cuttingAt cut: Int?) -> [Stage.Kept] {
+  func close(insideOf index: Int, cuttingAt cut: Int?) -> [HookStates.Waiting] {
     let old = self.reset(from: index + 1, keepingHeadsOutsideOf: 0)
     self.cut = cut
     // Parts of the request do not get behind the cut, and there is no attempt inside.
@@ -146,7 +147,7 @@ final class PipelineOrder {
     return old
   }
 
-  private func reset(from first: Int, keepingHeadsOutsideOf outer: Int) -> [Stage.Kept] {
+  private func reset(from first: Int, keepingHeadsOutsideOf outer: Int) -> [HookStates.Waiting] {
     self.epoch += 1
     self.cut = nil
     if self.answerEntry != nil {
@@ -157,14 +158,9 @@ final class PipelineOrder {
     }
     if first == 0 { self.messages?.reset() }
     if first <= self.codec + 1 { self.bytes?.reset() }
-    var kept: [Stage.Kept] = []
     let busy = self.active.busy(insideOf: first - 1, of: self.stages.count)
     self.active.firstIdle = .max
-    for index in busy {
-      let old = self.stages[index].stage.reset(keepsHead: index < outer)
-      if !HookWindow.isClear(old.requests) || !HookWindow.isClear(old.results) { kept.append(old) }
-    }
-    return kept
+    return self.reset(busy, keepingHeadsOutsideOf: outer)
   }
 
   /// The call is over: nothing flows any more.
@@ -173,14 +169,14 @@ final class PipelineOrder {
   func finish() -> [Bool] {
     self.epoch += 1
     self.cut = 0
-    return self.stages.map { $0.stage.finish() }
+    return self.finishStages()
   }
 
   /// Nothing will flow any more: returns the stages, and all parts that are kept.
-  func release() -> Remains? {
+  func takeRemains() -> Remains? {
     let waiting = self.close(insideOf: -1, cuttingAt: 0)
     guard !self.stages.isEmpty else { return nil }
-    var stages: [Stage.Role] = []
+    var stages: [Stage] = []
     swap(&stages, &self.stages)
     self.codec = 0
     return Remains(

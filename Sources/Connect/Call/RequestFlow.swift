@@ -5,8 +5,8 @@ struct RequestFlow {
   let pipeline: Pipeline
   let call: Call
 
-  private var order: PipelineOrder { self.pipeline.order }
-  private var stages: [Stage.Role] { self.pipeline.order.stages }
+  private var order: PipelineOrder { self.pipeline }
+  private var stages: [Stage] { self.pipeline.stages }
   private var outside: any CallSide { self.call.side }
   private var inside: Attempts { self.call.attempts }
 
@@ -29,7 +29,7 @@ struct RequestFlow {
     if self.order.isUnary || self.order.isCut(at: index) { return true }
     guard index < self.stages.count else { return self.inside.running?.hasRoom ?? true }
     if index == self.order.codec { return self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1) }
-    return self.stages[index].stage.hasRoomForRequest(self.order.maximumWaiting)
+    return self.stages[index].hasRoomForRequest(at: index, in: self.order)
   }
 
   // MARK: Movement
@@ -51,9 +51,7 @@ struct RequestFlow {
       ReplayLog(
         maximumBytes: self.call.plan.environment.settings.maximumReplayBytes,
         // Only a hook that sees results can ask for the messages again.
-        isComplete: level.contains {
-          if case .hooks(let stage) = $0 { stage.kinds.seesResult } else { false }
-        }
+        isComplete: level.contains(where: \.seesResult)
       )
     )
   }
@@ -71,20 +69,18 @@ struct RequestFlow {
       if self.order.isCut(at: index) { return }
       switch stages[index] {
       case .codec:
-        guard let encoded = self.encode(part) else { return }
-        part = encoded
+        guard let encoded = self.encode(consume part) else { return }
+        part = consume encoded
       case .async(let stage):
         stage.accept(part, of: self.call, in: self.pipeline)
         return
-      case .hooks(let stage):
-        switch self.visit(stage, at: index, with: part) {
-        case .pass(let passed): part = passed
-        case .stay:
-          self.order.active.mayKeep(at: index)
-          return
-        case .answer(let results):
-          self.pipeline.answer(at: index, with: results, self.call)
-          return
+      case .hooks(let functions, let kinds, let form):
+        if kinds.contains(hookFor: part) {
+          guard let passed = self.visit(functions, form, at: index, with: part) else { return }
+          part = passed
+        } else {
+          guard let passed = self.pass(consume part, functions, kinds, form, at: index) else { return }
+          part = passed
         }
       }
       index += 1
@@ -102,7 +98,9 @@ struct RequestFlow {
     var hasMoved = false
     if self.order.mayKeep {
       for index in self.order.active.keepers.reversed() {
-        guard self.hasRoom(at: index + 1), let part = self.stages[index].stage.takeReadyRequest() else {
+        guard self.hasRoom(at: index + 1),
+          let part = self.stages[index].takeReadyRequest(at: index, in: self.order)
+        else {
           continue
         }
         hasMoved = true
@@ -138,39 +136,103 @@ struct RequestFlow {
 
   // MARK: Hooks and the codec
 
-  private func visit(_ stage: HookStage, at index: Int, with part: RequestPart) -> Stage.RequestStep {
-    let mayPass = HookWindow.isClear(stage.requests) && self.hasRoom(at: index + 1)
-    let kinds = stage.kinds
-    guard kinds.contains(.headUpdate) else {
-      return self.visit(stage, at: index, with: part, mayPass: mayPass)
-    }
-    if part.hasHead { stage.holdsHead = true }
-    var updated = part
-    let failure = self.call.plan.inheritance.bind(part.head?.context, of: stage.interceptor) {
-      stage.update(&updated)
-    }
-    guard !self.call.isOver else { return .stay }
-    if let failure { return .failed(failure, as: stage.form) }
-    return self.visit(stage, at: index, with: updated, mayPass: mayPass)
-  }
-
-  private func visit(_ stage: HookStage, at index: Int, with part: RequestPart, mayPass: Bool)
-    -> Stage.RequestStep
-  {
-    guard stage.kinds.contains(hookFor: part) else { return stage.pass(part, mayPass: mayPass) }
-    if part.hasHead { stage.holdsHead = true }
+  /// - Returns: What goes on inwards; nil if nothing does for now.
+  private func visit(
+    _ functions: HookFunctions,
+    _ form: Stage.Form,
+    at index: Int,
+    with part: RequestPart
+  ) -> RequestPart? {
+    let mayPass = self.mayPass(at: index)
+    if part.hasHead { self.order.holdHead(at: index) }
     var visit = self.pipeline.makeVisit(at: .request(index), self.call)
-    self.call.plan.inheritance.bind(part.head?.context, of: stage.interceptor) {
-      stage.call(with: part, visit)
+    if self.call.plan.inheritance == nil {
+      functions.call(form, with: part, visit)
+    } else {
+      self.callBound(functions, form, with: part, visit)
     }
-    guard !self.call.isOver else { return .stay }
-    guard let action = visit.hookReturned(waits: true) else {
-      stage.wait(part, as: visit.number)
-      HoldWatch.hookWaits(in: self.call)
-      return .stay
+    guard mayPass, visit.hookReturned(), !self.call.isOver, let sent = visit.takeSent() else {
+      return self.didReturn(visit, given: part, form, at: index, mayPass: mayPass)
     }
     self.pipeline.keep(&visit)
-    return stage.didReturn(action, given: part, mayPass: mayPass)
+    return self.order.passed(sent, inPlaceOf: part, at: index, form)
+  }
+
+  // Not inlined, here and below: what is rare makes what is frequent slower.
+  @inline(never)
+  private func callBound(
+    _ functions: HookFunctions,
+    _ form: Stage.Form,
+    with part: RequestPart,
+    _ visit: Visit
+  ) {
+    self.call.plan.inheritance.bind(part.head?.context, of: functions.interceptor) {
+      functions.call(form, with: part, visit)
+    }
+  }
+
+  /// The hook has returned, and has perhaps not passed a part on.
+  @inline(never)
+  private func didReturn(
+    _ visit: Visit,
+    given part: RequestPart,
+    _ form: Stage.Form,
+    at index: Int,
+    mayPass: Bool
+  ) -> RequestPart? {
+    guard !self.call.isOver else { return nil }
+    guard visit.hookReturned() else {
+      visit.isArmed = true
+      self.order.wait(part, at: index, as: visit.number)
+      self.order.active.mayKeep(at: index)
+      HoldWatch.hookWaits(in: self.call)
+      return nil
+    }
+    let step = self.order.didReturn(visit.takeAction(), given: part, at: index, form, mayPass: mayPass)
+    return self.follow(step, at: index)
+  }
+
+  /// Whether a part can go on at once: there is room further in, and no earlier part waits.
+  @inline(__always)
+  private func mayPass(at index: Int) -> Bool {
+    self.order.isUnary || HookWindow.isClear(self.order[index].requests) && self.hasRoom(at: index + 1)
+  }
+
+  /// Lets a synchronous hook change the part, if there is one.
+  @inline(never)
+  private func pass(
+    _ part: consuming RequestPart,
+    _ functions: HookFunctions,
+    _ kinds: HookKinds,
+    _ form: Stage.Form,
+    at index: Int
+  ) -> RequestPart? {
+    if kinds.contains(.headUpdate) {
+      self.order.holdHead(at: index)
+      let failure = self.update(&part, by: functions, form)
+      guard !self.call.isOver else { return nil }
+      if let failure { return self.follow(.failed(failure, as: form), at: index) }
+    }
+    let mayPass = self.mayPass(at: index)
+    return self.follow(self.order.pass(consume part, at: index, mayPass: mayPass), at: index)
+  }
+
+  private func update(_ part: inout RequestPart, by functions: HookFunctions, _ form: Stage.Form)
+    -> ConnectError?
+  {
+    guard let inheritance = self.call.plan.inheritance else { return functions.update(form, &part) }
+    return inheritance.bind(part.head?.context, of: functions.interceptor) { functions.update(form, &part) }
+  }
+
+  /// - Returns: What goes on inwards; nil if nothing does for now.
+  @inline(__always)
+  private func follow(_ step: consuming Stage.RequestStep, at index: Int) -> RequestPart? {
+    switch consume step {
+    case .pass(let part): return part
+    case .stay: self.order.active.mayKeep(at: index)
+    case .answer(let results): self.pipeline.answer(at: index, with: results, self.call)
+    }
+    return nil
   }
 
   /// - Returns: Nil if the part cannot be encoded, which has failed the call.
@@ -201,6 +263,6 @@ struct RequestFlow {
     self.order.messages?.charge(byteCount)
     self.order.bytes?.charge(byteCount)
     guard self.pipeline.hasAsyncStages else { return }
-    for stage in self.stages { stage.stage.charge(byteCount) }
+    for case .async(let stage) in self.stages { stage.charge(byteCount) }
   }
 }

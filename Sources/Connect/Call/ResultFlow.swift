@@ -3,8 +3,8 @@ struct ResultFlow {
   let pipeline: Pipeline
   let call: Call
 
-  private var order: PipelineOrder { self.pipeline.order }
-  private var stages: [Stage.Role] { self.pipeline.order.stages }
+  private var order: PipelineOrder { self.pipeline }
+  private var stages: [Stage] { self.pipeline.stages }
   private var outside: any CallSide { self.call.side }
   private var inside: Attempts { self.call.attempts }
 
@@ -15,7 +15,7 @@ struct ResultFlow {
     if self.order.isUnary, !self.pipeline.hasAsyncStages { return true }
     guard index >= 0 else { return self.outside.demand > 0 }
     if index == self.order.codec { return self.hasRoom(at: index - 1) }
-    return self.stages[index].stage.hasRoomForResult(self.order.maximumWaiting)
+    return self.stages[index].hasRoomForResult(at: index, in: self.order)
   }
 
   /// Whether the stage should receive a result.
@@ -33,7 +33,7 @@ struct ResultFlow {
   }
 
   /// Whether an async stage should receive a result; nil for other stages.
-  private static func awaitsResult(_ stage: Stage.Role) -> Bool? {
+  private static func awaitsResult(_ stage: Stage) -> Bool? {
     if case .async(let stage) = stage { stage.awaitsResult } else { nil }
   }
 
@@ -63,8 +63,7 @@ struct ResultFlow {
   }
 
   private func isWanted(at index: Int, _ isWantedOutside: Bool) -> Bool {
-    if index == self.order.codec { return isWantedOutside }
-    return self.stages[index].stage.wantsResult(isWantedOutside, self.order.maximumWaiting)
+    self.stages[index].wantsResult(at: index, in: self.order, isWantedOutside)
   }
 
   // MARK: Movement
@@ -80,15 +79,20 @@ struct ResultFlow {
     while index >= 0 {
       switch stages[index] {
       case .codec:
-        guard let decoded = self.decode(result) else { return }
-        result = decoded
+        guard let decoded = self.decode(consume result) else { return }
+        result = consume decoded
       case .async(let stage):
         stage.take(result)
         HoldWatch.hookWaits(in: self.call)
         return
-      case .hooks(let stage):
-        guard let passed = self.visit(stage, at: index, with: result) else { return }
-        result = passed
+      case .hooks(let functions, let kinds, let form):
+        if kinds.contains(.result) {
+          guard let passed = self.visit(functions, form, at: index, with: result) else { return }
+          result = passed
+        } else {
+          guard let passed = self.pass(consume result, functions, kinds, form, at: index) else { return }
+          result = passed
+        }
       }
       index -= 1
     }
@@ -129,7 +133,7 @@ struct ResultFlow {
   private func moveReady() -> Bool {
     var hasMoved = false
     for index in self.order.active.keepers where self.hasRoom(at: index - 1) {
-      guard let result = self.stages[index].stage.takeReadyResult() else { continue }
+      guard let result = self.stages[index].takeReadyResult(at: index, in: self.order) else { continue }
       hasMoved = true
       self.order.active.demandMayHaveChanged(at: index)
       self.receive(result, at: index - 1)
@@ -141,73 +145,145 @@ struct ResultFlow {
 
   // MARK: Hooks
 
-  private func visit(_ stage: HookStage, at index: Int, with result: ResultPart) -> ResultPart? {
-    guard stage.accept(result) else { return nil }
-    let mayPass = HookWindow.isClear(stage.results) && self.hasRoom(at: index - 1)
-    if stage.kinds.contains(.resultUpdate) { return self.update(stage, at: index, result, mayPass: mayPass) }
-    guard stage.kinds.contains(.result) else {
-      return self.follow(stage.pass(result, mayPass: mayPass), of: stage, at: index, 0)
-    }
+  /// - Returns: What goes on outwards; nil if nothing does for now.
+  private func visit(
+    _ functions: HookFunctions,
+    _ form: Stage.Form,
+    at index: Int,
+    with result: ResultPart
+  ) -> ResultPart? {
+    guard self.order.accept(result, at: index) else { return nil }
+    let mayPass = self.mayPass(at: index)
     var visit = self.pipeline.makeVisit(at: .result(index), self.call)
-    self.call.plan.inheritance.bind(nil, of: stage.interceptor) {
-      stage.call(with: result, visit)
+    if self.call.plan.inheritance == nil {
+      functions.call(form, with: result, visit)
+    } else {
+      self.callBound(functions, form, with: result, visit)
     }
+    guard mayPass, visit.hookReturned(), !self.call.isOver,
+      let received = visit.takeReceived(ifEnd: result.isEnd)
+    else {
+      return self.didReturn(visit, given: result, form, at: index, mayPass: mayPass)
+    }
+    self.pipeline.keep(&visit)
+    return self.order.passed(received, at: index, form)
+  }
+
+  // Not inlined, here and below: what is rare makes what is frequent slower.
+  @inline(never)
+  private func callBound(
+    _ functions: HookFunctions,
+    _ form: Stage.Form,
+    with result: ResultPart,
+    _ visit: Visit
+  ) {
+    self.call.plan.inheritance.bind(nil, of: functions.interceptor) {
+      functions.call(form, with: result, visit)
+    }
+  }
+
+  /// The hook has returned, and has perhaps not passed a result on.
+  @inline(never)
+  private func didReturn(
+    _ visit: Visit,
+    given result: ResultPart,
+    _ form: Stage.Form,
+    at index: Int,
+    mayPass: Bool
+  ) -> ResultPart? {
     guard !self.call.isOver else { return nil }
-    guard let action = visit.hookReturned(waits: true) else {
+    let number = visit.number
+    guard visit.hookReturned() else {
+      visit.isArmed = true
       self.order.active.mayKeep(at: index)
-      stage.wait(result, as: visit.number)
+      self.order.wait(result, at: index, as: number)
       HoldWatch.hookWaits(in: self.call)
       return nil
     }
-    let number = visit.number
-    self.pipeline.keep(&visit)
-    return self.follow(
-      stage.didReturn(action, given: result, number, mayPass: mayPass),
-      of: stage,
+    let step = self.order.didReturn(
+      visit.takeAction(),
+      given: result,
+      number,
       at: index,
-      number
+      form,
+      mayPass: mayPass
     )
+    return self.follow(step, at: index, number)
   }
 
-  /// Lets a synchronous hook see and change a response.
-  private func update(_ stage: HookStage, at index: Int, _ given: ResultPart, mayPass: Bool) -> ResultPart? {
-    let (result, decision) = self.call.plan.inheritance.bind(nil, of: stage.interceptor) {
-      stage.updated(given)
+  /// Whether a result can go on at once: there is room further out, and no earlier result waits.
+  @inline(__always)
+  private func mayPass(at index: Int) -> Bool {
+    self.order.isUnary || HookWindow.isClear(self.order[index].results) && self.hasRoom(at: index - 1)
+  }
+
+  /// Lets a synchronous hook change the result, if there is one.
+  @inline(never)
+  private func pass(
+    _ result: consuming ResultPart,
+    _ functions: HookFunctions,
+    _ kinds: HookKinds,
+    _ form: Stage.Form,
+    at index: Int
+  ) -> ResultPart? {
+    guard self.order.accept(result, at: index) else { return nil }
+    let mayPass = self.mayPass(at: index)
+    if kinds.contains(.resultUpdate) {
+      let given = copy result
+      let decision = self.update(&result, by: functions, form)
+      guard !self.call.isOver else { return nil }
+      if case .retry(let delay) = decision {
+        // There is no visit; no visit has the number 0.
+        let action = HookAction.retry(nil, after: delay)
+        let step = self.order.didReturn(action, given: given, 0, at: index, form, mayPass: mayPass)
+        return self.follow(step, at: index, 0)
+      }
     }
-    guard !self.call.isOver else { return nil }
-    guard case .retry(let delay) = decision else {
-      return self.follow(stage.pass(consume result, mayPass: mayPass), of: stage, at: index, 0)
-    }
-    // There is no visit; no visit has the number 0.
-    let step = stage.didReturn(.retry(nil, after: delay), given: given, 0, mayPass: mayPass)
-    return self.follow(step, of: stage, at: index, 0)
+    return self.follow(self.order.pass(result, at: index, mayPass: mayPass), at: index, 0)
+  }
+
+  private func update(_ result: inout ResultPart, by functions: HookFunctions, _ form: Stage.Form)
+    -> ResponseDecision
+  {
+    guard let inheritance = self.call.plan.inheritance else { return functions.update(form, &result) }
+    return inheritance.bind(nil, of: functions.interceptor) { functions.update(form, &result) }
   }
 
   /// A hook has proceeded after it had returned.
   ///
   /// - Returns: False if the visit is obsolete.
   func hookDid(_ action: HookAction, at index: Int, _ number: Int) -> Bool {
-    guard index < self.stages.count else { return false }
-    let stage = self.stages[index].stage
-    guard let step = stage.didResult(action, number) else { return false }
-    _ = self.follow(step, of: stage, at: index, number)
+    guard index < self.stages.count, case .hooks(_, _, let form) = self.stages[index],
+      let step = self.order.didResult(action, number, at: index, form)
+    else { return false }
+    _ = self.follow(step, at: index, number)
     return true
   }
 
-  /// - Returns: What goes on outwards.
-  private func follow(_ step: consuming Stage.ResultStep, of stage: Stage, at index: Int, _ number: Int)
-    -> ResultPart?
-  {
-    if case .pass(let result) = step { return result }
+  /// - Returns: What goes on outwards; nil if nothing does for now.
+  @inline(__always)
+  private func follow(_ step: consuming Stage.ResultStep, at index: Int, _ number: Int) -> ResultPart? {
+    switch consume step {
+    case .pass(let result): return result
+    case let other: self.keep(other, at: index, number)
+    }
+    return nil
+  }
+
+  /// The result does not go on.
+  private func keep(_ step: consuming Stage.ResultStep, at index: Int, _ number: Int) {
     self.order.active.mayKeep(at: index)
     switch consume step {
     case .pass, .stay: break
     case .end: self.pipeline.close(insideOf: index, cuttingAt: index, self.call)
     case .retry(let request, let delay):
-      if let given = stage.results?.waiting(number), given.isEnd { self.pipeline.retryCause = given.error }
-      if !self.pipeline.retry(at: index, request, after: delay, self.call) { stage.retryWasRefused(number) }
+      if let given = self.order[index].results?.waiting(number), given.isEnd {
+        self.pipeline.retryCause = given.error
+      }
+      if !self.pipeline.retry(at: index, request, after: delay, self.call) {
+        self.order.retryWasRefused(number, at: index)
+      }
     }
-    return nil
   }
 
   // MARK: The codec

@@ -9,10 +9,10 @@ struct StageBuilder: MethodVisitor {
   let attempts: Attempts
 
   func visit<Input: Sendable, Output: Sendable>(_ method: MethodSpec<Input, Output>) {
-    var stages = BuiltStages(of: self.interceptors.count, isUnary: self.pipeline.order.isUnary)
+    var stages = BuiltStages(of: self.interceptors.count)
     for index in 0..<self.interceptors.count {
       let interceptor = self.interceptors.askForCallHooks(index)
-      if self.pipeline.order.isUnary {
+      if self.pipeline.isUnary {
         self.addUnary(interceptor, method, to: &stages)
       } else {
         self.addStream(interceptor, method, to: &stages)
@@ -48,18 +48,16 @@ struct StageBuilder: MethodVisitor {
       stages.add(bytes: .async(stage))
     case nil: break
     }
-    let hooks = interceptor.unaryMessageFunction(method)
-    if !hooks.isEmpty {
-      stages.add(messages: .hooks(UnaryMessageStage(hooks, of: I.self)))
-    }
-    let byteHooks = interceptor.unaryFunction()
-    if !byteHooks.isEmpty {
-      stages.add(byteHooks.responseMetricsFunction, of: I.self)
-      let placement = byteHooks.placement
-      if !byteHooks.kinds.isEmpty {
-        stages.add(bytes: .hooks(UnaryByteStage(byteHooks, of: I.self)), placement)
-      }
-    }
+    let messages = interceptor.unaryMessageFunction(method)
+    let bytes = interceptor.unaryFunction()
+    let (messageKinds, byteKinds, placement) = (messages.kinds, bytes.kinds, bytes.placement)
+    stages.add(bytes.responseMetricsFunction, of: I.self)
+    guard !messageKinds.isEmpty || !byteKinds.isEmpty else { return }
+    let functions =
+      messageKinds.isEmpty
+      ? UnaryByteHooks(bytes, of: I.self) : UnaryMessageHooks(messages, bytes, of: I.self)
+    if !messageKinds.isEmpty { stages.add(messages: .hooks(functions, messageKinds, .response)) }
+    if !byteKinds.isEmpty { stages.add(bytes: .hooks(functions, byteKinds, .responseBytes), placement) }
   }
 
   // MARK: Streams
@@ -92,43 +90,46 @@ struct StageBuilder: MethodVisitor {
       stages.add(bytes: .async(stage))
     case nil: break
     }
-    let hooks = interceptor.streamMessageFunction(method)
-    if !hooks.isEmpty { stages.add(messages: .hooks(StreamMessageStage(hooks, of: I.self))) }
-    let byteHooks = interceptor.streamFunction()
-    if !byteHooks.isEmpty {
-      stages.add(byteHooks.responseMetricsFunction, of: I.self)
-      if !byteHooks.kinds.isEmpty { stages.add(bytes: .hooks(StreamByteStage(byteHooks, of: I.self))) }
-    }
+    let messages = interceptor.streamMessageFunction(method)
+    let bytes = interceptor.streamFunction()
+    let (messageKinds, byteKinds) = (messages.kinds, bytes.kinds)
+    stages.add(bytes.responseMetricsFunction, of: I.self)
+    guard !messageKinds.isEmpty || !byteKinds.isEmpty else { return }
+    let functions =
+      messageKinds.isEmpty
+      ? StreamByteHooks(bytes, of: I.self) : StreamMessageHooks(messages, bytes, of: I.self)
+    if !messageKinds.isEmpty { stages.add(messages: .hooks(functions, messageKinds, .stream)) }
+    if !byteKinds.isEmpty { stages.add(bytes: .hooks(functions, byteKinds, .streamBytes)) }
   }
 }
 
 /// The stages of a call, in the order in which the request passes them: message hooks, the codec, byte hooks.
 private struct BuiltStages {
-  private var stages: [Stage.Role] = []
+  private var stages: [Stage] = []
   /// The index of the codec.
   private var codec = 0
   /// How many byte hooks, at the end, stand inside of all hooks that are placed as listed.
   private var innermostCount = 0
   private var metrics: [MetricsReport.Hook] = []
-  private let isUnary: Bool
   private let interceptorCount: Int
 
-  init(of interceptorCount: Int, isUnary: Bool) {
+  init(of interceptorCount: Int) {
     self.interceptorCount = interceptorCount
-    self.isUnary = isUnary
   }
 
-  mutating func add(messages stage: Stage.Role) {
+  mutating func add(messages stage: Stage) {
     self.begin()
     self.stages.insert(stage, at: self.codec)
     self.codec += 1
   }
 
-  mutating func add(bytes stage: Stage.Role, _ placement: HookPlacement = .asListed) {
+  mutating func add(bytes stage: Stage, _ placement: HookPlacement = .asListed) {
     self.begin()
     if placement == .innermost || (placement == .userIndependent && self.innermostCount > 0) {
       self.stages.append(stage)
       self.innermostCount += 1
+    } else if self.innermostCount == 0 {
+      self.stages.append(stage)
     } else {
       self.stages.insert(stage, at: self.stages.count - self.innermostCount)
     }
@@ -138,7 +139,7 @@ private struct BuiltStages {
   private mutating func begin() {
     guard self.stages.isEmpty else { return }
     self.stages.reserveCapacity(2 * self.interceptorCount + 1)
-    self.stages.append(.codec(Stage(self.isUnary ? .response : .stream, of: NoInterceptor.self)))
+    self.stages.append(.codec)
   }
 
   mutating func add(_ metrics: MetricsReport.Function?, of interceptor: any Interceptor.Type) {
@@ -148,8 +149,19 @@ private struct BuiltStages {
   }
 
   consuming func finish(_ pipeline: Pipeline, _ attempts: Attempts) {
-    if !self.metrics.isEmpty { attempts.add(self.metrics) }
-    if !self.stages.isEmpty { pipeline.order.begin(with: self.stages, codec: self.codec) }
+    if !self.metrics.isEmpty { attempts.metrics.hooks = self.metrics }
+    if !self.stages.isEmpty { pipeline.begin(with: self.stages, codec: self.codec) }
+  }
+}
+
+extension HTTPRequest {
+  /// Nil if it is not a whole request.
+  fileprivate init?(_ part: RequestPart) {
+    switch part {
+    case .whole(let head, let message): self.init(head: head, box: .of(message))
+    case .wholeBytes(let head, let bytes): self.init(head: head, box: .of(MessageBox(bytes)))
+    case .head, .message, .bytes, .end: return nil
+    }
   }
 }
 

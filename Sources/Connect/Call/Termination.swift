@@ -4,22 +4,21 @@ struct Termination {
   let plan: CallPlan
 
   func tell(_ pipeline: Pipeline) {
-    let waiting = pipeline.order.finish()
+    let waiting = pipeline.finish()
     // A hook may complete the call, which releases the stages.
-    let stages = pipeline.order.stages
+    let stages = pipeline.stages
     var visit: Visit?
     if pipeline.hasAsyncStages { self.tellAsync(stages) }
     for index in stages.indices.reversed() {
-      switch stages[index] {
-      case .codec, .async: break
-      case .hooks(let stage):
-        guard waiting[index], stage.kinds.seesResult else { continue }
-        self.plan.inheritance.bind(nil, of: stage.interceptor) { self.tell(stage, &visit) }
+      guard waiting[index], case .hooks(let functions, let kinds, let form) = stages[index], kinds.seesResult
+      else { continue }
+      self.plan.inheritance.bind(nil, of: functions.interceptor) {
+        self.tell(functions, isUpdate: kinds.contains(.resultUpdate), form, &visit)
       }
     }
   }
 
-  private func tellAsync(_ stages: [Stage.Role]) {
+  private func tellAsync(_ stages: [Stage]) {
     let endings = stages.compactMap { stage in
       if case .async(let stage) = stage { stage.finish(with: self.error) } else { nil }
     }
@@ -27,14 +26,19 @@ struct Termination {
     for end in endings { end() }
   }
 
-  private func tell(_ stage: HookStage, _ visit: inout Visit?) {
-    let end = stage.form.failure(self.error)
-    if stage.kinds.contains(.resultUpdate) {
-      _ = stage.updated(end)
+  private func tell(
+    _ functions: HookFunctions,
+    isUpdate: Bool,
+    _ form: Stage.Form,
+    _ visit: inout Visit?
+  ) {
+    var end = form.failure(self.error)
+    if isUpdate {
+      _ = functions.update(form, &end)
     } else {
       let ended = visit ?? Visit(afterCallOn: self.plan.environment.executor, tasksOn: self.plan.taskExecutor)
       visit = ended
-      stage.call(with: end, ended)
+      functions.call(form, with: end, ended)
     }
   }
 }

@@ -166,7 +166,7 @@ extension Proceed {
       return
     }
     switch result {
-    case .success(let request): visit.take(.send(request.part))
+    case .success(let request): visit.send(request.part)
     case .failure(let error): visit.take(.fail(error))
     }
   }
@@ -213,7 +213,7 @@ extension Proceed {
     _ response: ResponseMessage<Output>
   ) where Verb == ResponseVerb<Request, ResponseMessage<Output>> {
     if let visit = self.visit {
-      visit.take(.receive(.whole(response.erased)))
+      visit.receive(.whole(response.erased))
     } else {
       self.send(.proceed(response))
     }
@@ -226,7 +226,7 @@ extension Proceed {
     _ response: HTTPResponse
   ) where Verb == ResponseVerb<Request, HTTPResponse> {
     if let visit = self.visit {
-      visit.take(.receive(.wholeBytes(response)))
+      visit.receive(.wholeBytes(response))
     } else {
       self.send(.proceed(response))
     }
@@ -272,7 +272,7 @@ extension Proceed {
   @inline(__always)
   public func callAsFunction<Message>(_ message: Message) where Verb == StreamDataVerb<Message> {
     if let visit = self.visit {
-      visit.take(.send(.message(MessageBox(message))))
+      visit.send(.message(MessageBox(message)))
     } else {
       self.sendToClosure { .proceed(message) }
     }
@@ -283,7 +283,7 @@ extension Proceed {
   @inline(__always)
   public func callAsFunction(_ bytes: ByteBuffer) where Verb == StreamDataVerb<ByteBuffer> {
     if let visit = self.visit {
-      visit.take(.send(.bytes(bytes)))
+      visit.send(.bytes(bytes))
     } else {
       self.send(.proceed(bytes))
     }
@@ -326,7 +326,7 @@ extension Proceed {
     _ result: StreamResult<Message>
   ) where Verb == StreamResultVerb<Message> {
     if let visit = self.visit {
-      visit.take(.receive(result.part))
+      visit.receive(result.part)
     } else {
       self.sendToClosure { .proceed(result) }
     }
@@ -340,7 +340,7 @@ extension Proceed {
       self.send(.proceed(result))
       return
     }
-    visit.take(.receive(.bytes(bytes)))
+    visit.receive(.bytes(bytes))
   }
 
   /// Starts a new attempt at the first hook of this level, with the request messages sent so far.

@@ -13,11 +13,10 @@ internal import Synchronization
 @usableFromInline
 final class Visit: @unchecked Sendable {
   /// Which hook is visited.
-  enum Place {
+  enum Place: Sendable {
     case request(Int)
     case result(Int)
-    /// A hook for metrics, with the report that continues with them.
-    case metrics(AnyObject)
+    case metrics
   }
 
   private let executor: any CallExecutor
@@ -29,8 +28,13 @@ final class Visit: @unchecked Sendable {
   /// Unique within the call.
   private(set) var number: Int
   private(set) var isOnStack = true
-  private var isArmed = false
-  private var action: HookAction?
+  /// Whether the call waits for the hook, which has returned without having proceeded.
+  var isArmed = false
+  /// What the hook has done, before it returned: at most one of three.
+  private var sent: RequestPart?
+  private var received: ResultPart?
+  private var otherAction: HookAction?
+  private var hasActed = false
   /// Whether a copy was called on another thread, or after the hook had returned.
   private let isUsed = Atomic(false)
 
@@ -57,10 +61,10 @@ final class Visit: @unchecked Sendable {
       return
     }
     let executor = self.executor
-    let (place, number) = (Confined(self.place, to: executor), self.number)
+    let (place, number) = (self.place, self.number)
     // In a task, since a copy may be released while a lock of the event loop is held. For example, `Scheduled.cancel()`
     // releases the captures of the scheduled closure under the lock. The executor would take the same lock.
-    Task.detached { executor.execute { host.hookWasDropped(place.value, number) } }
+    Task.detached { executor.execute { host.hookWasDropped(place, number) } }
   }
 
   // MARK: For the pipeline
@@ -72,25 +76,40 @@ final class Visit: @unchecked Sendable {
     self.place = place
     self.number = number
     self.isOnStack = true
+    self.hasActed = false
     // The hook before may have proceeded twice.
     self.isUsed.store(false, ordering: .relaxed)
   }
 
   /// Releases the call, until the visit is renewed. Nobody else has the visit.
-  func rest() {
-    self.host = nil
-    self.place = .request(0)
-  }
+  func rest() { self.host = nil }
 
   /// The hook has returned.
   ///
-  /// - Parameter waits: Whether the call waits for the hook if it has not proceeded.
-  /// - Returns: The hook's action; nil if it has not proceeded yet.
+  /// - Returns: Whether the hook has proceeded.
   @inline(__always)
-  func hookReturned(waits: Bool) -> HookAction? {
+  func hookReturned() -> Bool {
     self.isOnStack = false
-    if self.action == nil { self.isArmed = waits }
-    return self.action.take()
+    return self.hasActed
+  }
+
+  /// The part of the request that the hook has passed on; nil if it has done something else.
+  @inline(__always)
+  func takeSent() -> RequestPart? { self.sent.take() }
+
+  /// The part of the response that the hook has passed on; nil if it has done something else, or has passed on a part of
+  /// another kind.
+  @inline(__always)
+  func takeReceived(ifEnd isEnd: Bool) -> ResultPart? {
+    guard let received = self.received, received.isEnd == isEnd else { return nil }
+    return self.received.take()
+  }
+
+  /// What the hook has done.
+  func takeAction() -> HookAction {
+    if let part = self.sent.take() { return .send(part) }
+    if let result = self.received.take() { return .receive(result) }
+    return self.otherAction.take() ?? .drop
   }
 
   // MARK: For `proceed`
@@ -98,21 +117,37 @@ final class Visit: @unchecked Sendable {
   /// Takes the action of the hook. Counts once, and only while the visit does.
   @usableFromInline
   func take(_ action: consuming HookAction) {
-    if self.executor.isCurrent {
-      if self.isOnStack, self.action == nil { self.action = action } else { self.takeLate(action) }
-    } else {
-      let action = action
-      self.isUsed.store(true, ordering: .relaxed)
-      if self.host != nil { self.executor.execute { self.takeLate(action) } }
-    }
+    if self.takesNow { self.otherAction = action } else { self.takeLater(action) }
   }
 
-  private func takeLate(_ action: consuming HookAction) {
+  /// As ``take(_:)``, for a part of the request that goes on.
+  @usableFromInline
+  func send(_ part: consuming RequestPart) {
+    if self.takesNow { self.sent = part } else { self.takeLater(.send(part)) }
+  }
+
+  /// As ``take(_:)``, for a part of the response that goes on.
+  @usableFromInline
+  func receive(_ result: consuming ResultPart) {
+    if self.takesNow { self.received = result } else { self.takeLater(.receive(result)) }
+  }
+
+  /// Whether the hook is called, and has not proceeded: then what it does is kept until it has returned.
+  private var takesNow: Bool {
+    guard self.executor.isCurrent, self.isOnStack, !self.hasActed else { return false }
+    self.hasActed = true
+    return true
+  }
+
+  private func takeLater(_ action: HookAction) {
     self.isUsed.store(true, ordering: .relaxed)
-    if self.isOnStack, self.action == nil {
-      self.action = action
-    } else {
+    if self.executor.isCurrent {
       self.host?.hookDid(action, self)
+    } else if self.host != nil {
+      // The hook may still be called.
+      self.executor.execute {
+        if self.takesNow { self.otherAction = action } else { self.host?.hookDid(action, self) }
+      }
     }
   }
 

@@ -47,8 +47,8 @@ final class OrderDriver {
   private(set) var dropCount = 0
 
   /// The order looks at nothing of a stage but where it stands.
-  private static func stages(_ count: Int, _ form: Stage.Form) -> [Stage.Role] {
-    (0..<count).map { _ in .hooks(HookStage([], form, of: NoInterceptor.self)) }
+  private static func stages(_ count: Int, _ form: Stage.Form) -> [Stage] {
+    (0..<count).map { _ in .hooks(HookFunctions(of: NoInterceptor.self), [], form) }
   }
 
   /// - Parameters:
@@ -68,10 +68,18 @@ final class OrderDriver {
     let (message, bytes): (Stage.Form, Stage.Form) =
       isUnary ? (.response, .responseBytes) : (.stream, .stream)
     self.order.begin(
-      with: Self.stages(messageStages, message) + [.codec(Stage(message, of: NoInterceptor.self))]
+      with: Self.stages(messageStages, message) + [.codec]
         + Self.stages(byteStages, bytes),
       codec: messageStages
     )
+  }
+
+  /// What happens at the stages.
+  var states: HookStates { self.order }
+
+  private func form(at index: Int) -> Stage.Form {
+    guard case .hooks(_, _, let form) = self.order.stages[index] else { return .stream }
+    return form
   }
 
   // MARK: Down
@@ -100,7 +108,7 @@ final class OrderDriver {
     if self.order.isCut(at: index) { return true }
     if index == self.count { return self.wireRoom > 0 }
     if index == self.order.codec { return self.order.bytes?.isBusy != true && self.hasRoom(at: index + 1) }
-    return self.order.stages[index].stage.hasRoomForRequest(self.order.maximumWaiting)
+    return self.order.stages[index].hasRoomForRequest(at: index, in: self.order)
   }
 
   private func begin(atMessages: Bool, _ part: RequestPart) {
@@ -119,17 +127,17 @@ final class OrderDriver {
         }
         continue
       }
-      let stage = self.order.stages[index].stage
-      let mayPass = HookWindow.isClear(stage.requests) && self.hasRoom(at: index + 1)
+      let states = self.states
+      let mayPass = HookWindow.isClear(states[index].requests) && self.hasRoom(at: index + 1)
       let step: Stage.RequestStep
-      if part.hasHead { stage.holdsHead = true }
+      if part.hasHead { states.holdHead(at: index) }
       switch self.onRequest(index, part) {
-      case .none: step = stage.pass(part, mayPass: mayPass)
+      case .none: step = states.pass(part, at: index, mayPass: mayPass)
       case .does(let action):
-        step = stage.didReturn(action, given: part, mayPass: mayPass)
+        step = states.didReturn(action, given: part, at: index, self.form(at: index), mayPass: mayPass)
       case .waits:
         let number = self.takeNumber()
-        stage.wait(part, as: number)
+        states.wait(part, at: index, as: number)
         self.order.mayKeep = true
         self.visits.append(Visit(isRequest: true, index: index, number: number, part: part.name))
         return
@@ -161,7 +169,7 @@ final class OrderDriver {
   var wantsResult: Bool {
     self.order.cut == nil && !self.order.isWaitingToRetry && self.demand > 0
       && (0..<self.count).allSatisfy {
-        $0 == self.order.codec || self.order.stages[$0].stage.hasRoomForResult(self.order.maximumWaiting)
+        $0 == self.order.codec || self.order.stages[$0].hasRoomForResult(at: $0, in: self.order)
       }
   }
 
@@ -177,27 +185,33 @@ final class OrderDriver {
     if index < 0 { return self.demand > 0 }
     return index == self.order.codec
       ? self.hasRoomForResult(at: index - 1)
-      : self.order.stages[index].stage.hasRoomForResult(self.order.maximumWaiting)
+      : self.order.stages[index].hasRoomForResult(at: index, in: self.order)
   }
 
   private func receive(_ result: ResultPart, at last: Int) {
     var result = result
     for index in stride(from: last, through: 0, by: -1) where index != self.order.codec {
-      let stage = self.order.stages[index].stage
-      guard stage.accept(result) else { return }
-      let mayPass = HookWindow.isClear(stage.results) && self.hasRoomForResult(at: index - 1)
+      let states = self.states
+      guard states.accept(result, at: index) else { return }
+      let mayPass = HookWindow.isClear(states[index].results) && self.hasRoomForResult(at: index - 1)
       let step: Stage.ResultStep
       var number = 0
       switch self.onResult(index, result) {
-      case .none: step = stage.pass(result, mayPass: mayPass)
-      case .does(.retry(let head, let delay)):
-        number = self.takeNumber()
-        step = stage.didReturn(.retry(head, after: delay), given: result, number, mayPass: mayPass)
+      case .none: step = states.pass(result, at: index, mayPass: mayPass)
       case .does(let action):
-        step = stage.didReturn(action, given: result, self.takeNumber(), mayPass: mayPass)
+        let visit = self.takeNumber()
+        if case .retry = action { number = visit }
+        step = states.didReturn(
+          action,
+          given: result,
+          visit,
+          at: index,
+          self.form(at: index),
+          mayPass: mayPass
+        )
       case .waits:
         let number = self.takeNumber()
-        stage.wait(result, as: number)
+        states.wait(result, at: index, as: number)
         self.order.mayKeep = true
         self.visits.append(Visit(isRequest: false, index: index, number: number, part: result.name))
         return
@@ -224,7 +238,7 @@ final class OrderDriver {
       self.dropCount += 1
     case .retry(let request, _):
       guard let head = self.order.retryHead(request, at: index) else {
-        self.order.stages[index].stage.retryWasRefused(number)
+        self.states.retryWasRefused(number, at: index)
         return nil
       }
       _ = self.order.waitToRetry(for: index)
@@ -247,13 +261,14 @@ final class OrderDriver {
   @discardableResult
   func proceed(_ visit: Visit?, _ action: HookAction) -> Bool {
     guard let visit else { return false }
+    let form = self.form(at: visit.index)
     if visit.isRequest {
-      guard let step = self.order.stages[visit.index].stage.didRequest(action, visit.number) else {
+      guard let step = self.states.didRequest(action, visit.number, at: visit.index, form) else {
         return false
       }
       if case .answer(let results) = step { self.answer(at: visit.index, results) }
     } else {
-      guard let step = self.order.stages[visit.index].stage.didResult(action, visit.number) else {
+      guard let step = self.states.didResult(action, visit.number, at: visit.index, form) else {
         return false
       }
       _ = self.follow(step, at: visit.index, visit.number)
@@ -289,7 +304,7 @@ final class OrderDriver {
   private func moveOnce() -> Bool {
     var hasMoved = false
     for index in 0..<self.count where index != self.order.codec && self.hasRoomForResult(at: index - 1) {
-      guard let result = self.order.stages[index].stage.takeReadyResult() else { continue }
+      guard let result = self.order.stages[index].takeReadyResult(at: index, in: self.order) else { continue }
       hasMoved = true
       self.receive(result, at: index - 1)
     }
@@ -301,7 +316,7 @@ final class OrderDriver {
     }
     self.order.settle()
     for index in (0..<self.count).reversed() where index != self.order.codec && self.hasRoom(at: index + 1) {
-      guard let part = self.order.stages[index].stage.takeReadyRequest() else { continue }
+      guard let part = self.order.stages[index].takeReadyRequest(at: index, in: self.order) else { continue }
       hasMoved = true
       self.send(part, at: index + 1)
     }
@@ -362,7 +377,7 @@ extension ResultPart {
 
 extension PipelineOrder {
   /// What the hook of a stage has and has not passed on.
-  func held(at index: Int) -> HookHolder.Held? { HookHolder(self.stages[index])?.held }
+  func held(at index: Int) -> HookHolder.Held? { HookHolders(in: self).holder(at: index)?.held }
 
   /// Counts the bytes that a message turned out to have.
   func charge(_ byteCount: Int) {

@@ -84,7 +84,7 @@ final class PipelineOrderRandomTests: XCTestCase {
 
     func retry() {
       let index = Int.random(in: 0..<max(self.driver.order.codec, 1), using: &self.random)
-      guard self.driver.order.codec > 0, !self.driver.order.stages[index].stage.hasPassedOut,
+      guard self.driver.order.codec > 0, !self.driver.states.hasPassedOut(at: index),
         let head = self.driver.order.retryHead(nil, at: index)
       else { return }
       _ = self.driver.order.waitToRetry(for: index)

@@ -126,11 +126,11 @@ final class PipelineOrderTests: XCTestCase {
     let driver = OrderDriver(1)
     driver.onRequest = { _, part in part.head == nil ? .none : .waits }
     driver.start()
-    XCTAssertTrue(driver.order.stages[0].stage.holdsHead)
+    XCTAssertEqual(driver.states.headHolder, 0)
     XCTAssertEqual(driver.order.held(at: 0), .request)
     XCTAssertFalse(driver.send(.text("a")))
     driver.proceed(driver.visit("first"), .send(.head("other")))
-    XCTAssertFalse(driver.order.stages[0].stage.holdsHead)
+    XCTAssertNil(driver.states.headHolder)
     XCTAssertTrue(driver.send(.text("a")))
     XCTAssertEqual(driver.wire, ["other", "a"])
   }
@@ -140,13 +140,13 @@ final class PipelineOrderTests: XCTestCase {
     let driver = OrderDriver(1)
     var heldHead: [Bool] = []
     driver.onRequest = { _, part in
-      heldHead.append(driver.order.stages[0].stage.holdsHead)
+      heldHead.append(driver.states.headHolder == 0)
       return .does(.send(part))
     }
     driver.start()
     driver.send(.text("a"))
     XCTAssertEqual(heldHead, [true, false])
-    XCTAssertFalse(driver.order.stages[0].stage.holdsHead)
+    XCTAssertNil(driver.states.headHolder)
   }
 
   // MARK: What a proceed counts for
@@ -198,13 +198,14 @@ final class PipelineOrderTests: XCTestCase {
         let driver = OrderDriver(messages, 1 - messages, isUnary: isUnary)
         let index = messages == 1 ? 0 : 1
         let fail = HookAction.fail(ConnectError(code: .aborted))
-        let stage = driver.order.stages[index].stage
+        let states = driver.states
+        let form: Stage.Form = isUnary ? (messages == 1 ? .response : .responseBytes) : .stream
         let step: Stage.RequestStep?
         if waits {
-          stage.wait(part, as: 1)
-          step = stage.didRequest(fail, 1)
+          states.wait(part, at: index, as: 1)
+          step = states.didRequest(fail, 1, at: index, form)
         } else {
-          step = stage.didReturn(fail, given: part, mayPass: true)
+          step = states.didReturn(fail, given: part, at: index, form, mayPass: true)
         }
         guard case .answer(let results) = step else {
           return XCTFail("no answer: \(String(describing: step))")
@@ -233,7 +234,7 @@ final class PipelineOrderTests: XCTestCase {
     driver.move()
     XCTAssertEqual(driver.delivered, ["headers", "a", "end"])
     XCTAssertEqual(driver.wire, [])
-    XCTAssertTrue(HookWindow.isClear(driver.order.stages[2].stage.requests))
+    XCTAssertTrue(HookWindow.isClear(driver.states[2].requests))
     XCTAssertEqual(driver.order.finish(), [false, false, false, false])
   }
 
@@ -254,7 +255,7 @@ final class PipelineOrderTests: XCTestCase {
     XCTAssertEqual(given.first?.requests?.count, 1)
     XCTAssertEqual(given.first?.results?.count, 1)
     XCTAssertGreaterThan(driver.order.epoch, epoch)
-    XCTAssertEqual(driver.order.stages.map { $0.stage.requests?.count ?? 0 }, [1, 1, 0, 0])
+    XCTAssertEqual((0..<4).map { driver.states[$0].requests?.count ?? 0 }, [1, 1, 0, 0])
     XCTAssertFalse(driver.proceed(driver.visit("a", at: 2), .send(.text("a"))))
     XCTAssertTrue(driver.proceed(driver.visit("b", at: 1), .send(.text("b"))))
     XCTAssertTrue(driver.proceed(driver.visit("c"), .send(.text("c"))))
@@ -320,7 +321,7 @@ final class PipelineOrderTests: XCTestCase {
     driver.start()
     driver.receive(.end)
     XCTAssertEqual(driver.order.finish(), [true, false, false, false])
-    XCTAssertFalse(driver.order.stages[0].stage.accept(.text("late")))
+    XCTAssertFalse(driver.states.accept(.text("late"), at: 0))
   }
 
   func testReleasingGivesUpEverything() {
@@ -328,7 +329,7 @@ final class PipelineOrderTests: XCTestCase {
     driver.onRequest = Self.waitingWithMessages(at: [2])
     driver.start()
     driver.send(.text("a"))
-    let remains = driver.order.release()
+    let remains = driver.order.takeRemains()
     XCTAssertEqual(remains?.waiting.map(\.requests?.count), [1])
     XCTAssertEqual(remains?.messages.level?.log.elements.map(\.name), ["a"])
     XCTAssertEqual(remains?.bytes.level?.log.elements.map(\.name), ["a"])
@@ -336,7 +337,7 @@ final class PipelineOrderTests: XCTestCase {
     XCTAssertNil(driver.order.messages)
     XCTAssertNil(driver.order.bytes)
     XCTAssertTrue(driver.order.stages.isEmpty)
-    XCTAssertNil(driver.order.release())
+    XCTAssertNil(driver.order.takeRemains())
     XCTAssertEqual(driver.wire, ["first"])
   }
 
