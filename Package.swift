@@ -105,6 +105,7 @@ let package = Package(
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
+      exclude: ["ARROWS"],
       swiftSettings: swiftSettings
     ),
     // Without pkgConfig, as above: only who imports ConnectHTTP3 needs libngtcp2-dev, libngtcp2-crypto-gnutls-dev,

@@ -59,6 +59,8 @@ final class HTTP3Connection: MultiplexedConnection, HTTP3StreamOwner {
     set { self.socket.context = newValue }
   }
 
+  private var isOpen: Bool { self.state.phase == .active || self.state.phase == .connecting }
+
   /// The time as the session counts it.
   private var now: UInt64 { self.state.eventLoop.now.uptimeNanoseconds }
 
@@ -106,10 +108,10 @@ extension HTTP3Connection {
       self.shutDown(error, sending: .noError)
       return
     }
-    if self.state.isOpen { self.writeOutput() }
+    if self.isOpen { self.writeOutput() }
     self.handleEvents()
     self.closeIfFinished()
-    if self.state.isOpen { self.updateTimer() }
+    if self.isOpen { self.updateTimer() }
   }
 
   private func writeOutput() {
@@ -132,7 +134,7 @@ extension HTTP3Connection {
 
   private func timerDidFire() {
     self.timer.didFire()
-    guard self.state.isOpen else { return }
+    guard self.isOpen else { return }
     let now = self.now
     if let time = self.peerWatch.giveUpTime, time <= now { return self.peerWatch.giveUp() }
     if let expiry = self.session.expiry, expiry <= now { self.session.handleExpiry(now: now) }
@@ -174,7 +176,7 @@ extension HTTP3Connection {
     if !self.state.isFlushing { self.handleEvents() }
     guard self.state.phase != .closed else { return }
 
-    let isChannelUsable = self.state.isOpen
+    let isChannelUsable = self.isOpen
     let wasReady = self.state.phase == .active
     let wasShakingHands = self.handshake.isGoingOn
     self.state.phase = .closed
@@ -231,7 +233,7 @@ extension HTTP3Connection {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard self.state.isOpen else { return }
+    guard self.isOpen else { return }
     self.state.isReading = true
     let now = self.now
     var isFromPeer = false

@@ -101,7 +101,7 @@ extension HTTP3Output.Datagrams {
 
 extension NIOExplicitCongestionNotificationState {
   /// - Parameter bits: As in the header of IP (RFC 3168, section 5).
-  init(bits: UInt32) {
+  fileprivate init(bits: UInt32) {
     self =
       switch bits & 3 {
       case 1: .transportCapableFlag1
@@ -111,7 +111,7 @@ extension NIOExplicitCongestionNotificationState {
       }
   }
 
-  var bits: UInt32 {
+  fileprivate var bits: UInt32 {
     switch self {
     case .transportNotCapable: 0
     case .transportCapableFlag1: 1

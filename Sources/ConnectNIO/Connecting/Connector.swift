@@ -254,8 +254,8 @@ struct Connector: ConnectionOpener, Sendable {
       delegate: attempt,
       logger: self.logger
     )
-    connection.setup = times.setup(nameResolution: attempt.nameResolution)
-    connection.looksForAltSvc = attempt.looksForAltSvc
+    connection.state.setup = times.setup(nameResolution: attempt.nameResolution)
+    connection.state.looksForAltSvc = attempt.looksForAltSvc
     attempt.established(connection, version: .http1)
     try channel.pipeline.syncOperations.addHTTP1(connection, configuration: self.configuration.http1)
   }

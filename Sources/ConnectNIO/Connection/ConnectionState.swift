@@ -3,8 +3,8 @@ package import ConnectChannels
 package import Logging
 package import NIOCore
 
-/// What a connection with many streams knows about itself: where it is in its life, what waits to be done, and what its
-/// delegate was told. A session of HTTP/2 or HTTP/3 drives it.
+/// What a connection knows about itself: where it is in its life, what waits to be done, and what its delegate was told.
+/// A session of HTTP/2 or HTTP/3 drives it. HTTP/1.1 has phases of its own.
 ///
 /// Confined to the channel's event loop.
 package final class ConnectionState {
@@ -70,9 +70,6 @@ package final class ConnectionState {
     self.delegate = delegate
     self.logger = logger
   }
-
-  /// Whether the channel can be used.
-  package var isOpen: Bool { self.phase == .active || self.phase == .connecting }
 
   /// To be told to the handler of a stream that starts.
   package func infoForNextStream(isEarly: Bool = false) -> HTTPConnectionInfo {

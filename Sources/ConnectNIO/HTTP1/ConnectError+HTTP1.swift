@@ -1,4 +1,5 @@
 internal import Connect
+internal import NIOCore
 
 extension ConnectError {
   /// The head of a response has more than `limit` bytes, whatever of it counts as fields.
@@ -23,5 +24,18 @@ extension ConnectError {
       message: "\(peer) sent something that is not valid HTTP/1.1: \(reason)",
       exception: cause
     )
+  }
+
+  /// The error of an answer in another protocol; nil for `bytes` that may be of a response of HTTP/1.1.
+  static func foreignAnswer(_ bytes: ByteBuffer, from peer: String) -> ConnectError? {
+    // Other protocols begin with a control character, which no head has.
+    guard let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self), first < 0x20 else {
+      return nil
+    }
+    return switch PeerProtocol(bytes) {
+    case .http2: .answeredInHTTP2(peer)
+    case .tls: .answeredInTLS(peer)
+    case .http1, nil: nil
+    }
   }
 }

@@ -16,9 +16,9 @@ extension HTTP1Connection {
   }
 
   private func becomeReady() {
-    guard case .new = self.state else { return }
-    self.state = .idle
-    self.delegate?.connection(self, canServe: 1)
+    guard case .new = self.occupancy else { return }
+    self.occupancy = .idle
+    self.state.delegate?.connection(self, canServe: 1)
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -26,7 +26,7 @@ extension HTTP1Connection {
   }
 
   func read(context: ChannelHandlerContext) {
-    if case .busy(let stream) = self.state, stream.unconsumed >= self.responseWindow {
+    if let stream = self.stream, !self.hasRoom(for: stream) {
       self.isReadWithheld = true
     } else {
       context.read()
@@ -35,7 +35,7 @@ extension HTTP1Connection {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     // Nothing is decoded in other states: see `HTTP1ReadGuard`.
-    guard case .busy(let stream) = self.state else { return }
+    guard let stream = self.stream else { return }
     self.receive(self.unwrapInboundIn(data), for: stream)
   }
 
@@ -56,8 +56,8 @@ extension HTTP1Connection {
       return
     }
     self.deliverEnd(isLast: true)
-    guard case .busy(let stream) = self.state else {
-      self.end(failing: .invalidHTTP1(self.peer, String(describing: error)))
+    guard let stream = self.stream else {
+      self.end(failing: .invalidHTTP1(self.state.peer, String(describing: error)))
       return
     }
     switch error {
@@ -76,7 +76,7 @@ extension HTTP1Connection {
         )
       )
     case is HTTPParserError, is NIOHTTPDecoderError:
-      self.end(failing: .invalidHTTP1(self.peer, String(describing: error), error))
+      self.end(failing: .invalidHTTP1(self.state.peer, String(describing: error), error))
     default:
       var failure = self.lost(
         stream,
@@ -91,12 +91,10 @@ extension HTTP1Connection {
 
   func channelInactive(context: ChannelHandlerContext) {
     self.deliverEnd(isLast: true)
-    if case .busy(let stream) = self.state {
-      self.end(failing: self.lost(stream, "the peer closed it"))
-    }
-    self.state = .closed
-    self.delegate?.connectionDidClose(self, error: nil)
-    self.delegate = nil
+    if let stream = self.stream { self.end(failing: self.lost(stream, "the peer closed it")) }
+    self.occupancy = .closed
+    self.state.delegate?.connectionDidClose(self, error: nil)
+    self.state.delegate = nil
     context.fireChannelInactive()
   }
 }

@@ -32,14 +32,19 @@ final class HTTP1ReadGuard: ChannelInboundHandler {
     self.headLimit = HTTP1Messages.headLimit(connection.configuration.maxHeaderListSize)
   }
 
+  private var awaitsHead: Bool { self.connection.stream?.response.awaitsHead == true }
+
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var bytes = self.unwrapInboundIn(data)
     while bytes.readableBytes > 0, self.connection.accepts(bytes) {
-      let isHead = self.connection.awaitsHead
+      let isHead = self.awaitsHead
       let (count, fault) = isHead ? self.advanceBehindHead(in: bytes) : self.advance(over: bytes)
       if count > 0, let piece = bytes.readSlice(length: count) {
         context.fireChannelRead(self.wrapInboundOut(piece))
-        self.connection.didDecode(isHead: isHead, endsWithBlankLine: self.tail == Self.blankLine)
+        self.connection.stream?.response.didDecode(
+          isHead: isHead,
+          endsWithBlankLine: self.tail == Self.blankLine
+        )
       }
       if let fault = fault ?? (isHead ? self.didPassHead() : nil) {
         self.connection.end(failing: fault)
@@ -68,7 +73,7 @@ final class HTTP1ReadGuard: ChannelInboundHandler {
 
   /// Prepares for what follows the head, if the decoder has seen all of it.
   private func didPassHead() -> ConnectError? {
-    if self.connection.awaitsHead {
+    if self.awaitsHead {
       // Either there is more to come of the head, or it was an informational one.
       guard self.tail == Self.blankLine else { return nil }
       self.headBytes = 0
@@ -77,7 +82,8 @@ final class HTTP1ReadGuard: ChannelInboundHandler {
     }
     self.headBytes = 0
     self.headCount = 0
-    self.chunks = self.connection.receivesChunks ? HTTP1Chunks(maximumTrailers: self.headLimit) : nil
+    let isChunked = self.connection.stream?.response.receivesChunks == true
+    self.chunks = isChunked ? HTTP1Chunks(maximumTrailers: self.headLimit) : nil
     return nil
   }
 
@@ -87,6 +93,6 @@ final class HTTP1ReadGuard: ChannelInboundHandler {
     for byte in bytes.readableBytesView.prefix(count).suffix(4) { self.tail = self.tail << 8 | UInt32(byte) }
     // The decoder has not found the end of the body where its framing ends.
     let disagreement = count == 0 ? "its body goes on behind the last chunk" : nil
-    return (count, (fault ?? disagreement).map { .invalidHTTP1(self.connection.peer, $0) })
+    return (count, (fault ?? disagreement).map { .invalidHTTP1(self.connection.state.peer, $0) })
   }
 }

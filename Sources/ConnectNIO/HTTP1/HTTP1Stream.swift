@@ -8,19 +8,12 @@ final class HTTP1Stream: HTTPStream {
     case finished
   }
 
-  enum ResponseState {
-    case awaitingHead
-    case receivingBody
-    /// All of it has arrived; the handler is told once the whole read has been looked at.
-    case complete(trailers: Headers)
-  }
-
   /// Both nil once the handler has been told of the end, or wants to hear nothing more.
   private(set) var handler: (any HTTPStreamHandler)?
   private var connection: HTTP1Connection?
 
   var request: RequestState
-  var response = ResponseState.awaitingHead
+  var response = HTTP1Response()
   /// Whether a byte of the request may have gone to the socket.
   var isFlushed = false
   var hasStarted = false
@@ -28,14 +21,6 @@ final class HTTP1Stream: HTTPStream {
   var awaitsWritability = false
   /// Bytes of the body that the call was given and has not consumed.
   var unconsumed = 0
-  /// Whether the connection may be used again, after what the response's head said and what came behind it.
-  var allowsReuse = true
-  /// How much of the response's body has yet to come, in bytes, if its head said how long it is.
-  var missingLength: Int?
-  /// Whether the end of the connection is the end of the body.
-  var endsWithConnection = false
-  /// Whether the body is chunked.
-  var isChunked = false
 
   init(_ request: HTTPStreamRequest, handler: any HTTPStreamHandler, connection: HTTP1Connection) {
     self.handler = handler

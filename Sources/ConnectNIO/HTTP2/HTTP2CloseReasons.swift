@@ -42,7 +42,7 @@ struct HTTP2CloseReasons {
       return broken
     }
     if let goAway = self.session.goAway {
-      if self.session.liveCount == 0 { return self.goAway }
+      if self.session.streams.count == 0 { return self.goAway }
       return ConnectError(
         code: .unavailable,
         message:
@@ -52,7 +52,7 @@ struct HTTP2CloseReasons {
     if self.state.servedStreams == nil {
       return .closedBeforeSettings(self.peer)
     }
-    guard self.session.liveCount > 0 else { return nil }
+    guard self.session.streams.count > 0 else { return nil }
     return ConnectError(
       code: .unavailable,
       message: "\(self.peer) closed the HTTP/2 connection before the response was complete"
@@ -80,7 +80,7 @@ struct HTTP2CloseReasons {
     if let sent = self.session.sentGoAway, sent.errorCode != .noError {
       return ConnectError(code: .internalError, message: "\(self.peer) broke the HTTP/2 protocol: \(sent)")
     }
-    if self.session.isHeaderBlockEndless {
+    if self.session.failure?.isHeaderBlockEndless == true {
       let limit = self.session.configuration.maxHeaderListSize
       return ConnectError(
         code: .resourceExhausted,
@@ -88,7 +88,7 @@ struct HTTP2CloseReasons {
           "\(self.peer) sent a header list that is far over the limit of \(limit) bytes (maxHeaderListSize)"
       )
     }
-    let reason = self.session.fatalError ?? "unknown reason"
+    let reason = self.session.failure?.reason ?? "unknown reason"
     return ConnectError(
       code: .internalError,
       message: "the HTTP/2 session with \(self.peer) failed: \(reason)"
@@ -100,13 +100,13 @@ struct HTTP2CloseReasons {
   /// The broken frame tells the stream. If it is of the connection, or not known, no stream is to blame. Then all calls may
   /// be made again, unless there is only one: it would meet the same peer, and nobody has disturbed it.
   func isInnocent(_ stream: HTTP2Stream, of error: ConnectError) -> Bool {
-    guard self.state.servedStreams != nil, self.session.isBroken, error.code != .unavailable else {
-      return false
-    }
+    // The peer has broken the protocol, or libnghttp2 cannot go on for another reason.
+    let isBroken = self.session.failure != nil || (self.session.sentGoAway?.errorCode ?? .noError) != .noError
+    guard self.state.servedStreams != nil, isBroken, error.code != .unavailable else { return false }
     // The frame came for a stream whose response is complete.
     if !stream.isHeaderSent || self.session.sentGoAway?.errorCode == .streamClosed { return true }
     if let id = self.session.frameStreamID, id != 0 { return stream.id != id }
-    return self.session.liveCount > 1
+    return self.session.streams.count > 1
   }
 
   // MARK: Servers that do not speak HTTP/2

@@ -72,7 +72,7 @@ final class HTTP2Connection: MultiplexedConnection {
     // Nobody has heard yet of what came in the same read as GOAWAY.
     if self.state.hasAnswered || self.session.events.contains(where: \.isHead) { return true }
     guard let goAway = self.session.goAway, goAway.errorCode == .noError else { return false }
-    return self.session.liveStreams.contains { $0.isHeaderSent && $0.id <= goAway.lastStreamID }
+    return self.session.streams.all.contains { $0.isHeaderSent && $0.id <= goAway.lastStreamID }
   }
 
   var renewalCount: Int? {
@@ -151,7 +151,7 @@ extension HTTP2Connection {
   /// stopped for them, a peer that is blocked writing could never read them.
   var isReadToBeHeld: Bool {
     !self.state.channel.isWritable
-      && self.session.queuedFrames > Self.heldAnswerLimit + 3 * self.session.liveCount
+      && (self.session.handle?.queuedFrames ?? 0) > Self.heldAnswerLimit + 3 * self.session.streams.count
   }
 }
 
@@ -234,8 +234,8 @@ extension HTTP2Connection {
 
   private func didReceiveSettings() {
     // The server may have broken the protocol, or gone away, in the same read: such a connection is no use to calls.
-    guard self.session.takesRequests, self.session.fatalError == nil else { return }
-    self.state.report(self, canServe: self.session.maxConcurrentStreams)
+    guard self.session.takesRequests, self.session.failure == nil else { return }
+    self.state.report(self, canServe: self.session.handle?.maxConcurrentStreams ?? 0)
     if self.state.servedStreams != nil { self.closeReasons.didReceiveSettings() }
   }
 
@@ -247,7 +247,7 @@ extension HTTP2Connection {
     // libnghttp2 has closed the streams that were sent and are too late, and keeps those that wait.
     var failure = HTTPStreamFailure.noConnection
     failure.keepsTransparentRetry = self.hasServed
-    for stream in self.session.liveStreams where !stream.isHeaderSent {
+    for stream in self.session.streams.all where !stream.isHeaderSent {
       stream.detach()?.streamDidFail(failure)
       self.session.reset(stream, errorCode: .cancel)
     }
@@ -260,9 +260,9 @@ extension HTTP2Connection {
   /// Closes the connection if nothing is left for it to do.
   private func closeIfFinished() {
     guard self.state.phase != .closed, !self.state.isHandlingEvents else { return }
-    if self.state.isDraining, self.session.liveCount == 0 {
+    if self.state.isDraining, self.session.streams.count == 0 {
       self.shutDown(self.closeReasons.goAway, sending: .noError)
-    } else if self.state.phase == .active, !self.session.wantsRead, !self.session.wantsWrite {
+    } else if self.state.phase == .active, self.session.handle?.wantsRead != true, !self.session.wantsWrite {
       self.shutDown(self.closeReasons.finishedSession, sending: nil)
     }
   }
@@ -282,7 +282,7 @@ extension HTTP2Connection {
     let isChannelUsable = self.state.phase == .active
     self.peerWatch.stop()
     self.blockedWriters = []
-    let streams = self.session.liveStreams
+    let streams = self.session.streams.all
     let (delegate, reason) = self.state.close(self, error, hasStreams: !streams.isEmpty)
     if isChannelUsable, let errorCode { self.sayGoodbye(errorCode) }
     for stream in streams.reversed() {
@@ -299,7 +299,7 @@ extension HTTP2Connection {
   private func sayGoodbye(_ errorCode: HTTP2ErrorCode) {
     self.state.isFlushing = true
     defer { self.state.isFlushing = false }
-    self.session.terminate(errorCode)
+    self.session.handle?.terminate(errorCode)
     // Nothing but the GOAWAY and what precedes it is left, so the channel may take it writable or not.
     if self.session.fillOutput(limit: Self.writeSize) { self.passOutputToChannel() }
   }

@@ -21,9 +21,6 @@ struct HTTP2FieldArray: ~Copyable {
 
   private static var initialFields: Int { 32 }
   private static var initialBytes: Int { 2 << 10 }
-  private static var maximumKeptBytes: Int { 2 * HTTP2Session.maximumHeaderBlock }
-  /// As many as fit in a header block, which counts 32 bytes for each.
-  private static var maximumKeptFields: Int { HTTP2Session.maximumHeaderBlock / 32 }
 
   init() {
     self.fields = .allocate(capacity: Self.initialFields)
@@ -74,12 +71,13 @@ struct HTTP2FieldArray: ~Copyable {
 
   private mutating func restart() {
     // What is larger was for a request that was refused.
-    if self.bytes.count > Self.maximumKeptBytes {
+    if self.bytes.count > 2 * NGHTTP2Session.maximumHeaderBlock {
       self.bytes.deallocate()
       self.bytes = .allocate(byteCount: Self.initialBytes, alignment: 1)
       self.forgetHeaders()
     }
-    if self.fields.count > Self.maximumKeptFields {
+    // A header block counts 32 bytes for each field.
+    if self.fields.count > NGHTTP2Session.maximumHeaderBlock / 32 {
       self.fields.deallocate()
       self.fields = .allocate(capacity: Self.initialFields)
       self.forgetHeaders()

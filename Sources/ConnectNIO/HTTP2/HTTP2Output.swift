@@ -17,6 +17,7 @@ struct HTTP2Output {
   private var buffer: ByteBuffer
   /// All bytes that wait here.
   private(set) var byteCount = 0
+  private var limit = 0
 
   private let copyLimit: Int
 
@@ -25,6 +26,9 @@ struct HTTP2Output {
     self.copyLimit = isEncrypted ? .max : Self.cleartextCopyLimit
     self.buffer = ByteBufferAllocator().buffer(capacity: Self.initialCapacity)
   }
+
+  /// Whether there are as many bytes as the limit of this round. No DATA is added then.
+  var isFull: Bool { self.byteCount >= self.limit }
 
   mutating func append(copying bytes: UnsafeRawBufferPointer) {
     self.makeRoom(for: bytes.count)
@@ -54,7 +58,10 @@ struct HTTP2Output {
 
   /// Makes ready for the next round if everything was taken. The buffer's storage is used again if the channel
   /// has let go of it.
-  mutating func recycle() {
+  ///
+  /// - Parameter limit: About how many bytes to gather.
+  mutating func recycle(limit: Int) {
+    self.limit = limit
     guard self.byteCount == 0 else { return }
     if self.buffer.capacity > Self.bufferLimit {
       self.buffer = ByteBufferAllocator().buffer(capacity: Self.initialCapacity)

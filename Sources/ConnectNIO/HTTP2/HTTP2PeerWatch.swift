@@ -134,7 +134,7 @@ final class HTTP2PeerWatch {
       guard let connection = self.connection, connection.state.phase == .active, self.keepalive != nil else {
         return
       }
-      let (now, hasStreams) = (self.eventLoop.now, connection.session.liveCount > 0)
+      let (now, hasStreams) = (self.eventLoop.now, connection.session.streams.count > 0)
       guard let decision = self.keepalive?.look(now: now, hasStreams: hasStreams) else { return }
       self.act(on: decision)
     }
@@ -157,7 +157,7 @@ final class HTTP2PeerWatch {
 
   private func ping() {
     self.pingTime = self.pingTime ?? self.eventLoop.now
-    self.connection?.session.ping()
+    self.connection?.session.handle?.ping()
     self.connection?.scheduleFlush()
   }
 
@@ -206,7 +206,7 @@ final class HTTP2PeerWatch {
   private func lookForSilence() {
     self.test.look = nil
     guard let connection = self.connection, connection.state.phase == .active else { return }
-    guard connection.session.liveCount > 0 else {
+    guard connection.session.streams.count > 0 else {
       self.test.isResting = true
       return
     }

@@ -19,8 +19,8 @@ extension HTTP2Session {
     }
     self.requestFields.replaceAll(
       with: request,
-      scheme: self.scheme,
-      authority: self.authority,
+      scheme: self.origin.scheme,
+      authority: self.origin.authority,
       contentLength: contentLength
     )
 
@@ -31,7 +31,7 @@ extension HTTP2Session {
     )
     let id = self.requestFields.withFields { fields, count in
       withUnsafePointer(to: provider) { provider in
-        nghttp2_submit_request(handle, nil, fields, count, hasBody ? provider : nil, userData)
+        nghttp2_submit_request(handle.pointer, nil, fields, count, hasBody ? provider : nil, userData)
       }
     }
     stream.requestFieldsSize = self.requestFields.listSize
@@ -40,7 +40,7 @@ extension HTTP2Session {
       return
     }
     stream.id = id
-    self.insert(stream)
+    self.streams.insert(stream)
     self.events.append(.started(stream))
   }
 
@@ -54,7 +54,7 @@ extension HTTP2Session {
     }
     guard stream.isDeferred, let handle = self.handle else { return }
     stream.isDeferred = false
-    _ = nghttp2_session_resume_data(handle, stream.id)
+    _ = nghttp2_session_resume_data(handle.pointer, stream.id)
   }
 
   /// Gives `count` bytes of the response's body back to the peer's window for the stream. The connection's window got
@@ -64,7 +64,7 @@ extension HTTP2Session {
     guard count > 0, let handle = self.handle else { return }
     stream.unconsumed -= count
     guard !stream.isClosed, stream.response != .ended else { return }
-    _ = nghttp2_session_consume_stream(handle, stream.id, count)
+    _ = nghttp2_session_consume_stream(handle.pointer, stream.id, count)
   }
 
   /// Queues RST_STREAM and drops what waits to be sent. If HEADERS has not left yet, nothing at all will be
@@ -74,7 +74,7 @@ extension HTTP2Session {
     stream.isReset = true
     stream.outbound.removeAll()
     _ = nghttp2_submit_rst_stream(
-      handle,
+      handle.pointer,
       UInt8(NGHTTP2_FLAG_NONE.rawValue),
       stream.id,
       errorCode.rawValue
@@ -91,8 +91,8 @@ extension HTTP2Session {
       return
     }
     let isWindowOpen =
-      nghttp2_session_get_remote_window_size(handle) > 0
-      && nghttp2_session_get_stream_remote_window_size(handle, stream.id) > 0
+      nghttp2_session_get_remote_window_size(handle.pointer) > 0
+      && nghttp2_session_get_stream_remote_window_size(handle.pointer, stream.id) > 0
     guard stream.outbound.isEmpty, isWindowOpen else {
       self.reset(stream, errorCode: .cancel)
       return
@@ -101,40 +101,18 @@ extension HTTP2Session {
     self.requestBodyDidChange(stream)
   }
 
-  /// The live streams, newest first.
-  var liveStreams: [HTTP2Stream] {
-    var streams: [HTTP2Stream] = []
-    var next = self.firstLive
-    while let stream = next?.takeUnretainedValue() {
-      streams.append(stream)
-      next = stream.next
+  /// Says how much of the request's body goes into the next DATA frame, and whether it is the last.
+  private static let readBody: nghttp2_data_source_read_callback = {
+    _,
+    _,
+    _,
+    limit,
+    flags,
+    source,
+    userData in
+    guard let flags, let session = sessionPointed(to: userData), let stream = streamPointed(to: source) else {
+      return Int(callbackFailure)
     }
-    return streams
-  }
-
-  private func insert(_ stream: HTTP2Stream) {
-    let reference = Unmanaged.passRetained(stream)
-    stream.next = self.firstLive
-    self.firstLive?.takeUnretainedValue().previous = reference
-    self.firstLive = reference
-    self.liveCount += 1
-  }
-
-  /// Takes the stream off the list and gives up the C session's reference to it.
-  func remove(_ stream: HTTP2Stream) {
-    guard !stream.isClosed else { return }
-    stream.isClosed = true
-    stream.next?.takeUnretainedValue().previous = stream.previous
-    if let previous = stream.previous {
-      previous.takeUnretainedValue().next = stream.next
-    } else {
-      self.firstLive = stream.next
-    }
-    stream.next = nil
-    stream.previous = nil
-    stream.outbound.removeAll()
-    self.liveCount -= 1
-    self.lastStream = nil
-    Unmanaged.passUnretained(stream).release()
+    return session.readBody(of: stream, limit: limit, flags: &flags.pointee)
   }
 }

@@ -297,7 +297,7 @@ final class HTTP2LifecycleTests: XCTestCase {
 
   func testStreamIDsRunOut() throws {
     let peer = try HTTP2TestPeer()
-    peer.connection.session.skipStreamIDs(to: Int32.max)
+    peer.connection.session.handle?.skipStreamIDs(to: Int32.max)
     let last = RecordingHandler()
     let late = RecordingHandler()
     _ = peer.startUnary(last)
